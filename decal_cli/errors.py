@@ -1,0 +1,45 @@
+"""What can go wrong, as types: bad input, an undefined number, and the exit codes that a script reads."""
+
+from enum import IntEnum
+
+
+class DecalError(Exception):
+    """Input or usage that cannot be worked with; printed as one line, exit code 2.
+
+    `problem` says what was wrong and where (file, column, row, the value found), `fix` what to do about it.
+    """
+
+    def __init__(self, problem: str, fix: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.problem}; {self.fix}" if self.fix else self.problem
+
+
+class Undefined(Exception):
+    """A number that does not exist for this table; never a value, never a pass, always with its reason."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Exit(IntEnum):
+    """Exit codes of every command."""
+
+    OK = 0
+    GATE_FAILED = 1
+    CANNOT_JUDGE = 2
+    BUG = 3
+
+    @property
+    def meaning(self) -> str:
+        """One line for man pages and the README."""
+        return {
+            Exit.OK: "judged, and every gate passed (or there was none)",
+            Exit.GATE_FAILED: "judged, and a gate failed",
+            Exit.CANNOT_JUDGE: "could not judge: usage, bad input, or an undefined metric under a gate",
+            Exit.BUG: "a bug in decal; please report it",
+        }[self]

@@ -1,0 +1,406 @@
+"""The table: distinct scores with their rows and positives. Whatever ignores row identity is a function of it.
+
+A table merges by adding, can be resampled from its cells alone, and does not know in which order rows came. The one
+sort of the project is here. Large tables are walked in blocks that fit the processor's cache (`Table.blocks`), because
+on ten million levels a full-length temporary costs more than the sort itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.isotonic import pool
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Strategy = Literal["mass", "width"]
+Loss = Callable[[Floats], tuple[Floats | float, Floats | float]]
+
+BLOCK = 1 << 15
+CELLS = 1 << 16
+"""Above this many levels, resampling works on this many equal-mass cells."""
+
+
+class Estimate(NamedTuple):
+    """A mean over rows and its standard error."""
+
+    mean: float
+    error: float
+
+
+class Block(NamedTuple):
+    """A run of levels as float64, shape (k,) each; n2 and pos2 are the sums of squared weights."""
+
+    score: Floats
+    n: Floats
+    pos: Floats
+    n2: Floats
+    pos2: Floats
+
+
+class Confusion(NamedTuple):
+    """Weights of the four cells of decision and label at a threshold, and their sums of squared weights."""
+
+    tn: float
+    fn: float
+    fp: float
+    tp: float
+    tn2: float
+    fn2: float
+    fp2: float
+    tp2: float
+
+    def mean(self, utility: Sequence[Sequence[float]]) -> Estimate:
+        """Mean over rows of utility[decision][label], and its standard error."""
+        (u00, u01), (u10, u11) = utility
+        values = np.array([u00, u01, u10, u11])
+        weights = np.array(self[:4])
+        mean = float(values @ weights / weights.sum())
+        return Estimate(mean, float(np.sqrt(np.array(self[4:]) @ (values - mean) ** 2) / weights.sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Levels of a score, strictly increasing in [0, 1].
+
+    score, n, pos: shape (m,), n > 0, 0 <= pos <= n: rows and positives, or their summed weights. n2, pos2: sums of
+    squared weights, None where every row counts one (they then equal n and pos).
+    """
+
+    score: Floats
+    n: NDArray[Any]
+    pos: NDArray[Any]
+    n2: Floats | None = None
+    pos2: Floats | None = None
+
+    def __len__(self) -> int:
+        """Number of distinct scores, m."""
+        return len(self.score)
+
+    @cached_property
+    def total(self) -> float:
+        """Rows, or their summed weight."""
+        return float(self.n.sum(dtype=np.float64))
+
+    @cached_property
+    def positives(self) -> float:
+        """Rows with label 1, or their summed weight."""
+        return float(self.pos.sum(dtype=np.float64))
+
+    @property
+    def negatives(self) -> float:
+        """Rows with label 0, or their summed weight."""
+        return self.total - self.positives
+
+    @property
+    def base_rate(self) -> float:
+        """Share of label 1."""
+        return self.positives / self.total
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """Rows; for weighted ones (sum w)^2 / sum w^2."""
+        return self.total if self.n2 is None else self.total**2 / float(self.n2.sum())
+
+    def need_both_classes(self) -> None:
+        """Raise Undefined where only one class is there."""
+        if self.positives <= 0 or self.positives >= self.total:
+            raise Undefined(f"needs both classes; every label is {int(self.positives > 0)}")
+
+    def blocks(self) -> Iterator[Block]:
+        """The levels in runs of at most BLOCK."""
+        for start in range(0, len(self), BLOCK):
+            part = slice(start, start + BLOCK)
+            n, pos = self.n[part].astype(np.float64), self.pos[part].astype(np.float64)
+            n2 = n if self.n2 is None else self.n2[part]
+            pos2 = pos if self.pos2 is None else self.pos2[part]
+            yield Block(self.score[part], n, pos, n2, pos2)
+
+    def sum(self, term: Callable[[Block], Floats]) -> float:
+        """Sum over levels of a term that is computed block by block."""
+        return float(sum(float(term(block).sum()) for block in self.blocks()))
+
+    def mean_of(self, loss: Loss) -> Estimate:
+        """Mean over rows of a loss and its standard error; computed once per loss function.
+
+        loss maps scores, shape (k,), to their losses at label 0 and at label 1. The error is that of a ratio of sums,
+        sqrt(sum w^2 (loss - mean)^2) / sum w, so it holds for weighted rows as well.
+        """
+        if loss not in self._means:
+            self._means[loss] = self._mean_of(loss)
+        return self._means[loss]
+
+    @cached_property
+    def _means(self) -> dict[Loss, Estimate]:
+        return {}
+
+    def _mean_of(self, loss: Loss) -> Estimate:
+        first = cross = second = squares = 0.0
+        for score, n, pos, n2, pos2 in self.blocks():
+            at0, at1 = (np.broadcast_to(np.asarray(values, dtype=np.float64), score.shape) for values in loss(score))
+            first += float((n - pos) @ at0 + pos @ at1)
+            rows0, rows1 = (n2 - pos2) * at0, pos2 * at1
+            cross += float(rows0.sum() + rows1.sum())
+            second += float(rows0 @ at0 + rows1 @ at1)
+            squares += float(n2.sum())
+        mean = first / self.total
+        variance = max(second - 2 * mean * cross + mean * mean * squares, 0.0)
+        return Estimate(mean, float(np.sqrt(variance)) / self.total)
+
+    def confusion(self, threshold: float) -> Confusion:
+        """Weights by decision (1 iff score >= threshold) and label."""
+        cut = int(np.searchsorted(self.score, threshold, side="left"))
+        fn, fn2 = self._below(self.pos, cut), self._below(self.pos2, cut)
+        tn, tn2 = self._below(self.n, cut) - fn, self._below(self.n2, cut) - fn2
+        tp, fp = self.positives - fn, self.negatives - tn
+        if self.n2 is None or self.pos2 is None:
+            return Confusion(tn, fn, fp, tp, tn, fn, fp, tp)
+        tp2 = float(self.pos2.sum()) - fn2
+        return Confusion(tn, fn, fp, tp, tn2, fn2, float(self.n2.sum()) - fn2 - tn2 - tp2, tp2)
+
+    @staticmethod
+    def _below(values: NDArray[Any] | None, cut: int) -> float:
+        return 0.0 if values is None else float(values[:cut].sum(dtype=np.float64))
+
+    def merge_levels(self, starts: NDArray[Any]) -> Table:
+        """Pool runs of levels, given by the index of their first level; a pool's score is the mean score of its rows."""
+
+        def pooled(values: NDArray[Any]) -> NDArray[Any]:
+            dtype = np.int64 if values.dtype.kind in "iu" else np.float64
+            return np.add.reduceat(values, starts, dtype=dtype)
+
+        n = pooled(self.n)
+        mass = np.add.reduceat(np.multiply(self.score, self.n), starts) if len(self) <= CELLS else self._mass(starts)
+        # A mean lies between the ends of its pool; rounding must not carry it out and break the order of levels.
+        ends = np.append(starts[1:], len(self)) - 1
+        score = np.clip(mass / n, self.score[starts], self.score[ends])
+        if self.n2 is None or self.pos2 is None:
+            return Table(score, n, pooled(self.pos))
+        return Table(score, n, pooled(self.pos), pooled(self.n2), pooled(self.pos2))
+
+    def _mass(self, starts: NDArray[Any]) -> Floats:
+        """Sum of n * score of each run, without a full-length temporary."""
+        sums = np.zeros(len(starts))
+        for number, block in enumerate(self.blocks()):
+            low, high = number * BLOCK, number * BLOCK + len(block.score)
+            first = int(np.searchsorted(starts, low, side="right")) - 1
+            inside = np.concatenate(([low], starts[first + 1 : np.searchsorted(starts, high, side="left")])) - low
+            sums[first : first + len(inside)] += np.add.reduceat(block.score * block.n, inside)
+        return sums
+
+    def bins(self, bins: int = 15, strategy: Strategy = "mass") -> Table:
+        """The table of bins: a level is a non-empty bin, its score the mean score in it.
+
+        mass: edges are the i/k quantiles of the rows, linearly interpolated (for weighted rows the inverse of the
+        cumulative weight); a score equal to an interior edge belongs to the lower bin, equal edges are merged.
+        width: edges i/k; a score on an interior edge belongs to the upper bin, 1 to the last.
+        """
+        key = (bins, strategy)
+        if key not in self._bins:
+            if strategy == "mass":
+                edges = np.unique(self.quantiles(bins))[1:-1]
+                cuts = np.searchsorted(self.score, edges, side="right")
+            else:
+                cuts = np.searchsorted(self.score, np.arange(1, bins) / bins, side="left")
+            starts = np.unique(np.concatenate(([0], cuts)))
+            self._bins[key] = self.merge_levels(starts[starts < len(self)])
+        return self._bins[key]
+
+    @cached_property
+    def _bins(self) -> dict[tuple[int, str], Table]:
+        return {}
+
+    def quantiles(self, k: int) -> Floats:
+        """The i/k quantiles of the scores of the rows, i = 0..k, shape (k + 1,)."""
+        share = np.arange(k + 1) / k
+        if self.n2 is not None:
+            levels = np.searchsorted(self._rows_to, share * self._rows_to[-1], side="left")
+            return self.score[np.minimum(levels, len(self) - 1)]
+        position = share * (self.total - 1)
+        low = np.floor(position)
+        below, above = (self._score_of_row(rows) for rows in (low, np.ceil(position)))
+        part, step = position - low, above - below
+        # As numpy interpolates, so that edges agree with numpy's quantiles to the last bit.
+        return np.where(part >= 0.5, above - step * (1 - part), below + step * part)
+
+    def _score_of_row(self, rows: Floats) -> Floats:
+        if self.total == len(self):
+            return self.score[rows.astype(np.int64)]
+        return self.score[np.searchsorted(self._rows_to, rows, side="right")]
+
+    @cached_property
+    def _rows_to(self) -> Floats:
+        """Rows up to and including each level."""
+        return np.cumsum(self.n, dtype=np.float64)
+
+    @cached_property
+    def cells(self) -> Table:
+        """This table, or its equal-mass cells where it has more than CELLS levels."""
+        return self if len(self) <= CELLS else self.bins(CELLS)
+
+    @cached_property
+    def pools(self) -> Ints:
+        """First level of each pool of the isotonic fit."""
+        parts = []
+        for number, block in enumerate(self.blocks()):
+            starts = np.arange(len(block.n), dtype=np.int64) + number * BLOCK
+            parts.append(pool(starts, block.n, block.pos))
+        starts, n, pos = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return pool(starts, n, pos)[0]
+
+    @cached_property
+    def isotonic(self) -> Table:
+        """The table of the isotonic fit's pools: pos / n strictly increases and is the fitted probability."""
+        return self.merge_levels(self.pools)
+
+    def calibrated(self, pools: Table | None = None) -> Floats:
+        """The isotonic fit at each level, shape (m,)."""
+        fit = self.isotonic if pools is None else pools
+        return np.repeat(fit.pos / fit.n, np.diff(np.append(self.pools, len(self))))
+
+    def resample(self, rng: np.random.Generator) -> Table:
+        """A bootstrap draw of the rows, made from the cells alone (never from row order).
+
+        The weight of label c in a level with sums W and W2 becomes (W2/W) * Poisson(W^2/W2): for unweighted rows the
+        Poisson bootstrap, for weighted ones a draw with the same mean W and variance W2.
+        """
+        if self.n2 is None or self.pos2 is None:
+            neg, pos = self._poisson(rng, self.n - self.pos), self._poisson(rng, self.pos)
+            neg2 = pos2 = None
+        else:
+            neg, neg2 = self._weighted_poisson(rng, self.n - self.pos, self.n2 - self.pos2)
+            pos, pos2 = self._weighted_poisson(rng, self.pos, self.pos2)
+        return self._kept(neg, pos, neg2, pos2)
+
+    def null(self, rng: np.random.Generator) -> Table:
+        """These scores with labels drawn as if every score were the true probability (parametric bootstrap)."""
+        if self.n2 is None:
+            rows = np.asarray(self.n, dtype=np.int64)
+            unit: Floats | float = 1.0
+        else:
+            # Rows of unequal weight in one level act as n^2/n2 rows of weight n2/n.
+            rows = np.maximum(np.rint(self.n**2 / self.n2), 1).astype(np.int64)
+            unit = self.n / rows
+        positives = _binomial(rng, rows, self.score)
+        if self.n2 is None:
+            return Table(self.score, self.n, positives)
+        return Table(self.score, self.n, positives * unit, self.n2, positives * unit**2)
+
+    def _kept(self, neg: Floats, pos: Floats, neg2: Floats | None, pos2: Floats | None) -> Table:
+        n = neg + pos
+        there = n > 0
+        if not there.any():
+            raise Undefined("the resample is empty")
+        if neg2 is None or pos2 is None:
+            return Table(self.score[there], n[there], pos[there])
+        return Table(self.score[there], n[there], pos[there], (neg2 + pos2)[there], pos2[there])
+
+    @staticmethod
+    def _poisson(rng: np.random.Generator, mean: NDArray[Any]) -> Floats:
+        return _poisson(rng, np.asarray(mean, dtype=np.float64))
+
+    @staticmethod
+    def _weighted_poisson(rng: np.random.Generator, weight: Floats, squares: Floats) -> tuple[Floats, Floats]:
+        some = weight > 0
+        unit = np.divide(squares, weight, out=np.zeros_like(weight), where=some)
+        count = _poisson(rng, np.divide(weight, unit, out=np.zeros_like(weight), where=some))
+        return unit * count, unit**2 * count
+
+
+_MANY = 25.0
+"""From this variance on a count is drawn as a rounded normal: resampling 65,536 cells is then five times faster."""
+
+
+def _poisson(rng: np.random.Generator, mean: Floats) -> Floats:
+    if len(mean) > 4096 and mean.min() >= _MANY:
+        return np.maximum(np.rint(mean + np.sqrt(mean) * rng.standard_normal(len(mean), dtype=np.float32)), 0.0)
+    return rng.poisson(mean).astype(np.float64)
+
+
+def _binomial(rng: np.random.Generator, rows: Ints, chance: Floats) -> Ints:
+    if len(rows) <= 4096:
+        return rng.binomial(rows, chance)
+    mean = rows * chance
+    variance = mean * (1 - chance)
+    drawn = np.rint(mean + np.sqrt(variance) * rng.standard_normal(len(rows), dtype=np.float32))
+    few = np.flatnonzero(variance < _MANY)
+    drawn[few] = rng.binomial(rows[few], chance[few])
+    return np.clip(drawn, 0, rows).astype(np.int64)
+
+
+def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None) -> Table:
+    """Rows to a table: score float64 in [0, 1], label 0/1, weight > 0 or None, shape (T,) each, T > 0.
+
+    Unweighted rows take one plain sort: non-negative floats sort as the integers of their bits, which leaves the
+    lowest bit of the shifted key for the label.
+    """
+    if weight is not None:
+        return _tabulate_weighted(score, label, weight)
+    rows = len(score)
+    key = np.empty(rows, dtype=np.uint64)
+    one = np.uint64(1)
+    for start in range(0, rows, BLOCK):
+        part = slice(start, start + BLOCK)
+        bits = (score[part] + 0.0).view(np.uint64)  # + 0.0 makes -0.0 the zero that sorts first
+        np.left_shift(bits, one, out=bits)
+        np.bitwise_or(bits, label[part].astype(np.uint64), out=key[part])
+    key.sort()
+    return table_of_sorted(key)
+
+
+def table_of_sorted(key: NDArray[np.uint64]) -> Table:
+    """The table of sorted keys (score bits shifted left, label in the lowest bit); overwrites the keys."""
+    rows = len(key)
+    label = np.empty(rows, dtype=np.int8)
+    fresh = np.empty(rows, dtype=bool)
+    fresh[0] = True
+    one, before = np.uint64(1), key[0] >> np.uint64(1)
+    for start in range(0, rows, BLOCK):
+        part = key[start : start + BLOCK]
+        np.bitwise_and(part, one, out=label[start : start + BLOCK], casting="unsafe")
+        np.right_shift(part, one, out=part)
+        fresh[start] = start == 0 or part[0] != before
+        np.not_equal(part[1:], part[:-1], out=fresh[start + 1 : start + len(part)])
+        before = part[-1]
+    score = key.view(np.float64)
+    if fresh.all():
+        return Table(score, np.broadcast_to(np.int8(1), rows), label)
+    starts = np.flatnonzero(fresh)
+    n = np.diff(np.append(starts, rows))
+    return Table(score[starts], n, np.add.reduceat(label, starts, dtype=np.int64))
+
+
+def _tabulate_weighted(score: Floats, label: NDArray[Any], weight: Floats) -> Table:
+    score = score + 0.0
+    # Sorted by weight as well: sums of floats depend on their order, and the table must not depend on that of the rows.
+    order = np.lexsort((weight, label, score))
+    score, weight = score[order], weight[order]
+    positive = weight * label[order]
+    starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
+    sums = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
+    n, pos, n2, pos2 = sums
+    return Table(score[starts], n, np.minimum(pos, n), n2, np.minimum(pos2, n2))
+
+
+def merge(tables: Sequence[Table]) -> Table:
+    """The table of all rows of several tables: levels of one score are added."""
+    score = np.concatenate([table.score for table in tables])
+    order = np.argsort(score, kind="stable")
+    score = score[order]
+    starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
+
+    def added(name: Literal["n", "pos", "n2", "pos2"]) -> NDArray[Any]:
+        parts = [getattr(table, name) if getattr(table, name) is not None else getattr(table, name[:-1]) for table in tables]
+        values = np.concatenate(parts)[order]
+        return np.add.reduceat(values, starts, dtype=np.int64 if values.dtype.kind in "iu" else np.float64)
+
+    if all(table.n2 is None for table in tables):
+        return Table(score[starts], added("n"), added("pos"))
+    return Table(score[starts], added("n"), added("pos"), added("n2"), added("pos2"))

@@ -1,0 +1,188 @@
+"""The decision task: a 2 x 2 utility matrix, its threshold, and every spelling of it that a user may give."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from decal_cli.errors import DecalError
+
+Matrix = tuple[tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A binary decision with utilities, [R eq. 2-5].
+
+    utility[i][j] is the utility of deciding i when the outcome is j. decision_threshold is where the model is
+    operated: decide 1 iff score >= decision_threshold; by default the optimal threshold t* of the utilities.
+    """
+
+    utility: Matrix
+    decision_threshold: float
+
+    @property
+    def u_delta(self) -> float:
+        """U00 - U10 + U11 - U01 > 0: what turning both wrong decisions into right ones is worth [R eq. 4]."""
+        (u00, u01), (u10, u11) = self.utility
+        return (u00 - u10) + (u11 - u01)
+
+    @property
+    def threshold(self) -> float:
+        """t* = (U00 - U10) / u_delta, in (0, 1): act on a calibrated probability from here on [R eq. 4]."""
+        return (self.utility[0][0] - self.utility[1][0]) / self.u_delta
+
+    @classmethod
+    def of_utility(cls, utility: Sequence[Sequence[float]], decision_threshold: float | None = None) -> Task:
+        """Check a utility matrix and make it a task."""
+        matrix = _matrix(utility)
+        (u00, u01), (u10, u11) = matrix
+        u_delta = (u00 - u10) + (u11 - u01)
+        shown = f"utility {_show(matrix)}"
+        if u_delta == 0:
+            raise DecalError(
+                f"{shown} has u_delta = 0: the best action does not depend on the score",
+                "make a right decision worth more than a wrong one: u00 + u11 > u10 + u01",
+            )
+        if u_delta < 0:
+            raise DecalError(
+                f"{shown} has u_delta = {u_delta:g} < 0: its rows look swapped",
+                f"row 0 is the utility of deciding 0; swapped it reads {_show((matrix[1], matrix[0]))}",
+            )
+        threshold = (u00 - u10) / u_delta
+        if not 0 < threshold < 1:
+            best = 1 if threshold <= 0 else 0
+            raise DecalError(
+                f"{shown} has t* = {threshold:g}, outside (0, 1): deciding {best} is never worse, no score is needed",
+                "each decision must be the better one for some outcome: u00 > u10 and u11 > u01",
+            )
+        return cls(matrix, _checked_decision(decision_threshold, threshold))
+
+    @classmethod
+    def of_threshold(cls, threshold: float, decision_threshold: float | None = None) -> Task:
+        """The unit task of a threshold: u_delta = 1, minus its expected utility is Tasche's loss [T 3.3a]."""
+        if not 0 < threshold < 1:
+            hint = f"; did you mean {threshold / 100:g}?" if 1 < threshold < 100 else ""
+            raise DecalError(f"threshold {threshold:g} is not inside (0, 1)", f"give a probability between 0 and 1{hint}")
+        return cls.of_utility(((0.0, -(1 - threshold)), (-threshold, 0.0)), decision_threshold)
+
+    @classmethod
+    def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> Task:
+        """Costs of a false positive and a false negative: t* = cost_fp / (cost_fp + cost_fn) [G claim 1]."""
+        for name, cost in (("--cost-fp", cost_fp), ("--cost-fn", cost_fn)):
+            if not (cost > 0 and math.isfinite(cost)):
+                raise DecalError(f"{name} {cost:g} is not a positive number", "give what one such error costs, above 0")
+        return cls.of_utility(((0.0, -cost_fn), (-cost_fp, 0.0)), decision_threshold)
+
+
+def parse_odds(text: str, decision_threshold: float | None = None) -> Task:
+    """'1:19', false positives to false negatives: t* = 1 / 20."""
+    parts = text.split(":")
+    try:
+        cost_fp, cost_fn = (float(part) for part in parts)
+    except ValueError:
+        raise DecalError(f"odds {text!r} are not of the form a:b", "give for example --odds 1:19 (t* = .05)") from None
+    return Task.of_costs(cost_fp, cost_fn, decision_threshold)
+
+
+def parse_utility(text: str, decision_threshold: float | None = None) -> Task:
+    """'u00,u01;u10,u11', or the path of a .json, .toml or .csv file that holds the 2 x 2 matrix."""
+    reader = _FILE_READERS.get(Path(text).suffix.lower())
+    if reader is None:
+        rows: Any = [row.split(",") for row in text.split(";")]
+        where = f"utility {text!r}"
+    else:
+        where = f"utility file {text}"
+        try:
+            rows = reader(Path(text).read_text(encoding="utf-8-sig"))
+        except OSError as error:
+            raise DecalError(f"{where}: {error.strerror or error}", "name a readable file") from None
+        except (ValueError, KeyError, csv.Error) as error:
+            raise DecalError(f"{where}: {_line(error)}", "it must hold a 2 x 2 matrix of numbers") from None
+    try:
+        matrix = [[float(cell) for cell in row] for row in rows]
+    except (TypeError, ValueError):
+        raise DecalError(f"{where} is not a 2 x 2 matrix of numbers", "write it as 'u00,u01;u10,u11'") from None
+    return Task.of_utility(matrix, decision_threshold)
+
+
+def task_of(
+    *,
+    threshold: float | None = None,
+    utility: str | Sequence[Sequence[float]] | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+) -> Task | None:
+    """The task that a user named in one of its spellings; None where none was named."""
+    if (cost_fp is None) != (cost_fn is None):
+        missing = "--cost-fn" if cost_fn is None else "--cost-fp"
+        raise DecalError("one cost alone does not make a task", f"give {missing} too, or use --threshold")
+    named: dict[str, Callable[[], Task]] = {}
+    if threshold is not None:
+        named["--threshold"] = lambda: Task.of_threshold(threshold, decision_threshold)
+    if utility is not None:
+        named["--utility"] = lambda: (
+            parse_utility(utility, decision_threshold)
+            if isinstance(utility, str)
+            else Task.of_utility(utility, decision_threshold)
+        )
+    if cost_fp is not None and cost_fn is not None:
+        named["--cost-fp/--cost-fn"] = lambda: Task.of_costs(cost_fp, cost_fn, decision_threshold)
+    if odds is not None:
+        named["--odds"] = lambda: parse_odds(odds, decision_threshold)
+    if len(named) > 1:
+        raise DecalError(f"the task is given more than once: {', '.join(named)}", "keep one of them")
+    if not named:
+        if decision_threshold is not None:
+            raise DecalError(
+                "--decision-threshold alone does not make a task",
+                "say what the decision is worth: --threshold, --utility, --cost-fp/--cost-fn or --odds",
+            )
+        return None
+    return next(iter(named.values()))()
+
+
+def _matrix(utility: Sequence[Sequence[float]]) -> Matrix:
+    try:
+        (u00, u01), (u10, u11) = utility
+        cells = (float(u00), float(u01), float(u10), float(u11))
+    except (TypeError, ValueError):
+        raise DecalError("the utility is not a 2 x 2 matrix of numbers", "write it as 'u00,u01;u10,u11'") from None
+    if not all(math.isfinite(cell) for cell in cells):
+        raise DecalError("the utility holds a value that is not finite", "give four finite numbers")
+    return (cells[0], cells[1]), (cells[2], cells[3])
+
+
+def _checked_decision(decision_threshold: float | None, threshold: float) -> float:
+    if decision_threshold is None:
+        return threshold
+    if not 0 <= decision_threshold <= 1:
+        raise DecalError(f"decision threshold {decision_threshold:g} is not in [0, 1]", "give a probability")
+    return float(decision_threshold)
+
+
+def _show(matrix: Matrix) -> str:
+    return "'" + ";".join(",".join(f"{cell:g}" for cell in row) for row in matrix) + "'"
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _utility_entry(document: Any) -> Any:
+    return document["utility"] if isinstance(document, dict) else document
+
+
+_FILE_READERS: dict[str, Callable[[str], Any]] = {
+    ".json": lambda text: _utility_entry(json.loads(text)),
+    ".toml": lambda text: _utility_entry(tomllib.loads(text)),
+    ".csv": lambda text: [row for row in csv.reader(text.splitlines()) if row],
+}
