@@ -1,0 +1,137 @@
+"""Settings files: where they are looked for, what they may say, and how a mistake in one is reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from decal_cli.errors import DecalError
+from decal_cli.settings import Columns, Settings, find_settings
+
+FULL = """
+input = ["preds.csv", "more/*.csv", "-"]
+score = "p_*"
+label = "y"
+weight = "w"
+group = ["site", "sex"]
+features = ["x*"]
+positive = 1
+logit = true
+missing = "drop"
+gates = ["regret<=0.02"]
+confidence = 0.9
+seed = 3
+baseline = "base.json"
+[task]
+threshold = 0.3
+utility = "costs.json"
+"""
+
+
+def settle(folder: Path, text: str, name: str = "decal.toml") -> Settings:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+    return find_settings(folder)
+
+
+def test_no_file_is_empty_settings(tmp_path: Path) -> None:
+    assert find_settings(tmp_path) == Settings()
+
+
+def test_everything_that_can_be_said(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    for name in ("b.csv", "a.csv"):
+        (tmp_path / "more" / name).touch()
+    got = settle(tmp_path, FULL)
+    assert got.path == tmp_path / "decal.toml"
+    assert got.input == (*(str(tmp_path / n) for n in ("preds.csv", "more/a.csv", "more/b.csv")), "-")
+    assert got.columns == Columns(("p_*",), "y", "w", ("site", "sex"), ("x*",), "1", True, "drop")
+    assert got.task == {"threshold": 0.3, "utility": str(tmp_path / "costs.json")}
+    assert (got.gates, got.confidence, got.seed) == (("regret<=0.02",), 0.9, 3)
+    assert got.baseline == str(tmp_path / "base.json")
+
+
+def test_pyproject_has_the_same_keys_under_tool_decal(tmp_path: Path) -> None:
+    text = "[tool.decal]\nlabel = 'y'\n[tool.decal.task]\nutility = [[0, -1], [-2, 0]]\n"
+    got = settle(tmp_path, text, "pyproject.toml")
+    assert got.columns.label == "y"
+    assert got.task == {"utility": [[0.0, -1.0], [-2.0, 0.0]]}
+
+
+def test_decal_toml_wins_and_the_nearest_folder_wins(tmp_path: Path) -> None:
+    settle(tmp_path, "label = 'parent'")
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (inner / "pyproject.toml").write_text("[tool.other]\nx = 'decal'\n", encoding="utf-8")
+    assert find_settings(inner).columns.label == "parent", "a pyproject.toml without [tool.decal] is passed over"
+    settle(inner, "[tool.decal]\nlabel = 'project'", "pyproject.toml")
+    assert find_settings(inner).columns.label == "project"
+    assert settle(inner, "label = 'own'").columns.label == "own"
+
+
+def test_paths_are_short_where_the_user_stands_and_open_from_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(tmp_path, "input = 'preds.csv'")
+    (tmp_path / "preds.csv").touch()
+    monkeypatch.chdir(tmp_path)
+    assert find_settings(Path()).input == ("preds.csv",)
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert Path(find_settings(Path()).input[0]).samefile(tmp_path / "preds.csv")
+
+
+def test_a_broken_pyproject_of_another_project_is_not_ours_to_report(tmp_path: Path) -> None:
+    assert settle(tmp_path, "[tool", "pyproject.toml") == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("scores = 'p'", ["unknown key 'scores'", "did you mean 'score'?"]),
+        ("zzz = 1", ["unknown key 'zzz'", "the keys are input"]),
+        ("threshold = 0.3", ["unknown key 'threshold'", "task = {threshold"]),
+        ("[task]\ntreshold = 0.3", ["unknown key 'task.treshold'", "did you mean 'threshold'?"]),
+        ("task = 0.3", ["task is 0.3", "a table"]),
+        ("[task]\nthreshold = '0.3'", ["task.threshold is '0.3'", "a number"]),
+        ("[task]\nthreshold = nan", ["task.threshold is nan", "a number"]),
+        ("[task]\nutility = [1, 2]", ["task.utility is [1, 2]", "u00,u01;u10,u11"]),
+        ("[task]\nodds = 19", ["task.odds is 19", "a text"]),
+        ("score = 3", ["score is 3", "a list of texts"]),
+        ("group = ['a', 1]", ["group is ['a', 1]"]),
+        ("label = ['y']", ["label is ['y']", "a text"]),
+        ("logit = 'yes'", ["logit is 'yes'", "true or false"]),
+        ("missing = 'skip'", ["missing is 'skip'", '"drop"']),
+        ("confidence = 95", ["confidence is 95", "0.95"]),
+        ("seed = true", ["seed is True", "whole number"]),
+        ("seed = -1", ["seed is -1"]),
+        ("positive = []", ["positive is []"]),
+        ("label = \nseed = 1", ["is not valid TOML", "line 1"]),
+        ("a = 1\na = 2", ["is not valid TOML"]),
+    ],
+)
+def test_a_mistake_is_one_line_with_file_key_value_and_what_is_expected(
+    tmp_path: Path, text: str, words: list[str]
+) -> None:
+    with pytest.raises(DecalError) as caught:
+        settle(tmp_path, text)
+    line = str(caught.value)
+    assert "\n" not in line
+    assert str(tmp_path / "decal.toml") in line
+    for word in words:
+        assert word in line
+
+
+def test_bad_bytes_and_a_wrong_tool_table(tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_bytes(b"label = '\xff'")
+    with pytest.raises(DecalError, match="not UTF-8"):
+        find_settings(tmp_path)
+    (tmp_path / "decal.toml").unlink()
+    with pytest.raises(DecalError, match=r"tool.decal is 3"):
+        settle(tmp_path, "[tool]\ndecal = 3", "pyproject.toml")
+
+
+def test_positive_is_text_whatever_toml_type_it_has(tmp_path: Path) -> None:
+    for toml, text in [("2", "2"), ("true", "true"), ("1.0", "1"), ("'spam'", "spam")]:
+        assert settle(tmp_path, f"positive = {toml}").columns.positive == text
