@@ -1,0 +1,174 @@
+"""The five kinds of worlds of the right-action study, drawn at random, with the action that is right in each.
+
+c = E[y | what the score knows] is a logistic score averaged over a hidden signal; the hidden signal is carried by one
+or two observed features, smooth or step-like; q = E[y | everything observed]. The score p is c itself or a monotone
+distortion of it, so that E[y | p] = c always. True regrets are 0 or at least SMALLEST * u_delta; every other draw is
+thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from decal_cli.task import Task
+
+Floats = NDArray[np.float64]
+Map = Callable[[Floats], Floats]
+
+SMALLEST = 0.02
+CHECKED_ON = 100_000
+
+RIGHT_ACTION = {
+    "calibrated and sufficient": "done",
+    "miscalibrated across t*": "recalibrate",
+    "miscalibrated away from t*": "done",
+    "calibrated, grouping loss at t*": "post-train",
+    "miscalibrated and grouping loss": "post-train",
+}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Rows: score p, label y, features (n, d), and the truths c = E[y | p] and q = E[y | p, features]."""
+
+    score: Floats
+    label: NDArray[np.int64]
+    features: Floats
+    c: Floats
+    q: Floats
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One world of a kind."""
+
+    name: str
+    task: Task
+    intercept: float
+    spread: float
+    strength: float
+    signal: Map
+    """Features reserved for the hidden signal, shape (n, 2), to its value; mean about 0, variance 1."""
+    nodes: Floats
+    """Equal-mass quantiles of the signal."""
+    distortion: Map
+    known: int
+    noise: int
+    order: NDArray[np.int64]
+
+    def draw(self, n: int, rng: np.random.Generator) -> Draw:
+        """n rows of this world."""
+        hidden = rng.standard_normal((n, 2))
+        known = rng.standard_normal((n, self.known))
+        noise = rng.standard_normal((n, self.noise))
+        latent = self.intercept + self.spread * known.sum(axis=1) / np.sqrt(self.known)
+        q = expit(latent + self.strength * self.signal(hidden)) if self.strength else expit(latent)
+        c = self._averaged(latent)
+        label = (rng.random(n) < q).astype(np.int64)
+        return Draw(self.distortion(c), label, np.hstack((hidden, known, noise))[:, self.order], c, q)
+
+    def _averaged(self, latent: Floats) -> Floats:
+        if not self.strength:
+            return expit(latent)
+        grid = np.linspace(-12, 12, 1201)
+        mean = expit(grid[:, None] + self.strength * self.nodes).mean(axis=1)
+        return np.interp(latent, grid, mean)
+
+    def regrets(self, rng: np.random.Generator, n: int = CHECKED_ON) -> tuple[float, float, float]:
+        """Calibration regret and grouping regret over u_delta, and E |p - c|; integrals of the exact c and q."""
+        rows = self.draw(n, rng)
+        t, acts = self.task.threshold, rows.score >= self.task.decision_threshold
+        right = rows.c >= t
+        calibration = float(np.mean((rows.c - t) * (right.astype(float) - acts)))
+        grouping = float(np.mean((rows.q - t) * ((rows.q >= t).astype(float) - right)))
+        return calibration, grouping, float(np.mean(np.abs(rows.score - rows.c)))
+
+
+def draw_kind(name: str, rng: np.random.Generator) -> Kind:
+    """A random world of this kind, thrown again until its true regrets are as the kind demands."""
+    while True:
+        world = _propose(name, rng)
+        calibration, grouping, error = world.regrets(rng)
+        if _fits(name, calibration, grouping, error):
+            return world
+
+
+def _fits(name: str, calibration: float, grouping: float, error: float) -> bool:
+    if name == "calibrated and sufficient":
+        return True
+    if name == "miscalibrated across t*":
+        return calibration >= SMALLEST
+    if name == "miscalibrated away from t*":
+        return error >= 0.03
+    if name == "calibrated, grouping loss at t*":
+        return grouping >= SMALLEST
+    return calibration >= SMALLEST and grouping >= SMALLEST
+
+
+def _propose(name: str, rng: np.random.Generator) -> Kind:
+    grouped = "grouping" in name
+    signal, nodes = _signal(rng)
+    known, noise = int(rng.integers(1, 5)), int(rng.integers(0, 8))
+    threshold = float(rng.uniform(0.1, 0.8))
+    return Kind(
+        name=name,
+        task=_task(threshold, rng),
+        intercept=float(rng.uniform(-2.2, 1.5)),
+        spread=float(rng.uniform(0.6, 1.8)),
+        strength=float(rng.uniform(0.8, 2.5)) if grouped else 0.0,
+        signal=signal,
+        nodes=nodes,
+        distortion=_distortion(name, threshold, rng),
+        known=known,
+        noise=noise,
+        order=rng.permutation(2 + known + noise),
+    )
+
+
+def _task(threshold: float, rng: np.random.Generator) -> Task:
+    scale = float(10 ** rng.uniform(-1, 3))
+    return Task.of_costs(scale * threshold, scale * (1 - threshold))
+
+
+def _signal(rng: np.random.Generator) -> tuple[Map, Floats]:
+    shape = str(rng.choice(["step", "smooth", "two steps", "two smooth"]))
+    cut = float(rng.uniform(-0.6, 0.6))
+    sign = float(rng.choice([-1.0, 1.0]))
+
+    def step(x: Floats) -> Floats:
+        return np.where(x > cut, 1.0, -1.0)
+
+    def signal(x: Floats) -> Floats:
+        one, two = x[:, 0], x[:, 1]
+        if shape == "step":
+            return sign * step(one)
+        if shape == "smooth":
+            return sign * one
+        if shape == "two steps":
+            return sign * (step(one) + step(two)) / np.sqrt(2)
+        return sign * (one + two) / np.sqrt(2)
+
+    nodes = np.sort(signal(np.random.default_rng(1).standard_normal((200_000, 2))))
+    return signal, nodes[np.linspace(0, len(nodes) - 1, 401).astype(int)]
+
+
+def _distortion(name: str, threshold: float, rng: np.random.Generator) -> Map:
+    """c to p, increasing; the identity where the kind is calibrated, t* a fixed point where it must not matter."""
+    if name.startswith("calibrated"):
+        return lambda c: c
+    if "away" in name:
+        low, high = (float(rng.choice([rng.uniform(0.3, 0.65), rng.uniform(1.6, 2.8)])) for _ in range(2))
+
+        def around(c: Floats) -> Floats:
+            off = logit(c) - logit(threshold)
+            return np.where(c >= threshold, np.maximum(expit(logit(threshold) + high * off), threshold),
+                            np.minimum(expit(logit(threshold) + low * off), np.nextafter(threshold, 0)))
+
+        return around
+    shift, slope = float(rng.uniform(-1.8, 1.8)), float(rng.uniform(0.5, 2.0))
+    return lambda c: expit(shift + slope * logit(c))
