@@ -7,10 +7,10 @@ on ten million levels a full-length temporary costs more than the sort itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Strategy = Literal["mass", "width"]
 Loss = Callable[[Floats], tuple[Floats | float, Floats | float]]
+T = TypeVar("T")
 
 BLOCK = 1 << 15
 CELLS = 1 << 16
@@ -133,18 +134,23 @@ class Table:
         loss maps scores, shape (k,), to their losses at label 0 and at label 1. The error is that of a ratio of sums,
         sqrt(sum w^2 (loss - mean)^2) / sum w, so it holds for weighted rows as well.
         """
-        if loss not in self._means:
-            self._means[loss] = self._mean_of(loss)
-        return self._means[loss]
+        return self.once(loss, lambda t: t.average((block, *loss(block.score)) for block in t.blocks()))
+
+    def once(self, key: object, compute: Callable[[Table], T]) -> T:
+        """compute(self), kept under this key: metrics that share a pass over the table share its result."""
+        if key not in self._kept_results:
+            self._kept_results[key] = compute(self)
+        return self._kept_results[key]
 
     @cached_property
-    def _means(self) -> dict[Loss, Estimate]:
+    def _kept_results(self) -> dict[object, Any]:
         return {}
 
-    def _mean_of(self, loss: Loss) -> Estimate:
+    def average(self, values: Iterable[tuple[Block, Floats | float, Floats | float]]) -> Estimate:
+        """Mean over rows of values given block by block, at label 0 and at label 1, and its standard error."""
         first = cross = second = squares = 0.0
-        for score, n, pos, n2, pos2 in self.blocks():
-            at0, at1 = (np.broadcast_to(np.asarray(values, dtype=np.float64), score.shape) for values in loss(score))
+        for (score, n, pos, n2, pos2), *labels in values:
+            at0, at1 = (np.broadcast_to(np.asarray(at, dtype=np.float64), score.shape) for at in labels)
             first += float((n - pos) @ at0 + pos @ at1)
             rows0, rows1 = (n2 - pos2) * at0, pos2 * at1
             cross += float(rows0.sum() + rows1.sum())
@@ -170,7 +176,7 @@ class Table:
         return 0.0 if values is None else float(values[:cut].sum(dtype=np.float64))
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
-        """Pool runs of levels, given by the index of their first level; a pool's score is the mean score of its rows."""
+        """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""
 
         def pooled(values: NDArray[Any]) -> NDArray[Any]:
             dtype = np.int64 if values.dtype.kind in "iu" else np.float64
@@ -202,20 +208,17 @@ class Table:
         cumulative weight); a score equal to an interior edge belongs to the lower bin, equal edges are merged.
         width: edges i/k; a score on an interior edge belongs to the upper bin, 1 to the last.
         """
-        key = (bins, strategy)
-        if key not in self._bins:
-            if strategy == "mass":
-                edges = np.unique(self.quantiles(bins))[1:-1]
-                cuts = np.searchsorted(self.score, edges, side="right")
-            else:
-                cuts = np.searchsorted(self.score, np.arange(1, bins) / bins, side="left")
-            starts = np.unique(np.concatenate(([0], cuts)))
-            self._bins[key] = self.merge_levels(starts[starts < len(self)])
-        return self._bins[key]
+        return self.once(("bins", bins, strategy), lambda t: t.merge_levels(t.bin_starts(bins, strategy)))
 
-    @cached_property
-    def _bins(self) -> dict[tuple[int, str], Table]:
-        return {}
+    def bin_starts(self, bins: int = 15, strategy: Strategy = "mass") -> Ints:
+        """First level of each non-empty bin."""
+        if strategy == "mass":
+            edges = np.unique(self.quantiles(bins))[1:-1]
+            cuts = np.searchsorted(self.score, edges, side="right")
+        else:
+            cuts = np.searchsorted(self.score, np.arange(1, bins) / bins, side="left")
+        starts = np.unique(np.concatenate(([0], cuts)))
+        return starts[starts < len(self)]
 
     def quantiles(self, k: int) -> Floats:
         """The i/k quantiles of the scores of the rows, i = 0..k, shape (k + 1,)."""
@@ -260,6 +263,15 @@ class Table:
         """The table of the isotonic fit's pools: pos / n strictly increases and is the fitted probability."""
         return self.merge_levels(self.pools)
 
+    def calibrated_blocks(self) -> Iterator[tuple[Block, Floats]]:
+        """The blocks, each with the isotonic fit at its levels."""
+        starts, fit = self.pools, self.isotonic.pos / self.isotonic.n
+        for number, block in enumerate(self.blocks()):
+            low, high = number * BLOCK, number * BLOCK + len(block.score)
+            first, last = int(np.searchsorted(starts, low, side="right")) - 1, int(np.searchsorted(starts, high))
+            lengths = np.diff(np.concatenate(([low], starts[first + 1 : last], [high])))
+            yield block, np.repeat(fit[first:last], lengths)
+
     def calibrated(self, pools: Table | None = None) -> Floats:
         """The isotonic fit at each level, shape (m,)."""
         fit = self.isotonic if pools is None else pools
@@ -282,16 +294,11 @@ class Table:
     def null(self, rng: np.random.Generator) -> Table:
         """These scores with labels drawn as if every score were the true probability (parametric bootstrap)."""
         if self.n2 is None:
-            rows = np.asarray(self.n, dtype=np.int64)
-            unit: Floats | float = 1.0
-        else:
-            # Rows of unequal weight in one level act as n^2/n2 rows of weight n2/n.
-            rows = np.maximum(np.rint(self.n**2 / self.n2), 1).astype(np.int64)
-            unit = self.n / rows
-        positives = _binomial(rng, rows, self.score)
-        if self.n2 is None:
-            return Table(self.score, self.n, positives)
-        return Table(self.score, self.n, positives * unit, self.n2, positives * unit**2)
+            return Table(self.score, self.n, _binomial(rng, np.asarray(self.n, dtype=np.int64), self.score))
+        # Rows of unequal weight in one level act as n^2/n2 rows of equal weight.
+        rows = np.maximum(np.rint(self.n**2 / self.n2), 1).astype(np.int64)
+        share = _binomial(rng, rows, self.score) / rows
+        return Table(self.score, self.n, self.n * share, self.n2, self.n2 * share)
 
     def _kept(self, neg: Floats, pos: Floats, neg2: Floats | None, pos2: Floats | None) -> Table:
         n = neg + pos
@@ -397,8 +404,8 @@ def merge(tables: Sequence[Table]) -> Table:
     starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
 
     def added(name: Literal["n", "pos", "n2", "pos2"]) -> NDArray[Any]:
-        parts = [getattr(table, name) if getattr(table, name) is not None else getattr(table, name[:-1]) for table in tables]
-        values = np.concatenate(parts)[order]
+        columns = ((getattr(table, name), getattr(table, name[:-1], None)) for table in tables)
+        values = np.concatenate([column if column is not None else plain for column, plain in columns])[order]
         return np.add.reduceat(values, starts, dtype=np.int64 if values.dtype.kind in "iu" else np.float64)
 
     if all(table.n2 is None for table in tables):

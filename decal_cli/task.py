@@ -69,7 +69,8 @@ class Task:
         """The unit task of a threshold: u_delta = 1, minus its expected utility is Tasche's loss [T 3.3a]."""
         if not 0 < threshold < 1:
             hint = f"; did you mean {threshold / 100:g}?" if 1 < threshold < 100 else ""
-            raise DecalError(f"threshold {threshold:g} is not inside (0, 1)", f"give a probability between 0 and 1{hint}")
+            fix = f"give a probability between 0 and 1{hint}"
+            raise DecalError(f"threshold {threshold:g} is not inside (0, 1)", fix)
         return cls.of_utility(((0.0, -(1 - threshold)), (-threshold, 0.0)), decision_threshold)
 
     @classmethod
