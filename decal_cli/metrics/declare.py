@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from decal_cli.table import Table
 from decal_cli.task import Task
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]
-Unit = Literal["probability", "squared probability", "nats", "utility", "share", "count", "z", "score", "slope", "p-value"]
+Unit = Literal[
+    "probability", "squared probability", "nats", "utility", "share", "count", "z", "score", "slope", "p-value"
+]
 Interval = tuple[float, float]
 
 NEEDS: dict[type, tuple[str, str]] = {
@@ -34,6 +36,18 @@ NEEDS: dict[type, tuple[str, str]] = {
 """What a metric may ask for by annotation: its name, and why it is undefined where the user did not give it."""
 
 
+class Between(NamedTuple):
+    """The open interval that a parameter lies in; its default may lie on the end."""
+
+    low: float
+    high: float
+
+
+ANY = Between(-math.inf, math.inf)
+COUNT = Between(0, 100_001)
+"""A number of bins."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One keyword parameter of a metric, as the user writes it in 'ece(bins=20)'."""
@@ -43,6 +57,7 @@ class Parameter:
     kind: type
     choices: tuple[str, ...]
     text: str
+    limits: Between = ANY
 
     def parse(self, text: str) -> Any:
         """The value that the user wrote, or a DecalError that lists what is possible."""
@@ -54,8 +69,9 @@ class Parameter:
             value = self.kind(text)
         except ValueError:
             raise DecalError(f"{self.name}={text} is not a number", f"give {self.text}") from None
-        if self.kind is int and value < 1:
-            raise DecalError(f"{self.name}={text} is below 1", f"give {self.text}")
+        if value != self.default and not self.limits.low < value < self.limits.high:
+            low, high = self.limits
+            raise DecalError(f"{self.name}={text} is not between {low:g} and {high:g}", f"give {self.text}")
         return value
 
 
@@ -96,10 +112,15 @@ class Metric:
 
     def arguments(self, inputs: Mapping[type, Any]) -> list[Any]:
         """The positional arguments out of what there is; Undefined names what the user did not give."""
-        for need in self.needs:
-            if inputs.get(need) is None:
-                raise Undefined(NEEDS[need][1])
-        return [inputs[need] for need in self.needs]
+        return _given(self.needs, inputs)
+
+    def interval_arguments(self, inputs: Mapping[type, Any]) -> list[Any]:
+        """The same for the interval, which may ask for more than the value does: to draw, a Generator."""
+        return _given(self._interval_needs, inputs)
+
+    @cached_property
+    def _interval_needs(self) -> tuple[type, ...]:
+        return _positional(self.interval) if callable(self.interval) else ()
 
 
 @dataclass(frozen=True)
@@ -129,7 +150,7 @@ class Choice:
             return None
         try:
             low, high = self.metric.interval(
-                *self.metric.arguments(inputs), confidence=confidence, **dict(self.given)
+                *self.metric.interval_arguments(inputs), confidence=confidence, **dict(self.given)
             )
         except Undefined:
             return None
@@ -157,8 +178,8 @@ def metric(
 
     range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
     is. streams: computed block by block without a second copy of the scores. shown: among the readable choice that a
-    table prints unasked. interval: a function of the metric's own arguments plus `confidence`, or 'bootstrap', or
-    None; interval_text says in words how the interval is made.
+    table prints unasked. interval: a function that asks by annotation as the metric does, with the metric's parameters
+    and `confidence`, or 'bootstrap', or None; interval_text says in words how the interval is made.
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:
@@ -181,7 +202,7 @@ def metric(
             interval=interval,
             interval_text=interval_text or _INTERVAL_TEXTS.get(interval if not callable(interval) else "", "analytic"),
             function=function,
-            needs=tuple(hints[p.name] for p in signature if p.kind is p.POSITIONAL_OR_KEYWORD),
+            needs=_positional(function),
             parameters=tuple(_parameter(p, hints[p.name]) for p in signature if p.kind is p.KEYWORD_ONLY),
         )
         return function
@@ -195,10 +216,26 @@ _INTERVAL_TEXTS: dict[Any, str] = {
 }
 
 
+def _positional(function: Callable[..., Any]) -> tuple[type, ...]:
+    """The annotations of a function's positional parameters."""
+    hints = get_type_hints(function)
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(hints[p.name] for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
+
+
+def _given(needs: tuple[type, ...], inputs: Mapping[type, Any]) -> list[Any]:
+    for need in needs:
+        if inputs.get(need) is None:
+            raise Undefined(NEEDS[need][1])
+    return [inputs[need] for need in needs]
+
+
 def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
-    kind, text = get_args(hint) if get_origin(hint) is Annotated else (hint, "")
+    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     choices = get_args(kind) if get_origin(kind) is Literal else ()
-    return Parameter(parameter.name, parameter.default, str if choices else kind, choices, text)
+    text = next((note for note in notes if isinstance(note, str)), "")
+    limits = next((note for note in notes if isinstance(note, Between)), ANY)
+    return Parameter(parameter.name, parameter.default, str if choices else kind, choices, text, limits)
 
 
 _CHOICE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<arguments>[^()]*)\))?\s*")
