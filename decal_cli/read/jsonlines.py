@@ -1,0 +1,125 @@
+"""JSON Lines: one object a line; a key that a line lacks is a missing value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from decal_cli.read.csvfile import MISSING, no_rows, refuse_other_encodings
+from decal_cli.read.files import Raw, translated
+from decal_cli.read.words import oops, quote, text_of
+
+BATCH = 1 << 15
+
+
+class JsonLinesSource:
+    """A JSON Lines file, parsed twice: once for the keys of all lines, once for the columns asked for."""
+
+    kind = "JSON Lines"
+
+    def __init__(self, raw: Raw, head: bytes) -> None:
+        self.raw = raw
+        self.shown = raw.shown
+        refuse_other_encodings(raw, head)
+        names: dict[str, None] = {}
+        for _, line in self._objects():
+            names.update(dict.fromkeys(line))
+        self.names = list(names)
+
+    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Line number and object, one by one."""
+        with translated(self.shown, self.kind), self.raw.open() as stream:
+            for number, line in enumerate(stream, 1):
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                if not line.strip():
+                    continue
+                try:
+                    # A first line with a repeated key would silently keep the last value.
+                    value = json.loads(line, object_pairs_hook=self._unique if number == 1 else None)
+                except (ValueError, RecursionError) as error:
+                    said = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+                    raise oops(
+                        f"{self.shown}, line {number}: is not JSON ({said})", "write one whole object a line"
+                    ) from None
+                if not isinstance(value, dict):
+                    raise oops(f"{self.shown}, line {number}: is not an object", 'write one {"column": value} a line')
+                yield number, value
+
+    def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise oops(f"{self.shown}, line 1: duplicate column {quote(twice)}", "rename one of the two")
+        return found
+
+    def line(self, row: int) -> int | None:
+        """Line of data row `row` (0-based)."""
+        return next((number for at, (number, _) in enumerate(self._objects()) if at == row), None)
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        """The named columns as a pyarrow table."""
+        import pyarrow as pa
+
+        batches = list(self.batches(numbers, texts))
+        if not batches:
+            raise no_rows(self.shown)
+        return pa.concat_tables(batches)
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        """The named columns as small tables."""
+        rows: list[dict[str, Any]] = []
+        start = 0
+        for _, line in self._objects():
+            rows.append(line)
+            if len(rows) == BATCH:
+                yield self._table(rows, start, numbers, texts)
+                start += len(rows)
+                rows = []
+        if rows:
+            yield self._table(rows, start, numbers, texts)
+
+    def _table(self, rows: list[dict[str, Any]], start: int, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {}
+        with translated(self.shown, self.kind):
+            for name in numbers:
+                values = [row.get(name) for row in rows]
+                if any(isinstance(v, list) for v in values):
+                    lists = [self._list(name, v, start + i) for i, v in enumerate(values)]
+                    columns[name] = pa.array(lists, pa.list_(pa.float64()))
+                else:
+                    columns[name] = pa.array([self._number(name, v, start + i) for i, v in enumerate(values)])
+            for name in texts:
+                words = [self._text(name, row.get(name), start + i) for i, row in enumerate(rows)]
+                columns[name] = pa.array(words, pa.string())
+            return pa.table(columns)
+
+    def _number(self, name: str, value: Any, row: int) -> float:
+        if value is None or (isinstance(value, str) and value.strip() in MISSING):
+            return math.nan
+        if isinstance(value, (int, float)):
+            try:
+                return float(value)
+            except OverflowError:
+                return math.inf if value > 0 else -math.inf
+        place = f"{self.shown}, column {quote(name)}, row {row + 1}"
+        raise oops(f"{place}: {quote(value)} is not a number", "correct it, or name another column")
+
+    def _list(self, name: str, value: Any, row: int) -> list[float] | None:
+        if isinstance(value, list):
+            return [self._number(name, v, row) for v in value]
+        if value is None:
+            return None
+        place = f"{self.shown}, column {quote(name)}, row {row + 1}"
+        raise oops(f"{place}: {quote(value)} is not a list as in other rows", "give lists of one length")
+
+    def _text(self, name: str, value: Any, row: int) -> str | None:
+        if not isinstance(value, (list, dict)):
+            return text_of(value)
+        place = f"{self.shown}, column {quote(name)}, row {row + 1}"
+        raise oops(f"{place}: holds a list or an object", "name a column of plain values")
