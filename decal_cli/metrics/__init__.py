@@ -1,6 +1,6 @@
 """The metrics, one file a family; importing this package declares them all."""
 
-from decal_cli.metrics import loss
+from decal_cli.metrics import loss, ranking, bins, levels, interval  # noqa: I001  (families in the order they print)
 from decal_cli.metrics.declare import METRICS, Choice, Metric, named, parse
 
-__all__ = ["METRICS", "Choice", "Metric", "loss", "named", "parse"]
+__all__ = ["METRICS", "Choice", "Metric", "bins", "interval", "levels", "loss", "named", "parse", "ranking"]

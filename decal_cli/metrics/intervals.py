@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from statistics import NormalDist
 
 from decal_cli.errors import Undefined
-from decal_cli.table import Estimate, Loss, Table
+from decal_cli.table import Block, Estimate, Floats, Loss, Table
 
 Interval = tuple[float, float]
+Term = Callable[[Block], tuple[Floats, Floats]]
+Values = Iterator[tuple[Block, Floats, Floats]]
 
 MEAN = "mean of a per-row score: normal, from its standard error"
 WILSON = "Wilson score interval"
