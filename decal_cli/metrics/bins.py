@@ -17,7 +17,7 @@ Bins = Annotated[int, "number of bins", COUNT]
 By = Annotated[Strategy, "mass: edges at quantiles of the scores; width: equally spaced edges"]
 
 _SHRUNK = (
-    "parametric bootstrap, labels drawn with the gaps of the bins shrunk by their noise; for the value in the population, "
+    "parametric bootstrap, labels drawn with the gaps of the bins shrunk by their noise; for the population's value, "
     "so it may lie below the plug-in"
 )
 

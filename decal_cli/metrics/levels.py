@@ -17,8 +17,8 @@ Levels = Literal["auto", "exact", "bins"]
 
 _CROWDED = 30
 _SHRUNK = (
-    "parametric bootstrap, labels drawn with shrunk gaps (those of equal-mass bins where levels hold few rows); for the "
-    f"value in the population, so it may lie below the plug-in; none above {CELLS} levels"
+    "parametric bootstrap, labels drawn with shrunk gaps (those of equal-mass bins where levels hold few rows); for "
+    f"the population's value, so it may lie below the plug-in; none above {CELLS} levels"
 )
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
 
