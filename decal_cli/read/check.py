@@ -10,6 +10,7 @@ import numpy as np
 
 from decal_cli.errors import DecalError
 from decal_cli.read.csvfile import NUMBER
+from decal_cli.read.files import translated
 from decal_cli.read.sources import Source
 from decal_cli.read.words import number, oops, quote
 from decal_cli.settings import Columns
@@ -64,8 +65,24 @@ class Rows:
         return ", ".join(words) + (", ..." if at.size > FIRST_ROWS else "")
 
 
-class NotNumbers(Exception):
-    """A chunk that has no meaning as numbers; its type in words."""
+def plain(chunk: Any) -> np.ndarray:
+    """A view of a pyarrow array of fixed-width numbers without nulls.
+
+    Its own to_numpy() does the same, and imports pandas for it where that is installed.
+    """
+    import pyarrow as pa
+
+    kind = chunk.type
+    letter = "f" if pa.types.is_floating(kind) else "i" if pa.types.is_signed_integer(kind) else "u"
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    buffer = chunk.buffers()[1]
+    if buffer is None or not len(chunk):
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype, len(chunk), chunk.offset * dtype.itemsize)
+
+
+class NotNumbers(DecalError):
+    """A chunk that has no meaning as numbers; its type in words. Always caught: only its catcher knows the place."""
 
 
 def chunk_floats(chunk: Any) -> np.ndarray:
@@ -79,11 +96,11 @@ def chunk_floats(chunk: Any) -> np.ndarray:
     if pa.types.is_floating(kind):
         if chunk.null_count:
             chunk = (chunk.cast(pa.float32()) if kind == pa.float16() else chunk).fill_null(float("nan"))
-        return chunk.to_numpy(zero_copy_only=False)
+        return plain(chunk)
     if pa.types.is_integer(kind):
         if chunk.null_count:
             chunk = chunk.cast(pa.float64(), safe=False).fill_null(float("nan"))
-        return chunk.to_numpy(zero_copy_only=False)
+        return plain(chunk)
     if pa.types.is_null(kind):
         return np.full(len(chunk), np.nan)
     if pa.types.is_boolean(kind):
@@ -102,7 +119,8 @@ def part_floats(part: Part, name: str, into: np.ndarray) -> None:
     """Write one column of one part to `into`, float64 (rows of the part,)."""
     for at, chunk in part.chunks(name):
         try:
-            values = chunk_floats(chunk)
+            with translated(part.source.shown, f"numbers (column {quote(name)})"):
+                values = chunk_floats(chunk)
         except NotNumbers as error:
             raise _not_numbers(part, name, at, chunk, str(error)) from None
         at -= part.start
@@ -162,9 +180,11 @@ def checked_scores(values: np.ndarray, name: str, rows: Rows, columns: Columns) 
     if low != low:
         missing = np.isnan(values)
         low, high = span(values[~missing])
+        if low > high:
+            if columns.missing == "error":
+                raise missing_values(missing, name, "score", rows)
+            return values, missing
     if np.isinf(low) or np.isinf(high):
-        if missing is not None and missing.all():
-            raise oops(f"{rows.parts[0].source.shown}, column {quote(name)}: every score is missing", "name another")
         infinite = np.isinf(values)
         row = int(infinite.argmax())
         raise oops(

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from decal_cli.errors import DecalError
-from decal_cli.read.files import Raw, translated
-from decal_cli.read.words import file_word, oops, quote
+from decal_cli.read.files import HEAD, Raw, translated
+from decal_cli.read.words import file_word, listed, oops, quote
 
-MISSING = tuple(
-    ",NA,N/A,n/a,<NA>,#N/A,#N/A N/A,#NA,NaN,nan,NAN,-NaN,-nan,1.#QNAN,1.#IND,-1.#QNAN,-1.#IND,"
-    "NULL,Null,null,None,none".split(",")
+MISSING = (
+    *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "Null", "null", "None", "none"),
+    *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND"),
 )
 NUMBER = re.compile(r"[ \t]*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
 LONGEST_HEADER = 1 << 24
@@ -31,15 +31,17 @@ class CsvSource:
         self.raw = raw
         self.shown = raw.shown
         refuse_other_encodings(raw, head)
-        text, size = self._decoded(head), len(head)
-        while not re.search(r"\S[^\n\r]*[\n\r]", text) and size == len(head) and size < LONGEST_HEADER:
+        text, size = self._decoded(head), HEAD
+        while len(head) == size < LONGEST_HEADER and not re.search(r"\S[^\n\r]*[\n\r]", text):
             size *= 16
             head = raw.head(size)
             text = self._decoded(head)
         self.delimiter = _delimiter(text)
         self.names, self._skip, rest = self._header(text)
-        if not rest.strip() and size > len(head):
+        if not rest.strip() and len(head) < size:
             raise no_rows(self.shown)
+        if all(NUMBER.fullmatch(name) for name in self.names):
+            raise oops(f"{self.shown}: the first line is data ({listed(self.names)})", "add a header line, such as p,y")
 
     def _decoded(self, head: bytes) -> str:
         try:

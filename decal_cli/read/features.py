@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.read.check import NotNumbers, Part, Rows, chunk_floats, missing_values, number, part_floats
+from decal_cli.read.check import NotNumbers, Part, Rows, chunk_floats, missing_values, part_floats, plain
+from decal_cli.read.files import translated
 from decal_cli.read.sources import Source
-from decal_cli.read.words import oops, quote
+from decal_cli.read.words import number, oops, quote
 from decal_cli.settings import Columns
 
 
@@ -96,8 +97,9 @@ class Features:
                 chunk = chunk.storage
             if not _is_list(chunk.type):
                 raise NotNumbers(str(chunk.type))
-            lengths = chunk.value_lengths().fill_null(-1).to_numpy(zero_copy_only=False)
-            return lengths, chunk_floats(chunk.flatten())
+            with translated(part.source.shown, f"lists (column {quote(name)})"):
+                lengths = plain(chunk.value_lengths().fill_null(-1))
+                return lengths, chunk_floats(chunk.flatten())
         except NotNumbers as error:
             place = f"{part.source.shown}, column {quote(name)}, row {at - part.start + 1}"
             raise oops(

@@ -55,7 +55,7 @@ class Raw:
         """A pyarrow file to read from front to back."""
         import pyarrow as pa
 
-        return pa.PythonFile(self.open(), mode="r") if self.gz else self.arrow()
+        return pa.PythonFile(self.open(), mode="r") if self.gz else self.arrow(mapped=False)
 
     def sha256(self) -> str:
         """Hex digest of the bytes as they were given (compressed, if they were)."""
@@ -66,17 +66,14 @@ class Raw:
         with translated(self.shown, "a file"), open(self.path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
-    @property
-    def size(self) -> int:
-        return len(self.data) if self.data is not None else os.path.getsize(self.path)
-
 
 def raw(path: str, stdin: BinaryIO | None) -> Raw:
     """Look at an input without reading it: it exists, is a file, is not empty, is gzip or not."""
     if path == "-":
         if stdin is None:
             raise oops("nothing to read: no file named and nothing piped in", "name a file, or pipe one in")
-        found = Raw("standard input", path, stdin.read())
+        with translated("standard input", "a stream"):
+            found = Raw("standard input", path, stdin.read())
     else:
         found = Raw(path, path, _pipe(path))
     start = found.data[:2] if found.data is not None else found.head(2)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from decal_cli.errors import DecalError
-from decal_cli.read.check import NotNumbers, Part, Rows
+from decal_cli.read.check import NotNumbers, Part, Rows, plain
 from decal_cli.read.csvfile import MISSING, NUMBER
+from decal_cli.read.files import translated
 from decal_cli.read.words import listed, oops, quote, text_of
 
 NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
@@ -34,7 +35,7 @@ class Labels:
         import pyarrow as pa
 
         if pa.types.is_integer(chunk.type) and not chunk.null_count:
-            values = chunk.to_numpy(zero_copy_only=False)
+            values = plain(chunk)
             low, high = values.min(), values.max()
             if low >= 0 and high <= 1:
                 self.seen.update({"0", "1"} if low < high else {str(int(low))})
@@ -128,14 +129,15 @@ def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
         chunk = chunk.dictionary_encode()
     values = chunk.dictionary
     if pa.types.is_floating(values.type):
-        texts = [text_of(v) if v.is_integer() else text_of(str(v)) for v in values.to_numpy(zero_copy_only=False)]
+        # A float32 is written with its own few digits, not with those of the nearest float64.
+        texts = [text_of(float(v)) if float(v).is_integer() else str(v) for v in plain(values)]
         texts = [None if t == "nan" else t for t in texts]
     else:
         texts = [text_of(v) for v in values.to_pylist()]
     indices = chunk.indices
     if indices.null_count:
         indices = indices.cast(pa.int64()).fill_null(len(texts))
-    return texts, indices.to_numpy(zero_copy_only=False)
+    return texts, plain(indices)
 
 
 def group(parts: Sequence[Part], name: str) -> np.ndarray:
@@ -157,7 +159,8 @@ def group(parts: Sequence[Part], name: str) -> np.ndarray:
 def plain_encoded(part: Part, name: str, chunk: Any) -> tuple[list[str | None], np.ndarray]:
     """`encoded`, with its error worded for the user."""
     try:
-        return encoded(chunk)
+        with translated(part.source.shown, f"text (column {quote(name)})"):
+            return encoded(chunk)
     except NotNumbers as error:
         place = f"{part.source.shown}, column {quote(name)}"
         raise oops(f"{place}: holds lists or structures ({error})", "name a column of plain values") from None

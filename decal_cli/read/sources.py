@@ -27,12 +27,24 @@ FOREIGN = {
 BATCH = 1 << 16
 
 
+class Origin(Protocol):
+    """Where rows come from, for provenance."""
+
+    path: str
+
+    def sha256(self) -> str:
+        """Hex digest of the content."""
+
+
 class Source(Protocol):
     """One input whose format is known."""
 
     shown: str
     names: list[str]
-    raw: Raw
+
+    @property
+    def raw(self) -> Origin:
+        """Its origin."""
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """pyarrow table with these columns, every row."""
@@ -108,16 +120,16 @@ class ArrowSource:
         with translated(self.shown, self.kind):
             self.names = list(self._reader().schema.names)
 
-    def _reader(self, wanted: Sequence[str] | None = None) -> Any:
+    def _reader(self, wanted: Sequence[str] | None = None, mapped: bool = True) -> Any:
         import pyarrow as pa
 
         fields = None if wanted is None else sorted({self.names.index(name) for name in wanted})
         options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         opened = pa.ipc.open_file if self.is_file else pa.ipc.open_stream
-        return opened(self.raw.arrow(), options=options)
+        return opened(self.raw.arrow(mapped), options=options)
 
-    def _batches(self, wanted: list[str]) -> Iterator[Any]:
-        reader = self._reader(wanted)
+    def _batches(self, wanted: list[str], mapped: bool) -> Iterator[Any]:
+        reader = self._reader(wanted, mapped)
         read = (reader.get_batch(i) for i in range(reader.num_record_batches)) if self.is_file else iter(reader)
         for batch in read:
             batch = batch.select(wanted)
@@ -131,11 +143,11 @@ class ArrowSource:
             wanted = [*numbers, *texts]
             schema = self._reader(wanted).schema
             fields = [schema.field(name) for name in wanted]
-            return pa.Table.from_batches(list(self._batches(wanted)), pa.schema(fields))
+            return pa.Table.from_batches(list(self._batches(wanted, mapped=True)), pa.schema(fields))
 
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
-            for batch in self._batches([*numbers, *texts]):
+            for batch in self._batches([*numbers, *texts], mapped=False):
                 for start in range(0, batch.num_rows, BATCH):
                     yield batch.slice(start, BATCH)
 

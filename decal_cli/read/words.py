@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -39,6 +38,8 @@ def listed(names: Sequence[str], most: int = SHOWN_COLUMNS) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The candidate spelt most like `name`, upper and lower case aside; None when nothing is near."""
+    import difflib
+
     by_folded = {candidate.casefold(): candidate for candidate in names}
     close = difflib.get_close_matches(name.casefold(), by_folded, 1)
     return by_folded[close[0]] if close else None
