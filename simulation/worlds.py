@@ -53,7 +53,7 @@ class World:
     @cached_property
     def auc(self) -> float:
         """P(p' < p | y' = 0, y = 1) + half of the ties."""
-        score, first = np.unique(self.score, return_index=True)
+        first = np.unique(self.score, return_index=True)[1]
         pos, neg = np.add.reduceat(self.truth, first), np.add.reduceat(1 - self.truth, first)
         below = np.cumsum(neg) - neg
         return float(pos @ (below + neg / 2) / (pos.sum() * neg.sum()))

@@ -1,0 +1,142 @@
+"""What regions say: grouping loss bin by bin, the bounds on regret that follow from it, and gains on held-out rows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.regions import HeldOut, Leaves, Regions
+from decal_cli.table import Estimate, Floats
+
+DRAWS = 400
+LEARNED_TOGETHER = 1.25
+"""What the error of held-out differences is widened by: folds learn from each other's rows (see docs/simulation.md)."""
+
+
+class BinLosses(NamedTuple):
+    """Grouping loss of each bin that can be judged, shape (bins,) each."""
+
+    share: Floats
+    rate: Floats
+    """Frequency of label 1."""
+    rate_error: Floats
+    loss: Floats
+    """Unclipped."""
+    first: Floats
+    """Variance of the loss that vanishes where there is no grouping; its sum over bins is to be kept above 0."""
+    second: Floats
+    """Variance of the loss that is left where there is none."""
+    judged: NDArray[np.int64]
+    """Numbers of these bins."""
+
+
+class Bounds(NamedTuple):
+    """Bounds on the grouping regret per unit of u_delta, averaged over bins; [R] thm. 3.4 and 3.5."""
+
+    lower: Floats
+    upper: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """The estimate, [R] def. 3.6."""
+        return (self.lower + self.upper) / 2
+
+
+def bin_losses(regions: Regions) -> BinLosses:
+    """Both halves' estimates averaged, less the spread of the isotonic fit inside the bin."""
+    halves = [_half_losses(half, len(regions.n)) for half in regions.halves]
+    loss, first, second = (np.array(parts) for parts in zip(*halves, strict=True))
+    count = np.isfinite(loss).sum(axis=0)
+    judged = np.flatnonzero(count)
+    if not len(judged):
+        raise Undefined("needs more rows: no bin of the score has two in each half")
+    count = count[judged]
+    mean = np.nansum(loss[:, judged], axis=0) / count
+    n, rate = regions.n[judged], regions.pos[judged] / regions.n[judged]
+    one_over = regions.n2[judged] / n**2
+    return BinLosses(
+        n / n.sum(),
+        rate,
+        np.sqrt(rate * (1 - rate) * one_over / np.maximum(1 - one_over, one_over)),
+        mean - regions.induced[judged],
+        np.nansum(first[:, judged], axis=0) / count**2,
+        np.nansum(second[:, judged], axis=0) / count**2,
+        judged,
+    )
+
+
+def _half_losses(leaves: Leaves, bins: int) -> tuple[Floats, Floats, Floats]:
+    """Debiased variance of the leaves' frequencies and the two parts of its variance; NaN where a bin says nothing."""
+
+    def per_bin(values: Floats) -> Floats:
+        return np.bincount(leaves.bin, values, minlength=bins).astype(np.float64, copy=False)
+
+    n, pos, n2 = per_bin(leaves.n), per_bin(leaves.pos), per_bin(leaves.n2)
+    some = n > 0
+    rate = np.divide(pos, n, out=np.full(bins, np.nan), where=some)
+    one_over = np.divide(n2, n**2, out=np.ones(bins), where=some)
+    noise = _noise(rate, one_over)
+    counted = np.maximum(leaves.n, 1e-300)
+    leaf_rate = leaves.pos / counted
+    leaf_noise = np.nan_to_num(_noise(leaf_rate, leaves.n2 / counted**2))
+    weight = leaves.n / n[leaves.bin]
+    square = (leaf_rate - rate[leaves.bin]) ** 2
+    loss = per_bin(weight * square) - (per_bin(weight * leaf_noise) - noise)
+    true_square = np.maximum(square - leaf_noise, 0.0)
+    mass = per_bin(weight * true_square**2) - per_bin(weight * true_square) ** 2
+    first = 4 * per_bin(weight**2 * (square - leaf_noise) * leaf_noise) + mass * one_over
+    # 2 tr((M V)^2) with M = diag(w) - w w', V = diag(noise): the variance of the quadratic form in the leaves' noise.
+    own = (weight * leaf_noise) ** 2
+    second = 2 * (per_bin(own * ((1 - weight) ** 2 - weight**2)) + per_bin(weight**2 * leaf_noise) ** 2)
+    return loss, first, second
+
+
+def _noise(rate: Floats, one_over: Floats) -> Floats:
+    """Unbiased variance of a frequency, one_over its effective rows; NaN for a single row."""
+    single = one_over > 1 - 1e-9
+    return np.where(single, np.nan, rate * (1 - rate) * one_over / np.where(single, 1.0, 1 - one_over))
+
+
+def loss(regions: Regions) -> Estimate:
+    """Mean over bins of the unclipped grouping loss, and its standard error."""
+    bins = bin_losses(regions)
+    variance = max(float(bins.share**2 @ bins.first), 0.0) + float(bins.share**2 @ bins.second)
+    return Estimate(float(bins.share @ bins.loss), float(np.sqrt(variance)))
+
+
+def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:
+    """Bounds from grouping losses and frequencies of bins, shape (.., bins) each; losses are cut to [0, c (1 - c)]."""
+    loss = np.clip(loss, 0.0, rate * (1 - rate))
+    off = rate - threshold
+    smallest = np.where(off >= 0, (1 - rate) * off, -rate * off)
+    lower = np.maximum(loss - smallest, 0.0)
+    upper = (np.sqrt(loss + off**2) - np.abs(off)) / 2
+    return Bounds(lower @ share, upper @ share)
+
+
+def drawn(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Losses and frequencies of bins moved by normal errors of their own, shape (DRAWS, bins) each."""
+    spread = np.sqrt(np.maximum(bins.first, 0.0) + bins.second)
+    loss = bins.loss + spread * rng.standard_normal((DRAWS, len(bins.loss)))
+    rate = bins.rate + bins.rate_error * rng.standard_normal((DRAWS, len(bins.loss)))
+    return loss, np.clip(rate, 0.0, 1.0)
+
+
+def held_out(regions: Regions) -> HeldOut:
+    """The held-out rows, or Undefined."""
+    if regions.held is None:
+        raise Undefined("needs more rows: too few to grow regions on some and judge them on others")
+    return regions.held
+
+
+def held_gain(held: HeldOut, threshold: float, acts: NDArray[np.bool_]) -> Estimate:
+    """Mean gain per unit of u_delta of deciding by region rather than by `acts`, and its widened error."""
+    change = (held.region >= threshold).astype(np.float64) - acts
+    gain = change * (held.label - threshold)
+    total = held.weight.sum()
+    mean = float(held.weight @ gain / total)
+    error = float(np.sqrt(held.weight**2 @ (gain - mean) ** 2) / total)
+    return Estimate(mean, LEARNED_TOGETHER * error)
