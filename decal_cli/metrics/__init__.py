@@ -3,4 +3,17 @@
 from decal_cli.metrics import loss, ranking, bins, levels, interval, task, regret  # noqa: I001  (families in printed order)
 from decal_cli.metrics.declare import METRICS, Choice, Metric, named, parse
 
-__all__ = ["METRICS", "Choice", "Metric", "bins", "interval", "levels", "loss", "named", "parse", "ranking", "regret", "task"]
+__all__ = [
+    "METRICS",
+    "Choice",
+    "Metric",
+    "bins",
+    "interval",
+    "levels",
+    "loss",
+    "named",
+    "parse",
+    "ranking",
+    "regret",
+    "task",
+]
