@@ -253,8 +253,9 @@ class Table:
         """First level of each pool of the isotonic fit."""
         parts = []
         for number, block in enumerate(self.blocks()):
-            starts = np.arange(len(block.n), dtype=np.int64) + number * BLOCK
-            parts.append(pool(starts, block.n, block.pos))
+            starts, n, pos = _first_sweep(block)
+            starts, n, pos = pool(starts, n, pos)
+            parts.append((starts + number * BLOCK, n, pos))
         starts, n, pos = (np.concatenate(column) for column in zip(*parts, strict=True))
         return pool(starts, n, pos)[0]
 
@@ -319,6 +320,17 @@ class Table:
         unit = np.divide(squares, weight, out=np.zeros_like(weight), where=some)
         count = _poisson(rng, np.divide(weight, unit, out=np.zeros_like(weight), where=some))
         return unit * count, unit**2 * count
+
+
+def _first_sweep(block: Block) -> tuple[Ints, Floats, Floats]:
+    """Groups to pool: the levels, or where each holds one row the runs 1..1 0..0 of labels, which any fit pools."""
+    levels, label = len(block.n), block.pos
+    if float(block.n.max()) > 1 or float(block.n.min()) < 1 or bool(((label != 0) & (label != 1)).any()):
+        return np.arange(levels, dtype=np.int64), block.n, label
+    starts = np.concatenate(([0], np.flatnonzero(label[1:] > label[:-1]) + 1))
+    falls = np.flatnonzero(label[1:] < label[:-1]) + 1
+    ones_end = np.concatenate(([0] * int(label[0] == 0), falls, [levels] * int(label[-1] == 1)))
+    return starts, np.diff(starts, append=levels).astype(np.float64), ones_end - starts.astype(np.float64)
 
 
 _MANY = 25.0
