@@ -8,6 +8,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import gaps
+from decal_cli.metrics.debiased import INTERVAL_TEXT, ece_debiased_interval
 from decal_cli.metrics.declare import COUNT, metric
 from decal_cli.metrics.gaps import Norm
 from decal_cli.metrics.intervals import Interval
@@ -101,7 +102,8 @@ def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = 15, strategy: B
     size_free=False,
     streams=True,
     shown=True,
-    interval=None,
+    interval=ece_debiased_interval,
+    interval_text=INTERVAL_TEXT,
 )
 def ece_debiased(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     """Mean squared distance between score and frequency over bins, its noise taken off; around 0 if calibrated.
@@ -115,6 +117,16 @@ def ece_debiased(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     return gaps.debiased_square(levels)
 
 
+def _cl_interval(t: Table, *, confidence: float, bins: int = 15, strategy: Strategy = "mass") -> Interval:
+    low, high = ece_debiased_interval(t, confidence=confidence, bins=bins, strategy=strategy)
+    return max(low, 0.0), max(high, 0.0)
+
+
+def _rmsce_interval(t: Table, *, confidence: float, bins: int = 15, strategy: Strategy = "mass") -> Interval:
+    low, high = _cl_interval(t, confidence=confidence, bins=bins, strategy=strategy)
+    return low**0.5, high**0.5
+
+
 @metric(
     title="Squared calibration error",
     better="lower",
@@ -123,7 +135,8 @@ def ece_debiased(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     range=(0, 1),
     size_free=False,
     streams=True,
-    interval=None,
+    interval=_cl_interval,
+    interval_text=f"that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
 )
 def cl(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     """Mean squared distance, over bins, between the mean score and the frequency of label 1.
@@ -141,7 +154,8 @@ def cl(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     range=(0, 1),
     size_free=False,
     streams=True,
-    interval=None,
+    interval=_rmsce_interval,
+    interval_text=f"root of that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
 )
 def rmsce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     """Root of the mean squared distance, over bins, between the mean score and the frequency of label 1.
