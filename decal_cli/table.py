@@ -29,6 +29,11 @@ CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
 
 
+def dot(a: Floats, b: Floats) -> float:
+    """sum a b; not by the linear algebra library, whose threads make it slower here and its last bit theirs."""
+    return float(np.einsum("i,i->", a, b))
+
+
 class Estimate(NamedTuple):
     """A mean over rows and its standard error."""
 
@@ -151,10 +156,10 @@ class Table:
         first = cross = second = squares = 0.0
         for (score, n, pos, n2, pos2), *labels in values:
             at0, at1 = (np.broadcast_to(np.asarray(at, dtype=np.float64), score.shape) for at in labels)
-            first += float((n - pos) @ at0 + pos @ at1)
+            first += dot(n - pos, at0) + dot(pos, at1)
             rows0, rows1 = (n2 - pos2) * at0, pos2 * at1
             cross += float(rows0.sum() + rows1.sum())
-            second += float(rows0 @ at0 + rows1 @ at1)
+            second += dot(rows0, at0) + dot(rows1, at1)
             squares += float(n2.sum())
         mean = first / self.total
         variance = max(second - 2 * mean * cross + mean * mean * squares, 0.0)
@@ -182,7 +187,9 @@ class Table:
             dtype = np.int64 if values.dtype.kind in "iu" else np.float64
             return np.add.reduceat(values, starts, dtype=dtype)
 
-        n = pooled(self.n)
+        # Where every level holds one row, lengths spare a pass.
+        single = self.n2 is None and self.total == len(self)
+        n = np.diff(starts, append=len(self)) if single else pooled(self.n)
         mass = np.add.reduceat(np.multiply(self.score, self.n), starts) if len(self) <= CELLS else self._mass(starts)
         # A mean lies between the ends of its pool; rounding must not carry it out and break the order of levels.
         ends = np.append(starts[1:], len(self)) - 1

@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.intervals import Values
-from decal_cli.table import Floats, Loss, Table
+from decal_cli.table import Floats, Loss, Table, dot
 
 LossName = Literal["brier", "log"]
 
@@ -71,8 +70,8 @@ def parts(t: Table, name: LossName = "brier") -> Parts:
 
 def _parts(t: Table, loss: Loss) -> Parts:
     pools = t.isotonic
-    at0, at1 = loss(pools.pos / pools.n)
-    refined = float(((pools.n - pools.pos) @ at0 + pools.pos @ at1) / t.total)
+    at0, at1 = (np.asarray(at) for at in loss(pools.pos / pools.n))
+    refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
     unc = _constant(t, loss)
     # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
     return Parts(max(t.mean_of(loss).mean - refined, 0.0), max(unc - refined, 0.0), unc, refined)
@@ -86,22 +85,35 @@ def _constant(t: Table, loss: Loss) -> float:
 
 def errors(t: Table, name: LossName = "brier") -> Parts:
     """Standard errors of the parts: those of mean per-row differences of losses, the isotonic fit held fixed."""
-    return t.once(("corp errors", name), lambda table: _errors(table, loss_of(table, name)))
+    return t.once(("corp errors", name), lambda table: _errors(table, name))
 
 
-def _errors(t: Table, loss: Loss) -> Parts:
-    base0, base1 = (np.asarray(at) for at in loss(np.array([t.base_rate])))
+def _errors(t: Table, name: LossName) -> Parts:
+    """One pass for all: a part's per-row value is a signed sum of the losses of score, fit and base rate."""
+    loss = loss_of(t, name)
+    first, second, squares = np.zeros(3), np.zeros((3, 3)), 0.0
+    base = [np.asarray(at) for at in loss(np.array([t.base_rate]))]
+    for block, fit in t.calibrated_blocks():
+        weights = block.n2 - block.pos2, block.pos2
+        for weight, *losses in zip(weights, loss(block.score), loss(fit), base, strict=True):
+            values = np.broadcast_arrays(*losses)
+            weighted = [weight * value for value in values]
+            first += [value.sum() for value in weighted]
+            second += [[dot(one, other) for other in values] for one in weighted]
+        squares += float(block.n2.sum())
+    value = parts(t, name)
 
-    def error(sign_score: int, sign_fit: int, sign_base: int) -> float:
-        def values() -> Values:
-            for block, fit in t.calibrated_blocks():
-                both = zip(loss(block.score), loss(fit), (base0, base1), strict=True)
-                at0, at1 = (sign_score * score + sign_fit * fitted + sign_base * base for score, fitted, base in both)
-                yield block, at0, at1
+    def error(mean: float, *signs: int) -> float:
+        sign = np.array(signs)
+        variance = float(sign @ second @ sign - 2 * mean * (sign @ first) + mean**2 * squares)
+        return math.sqrt(max(variance, 0.0)) / t.total
 
-        return t.average(values()).error
-
-    return Parts(mcb=error(1, -1, 0), dsc=error(0, -1, 1), unc=error(0, 0, 1), refined=error(0, 1, 0))
+    return Parts(
+        mcb=error(value.mcb, 1, -1, 0),
+        dsc=error(value.dsc, 0, -1, 1),
+        unc=error(value.unc, 0, 0, 1),
+        refined=error(value.refined, 0, 1, 0),
+    )
 
 
 class Event(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.table import Estimate, Floats, Table
+from decal_cli.table import Estimate, Floats, Table, dot
 
 _STEPS = 60
 _SETTLED = 1e-6
@@ -88,7 +88,7 @@ def _sums(t: Table, at: Floats) -> _Sums:
     """One pass over the levels."""
     total = np.zeros((3, 3))
     for row, (weight, x) in _weights(t, at):
-        total[row] += weight.sum(), weight @ x, (weight * x) @ x
+        total[row] += weight.sum(), dot(weight, x), dot(weight * x, x)
     gradient = total[0, :2]
     return _Sums(gradient, _square(total[1]), _square(total[2]))
 

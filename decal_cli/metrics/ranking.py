@@ -9,7 +9,7 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.metrics import intervals
 from decal_cli.metrics.declare import metric
-from decal_cli.table import Estimate, Table
+from decal_cli.table import Estimate, Table, dot
 
 
 def delong(t: Table) -> Estimate:
@@ -28,10 +28,10 @@ def _delong(t: Table) -> Estimate:
         negs, poss = np.cumsum(neg), np.cumsum(pos)
         beaten = (below_neg + negs - neg / 2) / t.negatives
         beating = 1 - (below_pos + poss - pos / 2) / t.positives
-        wins += float(pos @ beaten)
+        wins += dot(pos, beaten)
         neg2 = n2 - pos2
-        of_pos += pos2.sum(), pos2 @ beaten, (pos2 * beaten) @ beaten
-        of_neg += neg2.sum(), neg2 @ beating, (neg2 * beating) @ beating
+        of_pos += pos2.sum(), dot(pos2, beaten), dot(pos2 * beaten, beaten)
+        of_neg += neg2.sum(), dot(neg2, beating), dot(neg2 * beating, beating)
         below_neg, below_pos = below_neg + float(negs[-1]), below_pos + float(poss[-1])
     auc = min(wins / t.positives, 1.0)
     variance = _spread(of_pos, auc, t.positives) + _spread(of_neg, auc, t.negatives)
@@ -95,6 +95,6 @@ def average_precision(t: Table) -> float:
     for _, n, pos, _, _ in t.blocks():
         rows_to, positives_to = np.cumsum(n), np.cumsum(pos)
         at_or_above = positives - positives_to + pos
-        area += float(pos @ (at_or_above / (rows - rows_to + n)))
+        area += dot(pos, at_or_above / (rows - rows_to + n))
         rows, positives = rows - float(rows_to[-1]), positives - float(positives_to[-1])
     return min(area / t.positives, 1.0)
