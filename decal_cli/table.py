@@ -182,31 +182,25 @@ class Table:
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
         """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""
-
-        def pooled(values: NDArray[Any]) -> NDArray[Any]:
-            dtype = np.int64 if values.dtype.kind in "iu" else np.float64
-            return np.add.reduceat(values, starts, dtype=dtype)
-
-        # Where every level holds one row, lengths spare a pass.
-        single = self.n2 is None and self.total == len(self)
-        n = np.diff(starts, append=len(self)) if single else pooled(self.n)
-        mass = np.add.reduceat(np.multiply(self.score, self.n), starts) if len(self) <= CELLS else self._mass(starts)
+        mass, n, pos, n2, pos2 = self._sums(starts)
         # A mean lies between the ends of its pool; rounding must not carry it out and break the order of levels.
         ends = np.append(starts[1:], len(self)) - 1
         score = np.clip(mass / n, self.score[starts], self.score[ends])
-        if self.n2 is None or self.pos2 is None:
-            return Table(score, n, pooled(self.pos))
-        return Table(score, n, pooled(self.pos), pooled(self.n2), pooled(self.pos2))
+        if self.n2 is None:
+            whole = self.n.dtype.kind in "iu"
+            return Table(score, n.astype(np.int64), pos.astype(np.int64)) if whole else Table(score, n, pos)
+        return Table(score, n, pos, n2, pos2)
 
-    def _mass(self, starts: NDArray[Any]) -> Floats:
-        """Sum of n * score of each run, without a full-length temporary."""
-        sums = np.zeros(len(starts))
+    def _sums(self, starts: NDArray[Any]) -> list[Floats]:
+        """Sums of n * score, n, pos, n2 and pos2 over runs of levels, without a full-length temporary."""
+        sums = [np.zeros(len(starts)) for _ in range(3 if self.n2 is None else 5)]
         for number, block in enumerate(self.blocks()):
             low, high = number * BLOCK, number * BLOCK + len(block.score)
             first = int(np.searchsorted(starts, low, side="right")) - 1
             inside = np.concatenate(([low], starts[first + 1 : np.searchsorted(starts, high, side="left")])) - low
-            sums[first : first + len(inside)] += np.add.reduceat(block.score * block.n, inside)
-        return sums
+            for total, values in zip(sums, (block.score * block.n, *block[1:]), strict=False):
+                total[first : first + len(inside)] += np.add.reduceat(values, inside)
+        return sums if self.n2 is not None else [*sums, *sums[1:]]
 
     def bins(self, bins: int = 15, strategy: Strategy = "mass") -> Table:
         """The table of bins: a level is a non-empty bin, its score the mean score in it.
