@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli import draw
 from decal_cli.errors import Undefined
 from decal_cli.isotonic import pool
 
@@ -286,20 +287,20 @@ class Table:
         Poisson bootstrap, for weighted ones a draw with the same mean W and variance W2.
         """
         if self.n2 is None or self.pos2 is None:
-            neg, pos = self._poisson(rng, self.n - self.pos), self._poisson(rng, self.pos)
+            neg, pos = draw.poisson(rng, self.n - self.pos), draw.poisson(rng, self.pos)
             neg2 = pos2 = None
         else:
-            neg, neg2 = self._weighted_poisson(rng, self.n - self.pos, self.n2 - self.pos2)
-            pos, pos2 = self._weighted_poisson(rng, self.pos, self.pos2)
+            neg, neg2 = draw.weighted_poisson(rng, self.n - self.pos, self.n2 - self.pos2)
+            pos, pos2 = draw.weighted_poisson(rng, self.pos, self.pos2)
         return self._kept(neg, pos, neg2, pos2)
 
     def null(self, rng: np.random.Generator) -> Table:
         """These scores with labels drawn as if every score were the true probability (parametric bootstrap)."""
         if self.n2 is None:
-            return Table(self.score, self.n, _binomial(rng, np.asarray(self.n, dtype=np.int64), self.score))
+            return Table(self.score, self.n, draw.binomial(rng, np.asarray(self.n, dtype=np.int64), self.score))
         # Rows of unequal weight in one level act as n^2/n2 rows of equal weight.
         rows = np.maximum(np.rint(self.n**2 / self.n2), 1).astype(np.int64)
-        share = _binomial(rng, rows, self.score) / rows
+        share = draw.binomial(rng, rows, self.score) / rows
         return Table(self.score, self.n, self.n * share, self.n2, self.n2 * share)
 
     def _kept(self, neg: Floats, pos: Floats, neg2: Floats | None, pos2: Floats | None) -> Table:
@@ -311,17 +312,6 @@ class Table:
             return Table(self.score[there], n[there], pos[there])
         return Table(self.score[there], n[there], pos[there], (neg2 + pos2)[there], pos2[there])
 
-    @staticmethod
-    def _poisson(rng: np.random.Generator, mean: NDArray[Any]) -> Floats:
-        return _poisson(rng, np.asarray(mean, dtype=np.float64))
-
-    @staticmethod
-    def _weighted_poisson(rng: np.random.Generator, weight: Floats, squares: Floats) -> tuple[Floats, Floats]:
-        some = weight > 0
-        unit = np.divide(squares, weight, out=np.zeros_like(weight), where=some)
-        count = _poisson(rng, np.divide(weight, unit, out=np.zeros_like(weight), where=some))
-        return unit * count, unit**2 * count
-
 
 def _first_sweep(block: Block) -> tuple[Ints, Floats, Floats]:
     """Groups to pool: the levels, or where each holds one row the runs 1..1 0..0 of labels, which any fit pools."""
@@ -332,27 +322,6 @@ def _first_sweep(block: Block) -> tuple[Ints, Floats, Floats]:
     falls = np.flatnonzero(label[1:] < label[:-1]) + 1
     ones_end = np.concatenate(([0] * int(label[0] == 0), falls, [levels] * int(label[-1] == 1)))
     return starts, np.diff(starts, append=levels).astype(np.float64), ones_end - starts.astype(np.float64)
-
-
-_MANY = 25.0
-"""From this variance on a count is drawn as a rounded normal: resampling 65,536 cells is then five times faster."""
-
-
-def _poisson(rng: np.random.Generator, mean: Floats) -> Floats:
-    if len(mean) > 4096 and mean.min() >= _MANY:
-        return np.maximum(np.rint(mean + np.sqrt(mean) * rng.standard_normal(len(mean), dtype=np.float32)), 0.0)
-    return rng.poisson(mean).astype(np.float64)
-
-
-def _binomial(rng: np.random.Generator, rows: Ints, chance: Floats) -> Ints:
-    if len(rows) <= 4096:
-        return rng.binomial(rows, chance)
-    mean = rows * chance
-    variance = mean * (1 - chance)
-    drawn = np.rint(mean + np.sqrt(variance) * rng.standard_normal(len(rows), dtype=np.float32))
-    few = np.flatnonzero(variance < _MANY)
-    drawn[few] = rng.binomial(rows[few], chance[few])
-    return np.clip(drawn, 0, rows).astype(np.int64)
 
 
 def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None) -> Table:
