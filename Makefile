@@ -1,0 +1,44 @@
+# One target sets everything up; the others depend on it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := fixtures/hatecheck.parquet
+
+.PHONY: demo test lint man check bench simulation fuzz clean
+
+$(VENV)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "decal needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.ready ## set up, then evaluate and recommend on a shipped real data set
+	$(BIN)/decal evaluate $(DEMO) --score 'p_*' --label y --features 'x*' --threshold 0.3 --missing drop
+	$(BIN)/decal recommend $(DEMO) --score p_hatesonar --label y --features 'x*' --threshold 0.3
+
+test: $(VENV)/.ready ## set up, then run the tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready ## linter, formatter and type checker
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+man: $(VENV)/.ready ## write the man pages and the generated blocks of README
+	$(BIN)/python -m decal_cli.manual
+
+check: $(VENV)/.ready ## fail where a generated page is stale
+	$(BIN)/python -m decal_cli.manual --check
+
+bench: $(VENV)/.ready ## speed and memory as ratios against numpy, pyarrow and scikit-learn
+	$(BIN)/python benchmarks/run.py
+
+simulation: $(VENV)/.ready ## coverage and right advice in worlds of known truth; writes docs/simulation.md
+	$(BIN)/python -m simulation.study
+
+fuzz: $(VENV)/.ready ## ten minutes of damaged files
+	$(BIN)/python tests/fuzz_readers.py --seconds 600
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,237 @@
+"""Speed and memory as ratios, all in one run: decal against numpy, pyarrow and scikit-learn on this machine.
+
+Ratios travel between machines, seconds do not; np.sort in particular depends on the processor, so it is named.
+Medians of several runs, the two sides of a ratio in turn. Options: --rows N (default 10,000,000), --runs N, --markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+BIN = Path(sys.executable).parent
+FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+BARE_TYPER = (
+    "import typer, rich\n"
+    "app = typer.Typer()\n"
+    "@app.command()\n"
+    "def main(name: str = 'x', count: int = 1):\n    'Help.'\n"
+    "app()\n"
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table."""
+
+    what: str
+    ours: str
+    against: str
+    ratio: float
+    goal: str
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        data = make_data(options.rows, Path(folder))
+        rows = [*startup(options.runs, Path(folder)), *in_memory(data, options.runs), *whole(data, options.runs)]
+    print(machine(options.rows), "\n", sep="")
+    print("| what | decal | against | ratio | goal |\n| --- | --- | --- | --- | --- |")
+    for row in rows:
+        print(f"| {row.what} | {row.ours} | {row.against} | {row.ratio:.2f} | {row.goal} |")
+
+
+@dataclass(frozen=True)
+class Data:
+    """The large data set, in memory and on disk."""
+
+    score: np.ndarray
+    label: np.ndarray
+    path: Path
+
+
+def make_data(rows: int, folder: Path) -> Data:
+    """Overconfident continuous scores, every one distinct."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(7)
+    score = rng.beta(0.7, 1.6, rows)
+    label = (rng.random(rows) < 0.1 + 0.7 * score).astype(np.int8)
+    path = folder / "large.parquet"
+    pq.write_table(pa.table({"p": score, "y": label}), path)
+    return Data(score, label, path)
+
+
+def startup(runs: int, folder: Path) -> list[Row]:
+    """Start-up of the command line, and one small file."""
+    bare = folder / "bare.py"
+    bare.write_text(BARE_TYPER)
+    small = folder / "small.csv"
+    small.write_text("".join((FIXTURES / "binary_n2000.csv").read_text().splitlines(keepends=True)[:501]))
+    python, decal = sys.executable, str(BIN / "decal")
+    pairs = [
+        (
+            "`decal --help`",
+            [decal, "--help"],
+            "a bare Typer app with rich, `--help`",
+            [python, str(bare), "--help"],
+            "1.5",
+        ),
+        (
+            "500-row CSV evaluated, with intervals",
+            [decal, "evaluate", str(small), "--score", "p", "--label", "y", "--threshold", "0.3"],
+            '`python -c "import numpy, pyarrow.parquet"`',
+            [python, "-c", "import numpy, pyarrow.parquet"],
+            "4",
+        ),
+    ]
+    rows = []
+    for what, ours, against, theirs, goal in pairs:
+        a, b = paired(lambda ours=ours: process(ours), lambda theirs=theirs: process(theirs), 2 * runs)
+        rows.append(Row(what, seconds(a), f"{against}: {seconds(b)}", a / b, f"≤ {goal}"))
+    return rows
+
+
+def in_memory(data: Data, runs: int) -> list[Row]:
+    """Single steps against the library function a user would call."""
+    from sklearn.isotonic import IsotonicRegression
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    from decal_cli.metrics import parse
+    from decal_cli.table import Table, tabulate
+
+    score, label = data.score, data.label
+    a, b = paired(lambda: tabulate(score, label), lambda: np.sort(score), runs)
+    rows = [Row("tabulate", seconds(a), f"`np.sort` of the scores: {seconds(b)}", a / b, "≤ 2")]
+
+    def metric(name: str) -> Callable[[], object]:
+        return lambda: parse(name).value({Table: tabulate(score, label)})
+
+    peers: list[tuple[str, Callable[[], object], str, Callable[[], object]]] = [
+        ("auc, from rows", metric("auc"), "scikit-learn roc_auc_score", lambda: roc_auc_score(label, score)),
+        ("log_loss, from rows", metric("log_loss"), "scikit-learn log_loss", lambda: log_loss(label, score)),
+        (
+            "isotonic fit, from rows",
+            lambda: tabulate(score, label).isotonic,
+            "scikit-learn IsotonicRegression.fit",
+            lambda: IsotonicRegression().fit(score, label),
+        ),
+    ]
+    for what, ours, against, theirs in peers:
+        a, b = paired(ours, theirs, max(1, runs // 2))
+        rows.append(Row(what, seconds(a), f"{against}: {seconds(b)}", a / b, "< 1"))
+    return rows
+
+
+def whole(data: Data, runs: int) -> list[Row]:
+    """Whole processes on the large Parquet file: time and memory."""
+    decal, python, path = str(BIN / "decal"), sys.executable, str(data.path)
+    battery = [decal, "evaluate", path, "--threshold", "0.3", "--format", "json", "--output", os.devnull + ".json"]
+    battery[-1] = str(data.path.with_suffix(".json"))
+    read_sort = f"import numpy as np, pyarrow.parquet as pq; np.sort(pq.read_table({path!r})['p'].to_numpy())"
+    a, b = paired(lambda: process(battery), lambda: process([python, "-c", read_sort]), runs)
+    rows = [
+        Row(
+            "every metric with a threshold and intervals, whole process",
+            seconds(a),
+            f"a process that reads with pyarrow and sorts: {seconds(b)}",
+            a / b,
+            "≤ 6",
+        )
+    ]
+    base = peak([python, "-c", "import numpy, pyarrow.parquet, pyarrow.csv, decal_cli.session"])
+    full = peak(battery)
+    rows.append(Row("its peak memory", mebibytes(full), "1.5 GiB", full / (1.5 * 2**30), "≤ 1"))
+    streaming = peak([*battery, "--stream"])
+    rows.append(
+        Row(
+            "`--stream`: peak memory above the import baseline",
+            mebibytes(streaming - base),
+            f"300 MiB (baseline {mebibytes(base)})",
+            (streaming - base) / (300 * 2**20),
+            "≤ 1",
+        )
+    )
+    return rows
+
+
+def paired(ours: Callable[[], object], theirs: Callable[[], object], runs: int) -> tuple[float, float]:
+    """Median seconds of each, taken in turn after one warm-up of both."""
+    ours(), theirs()
+    a, b = [], []
+    for _ in range(runs):
+        a.append(clock(ours))
+        b.append(clock(theirs))
+    return statistics.median(a), statistics.median(b)
+
+
+def clock(call: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def process(command: list[str]) -> None:
+    """Run a process to its end."""
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+
+def peak(command: list[str]) -> int:
+    """Peak resident bytes of a process."""
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    if status:
+        raise SystemExit(f"{command} failed")
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def seconds(value: float) -> str:
+    """Three significant digits."""
+    return f"{value:.3g} s"
+
+
+def mebibytes(value: float) -> str:
+    """Whole MiB."""
+    return f"{value / 2**20:.0f} MiB"
+
+
+def machine(rows: int) -> str:
+    """The processor, and the versions that matter."""
+    import pyarrow
+    import sklearn
+
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        lines = [
+            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
+        ]
+        model = lines[0] if lines else model
+        wide = "AVX-512" if "avx512f" in info.read_text() else "no AVX-512"
+        model += f" ({wide})"
+    return (
+        f"{rows:,} rows; {os.cpu_count()} cores of {model}; Python {platform.python_version()}, numpy {np.__version__}, "
+        f"pyarrow {pyarrow.__version__}, scikit-learn {sklearn.__version__}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The Python API: the two verbs on arrays and data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from decal_cli import verdict as judging
+from decal_cli.errors import DecalError
+from decal_cli.flowchart import Advice
+from decal_cli.metrics import parse
+from decal_cli.read import Columns, Dataset, from_arrays
+from decal_cli.render import RENDERERS, Page, document
+from decal_cli.report import Plan, Report, Result, all_choices
+from decal_cli.task import Task, task_of
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a verb returned: results by key, the advice where it was asked for, and the forms the command writes."""
+
+    verdict: judging.Verdict
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """One report for each model and group."""
+        return self.verdict.evaluation.reports
+
+    @property
+    def advice(self) -> Advice:
+        """The advice on the only report, or on the first of several (`verdict.advice` has them all)."""
+        if self.verdict.advice is None:
+            raise DecalError("no advice was asked for", "call recommend()")
+        return self.verdict.advice[0]
+
+    def __getitem__(self, key: str) -> Result:
+        """The result of a metric, by its JSON key, of the only report (several: use `reports`)."""
+        if len(self.reports) != 1:
+            raise DecalError(f"there are {len(self.reports)} reports", "pick one: answer.reports[0].results[key]")
+        return self.reports[0].results[key]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document as plain data."""
+        return document(self.verdict)
+
+    def to_text(self, format: str = "table", width: int = 100) -> str:
+        """The text the command would print: table, json, markdown or csv."""
+        return RENDERERS[format](self.verdict, Page(width=width))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def evaluate(
+    data: Any,
+    label: Any = None,
+    *,
+    metrics: Sequence[str] = (),
+    confidence: float = 0.95,
+    seed: int = 0,
+    intervals: bool = True,
+    **given: Any,
+) -> Answer:
+    """Measure scores against labels.
+
+    data: scores, shape (T,) in [0, 1], with `label` of shape (T,); or a data frame (pandas, polars, pyarrow, or a
+    mapping of arrays), where `score`, `label`, `weight`, `group` and `features` then name columns as on the command
+    line. With arrays, `weight`, `group` (or a mapping of names to arrays) and `features`, shape (T, d), are arrays too.
+    The task is given as threshold=, utility=, cost_fp= and cost_fn=, or odds=; also decision_threshold=.
+    metrics: keys such as 'ece(bins=20)', by default all. Raises DecalError for what cannot be evaluated.
+
+    >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
+    >>> answer["brier"].value
+    0.0625
+    """
+    dataset, task = _inputs(data, label, given)
+    choices = tuple(parse(text) for text in metrics) or all_choices()
+    return Answer(judging.evaluate(dataset, Plan(choices, task, confidence, seed, intervals)))
+
+
+def recommend(
+    data: Any,
+    label: Any = None,
+    *,
+    cost: float | Mapping[str, float] | None = None,
+    satisfied_at: float | None = None,
+    tolerance: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+    **given: Any,
+) -> Answer:
+    """Walk from "is this model suboptimal for my decision?" to an action, a method and its gain.
+
+    data, label and the task as for `evaluate`; a task is required. cost: utility per decision that post-training
+    costs, or {'recalibrate': .., 'post-train': ..}; satisfied_at: expected utility that is good enough; tolerance:
+    regret per decision too small to matter.
+    """
+    dataset, task = _inputs(data, label, given)
+    if task is None:
+        raise DecalError("a recommendation needs the decision it is for", "give threshold=, utility=, costs or odds=")
+    costs = {} if cost is None else cost if isinstance(cost, Mapping) else dict.fromkeys(judging.METHODS, cost)
+    wishes = judging.Wishes.parse([f"{name}={value}" for name, value in costs.items()], None, satisfied_at, tolerance)
+    plan = Plan(all_choices(), task, confidence, seed)
+    return Answer(judging.recommend(dataset, plan, wishes))
+
+
+_TASK = ("threshold", "utility", "cost_fp", "cost_fn", "odds", "decision_threshold")
+_ROLES = ("weight", "group", "features")
+_COLUMNS = ("score", "positive", "logit", "missing")
+
+
+def _inputs(data: Any, label: Any, given: dict[str, Any]) -> tuple[Dataset, Task | None]:
+    unknown = set(given) - {*_TASK, *_ROLES, *_COLUMNS}
+    if unknown:
+        raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}")
+    task = task_of(**{name: given[name] for name in _TASK if name in given})
+    named = {name: given[name] for name in _COLUMNS if name in given}
+    if "score" in named:
+        named["score"] = (named["score"],) if isinstance(named["score"], str) else tuple(named["score"])
+    roles = {name: given[name] for name in _ROLES if name in given}
+    return from_arrays(data, label, columns=Columns(**named), **roles), task

@@ -1,0 +1,127 @@
+"""The command line: option groups in, one call into the pipeline, text and an exit code out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from decal_cli import __version__
+from decal_cli.errors import DecalError, Exit
+from decal_cli.options import AdviceOptions, GateOptions, InputOptions, OutputOptions, ReportOptions, TaskOptions, flat
+
+app = typer.Typer(
+    name="decal",
+    help="What acting on a classifier's scores costs you, what recalibration wins back, what needs post-training.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"decal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def decal(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """What acting on a classifier's scores costs you, what recalibration wins back, what needs post-training.
+
+    Results go to standard output, everything else to standard error. Exit codes: 0 judged and passed, 1 a gate
+    failed, 2 could not judge (usage, bad input, undefined metric under a gate), 3 a bug in decal.
+    """
+
+
+@app.command()
+@flat
+def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out: OutputOptions) -> None:
+    """Measure scores against labels: losses, calibration, and the regret of deciding by them, with intervals.
+
+    Example: decal evaluate preds.parquet --score 'p_*' --label y --features 'x*' --threshold 0.3
+    """
+    from decal_cli import session
+
+    session.evaluate(source, task, report, out)
+
+
+@app.command()
+@flat
+def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, out: OutputOptions) -> None:
+    """Walk from the question "is this model suboptimal for my decision?" to an action, a method and its gain.
+
+    Example: decal recommend preds.parquet --threshold 0.3 --features 'x*' --cost post-train=0.01
+    """
+    from decal_cli import session
+
+    session.recommend(source, task, wishes, out)
+
+
+@app.command()
+@flat
+def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: OutputOptions) -> None:
+    """Pass or fail a model by rules: exit code 0 passed, 1 failed, 2 cannot judge.
+
+    Example: decal gate preds.parquet --threshold 0.3 --rule 'upper(regret_calibration)<=0.02' --rule 'auc>=0.8'
+    """
+    from decal_cli import session
+
+    raise typer.Exit(session.gate(source, task, gates, out))
+
+
+@app.command()
+def metrics(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The metric to explain; all are listed without.")
+    ] = None,
+) -> None:
+    """List the metrics, or explain one: formula, range, direction, parameters, source, what it needs.
+
+    Example: decal metrics regret_calibration
+    """
+    from decal_cli import session
+
+    session.explain(name)
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code; no exception leaves it."""
+    try:
+        app(arguments, prog_name="decal")
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else Exit.OK
+    except DecalError as error:
+        print(f"decal: {error}", file=sys.stderr)
+        return Exit.CANNOT_JUDGE
+    except BrokenPipeError:
+        # The reader of our output has gone; the interpreter must not complain while it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.CANNOT_JUDGE
+    except KeyboardInterrupt:
+        print("decal: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        return _bug(error)
+    return Exit.OK
+
+
+def _bug(error: Exception) -> int:
+    if os.environ.get("DECAL_DEBUG"):
+        traceback.print_exception(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{os.path.basename(place.filename)}:{place.lineno}"
+    print(
+        f"decal: this is a bug in decal {__version__}: {type(error).__name__} at {where}: {error}; "
+        "please report it with what DECAL_DEBUG=1 prints",
+        file=sys.stderr,
+    )
+    return Exit.BUG

@@ -1,0 +1,56 @@
+"""Verdicts as Markdown, for pull requests and wikis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decal_cli.metrics import parse
+from decal_cli.render.ci import place, sentence
+from decal_cli.render.numbers import DASH, plain, short, span
+from decal_cli.render.page import Page
+from decal_cli.render.prose import advice_lines, data_lines, unknown_lines
+from decal_cli.render.tables import ARROWS, heading, undefined_reasons
+from decal_cli.report import Result
+from decal_cli.verdict import Verdict
+
+
+def render_markdown(verdict: Verdict, page: Page) -> str:
+    """A heading-free fragment that can be pasted anywhere."""
+    evaluation = verdict.evaluation
+    lines = [f"- {line}" for line in data_lines(evaluation)] + [""]
+    if verdict.gates is not None:
+        marks = {True: "pass", False: "**fail**", None: "**cannot judge**"}
+        rows = [[marks[row.passed], f"`{row.rule}`", place(row), sentence(row)] for row in verdict.gates]
+        lines += _table(["", "rule", "model", "outcome"], rows)
+    elif verdict.advice is not None:
+        for report, advice in zip(evaluation.reports, verdict.advice, strict=True):
+            lines += [f"**{heading(report).replace(chr(10), ', ')}: {advice.action}**", ""]
+            for indent, style, text in advice_lines(verdict, report, advice):
+                lines.append(f"**{text}**" if style == "bold" else f"{'  - ' if indent > 3 else ''}{text}")
+                lines += [""] * (indent <= 3)
+    else:
+        reports = evaluation.reports
+        rows = []
+        for key in reports[0].results:
+            metric = parse(key).metric
+            cells = [_cell(report.results[key]) for report in reports]
+            rows.append([f"{metric.title} (`{key}`)", ARROWS[metric.better], *cells])
+        lines += _table(["metric", "", *(heading(report).replace("\n", ", ") for report in reports)], rows)
+        lines += [""] + [f"- {text}" for text in [*undefined_reasons(reports), *unknown_lines(evaluation)]]
+    return "\n".join([*lines, "", f"`{evaluation.signature}`", ""])
+
+
+def _cell(result: Result) -> str:
+    if result.value is None:
+        return DASH
+    value = short(result.value, 4) if abs(result.value) < 10 else plain(result.value)
+    return " ".join(filter(None, (value, span(result.interval, 4))))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [_row(head), _row(["---"] * len(head))]
+    return lines + [_row([cell.replace("|", "\\|") for cell in row]) for row in rows]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,48 @@
+"""Rounding, in one place: how numbers are written for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from decal_cli.report import Result
+
+Interval = tuple[float, float]
+DASH = "–"
+
+
+def short(value: float, decimals: int) -> str:
+    """A number of at most this many decimals, without the zero before the point; large ones keep four digits."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    if abs(value) >= 10:
+        return f"{value:.{max(0, decimals - 2)}f}"
+    text = f"{value:.{decimals}f}"
+    if float(text) == 0:
+        text = text.lstrip("-")
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def span(interval: Interval | None, decimals: int) -> str:
+    """'[low, high]', empty where there is no interval."""
+    return "" if interval is None else f"[{short(interval[0], decimals)}, {short(interval[1], decimals)}]"
+
+
+def tight_span(interval: Interval | None, decimals: int) -> str:
+    """'low high' for narrow columns."""
+    if interval is None:
+        return ""
+    return f"{short(interval[0], decimals)}…{short(interval[1], decimals)}"
+
+
+def decimals_for(results: Iterable[Result], most: int) -> int:
+    """Decimals of a row of a table: as many as its largest value needs for three significant digits."""
+    sizes = [abs(result.value) for result in results if result.value is not None]
+    largest = max(sizes, default=1.0)
+    return most if largest < 10 else 2
+
+
+def plain(value: float) -> str:
+    """Four significant digits, never in exponent form for everyday sizes."""
+    if value == 0:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"

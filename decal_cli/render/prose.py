@@ -1,0 +1,121 @@
+"""Sentences about data, tasks and advice, for decision-makers; the terminal and Markdown share them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from decal_cli.flowchart import Advice
+from decal_cli.metrics import named
+from decal_cli.render.numbers import plain, short, span
+from decal_cli.report import Evaluation, Report
+from decal_cli.task import Task
+from decal_cli.verdict import Verdict, ece_advice, ece_disagrees
+
+Line = tuple[int, str, str]
+"""Indent, style, text."""
+
+ACTIONS = {
+    "done": "Done: use the model as it is.",
+    "recalibrate": "Recalibrate.",
+    "post-train": "Post-train beyond recalibration.",
+    "do-not-post-train": "Do not post-train: it would cost more than it wins.",
+    "find-better-features": "Find better features: post-training cannot win what is missing.",
+    "cannot-tell": "Cannot tell yet.",
+}
+
+
+def data_lines(evaluation: Evaluation) -> list[str]:
+    """What was read, which columns were taken, and the decision."""
+    lines = [
+        f"{item.path}: {item.rows:,} rows, {item.positives:,} positive ({100 * item.positives / item.rows:.1f} %)"
+        for item in evaluation.inputs
+    ]
+    columns = []
+    for role, taken in evaluation.columns.items():
+        names = taken if isinstance(taken, str) else _listed(taken)
+        columns.append(f"{role} {names}{' (found by its usual name)' if role in evaluation.found else ''}")
+    lines += ["; ".join(columns)] if columns else []
+    lines += [task_line(evaluation.task)] if evaluation.task else []
+    return lines + list(evaluation.notes)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) if len(names) <= 8 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+
+
+def task_line(task: Task) -> str:
+    """The decision in words."""
+    (u00, u01), (u10, u11) = task.utility
+    at = "" if task.decision_threshold == task.threshold else f", operated at {plain(task.decision_threshold)}"
+    worth = f"utilities {plain(u00)}, {plain(u01)}; {plain(u10)}, {plain(u11)}"
+    return f"decide 1 from t* = {plain(task.threshold)} on{at}; {worth} (u_delta = {plain(task.u_delta)})"
+
+
+def unknown_lines(evaluation: Evaluation) -> list[str]:
+    """Without features: what cannot be known, with the worst case, as such."""
+    lines = []
+    for report in evaluation.reports:
+        worst = report.results.get("regret_grouping_worst")
+        grouping = report.results.get("regret_grouping")
+        if worst is None or worst.value is None or grouping is None or grouping.value is not None:
+            continue
+        name = "" if len(evaluation.reports) == 1 else f"{report.model}{' ' + report.group if report.group else ''}: "
+        lines.append(
+            f"{name}without features, what better features or post-training could win beyond recalibration is not "
+            f"known: between 0 and {plain(worst.value)} per decision (a worst case, not an estimate)"
+        )
+    return lines
+
+
+def advice_lines(verdict: Verdict, report: Report, advice: Advice) -> Iterator[Line]:
+    """The walk through the flowchart, the action, and what to do next."""
+    for number, step in enumerate(advice.steps, 1):
+        yield 0, "bold", f"{number}. {step.question}  {step.answer}"
+        yield 3, "", step.reason
+        for item in step.evidence:
+            value = "undefined" if item.value is None else f"{short(item.value, 4)} {span(item.interval, 4)}".rstrip()
+            yield 5, "dim", f"{named(item.metric).title.lower()}: {value}"
+    yield 0, "", ""
+    yield 0, "bold", f"→ {ACTIONS[advice.action]}{' Method: ' + advice.method + '.' if advice.method else ''}"
+    if advice.gain is not None:
+        yield 2, "", gain_sentence(advice)
+    for text in advice.next_steps:
+        yield 2, "", text
+    said = ece_sentence(report, advice)
+    if said:
+        yield 2, "", said
+
+
+def gain_sentence(advice: Advice) -> str:
+    """The gain to expect, per decision and per 1,000."""
+    gain = advice.gain or 0.0
+    ends = "" if advice.interval is None else f" (between {plain(advice.interval[0])} and {plain(advice.interval[1])})"
+    thousand = ""
+    if advice.interval is not None:
+        thousand = f" ({plain(1000 * advice.interval[0])} to {plain(1000 * advice.interval[1])})"
+    return (
+        f"Gain to expect: {plain(gain)} utility per decision{ends}, {plain(1000 * gain)} per 1,000 decisions{thousand}."
+    )
+
+
+def ece_sentence(report: Report, advice: Advice) -> str | None:
+    """What ECE says, which is the same for every t*, beside what recalibration wins at this one."""
+    ece, null = report.results["ece"].value, report.results["ece_null"].value
+    gain = report.results["gain_recalibration"]
+    if ece is None or null is None or gain.value is None:
+        return None
+    sentence = (
+        f"ECE is {short(ece, 4)} whatever t* is (a perfectly calibrated model would show {short(null, 4)}); "
+        f"at this t*, recalibration wins {short(gain.value, 4)} {span(gain.interval, 4)}".rstrip()
+        + "."
+    )
+    if not ece_disagrees(report, advice):
+        return sentence
+    if ece_advice(report) == "leave":
+        return f"{sentence} ECE alone would have advised to leave the model as it is."
+    why = (
+        "it does not see what differs between rows of one score"
+        if advice.action == "post-train"
+        else ("it does not ask whether the error crosses t*")
+    )
+    return f"{sentence} ECE alone would have advised to recalibrate: {why}."

@@ -1,0 +1,77 @@
+"""Verdicts for the terminal."""
+
+from __future__ import annotations
+
+from decal_cli.render.ci import place, sentence
+from decal_cli.render.numbers import plain
+from decal_cli.render.page import Page
+from decal_cli.render.prose import advice_lines, data_lines, unknown_lines
+from decal_cli.render.tables import console, metric_tables, undefined_reasons, written
+from decal_cli.verdict import Verdict
+
+
+def render_table(verdict: Verdict, page: Page) -> str:
+    """An evaluation, a recommendation or a gate's outcome, laid out for the page's width."""
+    if verdict.gates is not None:
+        return _gates(verdict, page)
+    if verdict.advice is not None:
+        return _advice(verdict, page)
+    return _evaluation(verdict, page)
+
+
+def _evaluation(verdict: Verdict, page: Page) -> str:
+    target = console(page.width, page.color)
+    for line in data_lines(verdict.evaluation):
+        target.print(line, markup=False)
+    reports = verdict.evaluation.reports
+    for table in metric_tables(reports, page.width):
+        target.print()
+        target.print(table)
+    target.print()
+    for line in [*undefined_reasons(reports), *unknown_lines(verdict.evaluation)]:
+        target.print(line, markup=False, style="dim")
+    target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
+    return written(target)
+
+
+def _advice(verdict: Verdict, page: Page) -> str:
+    from rich.padding import Padding
+    from rich.rule import Rule
+    from rich.table import Table
+    from rich.text import Text
+
+    target = console(page.width, page.color)
+    for line in data_lines(verdict.evaluation):
+        target.print(line, markup=False)
+    pairs = list(zip(verdict.evaluation.reports, verdict.advice or (), strict=True))
+    if len(pairs) > 1:
+        summary = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+        for name in ("model", "group", "action", "method", "gain per 1,000 decisions"):
+            summary.add_column(name, justify="right" if "gain" in name else "left")
+        for report, advice in pairs:
+            gain = "" if advice.gain is None else plain(1000 * advice.gain)
+            summary.add_row(report.model, report.group or "", advice.action, advice.method or "", gain)
+        target.print()
+        target.print(summary)
+    for report, advice in pairs:
+        target.print()
+        name = report.model if report.group is None else f"{report.model}, {report.group}"
+        target.print(Rule(Text(name, style="bold"), align="left", style="dim", characters="─"))
+        for indent, style, text in advice_lines(verdict, report, advice):
+            target.print(Padding(Text(text, style=style), (0, 0, 0, indent)))
+    target.print()
+    target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
+    return written(target)
+
+
+def _gates(verdict: Verdict, page: Page) -> str:
+    from rich.text import Text
+
+    target = console(page.width, page.color)
+    styles = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("????", "bold yellow")}
+    for row in verdict.gates or ():
+        mark, style = styles[row.passed]
+        where = f" [{place(row)}]" if len(verdict.evaluation.reports) > 1 and place(row) else ""
+        target.print(Text.assemble((mark, style), f" {row.rule}{where}  {sentence(row)}"), soft_wrap=True)
+    target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
+    return written(target)

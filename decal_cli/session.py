@@ -1,0 +1,207 @@
+"""One run of a command: options and settings to a data set and a plan, a verdict to text, text to its place."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from decal_cli import verdict as judging
+from decal_cli.errors import DecalError, Exit
+from decal_cli.gates import Baseline, baseline_of, outcome, parse_rule
+from decal_cli.metrics import Choice, parse
+from decal_cli.options import (
+    AdviceOptions,
+    Format,
+    GateOptions,
+    InputOptions,
+    OutputOptions,
+    ReportOptions,
+    TaskOptions,
+)
+from decal_cli.read import Columns, Dataset, read
+from decal_cli.render import RENDERERS, Page, render_metric, render_metrics
+from decal_cli.report import Plan, Progress, all_choices, shown_choices
+from decal_cli.settings import Settings, find_settings
+from decal_cli.task import Task, task_of
+
+
+def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out: OutputOptions) -> None:
+    """`decal evaluate`."""
+    settings = _settings(out)
+    everything = report.all_metrics or report.format in (Format.json, Format.csv)
+    choices = tuple(parse(text) for text in report.metric) or (all_choices() if everything else shown_choices())
+    plan = replace(_plan(choices, task, out, settings), intervals=not report.no_intervals)
+    data = _data(source, settings)
+    with _progress() as progress:
+        result = judging.evaluate(data, plan, progress)
+    _emit(RENDERERS[report.format.value](result, _page(out)), out)
+
+
+def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, out: OutputOptions) -> None:
+    """`decal recommend`."""
+    settings = _settings(out)
+    choices = all_choices() if wishes.format.value == "json" else judging.EVIDENCE
+    plan = _plan(choices, task, out, settings)
+    if plan.task is None:
+        raise DecalError(
+            "a recommendation needs the decision it is for",
+            "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
+        )
+    asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
+    data = _data(source, settings)
+    with _progress() as progress:
+        result = judging.recommend(data, plan, asked, progress)
+    _emit(RENDERERS[wishes.format.value](result, _page(out)), out)
+
+
+def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: OutputOptions) -> Exit:
+    """`decal gate`; returns the exit code."""
+    settings = _settings(out)
+    texts = gates.rule or list(settings.gates)
+    if not texts:
+        raise DecalError("there is no rule to judge by", "give --rule 'regret<=0.02', or gates = [..] in decal.toml")
+    rules = [parse_rule(text) for text in texts]
+    baseline = _baseline(gates.baseline or settings.baseline)
+    choices = tuple(dict.fromkeys(rule.choice for rule in rules))
+    plan = replace(_plan(choices, task, out, settings), intervals=any(rule.needs_interval for rule in rules))
+    data = _data(source, settings)
+    with _progress() as progress:
+        result = judging.gate(data, plan, rules, baseline, progress)
+    _emit(RENDERERS[gates.format.value](result, _page(out)), out)
+    return outcome(result.gates or ())
+
+
+def explain(name: str | None) -> None:
+    """`decal metrics`."""
+    page = Page.of_terminal(sys.stdout)
+    sys.stdout.write(render_metrics(page) if name is None else render_metric(parse(name).metric, page))
+
+
+def _settings(out: OutputOptions) -> Settings:
+    """The settings file; and a first look at whether the output can be written, before any work is done."""
+    if out.output is not None:
+        folder = Path(out.output).parent
+        if Path(out.output).is_dir():
+            raise DecalError(f"output {out.output} is a directory", "name a file")
+        if not folder.is_dir():
+            raise DecalError(f"output {out.output}: there is no folder {folder}", "create it, or write elsewhere")
+        if not os.access(folder, os.W_OK):
+            raise DecalError(f"output {out.output}: folder {folder} is not writable", "write elsewhere")
+    return find_settings(Path.cwd())
+
+
+def _plan(choices: Sequence[Choice], task: TaskOptions, out: OutputOptions, settings: Settings) -> Plan:
+    confidence = out.confidence if out.confidence is not None else settings.confidence
+    seed = out.seed if out.seed is not None else settings.seed
+    return Plan(
+        tuple(choices),
+        _task(task, settings),
+        0.95 if confidence is None else confidence,
+        0 if seed is None else seed,
+    )
+
+
+def _task(task: TaskOptions, settings: Settings) -> Task | None:
+    """The task of the line; where it names none, that of the settings."""
+    on_line = {name: value for name, value in vars(task).items() if value is not None}
+    if set(on_line) - {"decision_threshold"}:
+        return task_of(**on_line)
+    return task_of(**{**settings.task, **on_line})
+
+
+def _data(source: InputOptions, settings: Settings) -> Dataset:
+    chosen = settings.columns
+    columns = Columns(
+        score=tuple(source.score) or chosen.score,
+        label=source.label or chosen.label,
+        weight=source.weight or chosen.weight,
+        group=tuple(source.group) or chosen.group,
+        features=tuple(source.features) or chosen.features,
+        positive=source.positive if source.positive is not None else chosen.positive,
+        logit=source.logit or chosen.logit,
+        missing=chosen.missing if source.missing is None else source.missing.value,
+    )
+    if source.files:
+        return read(source.files, columns, sys.stdin.buffer if "-" in source.files else None)
+    piped = _piped()
+    if piped is not None:
+        return read(["-"], columns, piped)
+    if settings.input:
+        return read(list(settings.input), columns)
+    raise DecalError(
+        "there is nothing to read: no file is named, nothing is piped in, and no settings file names an input",
+        'try: decal evaluate preds.csv, or: cat preds.csv | decal evaluate, or: input = "preds.csv" in decal.toml',
+    )
+
+
+def _piped() -> BinaryIO | None:
+    """Standard input where something is piped or redirected into it; None at a terminal or where it is empty."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (AttributeError, OSError, ValueError):
+        return None
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)):
+        return None
+    stream: Any = sys.stdin.buffer
+    return stream if stream.peek(1) else None
+
+
+def _baseline(path: str | None) -> Baseline | None:
+    if path is None:
+        return None
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DecalError(f"baseline {path}: {error.strerror}", "name a JSON report that decal wrote") from None
+    except ValueError:
+        raise DecalError(
+            f"baseline {path} is not JSON", "write it with: decal evaluate --format json -o FILE"
+        ) from None
+    return baseline_of(document, path)
+
+
+def _page(out: OutputOptions) -> Page:
+    return Page() if out.output is not None else Page.of_terminal(sys.stdout)
+
+
+def _emit(text: str, out: OutputOptions) -> None:
+    """To standard output, or to the file in one step: a reader never sees half of it."""
+    if out.output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    target = Path(out.output)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(name, 0o666 & ~mask)
+            os.replace(name, target)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        raise DecalError(f"output {out.output}: {error.strerror}", "write elsewhere") from None
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Progress]:
+    """A spinner with what is being computed, on a terminal; silent elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("evaluating") as status:
+        yield lambda text: status.update(f"evaluating {text}")

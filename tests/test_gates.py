@@ -1,0 +1,121 @@
+"""Gate rules: the grammar, the judgement, and that what cannot be judged never passes."""
+
+import pytest
+
+from decal_cli.errors import DecalError, Exit
+from decal_cli.gates import GateRow, baseline_of, judge, outcome, parse_rule
+from decal_cli.report import Report, Result
+
+
+def report(model: str = "p", group: str | None = None, **results: Result) -> Report:
+    return Report(model, group, 100, 40, 90, 0, False, results)
+
+
+FULL = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(None, None, "needs both classes"), c_bound=Result(0.3))
+
+
+def passed(rule: str, *reports: Report, baseline: object = None) -> list[bool | None]:
+    return [row.passed for row in judge([parse_rule(rule)], reports or [FULL], baseline)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("brier<=0.2", True),
+        ("brier<0.2", False),
+        ("brier >= .2", True),
+        ("brier>0.2", False),
+        ("upper(brier)<=0.25", True),
+        ("upper(brier)<=0.2", False),
+        ("lower(brier)>=0.15", True),
+        ("brier<=2e-1", True),
+        ("auc>=0.5", None),
+        ("upper(auc)<=1", None),
+        ("upper(c_bound)<=1", None),
+    ],
+)
+def test_a_rule_judges_the_point_or_an_end_of_the_interval(rule: str, expected: bool | None) -> None:
+    assert passed(rule) == [expected]
+
+
+def test_parameters_and_scopes_parse() -> None:
+    rule = parse_rule("upper(ece(bins=20, strategy=width)@model=p_a@group=B) <= 0.05")
+    assert rule.over == "upper"
+    assert rule.choice.key == "ece(bins=20,strategy=width)"
+    assert rule.scope == (("model", "p_a"), ("group", "B"))
+    assert rule.number == 0.05
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("", "does not parse"),
+        ("brier", "does not parse"),
+        ("brier<=", "does not parse"),
+        ("brier<=x", "is not a number or baseline"),
+        ("brier=0.2", "does not parse"),
+        ("brier<=0.1<=0.2", "does not parse"),
+        ("brierr<=0.2", "did you mean brier"),
+        ("ece(bins=0)<=0.2", "bins=0"),
+        ("ece(binz=3)<=0.2", "has no parameter"),
+        ("middle(brier)<=0.2", "no metric 'middle'"),
+        ("brier@who=me<=0.2", "scope"),
+        ("brier@model=<=0.2", "scope"),
+        ("brier<=baseline 0.1", "sign"),
+        ("upper(lower(brier))<=0.1", "no metric 'lower'"),
+    ],
+)
+def test_a_rule_that_does_not_parse_says_why(rule: str, says: str) -> None:
+    with pytest.raises(DecalError, match=says.replace("(", r"\(")) as error:
+        parse_rule(rule)
+    assert "\n" not in str(error.value)
+
+
+def test_a_rule_applies_to_every_report_and_scopes_restrict_it() -> None:
+    reports = [report("a", None, brier=Result(0.1)), report("b", None, brier=Result(0.3))]
+    assert passed("brier<=0.2", *reports) == [True, False]
+    assert passed("brier@model=a<=0.2", *reports) == [True]
+    (row,) = judge([parse_rule("brier@model=c<=0.2")], reports)
+    assert row.passed is None
+    assert "a, b" in (row.reason or "")
+
+
+def test_max_and_gap_go_over_groups() -> None:
+    whole = report("p", None, brier=Result(0.9))
+    groups = [report("p", "A", brier=Result(0.1)), report("p", "B", brier=Result(0.25))]
+    assert passed("max(brier)<=0.25", whole, *groups) == [True]
+    assert passed("gap(brier)<=0.1", whole, *groups) == [False]
+    assert passed("gap(brier)<=0.1", whole) == [None]
+    undefined = report("p", "C", brier=Result(None, None, "no rows"))
+    assert passed("max(brier)<=1", whole, *groups, undefined) == [None]
+
+
+def test_a_baseline_is_met_up_to_its_tolerance() -> None:
+    baseline = {("old_name", None): {"brier": 0.196, "auc": None}}
+    assert passed("brier<=baseline+0.005", baseline=baseline) == [True]
+    assert passed("brier<=baseline + 0.003", baseline=baseline) == [False]
+    assert passed("brier<=baseline", baseline=baseline) == [False]
+    assert passed("c_bound<=baseline", baseline=baseline) == [None]
+    with pytest.raises(DecalError, match="--baseline"):
+        passed("brier<=baseline")
+
+
+def test_a_baseline_of_several_models_is_matched_by_model_and_group() -> None:
+    baseline = {("p", None): {"brier": 0.1}, ("q", None): {"brier": 0.3}}
+    reports = [report("p", None, brier=Result(0.2)), report("q", None, brier=Result(0.2))]
+    assert passed("brier<=baseline", *reports, baseline=baseline) == [False, True]
+
+
+def test_a_foreign_baseline_is_refused() -> None:
+    for document in (None, [], {}, {"schema": 2}, {"schema": 1}, {"schema": 1, "model": "p"}):
+        with pytest.raises(DecalError, match="baseline"):
+            baseline_of(document, "report.json")
+
+
+def test_undefined_wins_over_failed_wins_over_passed() -> None:
+    def row(passed: bool | None) -> GateRow:
+        return GateRow("r", "p", None, 0.0, 0.0, passed)
+
+    assert outcome([row(True), row(True)]) is Exit.OK
+    assert outcome([row(True), row(False)]) is Exit.GATE_FAILED
+    assert outcome([row(False), row(None), row(True)]) is Exit.CANNOT_JUDGE
