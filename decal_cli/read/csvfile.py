@@ -17,7 +17,7 @@ MISSING = (
     *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "Null", "null", "None", "none"),
     *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND"),
 )
-NUMBER = re.compile(r"[ \t]*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
+NUMBER = re.compile(r"[ \t]*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
 LONGEST_HEADER = 1 << 24
 LONGEST_ROW = 1 << 26
 
@@ -32,7 +32,7 @@ class CsvSource:
         self.shown = raw.shown
         refuse_other_encodings(raw, head)
         text, size = self._decoded(head), HEAD
-        while len(head) == size < LONGEST_HEADER and not re.search(r"\S[^\n\r]*[\n\r]", text):
+        while len(head) == size < LONGEST_HEADER and not re.search(r"[\n\r]", text.lstrip()):
             size *= 16
             head = raw.head(size)
             text = self._decoded(head)
@@ -166,8 +166,9 @@ class CsvSource:
             return found
 
     def _find_fault(self, numbers: Sequence[str], texts: Sequence[str]) -> DecalError | None:
-        places = [(name, self.names.index(name)) for name in numbers]
-        words = [(name, self.names.index(name)) for name in texts]
+        at_name = {name: at for at, name in enumerate(self.names)}
+        places = [(name, at_name[name]) for name in numbers]
+        words = [(name, at_name[name]) for name in texts]
         width = len(self.names)
         for row, line, cells in self._rows():
             if len(cells) != width:

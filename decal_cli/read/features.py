@@ -32,8 +32,8 @@ class Features:
         """
         if self._matrix is None:
             parts = self._parts()
-            if any(_is_list(part.table.schema.field(name).type) for part in parts for name in self.names):
-                matrix = self._lists(parts)
+            if listed := _list_columns(parts):
+                matrix = self._lists(parts, listed[0])
             else:
                 matrix = np.empty((self.rows.count, len(self.names)))
                 for part in parts:
@@ -58,10 +58,8 @@ class Features:
             parts.append(part)
         return parts
 
-    def _lists(self, parts: Sequence[Part]) -> np.ndarray:
-        name = self.names[0]
+    def _lists(self, parts: Sequence[Part], name: str) -> np.ndarray:
         if len(self.names) > 1:
-            name = next(n for n in self.names for p in parts if _is_list(p.table.schema.field(n).type))
             raise oops(
                 f"{parts[0].source.shown}: column {quote(name)} holds lists and is one of {len(self.names)} features",
                 "name it alone, or name columns of numbers only",
@@ -83,7 +81,7 @@ class Features:
                         f" {matrix.shape[1]}",
                         "give every row a list of the same length",
                     )
-                matrix[at : at + len(chunk)][lengths >= 0] = values.reshape(-1, matrix.shape[1])
+                matrix[at : at + len(chunk)][lengths >= 0] = values.reshape(told.size, matrix.shape[1])
         if matrix is None or not matrix.shape[1]:
             raise oops(f"{parts[0].source.shown}, column {quote(name)}: every list is empty", "name another column")
         return matrix
@@ -130,6 +128,13 @@ class Features:
             name = self.names[0] if one_list else self.names[at]
             raise missing_values(rows if one_list else gone[:, at], name, "feature", self.rows)
         self._missing = {"feature missing": rows}
+
+
+def _list_columns(parts: Sequence[Part]) -> list[str]:
+    """Names of the list-valued columns."""
+    # Asking a schema for one field after the other takes quadratic time.
+    schemas = [part.table.schema for part in parts]
+    return [name for s in schemas for name, kind in zip(s.names, s.types, strict=True) if _is_list(kind)]
 
 
 def _is_list(kind: Any) -> bool:
