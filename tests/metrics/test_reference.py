@@ -1,0 +1,40 @@
+"""Every declared metric reaches a number that somebody else published, or that was worked by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS
+from metrics.reference import CASES, Case
+from metrics.worlds import value, world
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.key} on {case.world}")
+def test_a_metric_reaches_its_reference_value(case: Case) -> None:
+    assert value(case.key, world(case.world).table(), case.task) == pytest.approx(case.value, rel=0, abs=case.within)
+
+
+def test_every_metric_has_a_reference_value_with_its_source() -> None:
+    named = {re.split(r"\(", case.key)[0] for case in CASES if case.source}
+    assert sorted(set(METRICS) - named) == [], "add these to tests/metrics/reference.py"
+
+
+def test_log_loss_with_wrong_zeros_and_ones_is_undefined_and_counts_them() -> None:
+    ties = world("ties").table()
+    with pytest.raises(Undefined, match="with score 0 and label 1: 2, with score 1 and label 0: 2"):
+        value("log_loss", ties)
+    assert value("log_loss(eps=1e-6)", ties) > 0.6
+
+
+def test_c_bound_is_126_thousandths_above_c_emp_at_2000_rows() -> None:
+    binary = world("binary").table()
+    assert value("c_bound", binary) - value("c_emp", binary) == pytest.approx(0.126, abs=5e-4)
+    assert value("c_bound(delta=0.5)", binary) < value("c_bound", binary)
+
+
+def test_the_ece_of_a_perfect_model_is_not_zero() -> None:
+    """At n = 2000 about .027 for the worlds of the literature; the scores decide."""
+    assert value("ece_null", world("binary").table()) == pytest.approx(0.0247, abs=0.001)

@@ -1,0 +1,121 @@
+"""The tables that the tests of the metrics look at: shipped files, hand-made rows, and rows that hypothesis draws."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from hypothesis import strategies as st
+
+from decal_cli.metrics import Metric, parse
+from decal_cli.regions import Regions
+from decal_cli.table import Table, tabulate
+from decal_cli.task import Task
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+class Rows(NamedTuple):
+    """Rows as a user has them; weight None: every row counts one."""
+
+    score: np.ndarray
+    label: np.ndarray
+    weight: np.ndarray | None = None
+
+    def table(self) -> Table:
+        return tabulate(self.score, self.label, self.weight)
+
+    def take(self, which: np.ndarray) -> Rows:
+        return Rows(self.score[which], self.label[which], None if self.weight is None else self.weight[which])
+
+
+def rows(levels: dict[float, str]) -> Rows:
+    """rows({.2: "00100"}): five rows of score .2, one of them with label 1."""
+    score = np.concatenate([np.full(len(labels), score) for score, labels in levels.items()])
+    return Rows(score, np.array([int(label) for labels in levels.values() for label in labels]))
+
+
+@cache
+def columns(name: str) -> dict[str, np.ndarray]:
+    with (FIXTURES / name).open() as file:
+        lines = list(csv.DictReader(file))
+    return {key: np.array([line[key] for line in lines]) for key in lines[0]}
+
+
+@cache
+def world(name: str) -> Rows:
+    """The rows of a named world."""
+    if name == "ties":
+        ties = columns("ties_edges_n300.csv")
+        return Rows(ties["p"].astype(float), ties["y"].astype(int))
+    if name == "hand":
+        return rows({0.2: "00100", 0.6: "10", 0.9: "111"})
+    binary = columns("binary_n2000.csv")
+    every = Rows(binary["p"].astype(float), binary["y"].astype(int), binary["weight"].astype(float))
+    if name == "binary weighted":
+        return every
+    chosen = {
+        "binary": np.full(2000, True),
+        "binary, group A": binary["group"] == "A",
+        "binary, group B": binary["group"] == "B",
+        "binary, split cal": binary["split"] == "cal",
+    }[name]
+    return every.take(chosen)._replace(weight=None)
+
+
+def inputs(table: Table, task: Task | None = None, seed: int = 0) -> dict[type, Any]:
+    """What a metric may ask for; features are another test's business."""
+    return {Table: table, Task: task, np.random.Generator: np.random.default_rng(seed), Regions: None}
+
+
+def value(key: str, table: Table, task: Task | None = None, seed: int = 0) -> float:
+    """Of 'ece(bins=10)' and the like."""
+    return parse(key).value(inputs(table, task, seed))
+
+
+def interval(key: str, table: Table, task: Task | None = None, confidence: float = 0.95) -> tuple[float, float] | None:
+    return parse(key).interval(inputs(table, task), confidence)
+
+
+def draws(metric: Metric) -> bool:
+    """Whether its value depends on the seed."""
+    return np.random.Generator in metric.needs
+
+
+TASKS = [
+    Task.of_threshold(0.3),
+    Task.of_threshold(0.05, decision_threshold=0.4),
+    Task.of_utility([[1.0, -3.0], [0.25, 2.0]]),
+]
+
+_ON_A_GRID = st.integers(0, 20).map(lambda i: i / 20)
+_ANYWHERE = st.floats(0, 1, allow_subnormal=False)
+_INNER = st.floats(0.001, 0.999)
+_WHOLE = st.integers(1, 5).map(float)
+_REAL = st.floats(0.1, 10)
+
+
+@st.composite
+def drawn_rows(
+    draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "any", inner: bool = False
+) -> Rows:
+    """Rows with ties (scores on a grid) or without, weighted or not; inner: no score of exactly 0 or 1."""
+    size = draw(st.integers(least, most))
+    if inner:
+        one = draw(st.sampled_from([_INNER, st.integers(1, 19).map(lambda i: i / 20)]))
+    else:
+        one = draw(st.sampled_from([_ON_A_GRID, _ANYWHERE]))
+    score = draw(st.lists(one, min_size=size, max_size=size))
+    label = draw(st.lists(st.integers(0, 1), min_size=size, max_size=size))
+    kind = {"any": [None, _WHOLE, _REAL], "none": [None], "whole": [_WHOLE], "real": [_REAL]}[weights]
+    weight = draw(st.sampled_from(kind))
+    if weight is None:
+        return Rows(np.array(score, dtype=float), np.array(label))
+    drawn = draw(st.lists(weight, min_size=size, max_size=size))
+    return Rows(np.array(score, dtype=float), np.array(label), np.array(drawn))
+
+
+tasks = st.sampled_from(TASKS)
