@@ -636,7 +636,7 @@ def test_no_file_a_near_name_a_folder(tmp_path: Path) -> None:
         (b'{"p": 0.5, "y": 1}\n[1, 2]\n', ["line 2", "is not an object"]),
         (b'{"p": 0.5, "y": {"a": 1}}\n', ["column 'y', row 1", "holds a list or an object"]),
         (b'{"p": 0.5, "p": 0.7, "y": 1}\n', ["duplicate column 'p'"]),
-        (b"p,y\n0.5,1\n0.5\n", ["row 2 (line 3): 1 cells where the header has 2"]),
+        (b"p,y\n0.5,1\n0.5\n", ["row 2 (line 3): 1 cell where the header has 2"]),
         (b"p,y\n0.5,1\n0.5,1,1\n", ["row 2 (line 3): 3 cells where the header has 2"]),
         (b"p,y\n0.5,1\n0.5,\xff\n", ["column 'y', row 2 (line 3): not UTF-8"]),
         (b"PAR1" + b"x" * 50, ["cannot be read as Parquet"]),
@@ -721,7 +721,7 @@ def test_arrays_frames_and_mappings_are_the_same_data() -> None:
     ).models
     assert model.feature_names == ("x1",)
     models = from_arrays({"one": p, "two": p[::-1]}, y).models
-    assert [m.model for m in models] == ["one", "two"] and models[1].score.tolist() == SMALL["p"][::-1]
+    assert [m.model for m in models] == ["one", "two"] and models[1].score.tolist() == [0.0, 1.0, 0.5, 0.25]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, ">f8", np.longdouble, object, bool])
@@ -754,6 +754,15 @@ def test_mistakes_in_arrays_are_one_line_too(call: Callable[[], Dataset], word: 
     with pytest.raises(DecalError) as caught:
         call()
     assert word in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_a_little_fuzzing_finds_nothing() -> None:
+    script = Path(__file__).with_name("fuzz_readers.py")
+    ran = subprocess.run(
+        [sys.executable, str(script), "--seconds", "0.1", "--cases", "400"], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stderr == ""
 
 
 def test_importing_read_loads_numpy_only_and_a_csv_needs_no_pandas(tmp_path: Path) -> None:

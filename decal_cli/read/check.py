@@ -124,7 +124,9 @@ def part_floats(part: Part, name: str, into: np.ndarray) -> None:
         except NotNumbers as error:
             raise _not_numbers(part, name, at, chunk, str(error)) from None
         at -= part.start
-        into[at : at + len(values)] = values
+        # A signalling NaN, which only a damaged file has, would otherwise be announced by numpy.
+        with np.errstate(invalid="ignore"):
+            into[at : at + len(values)] = values
 
 
 def _not_numbers(part: Part, name: str, at: int, chunk: Any, kind: str) -> DecalError:

@@ -172,8 +172,9 @@ class CsvSource:
         width = len(self.names)
         for row, line, cells in self._rows():
             if len(cells) != width:
+                cells_word = "cell" if len(cells) == 1 else "cells"
                 return oops(
-                    f"{self.shown}, row {row} (line {line}): {len(cells)} cells where the header has {width}",
+                    f"{self.shown}, row {row} (line {line}): {len(cells)} {cells_word} where the header has {width}",
                     "quote cells that contain the delimiter, or correct the row",
                 )
             for name, at in places:

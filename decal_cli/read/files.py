@@ -18,6 +18,7 @@ from decal_cli.read.words import file_word, first_line, nearest, oops
 
 HEAD = 1 << 16
 GZIP = b"\x1f\x8b"
+BINARY = ("Parquet", "Arrow")
 
 
 @dataclass
@@ -124,4 +125,5 @@ def translated(shown: str, kind: str) -> Iterator[None]:
     except MemoryError:
         raise oops(f"{shown}: does not fit in memory as {kind}", "it may be corrupt; write it again") from None
     except Exception as error:
-        raise oops(f"{shown}: cannot be read as {kind}: {first_line(error)}", "check or rewrite the file") from None
+        fix = "it may be truncated or corrupt: write or copy it again" if kind in BINARY else "correct it there"
+        raise oops(f"{shown}: cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None
