@@ -34,24 +34,17 @@ def logarithmic(eps: float = 0.0) -> Loss:
     return loss
 
 
-def loss_of(t: Table, name: LossName) -> Loss:
-    """The loss of this name; Undefined where it is infinite for this table."""
-    if name == "brier":
-        return squared
-    need_finite_log(t)
-    return logarithmic()
+LOSSES: dict[LossName, Loss] = {"brier": squared, "log": logarithmic()}
 
 
-def need_finite_log(t: Table) -> None:
+def need_finite_log(t: Table, advice: str = "") -> None:
     """Raise Undefined, with the count, where a score of exactly 0 or 1 is wrong."""
     at_zero = float(t.pos[0]) if t.score[0] == 0 else 0.0
     at_one = float(t.n[-1] - t.pos[-1]) if t.score[-1] == 1 else 0.0
     if at_zero + at_one > 0:
         rows = "rows" if t.n2 is None else "weight of the rows"
-        raise Undefined(
-            f"infinite: {rows} with score 0 and label 1: {at_zero:g}, with score 1 and label 0: {at_one:g}; "
-            "log_loss(eps=1e-6) clips"
-        )
+        counts = f"with score 0 and label 1: {at_zero:g}, with score 1 and label 0: {at_one:g}"
+        raise Undefined(f"infinite: {rows} {counts}{advice}")
 
 
 class Parts(NamedTuple):
@@ -65,7 +58,7 @@ class Parts(NamedTuple):
 
 def parts(t: Table, name: LossName = "brier") -> Parts:
     """The isotonic decomposition of a loss."""
-    return t.once(("corp", name), lambda table: _parts(table, loss_of(table, name)))
+    return t.once(("corp", name), lambda table: _parts(table, LOSSES[name]))
 
 
 def _parts(t: Table, loss: Loss) -> Parts:
@@ -90,7 +83,7 @@ def errors(t: Table, name: LossName = "brier") -> Parts:
 
 def _errors(t: Table, name: LossName) -> Parts:
     """One pass for all: a part's per-row value is a signed sum of the losses of score, fit and base rate."""
-    loss = loss_of(t, name)
+    loss = LOSSES[name]
     first, second, squares = np.zeros(3), np.zeros((3, 3)), 0.0
     base = [np.asarray(at) for at in loss(np.array([t.base_rate]))]
     for block, fit in t.calibrated_blocks():

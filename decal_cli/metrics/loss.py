@@ -42,7 +42,7 @@ def brier(t: Table) -> float:
 
 def _log_loss(t: Table, eps: float) -> Estimate:
     if not eps:
-        corp.need_finite_log(t)
+        corp.need_finite_log(t, "; log_loss(eps=1e-6) clips")
     return t.mean_of(logarithmic(eps))
 
 
@@ -70,8 +70,14 @@ def log_loss(t: Table, *, eps: Clip = 0.0) -> float:
     return _log_loss(t, eps).mean
 
 
+def _corp_mcb(t: Table, loss: LossName) -> float:
+    if loss == "log":
+        corp.need_finite_log(t)
+    return corp.parts(t, loss).mcb
+
+
 def _corp_mcb_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:
-    return intervals.normal(Estimate(corp.parts(t, loss).mcb, corp.errors(t, loss).mcb), confidence, 0.0)
+    return intervals.normal(Estimate(_corp_mcb(t, loss), corp.errors(t, loss).mcb), confidence, 0.0)
 
 
 @metric(
@@ -90,7 +96,7 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
     The loss of the scores minus that of their isotonic fit: brier = corp_mcb - corp_dsc + corp_unc. Fitted and judged
     on the same rows, so above 0 for a calibrated model too.
     """
-    return corp.parts(t, loss).mcb
+    return _corp_mcb(t, loss)
 
 
 def _corp_dsc_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:

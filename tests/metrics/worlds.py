@@ -92,16 +92,14 @@ TASKS = [
 ]
 
 _ON_A_GRID = st.integers(0, 20).map(lambda i: i / 20)
-_ANYWHERE = st.floats(0, 1, allow_subnormal=False)
+_ANYWHERE = st.integers(0, 10**6).map(lambda i: i / 10**6)
 _INNER = st.floats(0.001, 0.999)
 _WHOLE = st.integers(1, 5).map(float)
 _REAL = st.floats(0.1, 10)
 
 
 @st.composite
-def drawn_rows(
-    draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "any", inner: bool = False
-) -> Rows:
+def drawn_rows(draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "any", inner: bool = False) -> Rows:
     """Rows with ties (scores on a grid) or without, weighted or not; inner: no score of exactly 0 or 1."""
     size = draw(st.integers(least, most))
     if inner:

@@ -1,0 +1,308 @@
+"""The same metrics once more, row by row: slow, plain, and by other means (scikit-learn, numpy, scipy) where there are.
+
+Each takes rows and a task; weights are a vector of ones where rows have none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.isotonic import IsotonicRegression
+from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
+from sklearn.metrics import log_loss as sklearn_log_loss
+
+from decal_cli.task import Task
+from metrics.worlds import Rows
+
+Vector = np.ndarray
+Oracle = Callable[[Rows, Task], float]
+ORACLES: dict[str, Oracle] = {}
+
+
+def oracle(key: str) -> Callable[[Oracle], Oracle]:
+    def keep(function: Oracle) -> Oracle:
+        ORACLES[key] = function
+        return function
+
+    return keep
+
+
+def weights(rows: Rows) -> Vector:
+    return np.ones(len(rows.score)) if rows.weight is None else rows.weight
+
+
+def mean(rows: Rows, values: Any) -> float:
+    return float(np.average(values, weights=weights(rows)))
+
+
+def fitted(rows: Rows) -> Vector:
+    fit = IsotonicRegression(y_min=0, y_max=1)
+    return fit.fit(rows.score, rows.label, sample_weight=weights(rows)).predict(rows.score)
+
+
+def log_of(probability: Vector, label: Vector) -> Vector:
+    with np.errstate(divide="ignore"):
+        return -np.log(np.where(label == 1, probability, 1 - probability))
+
+
+@oracle("brier")
+def brier(rows: Rows, task: Task) -> float:
+    return float(brier_score_loss(rows.label, rows.score, sample_weight=weights(rows), pos_label=1))
+
+
+@oracle("log_loss(eps=0.01)")
+def log_loss(rows: Rows, task: Task) -> float:
+    clipped = np.clip(rows.score, 0.01, 0.99)
+    return float(sklearn_log_loss(rows.label, clipped, sample_weight=weights(rows), labels=[0, 1]))
+
+
+@oracle("corp_mcb")
+def corp_mcb(rows: Rows, task: Task) -> float:
+    return mean(rows, (rows.score - rows.label) ** 2 - (fitted(rows) - rows.label) ** 2)
+
+
+@oracle("corp_dsc")
+def corp_dsc(rows: Rows, task: Task) -> float:
+    return mean(rows, (mean(rows, rows.label) - rows.label) ** 2 - (fitted(rows) - rows.label) ** 2)
+
+
+@oracle("corp_dsc(loss=log)")
+def corp_dsc_log(rows: Rows, task: Task) -> float:
+    base = np.full(len(rows.label), mean(rows, rows.label))
+    return mean(rows, log_of(base, rows.label) - log_of(fitted(rows), rows.label))
+
+
+@oracle("corp_unc")
+def corp_unc(rows: Rows, task: Task) -> float:
+    return mean(rows, (rows.label - mean(rows, rows.label)) ** 2)
+
+
+@oracle("refinement_loss")
+def refinement_loss(rows: Rows, task: Task) -> float:
+    return mean(rows, fitted(rows) * (1 - fitted(rows)))
+
+
+@oracle("refinement_lower")
+def refinement_lower(rows: Rows, task: Task) -> float:
+    fit = fitted(rows)
+
+    def brier_curve(t: float) -> float:
+        return mean(rows, (1 - t) * rows.label * (fit < t) + t * (1 - rows.label) * (fit >= t))
+
+    return max(brier_curve(t) for t in fit)
+
+
+@oracle("refinement_upper")
+def refinement_upper(rows: Rows, task: Task) -> float:
+    base, fit = mean(rows, rows.label), fitted(rows)
+    best = 0.0
+    for v in np.unique(fit)[:-1]:
+        event = (fit > v).astype(float)
+        share = mean(rows, event)
+        covariance = mean(rows, event * rows.label) - share * base
+        best = max(best, max(covariance, 0.0) ** 2 / (share * (1 - share)))
+    return base * (1 - base) - best
+
+
+@oracle("spiegelhalter_z")
+def spiegelhalter_z(rows: Rows, task: Task) -> float:
+    p, w = rows.score, weights(rows)
+    variance = (w**2 * (1 - 2 * p) ** 2 * p * (1 - p)).sum()
+    return float((w * (rows.label - p) * (1 - 2 * p)).sum() / math.sqrt(variance))
+
+
+@oracle("observed_expected")
+def observed_expected(rows: Rows, task: Task) -> float:
+    return mean(rows, rows.label) / mean(rows, rows.score)
+
+
+@oracle("auc")
+def auc(rows: Rows, task: Task) -> float:
+    return float(roc_auc_score(rows.label, rows.score, sample_weight=weights(rows)))
+
+
+@oracle("average_precision")
+def average_precision(rows: Rows, task: Task) -> float:
+    return float(average_precision_score(rows.label, rows.score, sample_weight=weights(rows)))
+
+
+def in_bins(rows: Rows, bins: int, strategy: str) -> list[Rows]:
+    """The rows of each bin; edges by numpy."""
+    share = np.arange(bins + 1) / bins
+    if strategy == "width":
+        which = np.searchsorted(share[1:-1], rows.score, side="right")
+    else:
+        if rows.weight is None:
+            edges = np.quantile(rows.score, share)
+        else:
+            edges = np.quantile(rows.score, share, weights=rows.weight, method="inverted_cdf")
+        which = np.searchsorted(np.unique(edges)[1:-1], rows.score, side="left")
+    every = rows._replace(weight=weights(rows))
+    return [every.take(which == bin) for bin in np.unique(which)]
+
+
+def gaps_of(rows: Rows, groups: list[Rows]) -> list[tuple[float, float]]:
+    """Share of the rows and label frequency minus mean score, of each group."""
+    total = weights(rows).sum()
+    return [(g.weight.sum() / total, mean(g, g.label) - mean(g, g.score)) for g in groups if g.weight is not None]
+
+
+def by_level(rows: Rows) -> list[Rows]:
+    every = rows._replace(weight=weights(rows))
+    return [every.take(rows.score == score) for score in np.unique(rows.score)]
+
+
+def _binned(bins: int, strategy: str, arguments: str) -> None:
+    def gaps(rows: Rows) -> list[tuple[float, float]]:
+        return gaps_of(rows, in_bins(rows, bins, strategy))
+
+    oracle(f"ece{arguments}")(lambda rows, task: sum(share * abs(gap) for share, gap in gaps(rows)))
+    oracle(f"cl{arguments}")(lambda rows, task: sum(share * gap**2 for share, gap in gaps(rows)))
+    oracle(f"rmsce{arguments}")(lambda rows, task: math.sqrt(sum(share * gap**2 for share, gap in gaps(rows))))
+    oracle(f"mce{arguments}")(lambda rows, task: max(abs(gap) for _, gap in gaps(rows)))
+
+    def debiased(rows: Rows, task: Task) -> float:
+        total = 0.0
+        for group, (share, gap) in zip(in_bins(rows, bins, strategy), gaps(rows), strict=True):
+            if len(group.score) == 1 or group.weight is None:
+                continue
+            rate, one_over = mean(group, group.label), (group.weight**2).sum() / group.weight.sum() ** 2
+            total += share * (gap**2 - rate * (1 - rate) / (1 / one_over - 1))
+        return total
+
+    oracle(f"ece_debiased{arguments}")(debiased)
+
+
+_binned(15, "mass", "")
+_binned(4, "mass", "(bins=4)")
+_binned(15, "width", "(strategy=width)")
+_binned(4, "width", "(bins=4,strategy=width)")
+
+
+@oracle("ece_exact")
+def ece_exact(rows: Rows, task: Task) -> float:
+    return sum(share * abs(gap) for share, gap in gaps_of(rows, by_level(rows)))
+
+
+@oracle("k2")
+def k2(rows: Rows, task: Task) -> float:
+    return sum(share * gap**2 for share, gap in gaps_of(rows, by_level(rows)))
+
+
+@oracle("ece_exact_null")
+def ece_exact_null(rows: Rows, task: Task) -> float:
+    total = 0.0
+    for group in by_level(rows):
+        weight = weights(group)
+        like = max(round(weight.sum() ** 2 / (weight**2).sum()), 1)
+        score, counts = float(group.score[0]), np.arange(like + 1)
+        deviation = stats.binom.pmf(counts, like, score) @ np.abs(counts - like * score)
+        total += weight.sum() / like * float(deviation)
+    return total / weights(rows).sum()
+
+
+@oracle("k2_null")
+def k2_null(rows: Rows, task: Task) -> float:
+    spread = sum((g.weight**2).sum() / g.weight.sum() * g.score[0] * (1 - g.score[0]) for g in by_level(rows))
+    return float(spread / weights(rows).sum())
+
+
+@oracle("c_emp")
+def c_emp(rows: Rows, task: Task) -> float:
+    """Every interval of scores, one by one."""
+    levels, residual = np.unique(rows.score), weights(rows) * (rows.label - rows.score)
+    inside = [
+        abs(residual[(rows.score >= low) & (rows.score <= high)].sum())
+        for low in levels
+        for high in levels[levels >= low]
+    ]
+    return float(max(inside) / weights(rows).sum())
+
+
+def decided(rows: Rows, task: Task) -> Vector:
+    return (rows.score >= task.decision_threshold).astype(int)
+
+
+def utility_of(rows: Rows, task: Task, decision: Vector) -> float:
+    return mean(rows, np.array(task.utility)[decision, rows.label])
+
+
+@oracle("expected_utility")
+def expected_utility(rows: Rows, task: Task) -> float:
+    return utility_of(rows, task, decided(rows, task))
+
+
+@oracle("eu_never")
+def eu_never(rows: Rows, task: Task) -> float:
+    return utility_of(rows, task, np.zeros(len(rows.label), dtype=int))
+
+
+@oracle("eu_always")
+def eu_always(rows: Rows, task: Task) -> float:
+    return utility_of(rows, task, np.ones(len(rows.label), dtype=int))
+
+
+@oracle("utility_share")
+def utility_share(rows: Rows, task: Task) -> float:
+    """Against the best threshold on these scores, found by trying each."""
+    constant = max(eu_never(rows, task), eu_always(rows, task))
+    tried = [utility_of(rows, task, (rows.score >= t).astype(int)) for t in [*np.unique(rows.score), 2.0]]
+    return (expected_utility(rows, task) - constant) / (max(tried) - constant)
+
+
+@oracle("net_benefit")
+def net_benefit(rows: Rows, task: Task) -> float:
+    act, t = decided(rows, task), task.threshold
+    return mean(rows, act * rows.label) - mean(rows, act * (1 - rows.label)) * t / (1 - t)
+
+
+@oracle("swap_regret")
+def swap_regret(rows: Rows, task: Task) -> float:
+    """Over all four maps of the two actions."""
+    act = decided(rows, task)
+    maps = [np.array([a, b]) for a in (0, 1) for b in (0, 1)]
+    return max(utility_of(rows, task, swap[act]) for swap in maps) - expected_utility(rows, task)
+
+
+@oracle("external_regret")
+def external_regret(rows: Rows, task: Task) -> float:
+    return max(eu_never(rows, task), eu_always(rows, task)) - expected_utility(rows, task)
+
+
+def decision_loss(rows: Rows, task: Task, groups: list[Rows]) -> float:
+    lost = 0.0
+    for group in groups:
+        middle = np.clip(mean(group, group.score), group.score.min(), group.score.max())
+        at = group._replace(score=np.full(len(group.score), middle))
+        constants = (eu_never(at, task), eu_always(at, task))
+        lost += (max(constants) - expected_utility(at, task)) * float(weights(group).sum())
+    return lost / float(weights(rows).sum())
+
+
+@oracle("cfdl(levels=exact)")
+def cfdl_exact(rows: Rows, task: Task) -> float:
+    return decision_loss(rows, task, by_level(rows))
+
+
+@oracle("cfdl(levels=bins)")
+def cfdl_bins(rows: Rows, task: Task) -> float:
+    return decision_loss(rows, task, in_bins(rows, 15, "mass"))
+
+
+def _rate(name: str, part: Callable[[Vector, Vector], Vector], whole: Callable[[Vector, Vector], Vector]) -> None:
+    def rate(rows: Rows, task: Task) -> float:
+        act = decided(rows, task)
+        return mean(rows, part(act, rows.label)) / mean(rows, whole(act, rows.label))
+
+    oracle(name)(rate)
+
+
+_rate("accuracy", lambda act, label: act == label, lambda act, label: np.ones(len(act)))
+_rate("sensitivity", lambda act, label: act * label, lambda act, label: label)
+_rate("specificity", lambda act, label: (1 - act) * (1 - label), lambda act, label: 1 - label)
+_rate("ppv", lambda act, label: act * label, lambda act, label: act)
+_rate("npv", lambda act, label: (1 - act) * (1 - label), lambda act, label: 1 - act)

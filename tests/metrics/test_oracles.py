@@ -1,0 +1,61 @@
+"""Each metric equals its row-wise oracle, on rows that hypothesis draws."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS
+from decal_cli.task import Task
+from metrics.oracles import ORACLES, weights
+from metrics.worlds import Rows, drawn_rows, draws, tasks, value, world
+
+BY_OTHER_MEANS = {
+    "log_loss": "log_loss(eps=0.01) and the test below",
+    "calibration_slope": "test_logistic.py",
+    "calibration_intercept": "test_logistic.py",
+    "c_bound": "c_emp plus a formula, in test_reference.py",
+    "c_emp_pvalue": "test_interval.py",
+}
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=drawn_rows(), task=tasks)
+@pytest.mark.parametrize("key", ORACLES)
+def test_a_metric_equals_its_oracle(key: str, rows: Rows, task: Task) -> None:
+    try:
+        ours = value(key, rows.table(), task)
+    except Undefined:
+        assume(False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = ORACLES[key](rows, task)
+    assert ours == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["ties", "binary", "binary weighted"])
+@pytest.mark.parametrize("key", ORACLES)
+def test_a_metric_equals_its_oracle_on_the_shipped_rows(key: str, name: str) -> None:
+    rows, task = world(name), Task.of_threshold(0.3)
+    if key == "c_emp":
+        rows = rows.take(np.arange(0, len(rows.score), 7))
+    assert value(key, rows.table(), task) == pytest.approx(ORACLES[key](rows, task), rel=1e-9, abs=1e-9)
+
+
+def test_every_metric_has_an_oracle() -> None:
+    covered = {re.split(r"\(", key)[0] for key in ORACLES} | set(BY_OTHER_MEANS)
+    ours = {name for name, metric in METRICS.items() if metric.family != "regret" and not draws(metric)}
+    assert sorted(ours - covered) == []
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=drawn_rows(inner=True))
+def test_log_loss_is_the_mean_negative_logarithm(rows: Rows) -> None:
+    of_label = np.where(rows.label == 1, rows.score, 1 - rows.score)
+    expected = -np.average(np.log(of_label), weights=weights(rows))
+    assert value("log_loss", rows.table()) == pytest.approx(expected, rel=1e-9)
