@@ -66,7 +66,7 @@ def shrunk_interval(levels: Table, gap: Floats, norm: Norm, rng: np.random.Gener
     """Interval of the population's value, which may lie below the plug-in.
 
     Labels are drawn in a world with these (shrunk) gaps; the interval is the value minus quantiles of (drawn value -
-    that world's value), cut at 0. A plain bootstrap adds noise to noise, and near calibration misses the truth.
+    that world's value), cut to [0, 1]. A plain bootstrap adds noise to noise, and near calibration misses the truth.
     """
     share = levels.n / levels.total
     chance = np.clip(levels.score + gap, 0.0, 1.0)
@@ -75,7 +75,7 @@ def shrunk_interval(levels: Table, gap: Floats, norm: Norm, rng: np.random.Gener
     drawn = np.array([norm(share, rng.binomial(rows, chance) / rows - levels.score) for _ in range(DRAWS)])
     low, high = central(drawn - truth, confidence)
     plain = value(levels, norm)
-    return max(plain - high, 0.0), max(plain - low, 0.0)
+    return float(np.clip(plain - high, 0.0, 1.0)), float(np.clip(plain - low, 0.0, 1.0))
 
 
 def null_draws(t: Table, statistic: Callable[[Table], float], rng: np.random.Generator) -> Floats:

@@ -17,6 +17,9 @@ from decal_cli.table import Block, Estimate, Floats, Table
 WhichLoss = Annotated[LossName, "the loss that is taken apart; log: in nats"]
 Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never", Between(0, 0.5)]
 
+_MOST = {"brier": 0.25, "log": math.log(2)}
+"""The loss of saying one half, which no base rate exceeds."""
+
 _FIXED_FIT = "normal, from the per-row differences of losses with the isotonic fit held fixed"
 _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
 
@@ -100,7 +103,7 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
 
 
 def _corp_dsc_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:
-    return intervals.normal(Estimate(corp.parts(t, loss).dsc, corp.errors(t, loss).dsc), confidence, 0.0)
+    return intervals.normal(Estimate(corp.parts(t, loss).dsc, corp.errors(t, loss).dsc), confidence, 0.0, _MOST[loss])
 
 
 @metric(
@@ -122,7 +125,7 @@ def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
 
 
 def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:
-    return intervals.normal(Estimate(corp.parts(t, loss).unc, corp.errors(t, loss).unc), confidence, 0.0)
+    return intervals.normal(Estimate(corp.parts(t, loss).unc, corp.errors(t, loss).unc), confidence, 0.0, _MOST[loss])
 
 
 @metric(
