@@ -10,6 +10,7 @@ number, are the same however the rows came.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -100,7 +101,7 @@ def build_regions(
     induced = np.maximum(second / n - (first / n) ** 2, 0.0)
     half = _halves(number, rng)
     halves = (_honest_leaves(rows, number, half == 0, seed), _honest_leaves(rows, number, half == 1, seed))
-    held = _held_out(rows, weight is not None, rng, seed) if len(score) >= FEWEST_ROWS else None
+    held = _held_out(rows, weight is not None, seed) if len(score) >= FEWEST_ROWS else None
     return Regions(n, pos, n2, induced, halves, held)
 
 
@@ -245,12 +246,18 @@ def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floa
     return mean * np.maximum(1 - DOUBT * ratio, 0.0)
 
 
-def _held_out(rows: Rows, weighted: bool, rng: np.random.Generator, seed: int) -> HeldOut:
+def fold_rules(rows: Rows, weighted: bool, seed: int) -> Iterator[tuple[NDArray[np.bool_], RegionRule]]:
+    """Each fold of the rows, as a mask, with the rule learned on the other folds."""
+    rng = np.random.default_rng([seed, FOLDS])
     fold = rng.permutation(len(rows.score)) % FOLDS
-    isotonic, region = np.empty(len(fold)), np.empty(len(fold))
     for k in range(FOLDS):
         here = fold == k
-        rule = RegionRule(Rows(*(column[~here] for column in rows)), weighted, rng, seed)
+        yield here, RegionRule(Rows(*(column[~here] for column in rows)), weighted, rng, seed)
+
+
+def _held_out(rows: Rows, weighted: bool, seed: int) -> HeldOut:
+    isotonic, region = np.empty(len(rows.score)), np.empty(len(rows.score))
+    for here, rule in fold_rules(rows, weighted, seed):
         isotonic[here] = rule.isotonic(rows.score[here])
         region[here] = rule(rows.score[here], rows.features[here])
     return HeldOut(rows.score, rows.label, rows.weight, isotonic, region)

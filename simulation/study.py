@@ -1,0 +1,227 @@
+"""The study behind docs/simulation.md: coverage of intervals, and the action advised, in worlds of known truth.
+
+    python -m simulation.study --seed 20261 --replicates 400 --actions 200 > tables.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import decal_cli.metrics  # noqa: F401  (declares them)
+from decal_cli import crossfit
+from decal_cli.errors import Undefined
+from decal_cli.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
+from decal_cli.metrics.declare import parse
+from decal_cli.regions import Regions, build_regions, canonical, fold_rules
+from decal_cli.table import Table, tabulate
+from decal_cli.task import Task
+from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
+from simulation.worlds import World, coverage_worlds
+
+CONFIDENCE = 0.9
+ACTED_ON = 0.95
+COVERED = ("brier", "auc", "ece_debiased")
+COVERED_WITH_TASK = ("expected_utility", "gain_recalibration")
+TRUTH_ROWS = 20_000
+
+
+class Outcome(NamedTuple):
+    """One replicate: the value, its interval, and the truth it is for."""
+
+    value: float
+    low: float
+    high: float
+    truth: float
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How often a metric's interval held the truth in a world."""
+
+    world: str
+    metric: str
+    threshold: float | None
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of replicates whose interval holds the truth."""
+        return float(np.mean([o.low <= o.truth <= o.high for o in self.outcomes]))
+
+    @property
+    def error(self) -> float:
+        """Standard deviation of value - truth."""
+        return float(np.std([o.value - o.truth for o in self.outcomes]))
+
+    @property
+    def distance(self) -> float:
+        """Mean truth, in standard errors from 0."""
+        return float(np.mean([o.truth for o in self.outcomes])) / self.error
+
+    def row(self) -> str:
+        """A row of the table in docs."""
+        at = "" if self.threshold is None else f"{self.threshold:g}"
+        truth = float(np.mean([o.truth for o in self.outcomes]))
+        width = float(np.mean([o.high - o.low for o in self.outcomes])) / (2 * 1.645)
+        cells = (self.world, self.metric, at, f"{truth:.5f}", f"{self.error:.5f}", f"{width:.5f}",
+                 f"{self.distance:.1f}", f"{self.share:.3f}")  # fmt: skip
+        return "| " + " | ".join(cells) + " |"
+
+
+def _inputs(table: Table, task: Task | None, seed: int, regions: Regions | None = None) -> dict[type, Any]:
+    return {Table: table, Task: task, Regions: regions, np.random.Generator: np.random.default_rng(seed)}
+
+
+def _judged(metric: str, table: Table, task: Task | None, seed: int) -> tuple[float, float, float]:
+    choice = parse(metric)
+    interval = choice.interval(_inputs(table, task, seed), CONFIDENCE)
+    if interval is None:
+        raise ValueError(f"{metric} has no interval of its own")
+    return choice.value(_inputs(table, task, seed)), *interval
+
+
+def _truth(metric: str, world: World, table: Table, task: Task | None, seed: int) -> float:
+    """What the metric's interval is for."""
+    if metric in ("brier", "auc"):
+        return float(getattr(world, metric))
+    if task is None:
+        edges = np.unique(table.quantiles(15))[1:-1]
+        return world.binned_error(edges)
+    if metric == "expected_utility":
+        return world.expected_utility(task.utility, task.decision_threshold)
+    cells = table.cells
+    cuts = crossfit.learned_cuts(*crossfit.split(cells, np.random.default_rng(seed)), task.threshold)
+    learned = np.append(cells.score, np.inf)[cuts]
+    return task.u_delta * float(world.gain(learned, task.threshold, task.decision_threshold).mean())
+
+
+def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
+    """Coverage of every metric of the study in a world."""
+    tasks: list[tuple[str, Task | None]] = [(metric, None) for metric in COVERED]
+    for threshold in world.thresholds:
+        tasks += [(metric, Task.of_threshold(threshold)) for metric in COVERED_WITH_TASK]
+    outcomes: list[list[Outcome]] = [[] for _ in tasks]
+    for _ in range(replicates):
+        table, seed = tabulate(*world.draw(n, rng)), int(rng.integers(2**31))
+        for (metric, task), found in zip(tasks, outcomes, strict=True):
+            found.append(Outcome(*_judged(metric, table, task, seed), _truth(metric, world, table, task, seed)))
+    return [
+        Coverage(world.name, metric, task.threshold if task else None, tuple(found))
+        for (metric, task), found in zip(tasks, outcomes, strict=True)
+    ]
+
+
+def region_coverage(kind: str, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
+    """Coverage of the gains by region in worlds of a kind, per unit of u_delta."""
+    found: dict[str, list[Outcome]] = {"gain_regions": [], "gain_post_training": []}
+    for _ in range(replicates):
+        world = draw_kind(kind, rng)
+        rows, fresh, seed = world.draw(n, rng), world.draw(TRUTH_ROWS, rng), int(rng.integers(2**31))
+        regions = build_regions(rows.score, rows.label, None, rows.features, seed=seed)
+        inputs = _inputs(tabulate(rows.score, rows.label), world.task, seed, regions)
+        for metric, truth in _region_truths(world, rows, fresh, seed).items():
+            choice, unit = parse(metric), world.task.u_delta
+            low, high = choice.interval(inputs, CONFIDENCE) or (np.nan, np.nan)
+            found[metric].append(Outcome(choice.value(inputs) / unit, low / unit, high / unit, truth))
+    return [Coverage(kind, metric, None, tuple(outcomes)) for metric, outcomes in found.items()]
+
+
+def _region_truths(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
+    """Population gains of the fold rules, from the exact q of fresh rows, per unit of u_delta."""
+    t = world.task.threshold
+    worth = (fresh.q - t) / len(fresh.q)
+    acts = worth[fresh.score >= world.task.decision_threshold].sum()
+    features = fresh.features.astype(np.float32)
+    beyond, together = [], []
+    for _, rule in fold_rules(canonical(rows.score, rows.label, None, rows.features), False, seed):
+        won = worth[rule(fresh.score, features) >= t].sum()
+        beyond.append(won - worth[rule.isotonic(fresh.score) >= t].sum())
+        together.append(won - acts)
+    return {"gain_regions": float(np.mean(beyond)), "gain_post_training": float(np.mean(together))}
+
+
+def advised(rows: Draw, task: Task, seed: int, features: bool = True) -> Advice:
+    """The advice on these rows, as `decal recommend` gives it at its defaults."""
+    table = tabulate(rows.score, rows.label)
+    regions = build_regions(rows.score, rows.label, None, rows.features, seed=seed) if features else None
+    items = {key: _item(key, table, task, seed, regions) for key in EVIDENCE_KEYS}
+    return walk(Evidence(items, task.u_delta, int(table.total), features))
+
+
+def _item(key: str, table: Table, task: Task, seed: int, regions: Regions | None) -> Item:
+    choice = parse(key)
+    try:
+        value = choice.value(_inputs(table, task, seed, regions))
+    except Undefined as undefined:
+        return Item(key, reason=undefined.reason)
+    return Item(key, value, choice.interval(_inputs(table, task, seed, regions), ACTED_ON))
+
+
+def actions(kind: str, n: int, replicates: int, rng: np.random.Generator, features: bool = True) -> Counter[str]:
+    """How often each action was advised in worlds of a kind."""
+    found: Counter[str] = Counter()
+    for _ in range(replicates):
+        world = draw_kind(kind, rng)
+        found[advised(world.draw(n, rng), world.task, int(rng.integers(2**31)), features).action] += 1
+    return found
+
+
+def coverage_table(found: Iterable[Coverage]) -> Iterator[str]:
+    """Markdown, a row for each."""
+    yield "| world | metric | t* | mean truth | sd of error | mean standard error | truth / sd | covered |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for coverage in found:
+        yield coverage.row()
+
+
+def action_table(rows: Iterable[tuple[str, int, Counter[str]]]) -> Iterator[str]:
+    """Markdown, a row for each kind and number of rows."""
+    yield "| kind | n | right action | right | advised |"
+    yield "|---|---|---|---|---|"
+    for kind, n, found in rows:
+        right, total = RIGHT_ACTION[kind], found.total()
+        listed = ", ".join(f"{action} {count}" for action, count in found.most_common())
+        yield f"| {kind} | {n} | {right} | {found[right]} of {total} | {listed} |"
+
+
+def main() -> None:
+    """Run the study and print its tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--replicates", type=int, default=400)
+    parser.add_argument("--actions", type=int, default=200)
+    parser.add_argument("--parts", default="coverage,regions,actions")
+    given = parser.parse_args()
+    began = time.perf_counter()
+    print(f"Seed {given.seed}, {given.replicates} replicates a world for coverage, {given.actions} worlds a kind.\n")
+    if "coverage" in given.parts:
+        rng = np.random.default_rng([given.seed, 1])
+        worlds = (covered(world, 2000, given.replicates, rng) for world in coverage_worlds())
+        _show("Coverage of 90 % intervals, n = 2,000", coverage_table(one for world in worlds for one in world))
+    if "regions" in given.parts:
+        rng = np.random.default_rng([given.seed, 2])
+        kinds = (region_coverage(kind, 2000, given.replicates // 2, rng) for kind in RIGHT_ACTION)
+        _show("Coverage of the gains by region", coverage_table(one for kind in kinds for one in kind))
+    if "actions" in given.parts:
+        rng = np.random.default_rng([given.seed, 3])
+        rows = ((kind, n, actions(kind, n, given.actions, rng)) for n in (1000, 4000) for kind in RIGHT_ACTION)
+        _show("Actions advised", action_table(rows))
+    print(f"{time.perf_counter() - began:.0f} s")
+
+
+def _show(title: str, lines: Iterable[str]) -> None:
+    print(f"## {title}\n")
+    for line in lines:
+        print(line, flush=True)
+    print()
+
+
+if __name__ == "__main__":
+    main()
