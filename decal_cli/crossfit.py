@@ -18,10 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.table import Floats, Table
+from decal_cli.table import FEWEST_ROWS, FOLDS, Floats, Table
 
-FOLDS = 5
-FEWEST_ROWS = 10
 REPLICATES = 200
 GRID = 512
 """Equal-mass cells on which the bootstrap of the procedure runs."""

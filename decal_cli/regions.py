@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit import FEWEST_ROWS, FOLDS
-from decal_cli.table import Floats, Ints, Table, tabulate
+from decal_cli.table import FEWEST_ROWS, FOLDS, Floats, Ints, Table, tabulate
 
 BINS = 15
 LEAVES = 5

@@ -28,6 +28,10 @@ T = TypeVar("T")
 BLOCK = 1 << 15
 CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
+FOLDS = 5
+"""Parts of the rows; what is learned on the others is judged on each."""
+FEWEST_ROWS = 10
+"""Rows from which on some are held out."""
 
 
 def dot(a: Floats, b: Floats) -> float:
