@@ -6,10 +6,11 @@ from typing import Annotated
 
 import numpy as np
 
-from decal_cli import crossfit, grouping
+from decal_cli import crossfit
 from decal_cli.errors import Undefined
-from decal_cli.grouping import Bounds
+from decal_cli.metrics import grouping
 from decal_cli.metrics.declare import COUNT, metric
+from decal_cli.metrics.grouping import Bounds
 from decal_cli.metrics.intervals import Interval, normal, quantile
 from decal_cli.regions import Regions
 from decal_cli.table import Estimate, Floats, Table
@@ -43,6 +44,7 @@ def _sides(t: Table, levels: Table, task: Task) -> tuple[Floats, Floats]:
     unit="utility",
     source="[R] def. 3.6",
     range=(0, 1),
+    size_free=False,
     shown=True,
     interval="bootstrap",
 )
@@ -265,6 +267,7 @@ def regret(t: Table, regions: Regions, task: Task) -> float:
     unit="utility",
     source="[R] thm. 3.5 with GL = c (1 - c)",
     range=(0, 0.5),
+    size_free=False,
     interval="bootstrap",
 )
 def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = 15) -> float:
