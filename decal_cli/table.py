@@ -298,13 +298,14 @@ class Table:
             pos, pos2 = draw.weighted_poisson(rng, self.pos, self.pos2)
         return self._kept(neg, pos, neg2, pos2)
 
-    def null(self, rng: np.random.Generator) -> Table:
-        """These scores with labels drawn as if every score were the true probability (parametric bootstrap)."""
+    def null(self, rng: np.random.Generator, chance: Floats | None = None) -> Table:
+        """These scores with labels drawn as if every score, or this chance, were the true probability."""
+        chance = self.score if chance is None else chance
         if self.n2 is None:
-            return Table(self.score, self.n, draw.binomial(rng, np.asarray(self.n, dtype=np.int64), self.score))
+            return Table(self.score, self.n, draw.binomial(rng, np.asarray(self.n, dtype=np.int64), chance))
         # Rows of unequal weight in one level act as n^2/n2 rows of equal weight.
         rows = np.maximum(np.rint(self.n**2 / self.n2), 1).astype(np.int64)
-        share = draw.binomial(rng, rows, self.score) / rows
+        share = draw.binomial(rng, rows, chance) / rows
         return Table(self.score, self.n, self.n * share, self.n2, self.n2 * share)
 
     def _kept(self, neg: Floats, pos: Floats, neg2: Floats | None, pos2: Floats | None) -> Table:

@@ -17,18 +17,18 @@ from decal_cli.table import Strategy, Table
 Bins = Annotated[int, "number of bins", COUNT]
 By = Annotated[Strategy, "mass: edges at quantiles of the scores; width: equally spaced edges"]
 
-_SHRUNK = (
-    "parametric bootstrap, labels drawn with the gaps of the bins shrunk by their noise; for the population's value, "
-    "so it may lie below the plug-in"
+_INVERTED = (
+    "test inversion: the worlds, with the observed gaps of the bins times a factor, in which the value is not extreme; "
+    "for the population's value, so it may lie below the plug-in"
 )
 
 
-def _shrunk(norm: Norm) -> gaps.BinnedInterval:
+def _inverted(norm: Norm) -> gaps.BinnedInterval:
     def interval(
         t: Table, rng: np.random.Generator, *, confidence: float, bins: int = 15, strategy: Strategy = "mass"
     ) -> Interval:
         levels = t.bins(bins, strategy)
-        return gaps.shrunk_interval(levels, gaps.shrunk_gaps(levels), norm, rng, confidence)
+        return gaps.inverted_interval(levels, gaps.observed(levels), norm, rng, confidence)
 
     return interval
 
@@ -42,8 +42,8 @@ def _shrunk(norm: Norm) -> gaps.BinnedInterval:
     size_free=False,
     streams=True,
     shown=True,
-    interval=_shrunk(gaps.mean_gap),
-    interval_text=_SHRUNK,
+    interval=_inverted(gaps.mean_gap),
+    interval_text=_INVERTED,
 )
 def ece(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
@@ -173,8 +173,8 @@ def rmsce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     range=(0, 1),
     size_free=False,
     streams=True,
-    interval=_shrunk(gaps.largest),
-    interval_text=_SHRUNK,
+    interval=_inverted(gaps.largest),
+    interval_text=_INVERTED,
 )
 def mce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     """Largest distance, over bins, between the mean score and the frequency of label 1.

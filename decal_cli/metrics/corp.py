@@ -9,10 +9,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
+from decal_cli.metrics import gaps
 from decal_cli.table import Floats, Loss, Table, dot
 
 LossName = Literal["brier", "log"]
 
+_DRAWS = 100
 _LEAST = 5e-324
 """The smallest positive float: a logarithm never sees 0, and no score is changed."""
 
@@ -107,6 +109,24 @@ def _errors(t: Table, name: LossName) -> Parts:
         unc=error(value.unc, 0, 0, 1),
         refined=error(value.refined, 0, 1, 0),
     )
+
+
+class Optimism(NamedTuple):
+    """How much lower the loss of an isotonic fit is on its own rows than the loss of the truth; and mcb's noise."""
+
+    refined: float
+    mcb_error: float
+
+
+def optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
+    """By drawing labels in a smoothed world, in which the true loss is known, and fitting them again."""
+    cells, loss = gaps.coarse(t, 15), LOSSES[name]
+    chance = gaps.smoothed(cells)
+    at0, at1 = (np.asarray(at) for at in loss(chance))
+    truth = dot(cells.n * (1 - chance), at0) / cells.total + dot(cells.n * chance, at1) / cells.total
+    drawn = [parts(cells.null(rng, chance), name) for _ in range(_DRAWS)]
+    refined = float(np.mean([part.refined for part in drawn]))
+    return Optimism(truth - refined, float(np.std([part.mcb for part in drawn], ddof=1)))
 
 
 class Event(NamedTuple):

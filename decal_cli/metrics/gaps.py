@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from decal_cli.metrics.intervals import Interval
-from decal_cli.table import Floats, Table
+from decal_cli.metrics.intervals import Interval, quantile
+from decal_cli.table import Floats, Ints, Table
 
 Norm = Callable[[Floats, Floats], Floats]
 """(share of rows, gap) of levels along the last axis -> the calibration error."""
@@ -16,6 +16,10 @@ Norm = Callable[[Floats, Floats], Floats]
 BinnedInterval = Callable[..., Interval]
 
 DRAWS = 400
+_INVERTED_DRAWS = 200
+_NORMAL_DRAWS = 40
+_MANY = 256
+_FACTORS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.2, 1.4, 1.7, 2.0)
 COARSE = 4096
 """Above this many levels a null is drawn on this many equal-mass cells; the scores within one hardly differ."""
 
@@ -35,9 +39,14 @@ def largest(share: Floats, gap: Floats) -> Floats:
     return np.asarray(np.abs(gap).max(axis=-1))
 
 
+def observed(levels: Table) -> Floats:
+    """Label frequency minus score, shape (m,)."""
+    return levels.pos / levels.n - levels.score
+
+
 def value(levels: Table, norm: Norm) -> float:
-    """The plug-in value: observed frequency minus score, level by level."""
-    return float(norm(levels.n / levels.total, levels.pos / levels.n - levels.score))
+    """The plug-in value: the norm of the observed gaps."""
+    return float(norm(levels.n / levels.total, observed(levels)))
 
 
 def concentration(levels: Table) -> Floats:
@@ -55,27 +64,54 @@ def debiased_square(levels: Table) -> float:
     return float((share * ((rate - levels.score[some]) ** 2 - noise)).sum())
 
 
-def shrunk_gaps(levels: Table) -> Floats:
+def shrunk(levels: Table) -> Floats:
     """The gaps of the levels, shrunk by the factor that takes the noise off their mean square."""
-    gap = levels.pos / levels.n - levels.score
+    gap = observed(levels)
     plug_in = float(mean_square(levels.n / levels.total, gap))
     return gap * math.sqrt(min(max(debiased_square(levels), 0.0) / plug_in, 1.0)) if plug_in > 0 else gap
 
 
-def shrunk_interval(levels: Table, gap: Floats, norm: Norm, rng: np.random.Generator, confidence: float) -> Interval:
-    """Interval of the population's value, which may lie below the plug-in.
+def spread(t: Table, gap: Floats) -> Floats:
+    """Gaps of the equal-mass bins, given to each level."""
+    return np.repeat(gap, np.diff(t.bin_starts(), append=len(t)))
 
-    Labels are drawn in a world with these (shrunk) gaps; the interval is the value minus quantiles of (drawn value -
-    that world's value), cut to [0, 1]. A plain bootstrap adds noise to noise, and near calibration misses the truth.
+
+def smoothed(t: Table) -> Floats:
+    """A chance for each level: its score plus the shrunk gap of its equal-mass bin."""
+    return np.clip(t.score + spread(t, shrunk(t.bins())), 0.0, 1.0)
+
+
+def inverted_interval(levels: Table, gap: Floats, norm: Norm, rng: np.random.Generator, confidence: float) -> Interval:
+    """Interval of the population's value, which may lie below the plug-in: 0 belongs to it where chance explains all.
+
+    Labels are drawn in worlds whose gaps are these ones times a factor, from 0, a calibrated world, upwards; the
+    interval holds the values of the worlds in which the observed value is none of the extreme ones. (A bootstrap adds
+    noise to noise, and near calibration it misses the truth.)
     """
-    share = levels.n / levels.total
-    chance = np.clip(levels.score + gap, 0.0, 1.0)
-    truth = float(norm(share, chance - levels.score))
+    share, plain = levels.n / levels.total, value(levels, norm)
     rows = np.maximum(np.rint(1 / concentration(levels)), 1).astype(np.int64)
-    drawn = np.array([norm(share, rng.binomial(rows, chance) / rows - levels.score) for _ in range(DRAWS)])
-    low, high = central(drawn - truth, confidence)
-    plain = value(levels, norm)
-    return float(np.clip(plain - high, 0.0, 1.0)), float(np.clip(plain - low, 0.0, 1.0))
+    truths, lows, highs = [], [], []
+    for factor in _FACTORS:
+        chance = np.clip(levels.score + factor * gap, 0.0, 1.0)
+        truths.append(float(norm(share, chance - levels.score)))
+        low, high = _range_of(lambda rate: norm(share, rate - levels.score), rows, chance, rng, confidence)
+        lows.append(low)
+        highs.append(high)
+    # The least world whose upper end reaches the observed value, and the greatest whose lower end does not exceed it.
+    least = float(np.interp(plain, np.maximum.accumulate(highs), truths))
+    greatest = float(np.interp(plain, np.maximum.accumulate(lows), truths))
+    return least, max(least, greatest)
+
+
+def _range_of(
+    error: Callable[[Floats], Floats], rows: Ints, chance: Floats, rng: np.random.Generator, confidence: float
+) -> Interval:
+    """Central range of an error over draws of the levels' rates; over many levels it is normal, and few draws do."""
+    if len(rows) <= _MANY:
+        return central(error(rng.binomial(rows, chance, size=(_INVERTED_DRAWS, len(rows))) / rows), confidence)
+    drawn = np.array([float(error(rng.binomial(rows, chance) / rows)) for _ in range(_NORMAL_DRAWS)])
+    reach = quantile(confidence) * float(drawn.std(ddof=1))
+    return float(drawn.mean()) - reach, float(drawn.mean()) + reach
 
 
 def null_draws(t: Table, statistic: Callable[[Table], float], rng: np.random.Generator) -> Floats:

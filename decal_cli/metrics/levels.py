@@ -11,14 +11,15 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import gaps, intervals
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.intervals import Interval
-from decal_cli.table import CELLS, Block, Estimate, Floats, Table
+from decal_cli.table import Block, Estimate, Floats, Table
 
 Levels = Literal["auto", "exact", "bins"]
 
 _CROWDED = 30
-_SHRUNK = (
-    "parametric bootstrap, labels drawn with shrunk gaps (those of equal-mass bins where levels hold few rows); for "
-    f"the population's value, so it may lie below the plug-in; none above {CELLS} levels"
+_MOST = 1 << 14
+_INVERTED = (
+    "test inversion: the worlds, with the observed gaps times a factor (those of equal-mass bins where levels hold few "
+    f"rows), in which the value is not extreme; none above {_MOST} levels"
 )
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
 
@@ -37,18 +38,15 @@ def at_levels(t: Table, levels: Levels) -> Table:
     return t if used == "exact" else t.bins()
 
 
-def _shrunk_interval(t: Table, norm: gaps.Norm, rng: np.random.Generator, confidence: float) -> Interval:
-    if len(t) > CELLS:
-        raise Undefined(f"no interval above {CELLS} levels")
-    if levels_used(t) == "exact":
-        gap = gaps.shrunk_gaps(t)
-    else:
-        gap = np.repeat(gaps.shrunk_gaps(t.bins()), np.diff(np.append(t.bin_starts(), len(t))))
-    return gaps.shrunk_interval(t, gap, norm, rng, confidence)
+def _inverted_interval(t: Table, norm: gaps.Norm, rng: np.random.Generator, confidence: float) -> Interval:
+    if len(t) > _MOST:
+        raise Undefined(f"no interval above {_MOST} levels")
+    gap = gaps.observed(t) if levels_used(t) == "exact" else gaps.spread(t, gaps.observed(t.bins()))
+    return gaps.inverted_interval(t, gap, norm, rng, confidence)
 
 
 def _ece_exact_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return _shrunk_interval(t, gaps.mean_gap, rng, confidence)
+    return _inverted_interval(t, gaps.mean_gap, rng, confidence)
 
 
 @metric(
@@ -59,7 +57,7 @@ def _ece_exact_interval(t: Table, rng: np.random.Generator, *, confidence: float
     range=(0, 1),
     streams=True,
     interval=_ece_exact_interval,
-    interval_text=_SHRUNK,
+    interval_text=_INVERTED,
 )
 def ece_exact(t: Table) -> float:
     """Mean distance between each distinct score and the frequency of label 1 at it; for scores with few values.
@@ -71,7 +69,7 @@ def ece_exact(t: Table) -> float:
 
 
 def _k2_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return _shrunk_interval(t, gaps.mean_square, rng, confidence)
+    return _inverted_interval(t, gaps.mean_square, rng, confidence)
 
 
 @metric(
@@ -82,7 +80,7 @@ def _k2_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> In
     range=(0, 1),
     streams=True,
     interval=_k2_interval,
-    interval_text=_SHRUNK,
+    interval_text=_INVERTED,
 )
 def k2(t: Table) -> float:
     """Mean squared distance between each distinct score and the frequency of label 1 at it.

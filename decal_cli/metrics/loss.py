@@ -20,7 +20,10 @@ Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never",
 _MOST = {"brier": 0.25, "log": math.log(2)}
 """The loss of saying one half, which no base rate exceeds."""
 
-_FIXED_FIT = "normal, from the per-row differences of losses with the isotonic fit held fixed"
+_FIXED_FIT = (
+    "normal, from the per-row differences of losses with the isotonic fit held fixed, about the value less the "
+    "optimism of a fit judged on its own rows (100 draws)"
+)
 _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
 
 
@@ -79,8 +82,12 @@ def _corp_mcb(t: Table, loss: LossName) -> float:
     return corp.parts(t, loss).mcb
 
 
-def _corp_mcb_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:
-    return intervals.normal(Estimate(_corp_mcb(t, loss), corp.errors(t, loss).mcb), confidence, 0.0)
+def _corp_mcb_interval(
+    t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName = "brier"
+) -> intervals.Interval:
+    optimism = corp.optimism(t, loss, rng)
+    error = max(corp.errors(t, loss).mcb, optimism.mcb_error)
+    return intervals.normal(Estimate(_corp_mcb(t, loss) - optimism.refined, error), confidence, 0.0)
 
 
 @metric(
@@ -102,8 +109,11 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
     return _corp_mcb(t, loss)
 
 
-def _corp_dsc_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:
-    return intervals.normal(Estimate(corp.parts(t, loss).dsc, corp.errors(t, loss).dsc), confidence, 0.0, _MOST[loss])
+def _corp_dsc_interval(
+    t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName = "brier"
+) -> intervals.Interval:
+    value = corp.parts(t, loss).dsc - corp.optimism(t, loss, rng).refined
+    return intervals.normal(Estimate(value, corp.errors(t, loss).dsc), confidence, 0.0, _MOST[loss])
 
 
 @metric(
@@ -145,9 +155,9 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
     return corp.parts(t, loss).unc
 
 
-def _refinement_loss_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    estimate = Estimate(corp.parts(t).refined, corp.errors(t).refined)
-    return intervals.normal(estimate, confidence, 0.0, 0.25)
+def _refinement_loss_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> intervals.Interval:
+    value = corp.parts(t).refined + corp.optimism(t, "brier", rng).refined
+    return intervals.normal(Estimate(value, corp.errors(t).refined), confidence, 0.0, 0.25)
 
 
 @metric(
