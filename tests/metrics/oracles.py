@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_s
 from sklearn.metrics import log_loss as sklearn_log_loss
 
 from decal_cli.task import Task
-from metrics.worlds import Rows
+from tests.metrics.worlds import Rows
 
 Vector = np.ndarray
 Oracle = Callable[[Rows, Task], float]

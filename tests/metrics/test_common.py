@@ -13,7 +13,7 @@ from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.declare import Choice
 from decal_cli.table import Table
 from decal_cli.task import Task
-from metrics.worlds import TASKS, Rows, drawn_rows, inputs, rows, tasks, world
+from tests.metrics.worlds import TASKS, Rows, drawn_rows, inputs, rows, tasks, world
 
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 

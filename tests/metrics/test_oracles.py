@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS
 from decal_cli.task import Task
-from metrics.oracles import ORACLES, weights
-from metrics.worlds import Rows, drawn_rows, draws, tasks, value, world
+from tests.metrics.oracles import ORACLES, weights
+from tests.metrics.worlds import Rows, drawn_rows, draws, tasks, value, world
 
 BY_OTHER_MEANS = {
     "log_loss": "log_loss(eps=0.01) and the test below",
