@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DEMO := fixtures/hatecheck.parquet
+DEMO := fixtures/fox_news.parquet
 
 .PHONY: demo test lint man check bench simulation fuzz clean
 

@@ -68,7 +68,7 @@ def _page(title: str, command: Any, see: list[str], commands: Any = None, metric
     first, *rest = _paragraphs(command.help or "")
     lines += [".SH NAME", _roff(f"{title.replace(' ', '-')} - {first}")]
     arguments = (
-        " ".join(p.make_metavar(None) for p in command.params if p.param_type_name == "argument")
+        " ".join(_metavar(p) for p in command.params if p.param_type_name == "argument")
         if not commands
         else "COMMAND ..."
     )
@@ -102,16 +102,16 @@ def _options(command: Any) -> Iterator[str]:
     for parameter in command.params:
         yield ".TP"
         if parameter.param_type_name == "argument":
-            yield f".I {_roff(parameter.make_metavar(None))}"
+            yield f".I {_roff(_metavar(parameter))}"
         else:
             flags = ", ".join([*parameter.opts, *parameter.secondary_opts])
-            value = "" if parameter.is_flag else f" {parameter.metavar or _choices(parameter)}"
+            value = "" if parameter.is_flag else f" {_metavar(parameter)}"
             yield f".B {_roff(flags + value)}"
         yield _roff(parameter.help or "")
 
 
-def _choices(parameter: Any) -> str:
-    return "|".join(getattr(parameter.type, "choices", ())) or parameter.name.upper()
+def _metavar(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name.upper())
 
 
 def _metric_items() -> Iterator[str]:

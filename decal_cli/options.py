@@ -42,6 +42,10 @@ class Missing(StrEnum):
     drop = "drop"
 
 
+def _one_of(choices: type[StrEnum]) -> str:
+    return "|".join(choices)
+
+
 def _metric_names(incomplete: str) -> list[str]:
     from decal_cli.metrics import METRICS
 
@@ -81,7 +85,10 @@ class InputOptions:
     logit: Annotated[bool, typer.Option("--logit", help="Scores are on the log-odds scale.")] = False
     missing: Annotated[
         Missing | None,
-        typer.Option(help="Missing scores or labels: an error, or drop the rows and say how many. [default: error]"),
+        typer.Option(
+            metavar=_one_of(Missing),
+            help="Missing scores or labels: an error, or drop the rows and say how many. [default: error]",
+        ),
     ] = None
 
 
@@ -139,7 +146,9 @@ class ReportOptions:
     all_metrics: Annotated[
         bool, typer.Option("--all", help="Every metric in the table too, not a readable choice.")
     ] = False
-    format: Annotated[Format, typer.Option("--format", "-f", help="How to write the result.")] = Format.table
+    format: Annotated[
+        Format, typer.Option("--format", "-f", metavar=_one_of(Format), help="How to write the result.")
+    ] = Format.table
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Point estimates only, faster.")] = False
 
 
@@ -164,7 +173,9 @@ class AdviceOptions:
     tolerance: Annotated[
         float | None, typer.Option(metavar="U", help="Regret per decision too small to matter. [default: 0.01 u_delta]")
     ] = None
-    format: Annotated[Format, typer.Option("--format", "-f", help="How to write the result.")] = Format.table
+    format: Annotated[
+        Format, typer.Option("--format", "-f", metavar=_one_of(Format), help="How to write the result.")
+    ] = Format.table
 
 
 @dataclass(frozen=True)
@@ -180,7 +191,9 @@ class GateOptions:
     baseline: Annotated[
         str | None, typer.Option(metavar="REPORT", help="JSON report for rules such as 'brier<=baseline+0.005'.")
     ] = None
-    format: Annotated[GateFormat, typer.Option("--format", "-f", help="How to write the outcome.")] = GateFormat.table
+    format: Annotated[
+        GateFormat, typer.Option("--format", "-f", metavar=_one_of(GateFormat), help="How to write the outcome.")
+    ] = GateFormat.table
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
@@ -200,7 +213,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     ]
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    del spread.__wrapped__  # type: ignore[attr-defined]
+    del spread.__wrapped__
     return spread
 
 

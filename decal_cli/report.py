@@ -21,8 +21,12 @@ from decal_cli.regions import Regions, build_regions
 from decal_cli.table import CELLS, Table, tabulate
 from decal_cli.task import Task
 
+WORST = "regret_grouping_worst"
 RESAMPLES = 200
 """Bootstrap draws; their mean and standard deviation are used, not their tails, so this many are enough."""
+
+_SMALL = 4096
+"""Up to this many levels a second thread costs more than it saves."""
 
 Interval = tuple[float, float]
 Progress = Callable[[str], None]
@@ -104,9 +108,11 @@ def all_choices() -> tuple[Choice, ...]:
     return tuple(Choice(metric) for metric in METRICS.values())
 
 
-def shown_choices() -> tuple[Choice, ...]:
-    """The readable choice of metrics that a table shows unasked."""
-    return tuple(choice for choice in all_choices() if choice.metric.shown)
+def shown_choices(dataset: Dataset) -> tuple[Choice, ...]:
+    """The readable choice of metrics that a table shows unasked; without features, with the worst case of them."""
+    with_features = any(model.features is not None for model in dataset.models)
+    unasked = {metric.name for metric in METRICS.values() if metric.shown} | (set() if with_features else {WORST})
+    return tuple(choice for choice in all_choices() if choice.metric.name in unasked)
 
 
 def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None) -> Evaluation:
@@ -182,9 +188,10 @@ def _bootstrapped(results: Mapping[str, Result], inputs: Mapping[type, Any], pla
     # On cells a statistic differs a little from its value on all levels; the draws are compared with its own kind.
     centres = {choice.key: _quiet(choice, {**inputs, Table: cells}, plan) for choice in choices}
     draws: dict[str, list[float]] = {choice.key: [] for choice in choices}
-    rng = np.random.default_rng([plan.seed, RESAMPLES])
-    for _ in range(RESAMPLES):
-        drawn = {**inputs, Table: cells.resample(rng)}
+    for resampled in _resamples(cells, np.random.default_rng([plan.seed, RESAMPLES])):
+        if resampled is None:
+            continue
+        drawn = {**inputs, Table: resampled}
         for choice in choices:
             value = _quiet(choice, drawn, plan)
             if value is not None:
@@ -196,6 +203,29 @@ def _bootstrapped(results: Mapping[str, Result], inputs: Mapping[type, Any], pla
             interval = _corrected(np.array(draws[choice.key]), result.value, centre, plan)
             found[choice.key] = Result(result.value, _cut(interval, choice, plan))
     return found
+
+
+def _resamples(cells: Table, rng: np.random.Generator) -> Iterator[Table | None]:
+    """The bootstrap's tables; of a large one the next is drawn by a second thread while this one is evaluated."""
+    if len(cells) <= _SMALL:
+        yield from (_resample(cells, rng) for _ in range(RESAMPLES))
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(_resample, cells, rng)
+        for _ in range(RESAMPLES - 1):
+            drawn, coming = coming.result(), pool.submit(_resample, cells, rng)
+            yield drawn
+        yield coming.result()
+
+
+def _resample(cells: Table, rng: np.random.Generator) -> Table | None:
+    """One draw; None where it came out empty, as it may of very few rows."""
+    try:
+        return cells.resample(rng)
+    except Undefined:
+        return None
 
 
 def _quiet(choice: Choice, inputs: Mapping[type, Any], plan: Plan) -> float | None:

@@ -37,9 +37,10 @@ def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out
     """`decal evaluate`."""
     settings = _settings(out)
     everything = report.all_metrics or report.format in (Format.json, Format.csv)
-    choices = tuple(parse(text) for text in report.metric) or (all_choices() if everything else shown_choices())
-    plan = replace(_plan(choices, task, out, settings), intervals=not report.no_intervals)
+    chosen = tuple(parse(text) for text in report.metric)
+    plan = replace(_plan(chosen, task, out, settings), intervals=not report.no_intervals)
     data = _data(source, settings)
+    plan = replace(plan, choices=chosen or (all_choices() if everything else shown_choices(data)))
     with _progress() as progress:
         result = judging.evaluate(data, plan, progress)
     _emit(RENDERERS[report.format.value](result, _page(out)), out)

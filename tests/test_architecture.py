@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
     {"errors"},
-    {"task", "settings", "isotonic", "options"},
+    {"task", "settings", "isotonic", "draw"},
     {"read", "table"},
     {"crossfit", "regions"},
     {"metrics"},
@@ -18,7 +18,8 @@ ROOMS = [
     {"flowchart", "gates"},
     {"verdict"},
     {"render"},
-    {"session", "api"},
+    {"options", "api"},
+    {"session"},
     {"cli"},
     {"manual"},
 ]

@@ -27,13 +27,6 @@ def span(interval: Interval | None, decimals: int) -> str:
     return "" if interval is None else f"[{short(interval[0], decimals)}, {short(interval[1], decimals)}]"
 
 
-def tight_span(interval: Interval | None, decimals: int) -> str:
-    """'low high' for narrow columns."""
-    if interval is None:
-        return ""
-    return f"{short(interval[0], decimals)}…{short(interval[1], decimals)}"
-
-
 def decimals_for(results: Iterable[Result], most: int) -> int:
     """Decimals of a row of a table: as many as its largest value needs for three significant digits."""
     sizes = [abs(result.value) for result in results if result.value is not None]

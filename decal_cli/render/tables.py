@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from decal_cli.metrics import Metric, parse
-from decal_cli.render.numbers import DASH, decimals_for, short, span, tight_span
+from decal_cli.render.numbers import DASH, decimals_for, short, span
 from decal_cli.report import Report, Result
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Layout:
             return DASH
         value = short(result.value, decimals)
         if self.stacked:
-            return "\n".join(filter(None, (value, tight_span(result.interval, decimals))))
+            return "\n".join(filter(None, (value, span(result.interval, decimals))))
         return " ".join(filter(None, (value, span(result.interval, decimals))))
 
 

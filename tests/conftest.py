@@ -1,0 +1,46 @@
+"""What many tests need: the fixtures, and the command as it is installed."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+DECAL = Path(sys.executable).with_name("decal")
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def fixtures() -> Path:
+    return FIXTURES
+
+
+@pytest.fixture
+def decal(tmp_path: Path) -> Callable[..., Done]:
+    """Run the installed command in an empty folder, with nothing on standard input unless given."""
+
+    def run(*arguments: object, stdin: bytes | None = None, cwd: Path = tmp_path, **environment: str) -> Done:
+        source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+        done = subprocess.run(
+            [str(DECAL), *map(str, arguments)],
+            capture_output=True,
+            cwd=cwd,
+            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", **environment},
+            check=False,
+            **source,  # type: ignore[call-overload]
+        )
+        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return run

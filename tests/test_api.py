@@ -1,0 +1,80 @@
+"""The Python API: the same numbers as the command, from arrays and data frames."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.csv
+import pytest
+
+import decal_cli as decal
+from decal_cli import api
+from decal_cli.errors import DecalError
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return pyarrow.csv.read_csv(FIXTURES / "binary_n2000.csv").to_pandas()
+
+
+def test_the_docstring_example_holds() -> None:
+    answer = decal.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
+    assert answer["brier"].value == pytest.approx(0.0625)
+    assert '>>> answer["brier"].value\n    0.0625' in (api.evaluate.__doc__ or "")
+
+
+def test_arrays_frames_and_arrow_tables_give_the_same(frame: pd.DataFrame) -> None:
+    features = frame[["x1", "x2", "x3"]].to_numpy()
+    answers = [
+        decal.evaluate(frame["p"].to_numpy(), frame["y"].to_numpy(), features=features, threshold=0.3),
+        decal.evaluate(frame, score="p", label="y", features="x*", threshold=0.3),
+        decal.evaluate(pyarrow.Table.from_pandas(frame), score="p", label="y", features="x*", threshold=0.3),
+    ]
+    results = [answer.reports[0].results for answer in answers]
+    assert results[0] == results[1] == results[2]
+    assert results[0]["brier"].value == pytest.approx(0.1969580170, abs=1e-9)
+
+
+def test_recommend_on_arrays(frame: pd.DataFrame) -> None:
+    answer = decal.recommend(frame, score="p", label="y", features="x*", threshold=0.3, cost={"post-train": 0.001})
+    assert answer.advice.action == "post-train"
+    assert answer.to_dict()["recommendation"]["action"] == "post-train"
+    assert "per 1,000 decisions" in str(answer)
+
+
+def test_groups_and_metrics(frame: pd.DataFrame) -> None:
+    answer = decal.evaluate(frame, score="p", label="y", group="group", metrics=["ece(bins=10)"], intervals=False)
+    assert [report.group for report in answer.reports] == [None, "A", "B"]
+    assert answer.reports[0].results["ece(bins=10)"].interval is None
+    with pytest.raises(DecalError, match="pick one"):
+        answer["ece(bins=10)"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"threshold": 2.0}, "threshold 2"),
+        ({"metrics": ["nothing"]}, "nothing"),
+        ({"weight": np.array([1.0, -1.0])}, "weight"),
+        ({"features": np.ones((3, 1))}, "features"),
+    ],
+)
+def test_bad_arguments_are_refused_with_a_reason(arguments: dict, says: str) -> None:
+    with pytest.raises(DecalError, match=says):
+        decal.evaluate([0.2, 0.8], [0, 1], **arguments)
+
+
+def test_misspelt_arguments_and_missing_tasks() -> None:
+    with pytest.raises(TypeError, match="treshold"):
+        decal.evaluate([0.2, 0.8], [0, 1], treshold=0.3)
+    with pytest.raises(DecalError, match="decision"):
+        decal.recommend([0.2, 0.8], [0, 1])
+
+
+def test_importing_the_package_loads_nothing() -> None:
+    code = "import sys, decal_cli; print([m for m in ('numpy', 'pyarrow', 'typer') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
