@@ -175,11 +175,13 @@ class Table:
         cut = int(np.searchsorted(self.score, threshold, side="left"))
         fn, fn2 = self._below(self.pos, cut), self._below(self.pos2, cut)
         tn, tn2 = self._below(self.n, cut) - fn, self._below(self.n2, cut) - fn2
-        tp, fp = self.positives - fn, self.negatives - tn
+        # Differences of sums of weights: rounding must not make them negative.
+        tp, fp = max(self.positives - fn, 0.0), max(self.negatives - tn, 0.0)
         if self.n2 is None or self.pos2 is None:
             return Confusion(tn, fn, fp, tp, tn, fn, fp, tp)
-        tp2 = float(self.pos2.sum()) - fn2
-        return Confusion(tn, fn, fp, tp, tn2, fn2, float(self.n2.sum()) - fn2 - tn2 - tp2, tp2)
+        tp2 = max(float(self.pos2.sum()) - fn2, 0.0)
+        fp2 = max(float(self.n2.sum()) - fn2 - tn2 - tp2, 0.0)
+        return Confusion(max(tn, 0.0), fn, fp, tp, max(tn2, 0.0), fn2, fp2, tp2)
 
     @staticmethod
     def _below(values: NDArray[Any] | None, cut: int) -> float:
@@ -278,11 +280,6 @@ class Table:
             first, last = int(np.searchsorted(starts, low, side="right")) - 1, int(np.searchsorted(starts, high))
             lengths = np.diff(np.concatenate(([low], starts[first + 1 : last], [high])))
             yield block, np.repeat(fit[first:last], lengths)
-
-    def calibrated(self, pools: Table | None = None) -> Floats:
-        """The isotonic fit at each level, shape (m,)."""
-        fit = self.isotonic if pools is None else pools
-        return np.repeat(fit.pos / fit.n, np.diff(np.append(self.pools, len(self))))
 
     def resample(self, rng: np.random.Generator) -> Table:
         """A bootstrap draw of the rows, made from the cells alone (never from row order).

@@ -25,7 +25,7 @@ def quantile(confidence: float) -> float:
 def normal(estimate: Estimate, confidence: float, low: float = -math.inf, high: float = math.inf) -> Interval:
     """estimate -/+ z standard errors, cut to the range the quantity can have."""
     reach = quantile(confidence) * estimate.error
-    return max(low, estimate.mean - reach), min(high, estimate.mean + reach)
+    return min(max(low, estimate.mean - reach), high), max(min(high, estimate.mean + reach), low)
 
 
 def of_mean(loss: Loss, low: float = 0.0, high: float = math.inf) -> Callable[..., Interval]:

@@ -35,7 +35,7 @@ _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
     range=(0, 1),
     streams=True,
     shown=True,
-    interval=intervals.of_mean(squared),
+    interval=intervals.of_mean(squared, high=1.0),
     interval_text=intervals.MEAN,
 )
 def brier(t: Table) -> float:

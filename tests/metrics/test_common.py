@@ -108,7 +108,7 @@ def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(metric: Metric, ed
 @every_metric
 def test_without_a_task_what_needs_one_says_so(metric: Metric) -> None:
     if Task in metric.needs:
-        with pytest.raises(Undefined, match="needs a task|needs features"):
+        with pytest.raises(Undefined, match=r"needs a task|needs features"):
             Choice(metric).value(inputs(world("hand").table()))
 
 
