@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -250,9 +251,10 @@ def attempt(content: bytes, path: Path, columns: Columns, way: int) -> str:
 
 
 def child(seed: int, cases: int, folder: str, results: Any) -> None:
-    """Run some cases; report counts, or the first failure."""
+    """Run some cases; report counts, or the first failure. A warning is one too: users would see it."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGALRM, _too_slow)
+    warnings.simplefilter("error")
     rng = random.Random(seed)
     files = seeds(np.random.default_rng(seed))
     outcomes: Counter[str] = Counter()
@@ -320,7 +322,7 @@ def _too_slow(*_: Any) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description="Damage files of every format and read them.")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--cases", type=int, default=CASES_PER_CHILD, help="cases per child process")

@@ -83,11 +83,13 @@ class CsvSource:
         try:
             try:
                 options = self._options(numbers, texts, quoted_newlines=False)
-                return pacsv.read_csv(self.raw.text(), **options)
+                with self.raw.text() as stream:
+                    return pacsv.read_csv(stream, **options)
             except pa.ArrowInvalid:
                 # Fast parsing in parallel blocks assumes no newline within quotes and no row longer than a block.
                 options = self._options(numbers, texts, quoted_newlines=True, block=LONGEST_ROW)
-                return pacsv.read_csv(self.raw.text(), **options)
+                with self.raw.text() as stream:
+                    return pacsv.read_csv(stream, **options)
         except Exception as error:
             raise self._fault(error, numbers, texts) from None
 
@@ -97,7 +99,7 @@ class CsvSource:
 
         options = self._options(numbers, texts, quoted_newlines=True)
         try:
-            with pacsv.open_csv(self.raw.text(), **options) as reader:
+            with self.raw.text() as stream, pacsv.open_csv(stream, **options) as reader:
                 yield from reader
         except GeneratorExit:
             raise

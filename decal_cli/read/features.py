@@ -81,7 +81,9 @@ class Features:
                         f" {matrix.shape[1]}",
                         "give every row a list of the same length",
                     )
-                matrix[at : at + len(chunk)][lengths >= 0] = values.reshape(told.size, matrix.shape[1])
+                # A signalling NaN, which only a damaged file has, would otherwise be announced by numpy.
+                with np.errstate(invalid="ignore"):
+                    matrix[at : at + len(chunk)][lengths >= 0] = values.reshape(told.size, matrix.shape[1])
         if matrix is None or not matrix.shape[1]:
             raise oops(f"{parts[0].source.shown}, column {quote(name)}: every list is empty", "name another column")
         return matrix

@@ -33,8 +33,10 @@ class Raw:
 
     def open(self) -> BinaryIO:
         """A fresh stream of the decompressed bytes."""
-        stream = io.BytesIO(self.data) if self.data is not None else open(self.path, "rb")  # noqa: SIM115
-        return cast(BinaryIO, gzip.GzipFile(fileobj=stream, mode="rb")) if self.gz else cast(BinaryIO, stream)
+        source = self.path if self.data is None else io.BytesIO(self.data)
+        if self.gz:
+            return cast(BinaryIO, gzip.open(source, "rb"))
+        return open(source, "rb") if isinstance(source, str) else source
 
     def head(self, size: int = HEAD) -> bytes:
         """The first decompressed bytes."""
