@@ -11,7 +11,6 @@ own decisions are worth under that curve.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,20 +20,10 @@ from decal_cli.errors import Undefined
 from decal_cli.table import FEWEST_ROWS, FOLDS, Floats, Table
 
 REPLICATES = 200
-GRID = 512
-"""Equal-mass cells on which the bootstrap of the procedure runs."""
+GRID, FINE_GRID = 256, 512
+"""Equal-mass cells on which the gain, and the threshold, are replayed."""
 BANDWIDTH = 0.08
 """Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
-
-
-@dataclass(frozen=True)
-class Worlds:
-    """Errors of a procedure in replicates of a smoothed world, shape (replicates,)."""
-
-    gain: Floats
-    """Cross-fitted gain minus the gain its decisions have in that world, per unit of u_delta."""
-    threshold: Floats
-    """Score from which the whole sample learns to act, minus the score at which that world's curve crosses t*."""
 
 
 def split(t: Table, rng: np.random.Generator, folds: int = FOLDS) -> tuple[Floats, Floats]:
@@ -114,31 +103,48 @@ def smoothed(cells: Table) -> Floats:
     return np.clip(np.where(flat, y0 / k0, line), 0.0, 1.0)
 
 
-def bootstrap(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> Worlds:
-    """Errors of the cross-fitted gain and of the learned threshold in replicates of the smoothed world."""
-    need_rows(t)
-    cells = _grid(t, decision_threshold)
-    curve = smoothed(cells)
-    unit = 1.0 if cells.n2 is None else float(cells.n2.sum() / cells.total)
-    rows = cells.n / unit / FOLDS
-    shape = (REPLICATES, FOLDS, len(cells))
-    pos = rng.poisson(rows * curve, shape)
-    neg = rng.poisson(rows * (1 - curve), shape)
-    worth = from_top(pos * (1 - threshold) - neg * threshold)
-    whole = worth.sum(axis=1, keepdims=True)
-    cuts = np.argmax(whole - worth, axis=-1)
-    acts = int(np.searchsorted(cells.score, decision_threshold, side="left"))
+class _World:
+    """A smoothed world on equal-mass cells, which draws what acting from each cell upwards is worth, for u_delta 1."""
+
+    def __init__(self, t: Table, threshold: float, decision_threshold: float, cells: int) -> None:
+        need_rows(t)
+        self.cells = _grid(t, decision_threshold, cells)
+        self.threshold = threshold
+        self.curve = smoothed(self.cells)
+        self.true = from_top(self.cells.n * (self.curve - threshold)) / self.cells.total
+
+    def draw(self, folds: int, rng: np.random.Generator) -> Floats:
+        """Replicates of all rows in this many folds, shape (REPLICATES, folds, m + 1); per row of the whole."""
+        total, n2 = self.cells.total, self.cells.n2
+        unit = 1.0 if n2 is None else float(n2.sum()) / total
+        rows = np.asarray(self.cells.n / unit / folds)
+        shape = (REPLICATES, folds, len(rows))
+        pos, neg = rng.poisson(rows * self.curve, shape), rng.poisson(rows * (1 - self.curve), shape)
+        return from_top((pos * (1 - self.threshold) - neg * self.threshold) * (unit / total))
+
+
+def gain_errors(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> Floats:
+    """Cross-fitted gain minus what its decisions win in that world, in replicates of the smoothed world."""
+    world = _World(t, threshold, decision_threshold, GRID)
+    worth = world.draw(FOLDS, rng)
+    cuts = np.argmax(worth.sum(axis=1, keepdims=True) - worth, axis=-1)
+    acts = int(np.searchsorted(world.cells.score, decision_threshold, side="left"))
     won = np.take_along_axis(worth, cuts[..., None], axis=-1)[..., 0] - worth[..., acts]
-    true = from_top(cells.n * (curve - threshold)) / cells.total
-    gain = won.sum(axis=1) * unit / cells.total - (true[cuts] - true[acts]).mean(axis=1)
-    score = np.append(cells.score, 1.0)
-    return Worlds(gain, score[np.argmax(whole[:, 0], axis=-1)] - score[int(np.argmax(true))])
+    return won.sum(axis=1) - (world.true[cuts] - world.true[acts]).mean(axis=1)
 
 
-def _grid(t: Table, decision_threshold: float) -> Table:
+def threshold_errors(t: Table, threshold: float, rng: np.random.Generator) -> Floats:
+    """Score from which all rows learn to act, minus that at which the curve crosses t*, in replicates."""
+    world = _World(t, threshold, threshold, FINE_GRID)
+    score = np.append(world.cells.score, 1.0)
+    cuts = np.argmax(world.draw(1, rng)[:, 0], axis=-1)
+    return score[cuts] - score[int(np.argmax(world.true))]
+
+
+def _grid(t: Table, decision_threshold: float, cells: int) -> Table:
     """Equal-mass cells, one of which begins at the decision threshold."""
-    if len(t) <= GRID:
+    if len(t) <= cells:
         return t
     low = int(np.searchsorted(t.score, decision_threshold, side="left"))
-    starts = np.unique(np.append(t.bin_starts(GRID), low))
+    starts = np.unique(np.append(t.bin_starts(cells), low))
     return t.merge_levels(starts[starts < len(t)])

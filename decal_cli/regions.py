@@ -66,8 +66,9 @@ class Regions:
     """Counts by bin and leaf for the grouping loss, and out-of-fold probabilities for what regions would win.
 
     n, pos, n2, induced: shape (bins,): weight, positive weight, squared weights, and the variance of the isotonic fit
-    inside the bin, which bins alone would pass off as grouping loss. halves: one Leaves for each half. held: None where
-    there are too few rows to hold some out.
+    inside the bin, which bins alone would pass off as grouping loss. halves: one Leaves for each half. sketches: the
+    same with trees grown on a quarter of the rows, which tells how much more trees on more rows would show. held: None
+    where there are too few rows to hold some out.
     """
 
     n: Floats
@@ -75,6 +76,7 @@ class Regions:
     n2: Floats
     induced: Floats
     halves: tuple[Leaves, Leaves]
+    sketches: tuple[Leaves, Leaves]
     held: HeldOut | None
 
 
@@ -99,9 +101,16 @@ def build_regions(
     )
     induced = np.maximum(second / n - (first / n) ** 2, 0.0)
     half = _halves(number, rng)
-    halves = (_honest_leaves(rows, number, half == 0, seed), _honest_leaves(rows, number, half == 1, seed))
+    quarter = rng.random(len(number)) < 0.25
+    halves, sketches = (
+        (
+            _honest_leaves(rows, number, half == 0, grown & (half == 1), seed),
+            _honest_leaves(rows, number, half == 1, grown & (half == 0), seed),
+        )
+        for grown in (np.ones_like(quarter), quarter)
+    )
     held = _held_out(rows, weight is not None, seed) if len(score) >= FEWEST_ROWS else None
-    return Regions(n, pos, n2, induced, halves, held)
+    return Regions(n, pos, n2, induced, halves, sketches, held)
 
 
 def canonical(score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any]) -> Rows:
@@ -138,19 +147,23 @@ def _halves(number: Ints, rng: np.random.Generator) -> Ints:
     return half
 
 
-def _honest_leaves(rows: Rows, number: Ints, counted: NDArray[np.bool_], seed: int) -> Leaves:
-    """Leaves of each bin grown on the rows that are not counted, with the sums of those that are."""
-    parts = [_leaves_of_bin(rows, np.flatnonzero(number == k), counted, seed) for k in range(int(number[-1]) + 1)]
+def _honest_leaves(rows: Rows, number: Ints, counted: NDArray[np.bool_], grown: NDArray[np.bool_], seed: int) -> Leaves:
+    """Leaves of each bin grown on some rows, with the sums of others."""
+    parts = []
+    for k in range(int(number[-1]) + 1):
+        inside = slice(*np.searchsorted(number, (k, k + 1)))
+        first = inside.start
+        judge, grow = first + np.flatnonzero(counted[inside]), first + np.flatnonzero(grown[inside])
+        parts.append(_leaves_of_bin(rows, grow, judge, seed))
     size = [len(part) for part in parts]
-    n, pos, n2 = np.concatenate(parts).T if sum(size) else np.zeros((3, 0))
+    n, pos, n2 = np.concatenate(parts).T
     return Leaves(np.repeat(np.arange(len(parts)), size), n, pos, n2)
 
 
-def _leaves_of_bin(rows: Rows, inside: Ints, counted: NDArray[np.bool_], seed: int) -> Floats:
-    """Sums of weight, positive weight and squared weight in the leaves of one bin, shape (leaves, 3)."""
+def _leaves_of_bin(rows: Rows, grown: Ints, judged: Ints, seed: int) -> Floats:
+    """Sums of weight, positive weight and squared weight of the judged rows in each leaf, shape (leaves, 3)."""
     from sklearn.tree import DecisionTreeRegressor
 
-    grown, judged = inside[~counted[inside]], inside[counted[inside]]
     weight, label = rows.weight[judged], rows.label[judged]
     sums = np.column_stack((weight, weight * label, weight**2))
     if len(grown) < 2 or len(judged) < 2:
@@ -219,9 +232,7 @@ class RegionRule:
         off = rows.label - fit
         some = np.sort(rng.permutation(len(off))[:GROWN_ON])
         smallest = max(5, len(some) // 100)
-        self.tree = DecisionTreeRegressor(
-            max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=seed
-        )
+        self.tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=seed)
         inputs = _with_score(rows.score, rows.features)
         self.tree.fit(inputs[some], off[some], rows.weight[some])
         self.shift = _shrunken(self.tree.apply(inputs), off, fit * (1 - fit), rows.weight)

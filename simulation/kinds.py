@@ -166,8 +166,11 @@ def _distortion(name: str, threshold: float, rng: np.random.Generator) -> Map:
 
         def around(c: Floats) -> Floats:
             off = logit(c) - logit(threshold)
-            return np.where(c >= threshold, np.maximum(expit(logit(threshold) + high * off), threshold),
-                            np.minimum(expit(logit(threshold) + low * off), np.nextafter(threshold, 0)))
+            return np.where(
+                c >= threshold,
+                np.maximum(expit(logit(threshold) + high * off), threshold),
+                np.minimum(expit(logit(threshold) + low * off), np.nextafter(threshold, 0)),
+            )
 
         return around
     shift, slope = float(rng.uniform(-1.8, 1.8)), float(rng.uniform(0.5, 2.0))

@@ -1,6 +1,6 @@
 """The study behind docs/simulation.md: coverage of intervals, and the action advised, in worlds of known truth.
 
-    python -m simulation.study --seed 20261 --replicates 400 --actions 200 > tables.md
+python -m simulation.study --seed 20261 --replicates 400 --actions 200 > tables.md
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ CONFIDENCE = 0.9
 ACTED_ON = 0.95
 COVERED = ("brier", "auc", "ece_debiased")
 COVERED_WITH_TASK = ("expected_utility", "gain_recalibration")
+WITH_REGIONS = ("gain_regions", "gain_post_training", "grouping_loss", "regret_grouping", "regret")
 TRUTH_ROWS = 20_000
 
 
@@ -119,21 +120,22 @@ def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> 
 
 
 def region_coverage(kind: str, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
-    """Coverage of the gains by region in worlds of a kind, per unit of u_delta."""
-    found: dict[str, list[Outcome]] = {"gain_regions": [], "gain_post_training": []}
+    """Coverage of what rests on regions in worlds of a kind; utilities per unit of u_delta."""
+    found: dict[str, list[Outcome]] = {metric: [] for metric in WITH_REGIONS}
     for _ in range(replicates):
         world = draw_kind(kind, rng)
         rows, fresh, seed = world.draw(n, rng), world.draw(TRUTH_ROWS, rng), int(rng.integers(2**31))
         regions = build_regions(rows.score, rows.label, None, rows.features, seed=seed)
-        inputs = _inputs(tabulate(rows.score, rows.label), world.task, seed, regions)
-        for metric, truth in _region_truths(world, rows, fresh, seed).items():
-            choice, unit = parse(metric), world.task.u_delta
-            low, high = choice.interval(inputs, CONFIDENCE) or (np.nan, np.nan)
-            found[metric].append(Outcome(choice.value(inputs) / unit, low / unit, high / unit, truth))
+        table = tabulate(rows.score, rows.label)
+        for metric, truth in (_gains(world, rows, fresh, seed) | _regrets(world, fresh)).items():
+            choice, unit = parse(metric), 1.0 if metric == "grouping_loss" else world.task.u_delta
+            low, high = choice.interval(_inputs(table, world.task, seed, regions), CONFIDENCE) or (np.nan, np.nan)
+            value = choice.value(_inputs(table, world.task, seed, regions))
+            found[metric].append(Outcome(value / unit, low / unit, high / unit, truth))
     return [Coverage(kind, metric, None, tuple(outcomes)) for metric, outcomes in found.items()]
 
 
-def _region_truths(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
+def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
     """Population gains of the fold rules, from the exact q of fresh rows, per unit of u_delta."""
     t = world.task.threshold
     worth = (fresh.q - t) / len(fresh.q)
@@ -145,6 +147,17 @@ def _region_truths(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str,
         beyond.append(won - worth[rule.isotonic(fresh.score) >= t].sum())
         together.append(won - acts)
     return {"gain_regions": float(np.mean(beyond)), "gain_post_training": float(np.mean(together))}
+
+
+def _regrets(world: Kind, fresh: Draw) -> dict[str, float]:
+    """Population grouping loss and regrets, from the exact c and q of fresh rows, per unit of u_delta."""
+    t = world.task.threshold
+    best, recalibrated, now = ((p >= t).astype(float) for p in (fresh.q, fresh.c, fresh.score))
+    return {
+        "grouping_loss": float(np.mean((fresh.q - fresh.c) ** 2)),
+        "regret_grouping": float(np.mean((fresh.q - t) * (best - recalibrated))),
+        "regret": float(np.mean((fresh.q - t) * (best - recalibrated) + (fresh.c - t) * (recalibrated - now))),
+    }
 
 
 def advised(rows: Draw, task: Task, seed: int, features: bool = True) -> Advice:
@@ -195,32 +208,32 @@ def main() -> None:
     """Run the study and print its tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--replicates", type=int, default=400)
-    parser.add_argument("--actions", type=int, default=200)
-    parser.add_argument("--parts", default="coverage,regions,actions")
+    parser.add_argument("--replicates", type=int, default=400, help="of each world, for coverage")
+    parser.add_argument("--actions", type=int, default=200, help="worlds of each kind")
+    parser.add_argument("--parts", default="coverage,regions,actions,without")
     given = parser.parse_args()
     began = time.perf_counter()
-    print(f"Seed {given.seed}, {given.replicates} replicates a world for coverage, {given.actions} worlds a kind.\n")
-    if "coverage" in given.parts:
-        rng = np.random.default_rng([given.seed, 1])
-        worlds = (covered(world, 2000, given.replicates, rng) for world in coverage_worlds())
-        _show("Coverage of 90 % intervals, n = 2,000", coverage_table(one for world in worlds for one in world))
-    if "regions" in given.parts:
-        rng = np.random.default_rng([given.seed, 2])
-        kinds = (region_coverage(kind, 2000, given.replicates // 2, rng) for kind in RIGHT_ACTION)
-        _show("Coverage of the gains by region", coverage_table(one for kind in kinds for one in kind))
-    if "actions" in given.parts:
-        rng = np.random.default_rng([given.seed, 3])
-        rows = ((kind, n, actions(kind, n, given.actions, rng)) for n in (1000, 4000) for kind in RIGHT_ACTION)
-        _show("Actions advised", action_table(rows))
-    print(f"{time.perf_counter() - began:.0f} s")
-
-
-def _show(title: str, lines: Iterable[str]) -> None:
-    print(f"## {title}\n")
-    for line in lines:
-        print(line, flush=True)
-    print()
+    parts = {
+        "coverage": lambda rng: coverage_table(
+            one for world in coverage_worlds() for one in covered(world, 2000, given.replicates, rng)
+        ),
+        "regions": lambda rng: coverage_table(
+            one for kind in RIGHT_ACTION for one in region_coverage(kind, 2000, given.actions, rng)
+        ),
+        "actions": lambda rng: action_table(
+            (kind, n, actions(kind, n, given.actions, rng)) for n in (1000, 4000) for kind in RIGHT_ACTION
+        ),
+        "without": lambda rng: action_table(
+            (kind, 4000, actions(kind, 4000, given.actions // 2, rng, features=False)) for kind in RIGHT_ACTION
+        ),
+    }
+    for number, (name, table) in enumerate(parts.items(), 1):
+        if name in given.parts.split(","):
+            print(f"<!-- {name}: seed {given.seed} -->")
+            for line in table(np.random.default_rng([given.seed, number])):
+                print(line, flush=True)
+            print()
+    print(f"<!-- {time.perf_counter() - began:.0f} s -->")
 
 
 if __name__ == "__main__":

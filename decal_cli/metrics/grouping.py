@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
+from decal_cli.metrics.intervals import Interval, quantile
 from decal_cli.regions import HeldOut, Leaves, Regions
 from decal_cli.table import Estimate, Floats
 
 DRAWS = 400
-LEARNED_TOGETHER = 1.25
+LEARNED_TOGETHER = 1.2
 """What the error of held-out differences is widened by: folds learn from each other's rows (see docs/simulation.md)."""
 
 
@@ -47,7 +49,11 @@ class Bounds(NamedTuple):
 
 def bin_losses(regions: Regions) -> BinLosses:
     """Both halves' estimates averaged, less the spread of the isotonic fit inside the bin."""
-    halves = [_half_losses(half, len(regions.n)) for half in regions.halves]
+    return _bin_losses(regions, regions.halves)
+
+
+def _bin_losses(regions: Regions, leaves: tuple[Leaves, Leaves]) -> BinLosses:
+    halves = [_half_losses(half, len(regions.n)) for half in leaves]
     loss, first, second = (np.array(parts) for parts in zip(*halves, strict=True))
     count = np.isfinite(loss).sum(axis=0)
     judged = np.flatnonzero(count)
@@ -102,9 +108,24 @@ def _noise(rate: Floats, one_over: Floats) -> Floats:
 
 def loss(regions: Regions) -> Estimate:
     """Mean over bins of the unclipped grouping loss, and its standard error."""
-    bins = bin_losses(regions)
+    return _mean_loss(bin_losses(regions))
+
+
+def _mean_loss(bins: BinLosses) -> Estimate:
     variance = max(float(bins.share**2 @ bins.first), 0.0) + float(bins.share**2 @ bins.second)
     return Estimate(float(bins.share @ bins.loss), float(np.sqrt(variance)))
+
+
+def missed(regions: Regions, confidence: float) -> float:
+    """What the upper end of the loss's interval is to be raised by for what trees on these rows miss.
+
+    That falls about as one over the root of the rows that they are grown on: trees grown on a quarter of the rows miss
+    twice as much, so 2 full - sketch is where the loss would end, with the error of that difference.
+    """
+    full, sketch = loss(regions), _mean_loss(_bin_losses(regions, regions.sketches))
+    reach = quantile(confidence)
+    ends = 2 * full.mean - sketch.mean + reach * float(np.hypot(2 * full.error, sketch.error))
+    return max(ends - (full.mean + reach * full.error), 0.0)
 
 
 def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:
@@ -123,6 +144,44 @@ def drawn(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
     loss = bins.loss + spread * rng.standard_normal((DRAWS, len(bins.loss)))
     rate = bins.rate + bins.rate_error * rng.standard_normal((DRAWS, len(bins.loss)))
     return loss, np.clip(rate, 0.0, 1.0)
+
+
+def estimated_bounds(regions: Regions, threshold: float, more: float = 0.0) -> Bounds:
+    """Bounds on the grouping regret; with `more` mean loss laid on the bins, in proportion to c (1 - c)."""
+    bins = bin_losses(regions)
+    most = bins.rate * (1 - bins.rate)
+    loss = np.maximum(bins.loss, 0.0) + more * most / max(float(bins.share @ most), 1e-300)
+    return bounds(loss, bins.rate, bins.share, threshold)
+
+
+def bracket(
+    regions: Regions,
+    threshold: float,
+    rng: np.random.Generator,
+    confidence: float,
+    calibration: Callable[[Floats], Floats] | None = None,
+) -> tuple[Interval, Interval]:
+    """Intervals of the two bounds, each with the calibration regret of the bins' frequencies added where it is given.
+
+    Upper ends are raised by what a larger grouping loss, that the trees may have missed, would make of the bounds.
+    """
+    bins = bin_losses(regions)
+    loss, rate = drawn(bins, rng)
+    found, draws = estimated_bounds(regions, threshold), bounds(loss, rate, bins.share, threshold)
+    most = estimated_bounds(regions, threshold, missed(regions, confidence))
+    value, added = (0.0, 0.0) if calibration is None else (float(calibration(bins.rate)), calibration(rate))
+    ends = []
+    for bound, top, drawn_bound in zip(found, most, draws, strict=True):
+        low, high = _corrected(float(bound) + value, drawn_bound + added, confidence)
+        ends.append((low, min(high + float(top - bound), 1.0)))
+    return ends[0], ends[1]
+
+
+def _corrected(value: float, draws: Floats, confidence: float) -> Interval:
+    """Bias-corrected normal interval of a quantity that is not negative."""
+    reach = quantile(confidence) * float(draws.std())
+    middle = 2 * value - float(draws.mean())
+    return max(middle - reach, 0.0), max(middle + reach, 0.0)
 
 
 def held_out(regions: Regions) -> HeldOut:

@@ -11,15 +11,16 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import grouping
 from decal_cli.metrics.declare import COUNT, metric
 from decal_cli.metrics.grouping import Bounds
-from decal_cli.metrics.intervals import Interval, normal, quantile
-from decal_cli.regions import Regions
+from decal_cli.metrics.intervals import Interval, normal
+from decal_cli.regions import BINS, Regions
 from decal_cli.table import Estimate, Floats, Table
 from decal_cli.task import Task
 
 Bins = Annotated[int, "equal-mass bins", COUNT]
 
 _REPLAYED = "normal; error of the procedure in 200 replicates, labels drawn from the smoothed calibration curve"
-_JITTERED = "bias-corrected normal; the bins' grouping losses and frequencies drawn 400 times with their errors"
+_JITTERED = "bias-corrected normal, bins drawn 400 times with their errors; the upper end also covers what trees miss"
+_BRACKET = "for the population's regret: from the low end of the lower bound to the high end of the upper bound"
 _HELD_OUT = "normal; error of the held-out differences, widened for folds that learn from each other"
 
 
@@ -48,7 +49,7 @@ def _sides(t: Table, levels: Table, task: Task) -> tuple[Floats, Floats]:
     shown=True,
     interval="bootstrap",
 )
-def regret_calibration(t: Table, task: Task, *, bins: Bins = 15) -> float:
+def regret_calibration(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     """Utility per decision lost by acting on p as it is instead of on the calibrated p; biased upward by noise.
 
     u_delta * mean |c(bin) - t*| over the rows where c(bin) >= t* and p >= decision threshold disagree, c the frequency
@@ -59,11 +60,14 @@ def regret_calibration(t: Table, task: Task, *, bins: Bins = 15) -> float:
     return task.u_delta * float(calibration_regret(levels.pos / levels.n, below, above, task.threshold))
 
 
+def _scaled(task: Task, interval: Interval) -> Interval:
+    return task.u_delta * interval[0], task.u_delta * interval[1]
+
+
 def _replayed(t: Table, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
     gain = crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
-    errors = crossfit.bootstrap(t, task.threshold, task.decision_threshold, rng).gain
-    low, high = normal(Estimate(gain, float(errors.std())), confidence, -1.0, 1.0)
-    return task.u_delta * low, task.u_delta * high
+    errors = crossfit.gain_errors(t, task.threshold, task.decision_threshold, rng)
+    return _scaled(task, normal(Estimate(gain, float(errors.std())), confidence, -1.0, 1.0))
 
 
 @metric(
@@ -89,7 +93,7 @@ def gain_recalibration(t: Table, task: Task, rng: np.random.Generator) -> float:
 
 def _crossing(t: Table, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
     value = threshold_adjusted(t, task)
-    errors = crossfit.bootstrap(t, task.threshold, task.decision_threshold, rng).threshold
+    errors = crossfit.threshold_errors(t, task.threshold, rng)
     low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2])
     return max(value - float(high), 0.0), min(value - float(low), 1.0)
 
@@ -119,7 +123,8 @@ def threshold_adjusted(t: Table, task: Task) -> float:
 
 
 def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
-    return normal(grouping.loss(regions), confidence, -1.0, 1.0)
+    low, high = normal(grouping.loss(regions), confidence, -1.0, 1.0)
+    return low, min(high + grouping.missed(regions, confidence), 1.0)
 
 
 @metric(
@@ -131,7 +136,7 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     size_free=False,
     shown=True,
     interval=_loss_interval,
-    interval_text="normal; variance of the leaves' frequencies with its second-order term",
+    interval_text="normal, with second-order term; the upper end also covers what trees on so few rows miss",
 )
 def grouping_loss(regions: Regions) -> float:
     """Variance of the true probability among rows of one score, as far as the features show it; 0 or below: none seen.
@@ -142,26 +147,22 @@ def grouping_loss(regions: Regions) -> float:
     return grouping.loss(regions).mean
 
 
-def _corrected(value: float, drawn: Floats, confidence: float) -> Interval:
-    """Bias-corrected normal interval of a quantity that is not negative."""
-    reach = quantile(confidence) * float(drawn.std())
-    middle = 2 * value - float(drawn.mean())
-    return max(middle - reach, 0.0), max(middle + reach, 0.0)
-
-
 def _bounds(regions: Regions, task: Task) -> Bounds:
-    bins = grouping.bin_losses(regions)
-    return grouping.bounds(bins.loss, bins.rate, bins.share, task.threshold)
-
-
-def _drawn_bounds(regions: Regions, task: Task, rng: np.random.Generator) -> Bounds:
-    bins = grouping.bin_losses(regions)
-    return grouping.bounds(*grouping.drawn(bins, rng), bins.share, task.threshold)
+    return grouping.estimated_bounds(regions, task.threshold)
 
 
 def _lower_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
-    drawn = task.u_delta * _drawn_bounds(regions, task, rng).lower
-    return _corrected(regret_grouping_lower(regions, task), drawn, confidence)
+    return _scaled(task, grouping.bracket(regions, task.threshold, rng, confidence)[0])
+
+
+def _upper_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
+    low, high = grouping.bracket(regions, task.threshold, rng, confidence)[1]
+    return _scaled(task, (low, min(high, 0.5)))
+
+
+def _middle_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
+    lower, upper = grouping.bracket(regions, task.threshold, rng, confidence)
+    return _scaled(task, (lower[0], upper[1]))
 
 
 @metric(
@@ -183,11 +184,6 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     return task.u_delta * float(_bounds(regions, task).lower)
 
 
-def _upper_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
-    drawn = task.u_delta * _drawn_bounds(regions, task, rng).upper
-    return _corrected(regret_grouping_upper(regions, task), drawn, confidence)
-
-
 @metric(
     title="Grouping regret, upper bound",
     better="lower",
@@ -206,11 +202,6 @@ def regret_grouping_upper(regions: Regions, task: Task) -> float:
     return task.u_delta * float(_bounds(regions, task).upper)
 
 
-def _middle_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
-    drawn = task.u_delta * _drawn_bounds(regions, task, rng).middle
-    return _corrected(regret_grouping(regions, task), drawn, confidence)
-
-
 @metric(
     title="Grouping regret",
     better="lower",
@@ -220,7 +211,7 @@ def _middle_interval(regions: Regions, task: Task, rng: np.random.Generator, *, 
     size_free=False,
     shown=True,
     interval=_middle_interval,
-    interval_text=_JITTERED,
+    interval_text=_BRACKET,
 )
 def regret_grouping(regions: Regions, task: Task) -> float:
     """Utility per decision lost, even once recalibrated, because rows of one score differ; above 0 by construction.
@@ -234,12 +225,14 @@ def regret_grouping(regions: Regions, task: Task) -> float:
 def _regret_interval(
     t: Table, regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float
 ) -> Interval:
-    bins = grouping.bin_losses(regions)
-    loss, rate = grouping.drawn(bins, rng)
-    below, above = (side[bins.judged] for side in _sides(t, t.bins(15), task))
-    drawn = calibration_regret(rate, below, above, task.threshold)
-    drawn = drawn + grouping.bounds(loss, rate, bins.share, task.threshold).middle
-    return _corrected(regret(t, regions, task), task.u_delta * drawn, confidence)
+    judged = grouping.bin_losses(regions).judged
+    below, above = (side[judged] for side in _sides(t, t.bins(BINS), task))
+
+    def calibration(rate: Floats) -> Floats:
+        return calibration_regret(rate, below, above, task.threshold)
+
+    lower, upper = grouping.bracket(regions, task.threshold, rng, confidence, calibration)
+    return _scaled(task, (lower[0], upper[1]))
 
 
 @metric(
@@ -251,7 +244,7 @@ def _regret_interval(
     size_free=False,
     shown=True,
     interval=_regret_interval,
-    interval_text=_JITTERED,
+    interval_text=_BRACKET,
 )
 def regret(t: Table, regions: Regions, task: Task) -> float:
     """Utility per decision lost against acting on the best possible probability; biased upward by noise.
@@ -270,7 +263,7 @@ def regret(t: Table, regions: Regions, task: Task) -> float:
     size_free=False,
     interval="bootstrap",
 )
-def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = 15) -> float:
+def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     """Utility per decision that perfect knowledge of every label would add to recalibration: a ceiling, no estimate.
 
     regret_grouping_upper with the largest grouping loss there can be, c (1 - c) in a bin of frequency c. It is all that
@@ -287,8 +280,7 @@ def _beyond(regions: Regions, task: Task) -> Estimate:
 
 
 def _beyond_interval(regions: Regions, task: Task, *, confidence: float) -> Interval:
-    low, high = normal(_beyond(regions, task), confidence, -1.0, 1.0)
-    return task.u_delta * low, task.u_delta * high
+    return _scaled(task, normal(_beyond(regions, task), confidence, -1.0, 1.0))
 
 
 @metric(
@@ -318,8 +310,7 @@ def _altogether(regions: Regions, task: Task) -> Estimate:
 
 
 def _altogether_interval(regions: Regions, task: Task, *, confidence: float) -> Interval:
-    low, high = normal(_altogether(regions, task), confidence, -1.0, 1.0)
-    return task.u_delta * low, task.u_delta * high
+    return _scaled(task, normal(_altogether(regions, task), confidence, -1.0, 1.0))
 
 
 @metric(
