@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from decal_cli.flowchart import Advice
 from decal_cli.metrics import parse
 from decal_cli.render.ci import place, sentence
 from decal_cli.render.numbers import DASH, plain, short, span
 from decal_cli.render.page import Page
-from decal_cli.render.prose import advice_lines, data_lines, unknown_lines
+from decal_cli.render.prose import advice_lines, data_lines, ladder, unknown_lines
 from decal_cli.render.tables import ARROWS, heading, undefined_reasons
-from decal_cli.report import Result
+from decal_cli.report import Report, Result
 from decal_cli.verdict import Verdict
 
 
@@ -24,10 +25,7 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
         lines += _table(["", "rule", "model", "outcome"], rows)
     elif verdict.advice is not None:
         for report, advice in zip(evaluation.reports, verdict.advice, strict=True):
-            lines += [f"**{heading(report).replace(chr(10), ', ')}: {advice.action}**", ""]
-            for indent, style, text in advice_lines(verdict, report, advice):
-                lines.append(f"**{text}**" if style == "bold" else f"{'  - ' if indent > 3 else ''}{text}")
-                lines += [""] * (indent <= 3)
+            lines += _advice(report, advice)
     else:
         reports = evaluation.reports
         rows = []
@@ -38,6 +36,18 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
         lines += _table(["metric", "", *(heading(report).replace("\n", ", ") for report in reports)], rows)
         lines += [""] + [f"- {text}" for text in [*undefined_reasons(reports), *unknown_lines(evaluation)]]
     return "\n".join([*lines, "", f"`{evaluation.signature}`", ""])
+
+
+def _advice(report: Report, advice: Advice) -> list[str]:
+    rungs = [[name, short(value, 3)] for name, value in ladder(report)]
+    lines = [f"**{heading(report).replace(chr(10), ', ')}: {advice.action}**", ""]
+    lines += [*_table(["decisions", "expected utility per 1,000"], rungs), ""]
+    for indent, style, text in advice_lines(report, advice):
+        listed = indent > 3
+        if not listed and lines[-1]:
+            lines.append("")
+        lines.append(f"- {text}" if listed else f"**{text}**" if style == "bold" else text)
+    return [*lines, ""]
 
 
 def _cell(result: Result) -> str:

@@ -9,10 +9,13 @@ from decal_cli.metrics import named
 from decal_cli.render.numbers import plain, short, span
 from decal_cli.report import Evaluation, Report
 from decal_cli.task import Task
-from decal_cli.verdict import Verdict, ece_advice, ece_disagrees
+from decal_cli.verdict import ece_advice, ece_disagrees
 
 Line = tuple[int, str, str]
 """Indent, style, text."""
+
+_BAR = 40
+"""Columns of the longest bar."""
 
 ACTIONS = {
     "done": "Done: use the model as it is.",
@@ -67,7 +70,39 @@ def unknown_lines(evaluation: Evaluation) -> list[str]:
     return lines
 
 
-def advice_lines(verdict: Verdict, report: Report, advice: Advice) -> Iterator[Line]:
+def ladder(report: Report) -> list[tuple[str, float]]:
+    """Expected utility per 1,000 decisions, from the constant decisions to what post-training may reach.
+
+    The last rungs add the gains judged on held-out rows to what the score yields as it is.
+    """
+    rungs = [
+        ("always decide 0", "eu_never", None),
+        ("always decide 1", "eu_always", None),
+        ("by the score as it is", "expected_utility", None),
+        ("by the score recalibrated", "expected_utility", "gain_recalibration"),
+        ("by score and features", "expected_utility", "gain_post_training"),
+    ]
+    found = []
+    for name, base, gain in rungs:
+        value = report.results[base].value
+        more = 0.0 if gain is None else report.results[gain].value
+        if value is not None and more is not None:
+            found.append((name, 1000 * (value + more)))
+    return found
+
+
+def ladder_lines(report: Report) -> Iterator[Line]:
+    """The ladder as bars: each reaches from the lowest rung to its own."""
+    rungs = ladder(report)
+    lowest, highest = min(value for _, value in rungs), max(value for _, value in rungs)
+    wide = max(len(name) for name, _ in rungs)
+    yield 0, "", "Expected utility per 1,000 decisions"
+    for name, value in rungs:
+        length = round(_BAR * (value - lowest) / (highest - lowest)) if highest > lowest else 0
+        yield 3, "", f"{name:<{wide}}  {short(value, 3):>8}  {'█' * length}".rstrip()
+
+
+def advice_lines(report: Report, advice: Advice) -> Iterator[Line]:
     """The walk through the flowchart, the action, and what to do next."""
     for number, step in enumerate(advice.steps, 1):
         yield 0, "bold", f"{number}. {step.question}  {step.answer}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decal_cli.render.ci import place, sentence
 from decal_cli.render.numbers import plain
 from decal_cli.render.page import Page
-from decal_cli.render.prose import advice_lines, data_lines, unknown_lines
+from decal_cli.render.prose import advice_lines, data_lines, ladder_lines, unknown_lines
 from decal_cli.render.tables import console, metric_tables, undefined_reasons, written
 from decal_cli.verdict import Verdict
 
@@ -57,7 +57,7 @@ def _advice(verdict: Verdict, page: Page) -> str:
         target.print()
         name = report.model if report.group is None else f"{report.model}, {report.group}"
         target.print(Rule(Text(name, style="bold"), align="left", style="dim", characters="─"))
-        for indent, style, text in advice_lines(verdict, report, advice):
+        for indent, style, text in [*ladder_lines(report), (0, "", ""), *advice_lines(report, advice)]:
             target.print(Padding(Text(text, style=style), (0, 0, 0, indent)))
     target.print()
     target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
