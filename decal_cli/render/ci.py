@@ -9,12 +9,18 @@ from decal_cli.render.numbers import plain
 from decal_cli.verdict import Verdict
 
 
+def finding(row: GateRow) -> str:
+    """The value a rule met, or why it cannot be judged."""
+    if row.passed is None or row.value is None:
+        return f"cannot judge: {row.reason}"
+    bound = "" if row.bound is None or "baseline" not in row.rule else f" (bound {plain(row.bound)})"
+    return plain(row.value) + bound
+
+
 def sentence(row: GateRow) -> str:
     """What one gate row says, in one line."""
-    if row.passed is None:
-        return f"cannot judge: {row.reason}"
-    where = "" if row.bound is None or "baseline" not in row.rule else f" (bound {plain(row.bound)})"
-    return f"{'passed' if row.passed else 'failed'}: {plain(row.value or 0.0)}{where}"
+    words = {True: "passed: ", False: "failed: ", None: ""}
+    return words[row.passed] + finding(row)
 
 
 def place(row: GateRow) -> str:

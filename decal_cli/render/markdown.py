@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from decal_cli.flowchart import Advice
 from decal_cli.metrics import parse
-from decal_cli.render.ci import place, sentence
+from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import DASH, plain, short, span
 from decal_cli.render.page import Page
 from decal_cli.render.prose import advice_lines, data_lines, ladder, unknown_lines
@@ -21,7 +21,7 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
     lines = [f"- {line}" for line in data_lines(evaluation)] + [""]
     if verdict.gates is not None:
         marks = {True: "pass", False: "**fail**", None: "**cannot judge**"}
-        rows = [[marks[row.passed], f"`{row.rule}`", place(row), sentence(row)] for row in verdict.gates]
+        rows = [[marks[row.passed], f"`{row.rule}`", place(row), finding(row)] for row in verdict.gates]
         lines += _table(["", "rule", "model", "outcome"], rows)
     elif verdict.advice is not None:
         for report, advice in zip(evaluation.reports, verdict.advice, strict=True):

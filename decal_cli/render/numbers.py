@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from decal_cli.report import Result
-
 Interval = tuple[float, float]
 DASH = "–"
 
@@ -25,13 +21,6 @@ def short(value: float, decimals: int) -> str:
 def span(interval: Interval | None, decimals: int) -> str:
     """'[low, high]', empty where there is no interval."""
     return "" if interval is None else f"[{short(interval[0], decimals)}, {short(interval[1], decimals)}]"
-
-
-def decimals_for(results: Iterable[Result], most: int) -> int:
-    """Decimals of a row of a table: as many as its largest value needs for three significant digits."""
-    sizes = [abs(result.value) for result in results if result.value is not None]
-    largest = max(sizes, default=1.0)
-    return most if largest < 10 else 2
 
 
 def plain(value: float) -> str:

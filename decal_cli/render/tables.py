@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from decal_cli.metrics import Metric, parse
-from decal_cli.render.numbers import DASH, decimals_for, short, span
+from decal_cli.render.numbers import DASH, short, span
 from decal_cli.report import Report, Result
 
 if TYPE_CHECKING:
@@ -26,14 +26,12 @@ class Layout:
     decimals: int
     stacked: bool
 
-    def cell(self, result: Result, decimals: int) -> str:
+    def cell(self, result: Result) -> str:
         """A value with its interval, or a dash."""
         if result.value is None:
             return DASH
-        value = short(result.value, decimals)
-        if self.stacked:
-            return "\n".join(filter(None, (value, span(result.interval, decimals))))
-        return " ".join(filter(None, (value, span(result.interval, decimals))))
+        parts = (short(result.value, self.decimals), span(result.interval, self.decimals))
+        return ("\n" if self.stacked else " ").join(filter(None, parts))
 
 
 LAYOUTS = (Layout(4, False), Layout(4, True), Layout(3, True))
@@ -96,9 +94,7 @@ def _table(reports: Sequence[Report], layout: Layout) -> RichTable:
                 table.add_row()
             family = metric.family
             table.add_row(f"[dim]{family}[/dim]")
-        decimals = decimals_for(results, layout.decimals)
-        cells = [layout.cell(result, decimals) for result in results]
-        table.add_row(_label(key, metric), ARROWS[metric.better], *cells)
+        table.add_row(_label(key, metric), ARROWS[metric.better], *map(layout.cell, results))
     return table
 
 

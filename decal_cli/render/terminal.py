@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decal_cli.render.ci import place, sentence
+from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import plain
 from decal_cli.render.page import Page
 from decal_cli.render.prose import advice_lines, data_lines, ladder_lines, unknown_lines
@@ -72,6 +72,6 @@ def _gates(verdict: Verdict, page: Page) -> str:
     for row in verdict.gates or ():
         mark, style = styles[row.passed]
         where = f" [{place(row)}]" if len(verdict.evaluation.reports) > 1 and place(row) else ""
-        target.print(Text.assemble((mark, style), f" {row.rule}{where}  {sentence(row)}"), soft_wrap=True)
+        target.print(Text.assemble((mark, style), f" {row.rule}{where}  {finding(row)}"), soft_wrap=True)
     target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
     return written(target)
