@@ -1,0 +1,69 @@
+"""Pooling against scikit-learn's isotonic regression, on any number of levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from sklearn.isotonic import IsotonicRegression
+
+from decal_cli.isotonic import pool
+from decal_cli.table import Table
+from tests.metrics.worlds import Rows, drawn_rows, rows, world
+
+
+def fit_of(table: Table) -> np.ndarray:
+    """The fit at each level, shape (m,)."""
+    return np.concatenate([fit for _, fit in table.calibrated_blocks()])
+
+
+def peer(table: Table) -> np.ndarray:
+    weight = np.asarray(table.n, float)
+    return IsotonicRegression().fit(table.score, table.pos / table.n, sample_weight=weight).predict(table.score)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=drawn_rows(most=60))
+def test_the_fit_is_scikit_learns(rows: Rows) -> None:
+    table = rows.table()
+    assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["binary", "binary weighted", "ties"])
+def test_the_fit_is_scikit_learns_on_the_shipped_rows(name: str) -> None:
+    table = world(name).table()
+    assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
+
+
+def test_the_fit_over_several_blocks_is_scikit_learns() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.random(80_000)
+    table = Rows(score, (rng.random(80_000) < 0.3 + 0.3 * score).astype(int)).table()
+    assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
+
+
+def test_pools_strictly_increase_and_keep_all_rows() -> None:
+    table = world("binary").table()
+    fit = table.isotonic
+    assert (np.diff(fit.pos / fit.n) > 0).all()
+    assert (fit.total, fit.positives) == (table.total, table.positives)
+
+
+def test_a_decreasing_sequence_is_one_pool() -> None:
+    """The worst case of vectorised sweeps: it ends in the scalar pass."""
+    n = np.full(5000, 10.0)
+    starts, rows_in, positives = pool(np.arange(5000), n, np.linspace(10, 0, 5000))
+    assert starts.tolist() == [0]
+    assert (rows_in[0], positives[0]) == (50_000, pytest.approx(25_000))
+
+
+def test_growing_runs_of_violators_are_pooled_like_the_textbook_does() -> None:
+    """Labels 1 0 1 0 0 1 0 0 0 ...: each pool swallows the one before it, one at a time."""
+    label = np.concatenate([[1.0] + [0.0] * k for k in range(1, 80)])
+    starts, rows_in, positives = pool(np.arange(len(label)), np.ones(len(label)), label)
+    assert starts.tolist() == [0]
+    assert positives[0] / rows_in[0] == pytest.approx(label.mean())
+
+
+def test_equal_neighbours_are_one_pool() -> None:
+    assert len(rows({0.2: "01", 0.5: "01", 0.9: "1"}).table().isotonic) == 2

@@ -1,0 +1,222 @@
+"""The table against brute force: rows to levels, bins, merging, resampling, and large tables in blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import decal_cli.table as table_module
+from decal_cli.errors import Undefined
+from decal_cli.table import CELLS, Table, merge, tabulate
+from tests.metrics.worlds import Rows, drawn_rows, rows, world
+
+
+def levels(table: Table) -> list[tuple[float, float, float]]:
+    return list(zip(table.score.tolist(), table.n.tolist(), table.pos.tolist(), strict=True))
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=drawn_rows(weights="none"))
+def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
+    counts = Counter(rows.score.tolist())
+    positives = Counter(rows.score[rows.label == 1].tolist())
+    assert levels(rows.table()) == [(score, counts[score], positives[score]) for score in sorted(counts)]
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=drawn_rows(weights="real"))
+def test_tabulate_sums_weights_and_their_squares(rows: Rows) -> None:
+    table = rows.table()
+    assert rows.weight is not None and table.n2 is not None and table.pos2 is not None
+    for i, score in enumerate(sorted(set(rows.score.tolist()))):
+        here = rows.score == score
+        weight, positive = rows.weight[here], rows.weight[here] * rows.label[here]
+        expected = weight.sum(), positive.sum(), (weight**2).sum(), (positive**2).sum()
+        assert (table.n[i], table.pos[i], table.n2[i], table.pos2[i]) == pytest.approx(expected)
+    assert table.effective_rows == pytest.approx(rows.weight.sum() ** 2 / (rows.weight**2).sum())
+
+
+def test_minus_zero_is_zero() -> None:
+    assert levels(tabulate(np.array([-0.0, 0.0, 0.5]), np.array([1, 0, 1]))) == [(0.0, 2, 1), (0.5, 1, 1)]
+
+
+def test_the_smallest_and_the_largest_scores_keep_their_place() -> None:
+    score = np.array([1.0, 5e-324, np.nextafter(1, 0), 0.0])
+    assert tabulate(score, np.array([0, 1, 1, 0])).score.tolist() == sorted(score.tolist())
+
+
+@settings(max_examples=25, deadline=None)
+@given(first=drawn_rows(), second=drawn_rows())
+def test_merging_tables_is_tabulating_all_their_rows(first: Rows, second: Rows) -> None:
+    merged = merge([first.table(), second.table()])
+    weight = [each.weight if each.weight is not None else np.ones(len(each.score)) for each in (first, second)]
+    plain = first.weight is None and second.weight is None
+    together = Rows(
+        np.concatenate([first.score, second.score]),
+        np.concatenate([first.label, second.label]),
+        None if plain else np.concatenate(weight),
+    ).table()
+    for ours, theirs in zip(columns(merged), columns(together), strict=True):
+        assert ours == pytest.approx(theirs)
+
+
+def columns(table: Table) -> list[list[float]]:
+    kept = (table.score, table.n, table.pos, table.n2, table.pos2)
+    return [column.tolist() for column in kept if column is not None]
+
+
+def test_merging_in_parts_is_merging_at_once() -> None:
+    binary = world("binary")
+    parts = [binary.take(np.arange(start, 2000, 3)).table() for start in range(3)]
+    for ours, theirs in zip(columns(merge([merge(parts[:2]), parts[2]])), columns(binary.table()), strict=True):
+        assert ours == theirs
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=drawn_rows(weights="none"))
+def test_quantiles_are_numpys(rows: Rows) -> None:
+    for k in (4, 15):
+        assert rows.table().quantiles(k).tolist() == np.quantile(rows.score, np.arange(k + 1) / k).tolist()
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=drawn_rows())
+def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
+    table = rows.table()
+    for strategy in ("mass", "width"):
+        binned = table.bins(7, strategy)  # type: ignore[arg-type]
+        assert len(binned) <= 7
+        assert binned.total == pytest.approx(table.total)
+        assert binned.positives == pytest.approx(table.positives)
+        assert (np.diff(binned.score) > 0).all()
+        assert float(binned.n @ binned.score) == pytest.approx(float(np.asarray(table.n, float) @ table.score))
+
+
+def test_a_score_on_an_edge_goes_to_the_lower_bin_by_mass_and_the_upper_by_width() -> None:
+    table = rows({0.2: "0", 0.5: "1", 0.8: "0"}).table()
+    assert table.bins(2, "mass").n.tolist() == [2, 1]
+    assert table.bins(2, "width").n.tolist() == [1, 2]
+
+
+def test_equal_edges_are_merged() -> None:
+    """Quartiles .2 .2 .2 .5 .9 leave the edges .2 .5 .9; an edge at the least score is none."""
+    assert rows({0.2: "000000", 0.5: "01", 0.9: "1"}).table().bins(4).n.tolist() == [8, 1]
+    assert rows({0.2: "00000000", 0.9: "1"}).table().bins(4).n.tolist() == [9]
+
+
+def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
+    assert rows({0.95: "0", 1.0: "1"}).table().bins(10, "width").n.tolist() == [2]
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=drawn_rows())
+def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -> None:
+    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
+    for threshold in (0.0, 0.35, 1.0):
+        cells = rows.table().confusion(threshold)
+        act = rows.score >= threshold
+        for name, decided, label in (("tn", 0, 0), ("fn", 0, 1), ("fp", 1, 0), ("tp", 1, 1)):
+            there = (act == decided) & (rows.label == label)
+            assert getattr(cells, name) == pytest.approx(weight[there].sum(), abs=1e-12)
+            assert getattr(cells, name + "2") == pytest.approx((weight[there] ** 2).sum(), abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=drawn_rows(least=2))
+def test_the_error_of_a_mean_is_that_of_a_ratio_of_weighted_sums(rows: Rows) -> None:
+    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
+    loss = (rows.score - rows.label) ** 2
+    mean = np.average(loss, weights=weight)
+    estimate = rows.table().mean_of(lambda score: (score**2, (1 - score) ** 2))
+    assert estimate.mean == pytest.approx(mean)
+    assert estimate.error == pytest.approx(np.sqrt((weight**2 * (loss - mean) ** 2).sum()) / weight.sum(), abs=1e-7)
+
+
+def drawn_mean_and_variance(tables: list[Table]) -> tuple[np.ndarray, np.ndarray]:
+    """Of the summed weight of positives at each score, over draws in which a score may be missing."""
+    scores = sorted({score for table in tables for score in table.score.tolist()})
+    sums = np.array(
+        [[dict(zip(t.score.tolist(), t.pos.tolist(), strict=True)).get(s, 0) for s in scores] for t in tables]
+    )
+    return sums.mean(axis=0), sums.var(axis=0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_resample_has_the_mean_of_its_table_and_the_variance_of_its_weights(weighted: bool) -> None:
+    hand, rng = rows({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
+    if weighted:
+        hand = hand._replace(weight=rng.exponential(size=12) + 0.2)
+    table = hand.table()
+    mean, variance = drawn_mean_and_variance([table.resample(rng) for _ in range(4000)])
+    assert mean == pytest.approx(np.asarray(table.pos, float), rel=0.06)
+    assert variance == pytest.approx(np.asarray(table.pos if table.pos2 is None else table.pos2, float), rel=0.12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_null_table_keeps_its_scores_and_draws_labels_from_them(weighted: bool) -> None:
+    hand, rng = rows({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
+    if weighted:
+        hand = hand._replace(weight=np.full(12, 0.5))
+    table = hand.table()
+    drawn = [table.null(rng) for _ in range(4000)]
+    assert all(each.score is table.score and (each.pos <= each.n).all() for each in drawn)
+    mean, variance = drawn_mean_and_variance(drawn)
+    weight = np.asarray(table.n, float)
+    assert mean == pytest.approx(weight * table.score, rel=0.03)
+    unit = 0.5 if weighted else 1.0
+    assert variance == pytest.approx(weight * unit * table.score * (1 - table.score), rel=0.12)
+
+
+def test_draws_on_many_levels_have_the_same_moments_as_on_few() -> None:
+    """Above 4096 levels large counts are drawn as rounded normals."""
+    rng = np.random.default_rng(1)
+    n = np.tile([3, 40, 400], 2000)
+    table = Table(np.arange(1, 6001) / 6001, n, (n * 0.5).astype(np.int64))
+    drawn = np.array([table.resample(rng).n.sum() for _ in range(50)])
+    assert drawn.mean() == pytest.approx(table.total, rel=0.001)
+    surplus = np.array([float((table.null(rng).pos - n * table.score).sum()) for _ in range(200)])
+    variance = float((n * table.score * (1 - table.score)).sum())
+    assert abs(surplus.mean()) < 4 * np.sqrt(variance / 200)
+    assert surplus.var() == pytest.approx(variance, rel=0.3)
+
+
+def test_draws_depend_on_the_seed_alone() -> None:
+    table = world("binary").table()
+    once, again = (table.resample(np.random.default_rng(5)) for _ in range(2))
+    assert columns(once) == columns(again)
+
+
+def large(size: int = 100_000) -> Rows:
+    rng = np.random.default_rng(3)
+    score = rng.permutation(np.arange(1, size + 1)) / (size + 2)
+    return Rows(score, (rng.random(size) < score).astype(int))
+
+
+def test_a_large_table_has_equal_mass_cells() -> None:
+    table = large().table()
+    assert table.n.dtype == np.int8, "distinct scores keep one byte a level"
+    assert len(table.cells) == CELLS
+    assert table.cells.total == 100_000
+    assert table.cells.positives == table.positives
+    assert int(table.cells.n.max()) <= 2
+    small = world("binary").table()
+    assert small.cells is small
+
+
+def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_blocks, at_once = large().table(), large().table()
+    ours = [by_blocks.bins(15), by_blocks.isotonic, by_blocks.bins(200, "width")]
+    monkeypatch.setattr(table_module, "BLOCK", 1 << 20)
+    theirs = [at_once.bins(15), at_once.isotonic, at_once.bins(200, "width")]
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.n.tolist() == other.n.tolist()
+        assert mine.pos.tolist() == other.pos.tolist()
+        assert mine.score == pytest.approx(other.score, rel=1e-12)
+
+
+def test_a_table_of_one_class_says_so() -> None:
+    with pytest.raises(Undefined, match="every label is 1"):
+        rows({0.3: "11"}).table().need_both_classes()

@@ -1,0 +1,180 @@
+"""The task: every spelling of it, exact thresholds, and an error that helps for every one that cannot be."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from decal_cli.errors import DecalError
+from decal_cli.task import Task, parse_odds, parse_utility, task_of
+
+inside = st.floats(0, 1, exclude_min=True, exclude_max=True)
+cost = st.floats(1e-6, 1e6)
+
+
+@given(threshold=inside)
+@example(threshold=5e-324)
+@example(threshold=0.3)
+@example(threshold=1 - 2**-53)
+def test_the_threshold_of_a_threshold_task_is_the_given_one_to_the_last_bit(threshold: float) -> None:
+    task = Task.of_threshold(threshold)
+    assert task.threshold == threshold == task.decision_threshold
+    assert task.u_delta == 1
+
+
+@given(fp=cost, fn=cost)
+def test_costs_make_the_threshold_of_claim_1(fp: float, fn: float) -> None:
+    """t* = A / (A + B) [G claim 1]."""
+    assert Task.of_costs(fp, fn).threshold == fp / (fp + fn)
+
+
+def test_the_task_of_the_regret_paper() -> None:
+    """U = [[1, 0], [0, 1/t* - 1]] has threshold t* and u_delta 1/t* [R, section 4]."""
+    for threshold in (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99):
+        task = Task.of_utility([[1, 0], [0, 1 / threshold - 1]])
+        assert task.threshold == pytest.approx(threshold, abs=1e-15)
+        assert task.u_delta == pytest.approx(1 / threshold)
+
+
+SPELLINGS = [
+    {"threshold": 0.05},
+    {"odds": "1:19"},
+    {"cost_fp": 1, "cost_fn": 19},
+    {"utility": "0,-19;-1,0"},
+    {"utility": [[0, -19], [-1, 0]]},
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS, ids=str)
+def test_five_spellings_of_one_threshold(spelling: dict) -> None:
+    task = task_of(**spelling)
+    assert task is not None
+    assert task.threshold == pytest.approx(0.05, abs=1e-15)
+    assert task.decision_threshold == task.threshold
+
+
+def test_no_spelling_is_no_task() -> None:
+    assert task_of() is None
+
+
+def test_the_model_may_be_operated_elsewhere() -> None:
+    task = task_of(threshold=0.3, decision_threshold=0.5)
+    assert task is not None
+    assert (task.threshold, task.decision_threshold) == (0.3, 0.5)
+
+
+FILES = {
+    "utility.json": json.dumps([[0, -19], [-1, 0]]),
+    "named.json": json.dumps({"utility": [[0, -19], [-1, 0]]}),
+    "utility.toml": "utility = [[0, -19], [-1, 0]]\n",
+    "utility.csv": "0,-19\n-1,0\n",
+    "spaced.csv": "\ufeff0, -19\n\n-1, 0\n",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_utility_may_stand_in_a_file(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding="utf-8")
+    assert parse_utility(str(path)).utility == ((0.0, -19.0), (-1.0, 0.0))
+
+
+BAD_FILES = {
+    "broken.json": ("[[0, -19], [-1", "2 x 2"),
+    "broken.toml": ("utility = [[0", "2 x 2"),
+    "empty.toml": ("", "2 x 2"),
+    "other.json": ('{"matrix": 1}', "2 x 2"),
+    "number.json": ("3", "2 x 2"),
+    "words.csv": ("a,b\nc,d\n", "2 x 2"),
+    "three.csv": ("1,0,0\n0,1,0\n", "2 x 2"),
+    "empty.csv": ("", "2 x 2"),
+    "null.json": ("[[0, null], [1, 0]]", "2 x 2"),
+    "nan.json": ("[[0, NaN], [1, 0]]", "finite"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_a_bad_utility_file_is_named(name: str, tmp_path: Path) -> None:
+    text, said = BAD_FILES[name]
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(DecalError, match=said) as caught:
+        parse_utility(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_an_error_too(tmp_path: Path) -> None:
+    path = tmp_path / "utility.json"
+    path.write_bytes(b"\xff\xfe\x00\x01")
+    with pytest.raises(DecalError):
+        parse_utility(str(path))
+
+
+@pytest.mark.parametrize("name", ["missing.json", "."])
+def test_a_utility_file_that_cannot_be_read(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder.csv"
+    folder.mkdir()
+    path = tmp_path / name if name != "." else folder
+    with pytest.raises(DecalError, match="name a readable file"):
+        parse_utility(str(path))
+
+
+IMPOSSIBLE = [
+    ({"utility": "1,1;0,0"}, "u_delta = 0: the best action does not depend on the score"),
+    ({"utility": "0,1;1,0"}, "rows look swapped; row 0 is the utility of deciding 0; swapped it reads '1,0;0,1'"),
+    ({"utility": "2,0;0,-1"}, r"t\* = 2, outside \(0, 1\): deciding 0 is never worse"),
+    ({"utility": "0,-2;1,0"}, r"t\* = -1, outside \(0, 1\): deciding 1 is never worse"),
+    ({"utility": "1,0;0,0"}, r"t\* = 1, outside \(0, 1\): deciding 0"),
+    ({"utility": "0,0;0,1"}, r"t\* = 0, outside \(0, 1\): deciding 1"),
+    ({"utility": "1,0;0"}, "2 x 2"),
+    ({"utility": "1,0,0;0,1,0"}, "2 x 2"),
+    ({"utility": "a,b;c,d"}, "2 x 2"),
+    ({"utility": "1,0;0,inf"}, "not finite"),
+    ({"utility": [[1, 0]]}, "2 x 2"),
+    ({"threshold": 0.0}, r"not inside \(0, 1\)"),
+    ({"threshold": 1.0}, r"not inside \(0, 1\)"),
+    ({"threshold": 30.0}, r"did you mean 0\.3\?"),
+    ({"threshold": float("nan")}, r"not inside \(0, 1\)"),
+    ({"cost_fp": 0.0, "cost_fn": 1.0}, "--cost-fp 0 is not a positive number"),
+    ({"cost_fp": 1.0, "cost_fn": float("inf")}, "--cost-fn inf"),
+    ({"cost_fp": 1.0}, "give --cost-fn too"),
+    ({"cost_fn": 1.0}, "give --cost-fp too"),
+    ({"odds": "1"}, "not of the form a:b"),
+    ({"odds": "1:2:3"}, "not of the form a:b"),
+    ({"odds": "one:two"}, "not of the form a:b"),
+    ({"odds": "0:1"}, "not a positive number"),
+    ({"threshold": 0.3, "odds": "1:2"}, "more than once: --threshold, --odds"),
+    ({"decision_threshold": 0.3}, "does not make a task"),
+    ({"threshold": 0.3, "decision_threshold": 1.5}, r"not in \[0, 1\]"),
+    ({"threshold": 0.3, "decision_threshold": float("nan")}, r"not in \[0, 1\]"),
+]
+
+
+@pytest.mark.parametrize(("spelling", "said"), IMPOSSIBLE, ids=lambda case: str(case) if isinstance(case, dict) else "")
+def test_an_impossible_task_says_what_is_wrong(spelling: dict, said: str) -> None:
+    with pytest.raises(DecalError, match=said) as caught:
+        task_of(**spelling)
+    assert caught.value.fix or caught.value.problem
+    assert "\n" not in str(caught.value)
+
+
+@given(u=st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=4))
+def test_any_matrix_is_a_task_or_an_error(u: list[float]) -> None:
+    try:
+        task = Task.of_utility([u[:2], u[2:]])
+    except DecalError:
+        return
+    assert 0 < task.threshold < 1
+    assert task.u_delta > 0
+
+
+@given(text=st.text(max_size=20))
+def test_any_text_is_a_task_or_an_error(text: str) -> None:
+    for parse in (parse_odds, parse_utility):
+        with contextlib.suppress(DecalError):
+            assert 0 < parse(text).threshold < 1
