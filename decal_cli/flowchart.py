@@ -300,7 +300,7 @@ def _rows_for(rows: int, item: Item, margin: float) -> int | None:
     if not needed < 1e12:
         return None
     unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
-    return max(unit * math.ceil(needed / unit), rows + 1)
+    return max(unit * math.ceil(needed / unit - 1e-9), rows + 1)
 
 
 def _more_rows(rows: int | None, what: str) -> tuple[str, ...]:

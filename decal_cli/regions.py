@@ -26,6 +26,8 @@ POOLED_LEAVES = 12
 """At most so many regions of the tree over all scores."""
 GROWN_ON = 16_384
 """At most so many rows decide where a fold's regions are cut; all of its rows say what holds inside."""
+LARGEST = 1e30
+"""Features beyond it, infinite ones too, count as this: trees see 32 bits, and add them up."""
 DOUBT = 4.0
 """Squared standard errors that are taken off a region's squared deviation before it is believed."""
 
@@ -119,8 +121,7 @@ def canonical(score: Floats, label: NDArray[Any], weight: Floats | None, feature
     label = np.asarray(label, dtype=np.float64)
     weight = np.ones(len(score)) if weight is None else np.asarray(weight, dtype=np.float64)
     order = np.lexsort((_hash(features), weight, label, score))
-    limit = np.finfo(np.float32).max
-    narrow = np.clip(features[order], -limit, limit).astype(np.float32)
+    narrow = np.clip(features[order], -LARGEST, LARGEST).astype(np.float32)
     return Rows(score[order], label[order], weight[order], narrow)
 
 

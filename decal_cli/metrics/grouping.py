@@ -81,23 +81,26 @@ def _half_losses(leaves: Leaves, bins: int) -> tuple[Floats, Floats, Floats]:
         return np.bincount(leaves.bin, values, minlength=bins).astype(np.float64, copy=False)
 
     n, pos, n2 = per_bin(leaves.n), per_bin(leaves.pos), per_bin(leaves.n2)
-    some = n > 0
-    rate = np.divide(pos, n, out=np.full(bins, np.nan), where=some)
-    one_over = np.divide(n2, n**2, out=np.ones(bins), where=some)
+    rate, one_over = _ratio(pos, n, np.nan), _ratio(n2, n**2, 1.0)
     noise = _noise(rate, one_over)
-    counted = np.maximum(leaves.n, 1e-300)
-    leaf_rate = leaves.pos / counted
-    leaf_noise = np.nan_to_num(_noise(leaf_rate, leaves.n2 / counted**2))
-    weight = leaves.n / n[leaves.bin]
+    leaf_rate = _ratio(leaves.pos, leaves.n, np.nan)
+    leaf_noise = np.nan_to_num(_noise(leaf_rate, _ratio(leaves.n2, leaves.n**2, 1.0)))
+    weight = _ratio(leaves.n, n[leaves.bin], 0.0)
     square = (leaf_rate - rate[leaves.bin]) ** 2
     loss = per_bin(weight * square) - (per_bin(weight * leaf_noise) - noise)
-    true_square = np.maximum(square - leaf_noise, 0.0)
-    mass = per_bin(weight * true_square**2) - per_bin(weight * true_square) ** 2
-    first = 4 * per_bin(weight**2 * (square - leaf_noise) * leaf_noise) + mass * one_over
+    # The frequency of the bin moves with that of its leaves: their distance is less noisy than a leaf on its own.
+    true_square = square - leaf_noise * (1 - 2 * weight) - per_bin(weight**2 * leaf_noise)[leaves.bin]
+    positive = np.maximum(true_square, 0.0)
+    mass = per_bin(weight * positive**2) - per_bin(weight * positive) ** 2
+    first = 4 * per_bin(weight**2 * true_square * leaf_noise) + mass * one_over
     # 2 tr((M V)^2) with M = diag(w) - w w', V = diag(noise): the variance of the quadratic form in the leaves' noise.
     own = (weight * leaf_noise) ** 2
     second = 2 * (per_bin(own * ((1 - weight) ** 2 - weight**2)) + per_bin(weight**2 * leaf_noise) ** 2)
     return loss, first, second
+
+
+def _ratio(part: Floats, whole: Floats, otherwise: float) -> Floats:
+    return np.divide(part, whole, out=np.full(len(whole), otherwise), where=whole > 0)
 
 
 def _noise(rate: Floats, one_over: Floats) -> Floats:

@@ -1,0 +1,215 @@
+"""The regret family against row-wise sums, hand-made regions and the reference file's population."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS, grouping, parse
+from decal_cli.regions import HeldOut, Leaves, Regions, build_regions
+from decal_cli.table import Table, tabulate
+from decal_cli.task import Task
+from tests.metrics.worlds import Rows, columns, drawn_rows, tasks, world
+
+
+def given_to(table: Table | None, task: Task | None, regions: Regions | None = None) -> dict[type, object]:
+    return {Table: table, Task: task, Regions: regions, np.random.Generator: np.random.default_rng(0)}
+
+
+def value(key: str, table: Table | None, task: Task | None, regions: Regions | None = None) -> float:
+    return parse(key).value(given_to(table, task, regions))
+
+
+def interval(key: str, table: Table | None, task: Task | None, regions: Regions | None = None) -> tuple[float, float]:
+    found = parse(key).interval(given_to(table, task, regions), 0.95)
+    assert found is not None
+    return found
+
+
+def by_hand() -> Regions:
+    """One bin, 100 rows in each half: a leaf of 50 with 40 positives, and one of 50 with 10; ten rows held out."""
+    half = Leaves(np.array([0, 0]), np.array([50.0, 50.0]), np.array([40.0, 10.0]), np.array([50.0, 50.0]))
+    held = HeldOut(
+        score=np.array([0.1, 0.1, 0.1, 0.1, 0.4, 0.4, 0.6, 0.6, 0.6, 0.6]),
+        label=np.array([0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]),
+        weight=np.ones(10),
+        isotonic=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
+        region=np.array([0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]),
+    )
+    one = np.array([200.0])
+    return Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half), held)
+
+
+HALF, FIFTH = Task.of_threshold(0.5), Task.of_threshold(0.2)
+DOUBLED = Task.of_utility([[0.0, -1.0], [-1.0, 0.0]])
+LOSS = 0.09 - (0.16 / 49 - 0.25 / 99) - 0.01
+"""Spread of the leaves .09, less their noise beyond that of the bin, less what the bin's width induces."""
+
+BY_HAND = {
+    ("grouping_loss", None): LOSS,
+    ("regret_grouping_lower", HALF): LOSS,
+    ("regret_grouping_upper", HALF): np.sqrt(LOSS) / 2,
+    ("regret_grouping", HALF): (LOSS + np.sqrt(LOSS) / 2) / 2,
+    ("regret_grouping_lower", FIFTH): 0.0,  # Vmin = .5 x .3 exceeds the loss
+    ("regret_grouping_upper", FIFTH): (np.sqrt(LOSS + 0.09) - 0.3) / 2,
+    ("regret_grouping_upper", DOUBLED): np.sqrt(LOSS),
+    ("gain_regions", HALF): 3 * 0.5 / 10,  # two rows of label 1 are now acted on, one of label 0 no more
+    ("gain_regions", DOUBLED): 2 * 3 * 0.5 / 10,
+    ("gain_post_training", HALF): 3 * 0.5 / 10,  # acting on .1, .1 and .4, all of label 1
+}
+
+
+@pytest.mark.parametrize(("key", "task"), BY_HAND)
+def test_regions_made_by_hand(key: str, task: Task | None) -> None:
+    assert value(key, None, task, by_hand()) == pytest.approx(BY_HAND[key, task], abs=1e-12)
+
+
+ON_EXACT_LEVELS = {0.2: 0.0046666667, 0.4: 0.0126666667, 0.6: 0.0186666667, 0.8: 0.0353333333}
+
+
+@pytest.mark.parametrize("threshold", ON_EXACT_LEVELS)
+def test_calibration_regret_of_the_reference_file(threshold: float) -> None:
+    found = value("regret_calibration(bins=1000)", world("ties").table(), Task.of_threshold(threshold))
+    assert found == pytest.approx(ON_EXACT_LEVELS[threshold], abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=drawn_rows(), task=tasks)
+def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: Task) -> None:
+    table = rows.table()
+    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
+    starts = table.score[table.bin_starts(15)]
+    number = np.searchsorted(starts, rows.score, side="right") - 1
+    rate = (np.bincount(number, weight * rows.label) / np.bincount(number, weight))[number]
+    wrong = (rate >= task.threshold) != (rows.score >= task.decision_threshold)
+    lost = float(weight @ (wrong * np.abs(rate - task.threshold)) / weight.sum())
+    assert value("regret_calibration", table, task) == pytest.approx(task.u_delta * lost, abs=1e-9)
+
+
+def test_the_adjusted_threshold_is_where_the_isotonic_fit_reaches_t() -> None:
+    table = world("hand").table()  # fits .2, .5 and 1 at scores .2, .6 and .9
+    assert value("threshold_adjusted", table, Task.of_threshold(0.4)) == 0.6
+    assert value("threshold_adjusted", table, Task.of_threshold(0.5)) == 0.6
+    assert value("threshold_adjusted", table, Task.of_threshold(0.51)) == 0.9
+    assert value("threshold_adjusted", table, Task.of_threshold(0.1)) == 0.2
+    with pytest.raises(Undefined, match=r"no score reaches t\* = 0.7 once recalibrated \(highest 0.5\): decide 0"):
+        value("threshold_adjusted", tabulate(np.full(4, 0.9), np.arange(4) % 2), Task.of_threshold(0.7))
+
+
+def test_the_worst_case_is_the_upper_bound_of_a_bin_that_knows_every_label() -> None:
+    table = tabulate(np.full(10, 0.3), np.arange(10) % 2)
+    assert value("regret_grouping_worst", table, HALF) == pytest.approx(0.25)
+    assert value("regret_grouping_worst", table, FIFTH) == pytest.approx((np.sqrt(0.25 + 0.09) - 0.3) / 2)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(0.01, 0.99), st.floats(0.01, 0.99), st.floats(0.01, 0.99), st.floats(0.05, 0.95))
+def test_the_regret_of_two_groups_lies_between_the_bounds(low: float, high: float, share: float, t: float) -> None:
+    rate = share * low + (1 - share) * high
+    loss = share * (low - rate) ** 2 + (1 - share) * (high - rate) ** 2
+    regret = share * max(low - t, 0) + (1 - share) * max(high - t, 0) - max(rate - t, 0)
+    bounds = grouping.bounds(np.array([loss]), np.array([rate]), np.array([1.0]), t)
+    assert bounds.lower - 1e-12 <= regret <= bounds.upper + 1e-12
+
+
+def test_grouping_loss_of_leaves_is_unbiased_and_its_error_is_right() -> None:
+    rng = np.random.default_rng(0)
+    chance, rows = np.array([0.2, 0.5, 0.6]), np.array([30, 50, 20])
+    rate = float(chance @ rows / 100)
+    truth = float(rows @ (chance - rate) ** 2 / 100)
+    found = []
+    for _ in range(4000):
+        halves = []
+        for _half in range(2):
+            n = rng.multinomial(100, rows / 100).astype(float)
+            n = np.maximum(n, 2)
+            halves.append(Leaves(np.zeros(3, dtype=int), n, rng.binomial(n.astype(int), chance).astype(float), n))
+        total = np.array([halves[0].n.sum() + halves[1].n.sum()])
+        pos = np.array([halves[0].pos.sum() + halves[1].pos.sum()])
+        both = (halves[0], halves[1])
+        estimate = grouping.loss(Regions(total, pos, total, np.zeros(1), both, both, None))
+        found.append((estimate.mean, estimate.error))
+    mean, error = np.array(found).T
+    assert mean.mean() == pytest.approx(truth, abs=4 * mean.std() / np.sqrt(len(mean)))
+    assert np.sqrt((error**2).mean()) == pytest.approx(mean.std(), rel=0.1)
+
+
+def test_parts_add_up_and_scale_with_the_stakes() -> None:
+    table, regions = reference()
+    small = Task.of_threshold(0.2)
+    large = Task.of_costs(20, 80)
+    for task in (small, large):
+        parts = value("regret_calibration", table, task) + value("regret_grouping", table, task, regions)
+        assert value("regret", table, task, regions) == pytest.approx(parts)
+    for metric in METRICS.values():
+        if metric.family == "regret" and metric.unit == "utility":
+            scaled = 100 * value(metric.name, table, small, regions)
+            assert value(metric.name, table, large, regions) == pytest.approx(scaled), metric.name
+
+
+def reference() -> tuple[Table, Regions]:
+    """The reference file, its features x1, x2 and x3."""
+    rows = world("binary")
+    data = columns("binary_n2000.csv")
+    features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
+    return rows.table(), build_regions(rows.score, rows.label, None, features, seed=0)
+
+
+POPULATION = {0.1: (0.0082, 0.0063), 0.2: (0.0039, 0.0167), 0.3: (0.0004, 0.0228)}
+"""Calibration regret and grouping regret of the reference file's world."""
+
+
+@pytest.mark.parametrize("threshold", POPULATION)
+def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: float) -> None:
+    table, regions = reference()
+    task = Task.of_threshold(threshold)
+    calibration, beyond = POPULATION[threshold]
+
+    def holds(key: str, truth: float) -> bool:
+        low, high = interval(key, table, task, regions)
+        return low <= truth <= high
+
+    assert holds("gain_recalibration", calibration)
+    assert holds("regret_grouping", beyond)
+    assert holds("regret", calibration + beyond)
+    assert holds("grouping_loss", 0.02335)
+
+
+def test_one_error_of_calibration_is_worth_another_gain_at_every_threshold() -> None:
+    table, regions = reference()
+    won = {t: value("gain_recalibration", table, Task.of_threshold(t)) for t in POPULATION}
+    beyond = {t: value("gain_regions", table, Task.of_threshold(t), regions) for t in POPULATION}
+    assert won[0.1] > 0.002 > won[0.3]
+    assert beyond[0.3] > 0.012 > beyond[0.1]
+
+
+FEW = {
+    "one row": (np.array([0.3]), np.array([1])),
+    "nine rows": (np.linspace(0, 1, 9), np.arange(9) % 2),
+    "twelve rows": (np.linspace(0, 1, 12), np.arange(12) % 2),
+    "one class": (np.linspace(0, 1, 60), np.ones(60, dtype=int)),
+    "tied": (np.full(60, 0.4), np.arange(60) % 2),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+@pytest.mark.filterwarnings("error")
+def test_few_rows_have_a_value_or_a_reason(name: str) -> None:
+    score, label = FEW[name]
+    table, regions = tabulate(score, label), build_regions(score, label, None, score[:, None], seed=0)
+    for metric in METRICS.values():
+        if metric.family != "regret":
+            continue
+        try:
+            found = value(metric.name, table, FIFTH, regions)
+        except Undefined as undefined:
+            assert undefined.reason
+            continue
+        low, high = metric.range
+        assert low <= found <= high
+        if callable(metric.interval):
+            ends = parse(metric.name).interval(given_to(table, FIFTH, regions), 0.9)
+            assert ends is None or low - 1e-12 <= ends[0] <= ends[1] <= high + 1e-12
