@@ -1,0 +1,118 @@
+"""Metrics as data: what a user writes parses, prints back, and every declaration is complete."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics import METRICS, Metric, parse
+from decal_cli.metrics.declare import Choice
+from decal_cli.table import Table
+from decal_cli.task import Task
+from tests.metrics.worlds import inputs, value, world
+
+every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+
+FAMILIES = {"loss", "ranking", "bins", "levels", "interval", "task", "regret"}
+
+
+def test_the_families_are_those_of_the_specification() -> None:
+    assert {metric.family for metric in METRICS.values()} == FAMILIES
+
+
+def test_a_table_prints_a_readable_choice() -> None:
+    shown = [metric.name for metric in METRICS.values() if metric.shown and metric.family != "regret"]
+    assert shown == [
+        *("brier", "log_loss", "corp_mcb", "corp_dsc", "auc", "ece", "ece_null", "ece_debiased", "c_emp"),
+        *("expected_utility", "utility_share", "net_benefit"),
+    ]
+
+
+@every_metric
+def test_a_declaration_says_everything(metric: Metric) -> None:
+    assert metric.title and metric.source and metric.interval_text
+    assert metric.range[0] < metric.range[1]
+    assert metric.summary.endswith((".", "one."))
+    assert len(metric.summary) <= 120
+    assert len(metric.text.splitlines()) >= 3, "a formula in words below the summary"
+    assert Table in metric.needs or metric.family == "regret"
+    for parameter in metric.parameters:
+        assert parameter.text, f"{parameter.name} has no help"
+        assert parameter.parse(str(parameter.default)) == parameter.default
+
+
+@every_metric
+def test_a_key_parses_back(metric: Metric) -> None:
+    assert parse(metric.name) == Choice(metric)
+    assert parse(metric.name).key == metric.name
+
+
+KEYS = {
+    "ece": "ece",
+    " ece ( bins = 15 ) ": "ece",
+    "ece(bins=10)": "ece(bins=10)",
+    "ece(strategy=width, bins=10)": "ece(bins=10,strategy=width)",
+    "log_loss(eps=1e-06)": "log_loss(eps=1e-06)",
+    "cfdl(levels=auto)": "cfdl",
+    "ece()": "ece",
+}
+
+
+@pytest.mark.parametrize("written", KEYS)
+def test_a_key_is_the_name_and_what_differs_from_the_defaults(written: str) -> None:
+    choice = parse(written)
+    assert choice.key == KEYS[written]
+    assert parse(choice.key) == choice
+
+
+WRONG = {
+    "eec": "there is no metric 'eec'; did you mean ece",
+    "wholly else": "does not parse",
+    "": "does not parse",
+    "ece(bins=20": "does not parse",
+    "ece(bin=20)": r"ece has no parameter 'bin=20'; its parameters: bins=15, strategy=mass",
+    "ece(20)": "ece has no parameter '20'",
+    "ece(bins=ten)": "bins=ten is not a number; give number of bins",
+    "ece(bins=0)": "bins=0 is not between 0 and 100001",
+    "ece(bins=1e9)": "not a number",
+    "ece(bins=10,bins=20)": "bins is given twice",
+    "ece(strategy=size)": "strategy=size is not one of mass, width",
+    "log_loss(eps=0.5)": "eps=0.5 is not between 0 and 0.5",
+    "log_loss(eps=nan)": "eps=nan is not between",
+    "c_bound(delta=0)": "delta=0 is not between 0 and 1",
+    "auc(bins=3)": "auc has no parameter 'bins=3'; its parameters: none",
+}
+
+
+@pytest.mark.parametrize("written", WRONG)
+def test_what_does_not_parse_is_explained(written: str) -> None:
+    with pytest.raises(DecalError, match=WRONG[written]):
+        parse(written)
+
+
+def test_infinite_is_undefined() -> None:
+    choice = Choice(replace(METRICS["brier"], function=lambda t: math.inf))
+    with pytest.raises(Undefined, match="not finite"):
+        choice.value(inputs(world("hand").table()))
+
+
+def test_an_interval_may_ask_for_a_generator_that_its_value_does_not_need() -> None:
+    assert METRICS["ece"].needs == (Table,)
+    assert parse("ece").interval(inputs(world("hand").table()), 0.9) is not None
+
+
+def test_a_metric_draws_from_the_seed_it_is_given() -> None:
+    ties = world("ties").table()
+    assert METRICS["ece_null"].needs == (Table, np.random.Generator)
+    assert value("ece_null", ties, seed=1) == value("ece_null", ties, seed=1)
+    assert value("ece_null", ties, seed=1) != value("ece_null", ties, seed=2)
+
+
+def test_utilities_are_bounded_in_multiples_of_the_stakes() -> None:
+    assert METRICS["swap_regret"].bounds_in_u_delta
+    assert not METRICS["net_benefit"].bounds_in_u_delta
+    assert Task in METRICS["net_benefit"].needs

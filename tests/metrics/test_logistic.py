@@ -1,0 +1,83 @@
+"""Calibration slope and intercept: an unpenalised logistic regression, and where there is none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from scipy import optimize
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics.logistic import recalibration
+from tests.metrics.worlds import Rows, drawn_rows, rows, value, world
+
+
+def by_optimiser(rows: Rows) -> tuple[float, float]:
+    x = np.log(rows.score / (1 - rows.score))
+    weight = np.ones(len(x)) if rows.weight is None else rows.weight
+
+    def minus_likelihood(at: np.ndarray) -> float:
+        linear = at[0] + at[1] * x
+        return float((weight * (np.logaddexp(0, linear) - rows.label * linear)).sum())
+
+    found = optimize.minimize(minus_likelihood, [0, 0], method="BFGS", options={"gtol": 1e-9})
+    return float(found.x[0]), float(found.x[1])
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=drawn_rows(least=8, inner=True))
+def test_they_maximise_the_likelihood(rows: Rows) -> None:
+    t = rows.table()
+    try:
+        fit = recalibration(t)
+    except Undefined:
+        assume(False)
+    # Where it is the maximum, the weighted residuals sum to nothing, alone and against the logits.
+    x = np.log(t.score / (1 - t.score))
+    residual = t.pos - t.n / (1 + np.exp(-(fit.intercept.mean + fit.slope.mean * x)))
+    assert abs(residual.sum()) < 1e-7 * t.total
+    assert abs((residual * x).sum()) < 1e-6 * t.total
+
+
+@pytest.mark.parametrize("name", ["binary", "binary weighted", "binary, group B"])
+def test_an_optimiser_finds_the_same(name: str) -> None:
+    intercept, slope = by_optimiser(world(name))
+    assert value("calibration_intercept", world(name).table()) == pytest.approx(intercept, abs=1e-5)
+    assert value("calibration_slope", world(name).table()) == pytest.approx(slope, abs=1e-5)
+
+
+def sample(rng: np.random.Generator, size: int, slope: float, intercept: float) -> Rows:
+    x = rng.normal(size=size)
+    chance = 1 / (1 + np.exp(-(intercept + slope * x)))
+    return Rows(1 / (1 + np.exp(-x)), (rng.random(size) < chance).astype(int))
+
+
+def test_they_recover_what_the_world_was_made_with_above_the_number_of_cells() -> None:
+    """150,000 levels: the start comes from 65,536 cells, the last steps from every level."""
+    world = sample(np.random.default_rng(0), 150_000, 0.6, 0.2)
+    fit = recalibration(world.table())
+    assert fit.slope.mean == pytest.approx(0.6, abs=4 * fit.slope.error)
+    assert fit.intercept.mean == pytest.approx(0.2, abs=4 * fit.intercept.error)
+    intercept, slope = by_optimiser(world)
+    assert (fit.intercept.mean, fit.slope.mean) == pytest.approx((intercept, slope), abs=1e-5)
+
+
+UNDEFINED = {
+    "3 rows have a score of exactly 0 or 1": rows({0.0: "01", 0.5: "01", 1.0: "1"}),
+    "every score is the same": rows({0.4: "0101"}),
+    "every label is 0": rows({0.4: "00", 0.5: "0"}),
+    "a threshold separates the labels": rows({0.2: "00", 0.5: "01", 0.7: "1"}),
+    "threshold separates": rows({0.2: "1", 0.7: "00"}),
+}
+
+
+@pytest.mark.parametrize("reason", UNDEFINED)
+def test_where_there_is_no_maximum_they_are_undefined(reason: str) -> None:
+    for key in ("calibration_slope", "calibration_intercept"):
+        with pytest.raises(Undefined, match=reason):
+            value(key, UNDEFINED[reason].table())
+
+
+def test_extreme_scores_converge() -> None:
+    found = value("calibration_slope", rows({1e-12: "0001", 0.5: "0011", 1 - 1e-12: "0111"}).table())
+    assert found == pytest.approx(np.log(3) / np.log((1 - 1e-12) / 1e-12), rel=1e-4)
