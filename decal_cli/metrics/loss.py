@@ -164,7 +164,7 @@ def _refinement_loss_interval(t: Table, rng: np.random.Generator, *, confidence:
     title="Refinement loss",
     better="lower",
     unit="squared probability",
-    source="[T] eq. 5.1",
+    source="[T] prop. 2.6",
     range=(0, 0.25),
     interval=_refinement_loss_interval,
     interval_text=_FIXED_FIT,
