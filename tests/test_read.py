@@ -26,7 +26,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
-from decal_cli.read import Columns, Dataset, from_arrays, read, stream
+from decal_cli.read import Columns, Dataset, from_arrays, read
 
 SMALL = {"p": [0.25, 0.5, 1.0, 0.0], "y": [0, 1, 1, 0]}
 
@@ -83,19 +83,13 @@ def text(folder: Path, content: str | bytes, name: str = "preds.csv") -> str:
 
 
 def error(*paths: str, columns: Columns = Columns(), stdin: Any = None) -> str:  # noqa: B008
-    """The one line that reading fails with, the same from `stream` where it can stream."""
+    """The one line that reading fails with."""
     with pytest.raises(DecalError) as caught:
         read(paths, columns, stdin)
     line = str(caught.value)
     assert line.isprintable(), "one line"
     assert "Traceback" not in line
     assert caught.value.fix, "says what to do"
-    if stdin is None and columns.weight is None:
-        with pytest.raises(DecalError) as streamed:
-            for _ in stream(paths, columns):
-                pass
-        if not columns.features and "cannot be streamed" not in str(streamed.value):
-            assert str(streamed.value) == line
     return line
 
 
@@ -333,7 +327,6 @@ def test_two_values_are_labels(tmp_path: Path, values: Any, positive: str | None
     path = written(tmp_path, {"p": [0.5] * len(values), "y": values}, form)
     columns = Columns(positive=positive)
     assert read([path], columns).models[0].label.tolist() == expected
-    assert np.concatenate([label for _, label in stream([path], columns)]).tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -476,8 +469,6 @@ def test_a_model_without_any_row_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, {"p": pa.array([None, None], pa.float64()), "y": [0, 1]}, "parquet")
     with pytest.raises(DecalError, match="no row is left"):
         read([path], Columns(missing="drop"))
-    with pytest.raises(DecalError, match="no row is left"):
-        list(stream([path], Columns(missing="drop")))
 
 
 # ---- groups --------------------------------------------------------------------------------------------------------
@@ -672,24 +663,23 @@ def test_names_with_newlines_stay_one_line(tmp_path: Path) -> None:
     assert "a\\nb" in error(path, columns=Columns(score=("zzz",)))
 
 
-# ---- streaming -----------------------------------------------------------------------------------------------------
+# ---- in batches ----------------------------------------------------------------------------------------------------
 
 
 @every_format
-def test_a_stream_holds_the_same_rows(tmp_path: Path, form: str) -> None:
-    n = 70_000 if form in ("parquet", "feather") else 3_000
+def test_batches_hold_the_same_rows_as_whole_columns(tmp_path: Path, form: str) -> None:
+    n = 150_000 if form in ("parquet", "feather") else 3_000
     rng = np.random.default_rng(1)
-    p = rng.random(n)
-    p[::7] = np.nan
-    path = written(tmp_path, {"p": p, "y": rng.integers(0, 2, n)}, form)
-    columns = Columns(missing="drop")
-    (whole,) = read([path], columns).models
-    batches = list(stream([path], columns))
-    np.testing.assert_array_equal(np.concatenate([score for score, _ in batches]), whole.score)
-    np.testing.assert_array_equal(np.concatenate([label for _, label in batches]), whole.label)
+    data = {"p": rng.random(n), "y": rng.integers(0, 2, n)}
+    paths = [written(tmp_path, data, form), written(tmp_path, {k: v[:10] for k, v in data.items()}, form, "more")]
+    lean, whole = read(paths, Columns()), read(paths, Columns(missing="drop"))
+    np.testing.assert_array_equal(lean.models[0].score, whole.models[0].score)
+    np.testing.assert_array_equal(lean.models[0].label, whole.models[0].label)
+    assert lean.inputs == whole.inputs
+    assert (lean.columns, lean.found, lean.notes) == (whole.columns, whole.found, whole.notes)
 
 
-def test_a_late_fault_in_a_stream_is_named_as_in_a_whole_file(tmp_path: Path) -> None:
+def test_a_late_fault_is_named_with_its_row(tmp_path: Path) -> None:
     p = np.full(100_000, 0.5)
     p[-1] = 1.5
     line = error(written(tmp_path, {"p": p, "y": np.tile([0, 1], 50_000)}, "parquet"))

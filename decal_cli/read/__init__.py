@@ -4,8 +4,8 @@ The only room that knows paths, file formats, column names and pyarrow.
 """
 
 from decal_cli.read.arrays import from_arrays
-from decal_cli.read.dataset import Dataset, Input, Predictions, read
-from decal_cli.read.streaming import stream
+from decal_cli.read.dataset import Dataset, Input, Predictions
+from decal_cli.read.reading import read
 from decal_cli.settings import Columns
 
-__all__ = ["Columns", "Dataset", "Input", "Predictions", "from_arrays", "read", "stream"]
+__all__ = ["Columns", "Dataset", "Input", "Predictions", "from_arrays", "read"]

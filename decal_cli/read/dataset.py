@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from decal_cli.read.columns import Chosen, choose, same_columns
 from decal_cli.read.csvfile import no_rows
 from decal_cli.read.features import Features
 from decal_cli.read.labels import MISSING_LABEL, Labels, group
-from decal_cli.read.sources import Source, open_source
+from decal_cli.read.sources import Source
 from decal_cli.read.words import oops, quote
 from decal_cli.settings import Columns
 
@@ -60,22 +59,6 @@ class Dataset:
     notes: tuple[str, ...]
 
 
-def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) -> Dataset:
-    """Read files (CSV, Parquet, Arrow, JSON Lines, each also gzipped) as one data set, row after row.
-
-    '-', or no path at all, is standard input, which is read once. Errors: DecalError, one line, for whatever cannot
-    be evaluated as it stands.
-    """
-    return dataset([open_source(path, stdin) for path in unique_stdin(paths)], columns)
-
-
-def unique_stdin(paths: Sequence[str]) -> list[str]:
-    """The paths, '-' where there is none. Errors: '-' given twice."""
-    if list(paths).count("-") > 1:
-        raise oops("standard input ('-') is named twice", "name it once: it can be read only once")
-    return list(paths) or ["-"]
-
-
 def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
     """The columns of the first source by role, which the others must have too."""
     first = sources[0]
@@ -88,7 +71,7 @@ def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
 def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     """Check and assemble opened inputs."""
     chosen = chosen_columns(sources, columns)
-    digests = _Digests(sources)
+    digests = Digests(sources)
     parts: list[Part] = []
     start = 0
     for source in sources:
@@ -179,7 +162,7 @@ def _model(whole: Predictions, reasons: dict[str, np.ndarray], rows: Rows) -> tu
     )
 
 
-class _Digests:
+class Digests:
     """SHA-256 of every input, computed beside the parsing."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
