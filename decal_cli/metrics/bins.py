@@ -40,7 +40,6 @@ def _inverted(norm: Norm) -> gaps.BinnedInterval:
     source="Naeini, Cooper & Hauskrecht 2015; [C] def. 2.3 on bins",
     range=(0, 1),
     size_free=False,
-    streams=True,
     shown=True,
     interval=_inverted(gaps.mean_gap),
     interval_text=_INVERTED,
@@ -100,7 +99,6 @@ def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = 15, strategy: B
     source="Kumar, Liang & Ma 2019",
     range=(-0.5, 1),
     size_free=False,
-    streams=True,
     shown=True,
     interval=ece_debiased_interval,
     interval_text=INTERVAL_TEXT,
@@ -134,7 +132,6 @@ def _rmsce_interval(t: Table, *, confidence: float, bins: int = 15, strategy: St
     source="[C] def. 2.4 on bins",
     range=(0, 1),
     size_free=False,
-    streams=True,
     interval=_cl_interval,
     interval_text=f"that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
 )
@@ -153,7 +150,6 @@ def cl(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     source="Nguyen & O'Connor 2015",
     range=(0, 1),
     size_free=False,
-    streams=True,
     interval=_rmsce_interval,
     interval_text=f"root of that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
 )
@@ -172,7 +168,6 @@ def rmsce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     source="Naeini, Cooper & Hauskrecht 2015",
     range=(0, 1),
     size_free=False,
-    streams=True,
     interval=_inverted(gaps.largest),
     interval_text=_INVERTED,
 )

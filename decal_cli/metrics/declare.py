@@ -87,7 +87,6 @@ class Metric:
     source: str
     range: tuple[float, float]
     size_free: bool
-    streams: bool
     shown: bool
     interval_text: str
     function: Callable[..., float]
@@ -104,11 +103,6 @@ class Metric:
     def text(self) -> str:
         """The whole docstring."""
         return inspect.getdoc(self.function) or ""
-
-    @cached_property
-    def bounds_in_u_delta(self) -> bool:
-        """Whether the range is written in multiples of the task's u_delta."""
-        return self.unit == "utility"
 
     def arguments(self, inputs: Mapping[type, Any]) -> list[Any]:
         """The positional arguments out of what there is; Undefined names what the user did not give."""
@@ -169,7 +163,6 @@ def metric(
     source: str,
     range: tuple[float, float] = (-math.inf, math.inf),
     size_free: bool = True,
-    streams: bool = False,
     shown: bool = False,
     interval: Callable[..., Interval] | Literal["bootstrap"] | None = "bootstrap",
     interval_text: str = "",
@@ -177,8 +170,7 @@ def metric(
     """Declare the decorated function as a metric.
 
     range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
-    is. streams: computed block by block without a second copy of the scores. shown: among the readable choice that a
-    table prints unasked. interval: a function that asks by annotation as the metric does, with the metric's parameters
+    is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as the metric does, with the metric's parameters
     and `confidence`, or 'bootstrap', or None; interval_text says in words how the interval is made.
     """
 
@@ -197,7 +189,6 @@ def metric(
             source=source,
             range=range,
             size_free=size_free,
-            streams=streams,
             shown=shown,
             interval=interval,
             interval_text=interval_text or _INTERVAL_TEXTS.get(interval if not callable(interval) else "", "analytic"),

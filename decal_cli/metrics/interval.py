@@ -32,7 +32,6 @@ def _walk(t: Table) -> float:
     unit="probability",
     source="[G] def. 2",
     range=(0, 1),
-    streams=True,
     shown=True,
 )
 def c_emp(t: Table) -> float:
@@ -50,7 +49,6 @@ def c_emp(t: Table) -> float:
     source="[G] thm. 2, with the Rademacher range of a walk",
     range=(0, math.inf),
     size_free=False,
-    streams=True,
     interval=None,
 )
 def c_bound(t: Table, *, delta: Delta = 0.05) -> float:
@@ -71,7 +69,6 @@ def c_bound(t: Table, *, delta: Delta = 0.05) -> float:
     source="range of Brownian motion, Feller 1951",
     range=(0, 1),
     size_free=False,
-    streams=True,
     interval=None,
 )
 def c_emp_pvalue(t: Table) -> float:

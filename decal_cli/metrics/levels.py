@@ -55,7 +55,6 @@ def _ece_exact_interval(t: Table, rng: np.random.Generator, *, confidence: float
     unit="probability",
     source="[C] def. 2.3",
     range=(0, 1),
-    streams=True,
     interval=_ece_exact_interval,
     interval_text=_INVERTED,
 )
@@ -78,7 +77,6 @@ def _k2_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> In
     unit="squared probability",
     source="[C] def. 2.4",
     range=(0, 1),
-    streams=True,
     interval=_k2_interval,
     interval_text=_INVERTED,
 )
@@ -106,7 +104,6 @@ def _ece_exact_null_interval(t: Table, *, confidence: float) -> Interval:
     source="mean absolute deviation of the binomial, De Moivre 1730",
     range=(0, 1),
     size_free=False,
-    streams=True,
     interval=_ece_exact_null_interval,
     interval_text=_NULL_TEXT,
 )
@@ -134,7 +131,6 @@ def _k2_null_interval(t: Table, *, confidence: float) -> Interval:
     source="variance of the binomial",
     range=(0, 1),
     size_free=False,
-    streams=True,
     interval=_k2_null_interval,
     interval_text=_NULL_TEXT,
 )

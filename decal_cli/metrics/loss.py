@@ -33,7 +33,6 @@ _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
     unit="squared probability",
     source="[T] eq. 4.2a",
     range=(0, 1),
-    streams=True,
     shown=True,
     interval=intervals.of_mean(squared, high=1.0),
     interval_text=intervals.MEAN,
@@ -62,7 +61,6 @@ def _log_loss_interval(t: Table, *, confidence: float, eps: float = 0.0) -> inte
     unit="nats",
     source="logarithmic score, Good 1952",
     range=(0, math.inf),
-    streams=True,
     shown=True,
     interval=_log_loss_interval,
     interval_text=intervals.MEAN,
@@ -242,7 +240,6 @@ def refinement_upper(t: Table) -> float:
     unit="z",
     source="Spiegelhalter 1986",
     size_free=False,
-    streams=True,
     interval=None,
 )
 def spiegelhalter_z(t: Table) -> float:
@@ -329,7 +326,6 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     unit="share",
     source="calibration in the large",
     range=(0, math.inf),
-    streams=True,
     interval=_observed_expected_interval,
     interval_text="normal, by the delta method for a ratio",
 )

@@ -62,7 +62,6 @@ def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     unit="probability",
     source="Hanley & McNeil 1982",
     range=(0, 1),
-    streams=True,
     shown=True,
     interval=_auc_interval,
     interval_text="DeLong's variance on the logit scale; where every pair is in order, Wilson's on the smaller class",
@@ -81,7 +80,6 @@ def auc(t: Table) -> float:
     unit="probability",
     source="Manning, Raghavan & Schuetze 2008",
     range=(0, 1),
-    streams=True,
 )
 def average_precision(t: Table) -> float:
     """Precision at the score of each row with label 1, averaged over these rows.

@@ -21,6 +21,10 @@ Bins = Annotated[int, "equal-mass bins", COUNT]
 _REPLAYED = "normal; error of the procedure in 200 replicates, labels drawn from the smoothed calibration curve"
 _JITTERED = "bias-corrected normal, bins drawn 400 times with their errors; the upper end also covers what trees miss"
 _BRACKET = "for the population's regret: from the low end of the lower bound to the high end of the upper bound"
+_REGRET = (
+    "for the population's regret: from the low end of gain_post_training, which cannot exceed it, to the high end of "
+    "calibration regret and upper bound together"
+)
 _HELD_OUT = "normal; error of the held-out differences, widened for folds that learn from each other"
 
 
@@ -94,8 +98,7 @@ def gain_recalibration(t: Table, task: Task, rng: np.random.Generator) -> float:
 def _crossing(t: Table, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
     value = threshold_adjusted(t, task)
     errors = crossfit.threshold_errors(t, task.threshold, rng)
-    low, high = np.quantile(errors, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return max(value - float(high), 0.0), min(value - float(low), 1.0)
+    return normal(Estimate(value, float(errors.std())), confidence, 0.0, 1.0)
 
 
 @metric(
@@ -105,7 +108,7 @@ def _crossing(t: Table, task: Task, rng: np.random.Generator, *, confidence: flo
     source="[R] prop. 3.3",
     range=(0, 1),
     interval=_crossing,
-    interval_text="quantiles of its error in 200 replicates; labels drawn from the smoothed calibration curve",
+    interval_text=_REPLAYED,
 )
 def threshold_adjusted(t: Table, task: Task) -> float:
     """Score from which to decide 1: acting on p from here on is acting on the recalibrated p from t* on.
@@ -232,7 +235,10 @@ def _regret_interval(
         return calibration_regret(rate, below, above, task.threshold)
 
     lower, upper = grouping.bracket(regions, task.threshold, rng, confidence, calibration)
-    return _scaled(task, (lower[0], upper[1]))
+    if regions.held is None:
+        return _scaled(task, (lower[0], upper[1]))
+    low = min(max(normal(_altogether(regions, task), confidence)[0], 0.0), regret(t, regions, task) / task.u_delta)
+    return _scaled(task, (low, max(low, upper[1])))
 
 
 @metric(
@@ -244,7 +250,7 @@ def _regret_interval(
     size_free=False,
     shown=True,
     interval=_regret_interval,
-    interval_text=_BRACKET,
+    interval_text=_REGRET,
 )
 def regret(t: Table, regions: Regions, task: Task) -> float:
     """Utility per decision lost against acting on the best possible probability; biased upward by noise.

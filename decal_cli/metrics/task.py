@@ -37,7 +37,6 @@ def _expected_utility_interval(t: Table, task: Task, *, confidence: float) -> In
     better="higher",
     unit="utility",
     source="[R] eq. 2",
-    streams=True,
     shown=True,
     interval=_expected_utility_interval,
     interval_text=_CELLS,
@@ -84,7 +83,6 @@ def _net_benefit_interval(t: Table, task: Task, *, confidence: float) -> Interva
     unit="share",
     source="Vickers & Elkin 2006",
     range=(-math.inf, 1),
-    streams=True,
     shown=True,
     interval=_net_benefit_interval,
     interval_text=_CELLS,
@@ -112,7 +110,6 @@ def _eu_never_interval(t: Table, task: Task, *, confidence: float) -> Interval:
     better="neither",
     unit="utility",
     source="[R] eq. 2 for the constant decision 0",
-    streams=True,
     interval=_eu_never_interval,
     interval_text=_CELLS,
 )
@@ -134,7 +131,6 @@ def _eu_always_interval(t: Table, task: Task, *, confidence: float) -> Interval:
     better="neither",
     unit="utility",
     source="[R] eq. 2 for the constant decision 1",
-    streams=True,
     interval=_eu_always_interval,
     interval_text=_CELLS,
 )
@@ -152,7 +148,6 @@ def eu_always(t: Table, task: Task) -> float:
     unit="utility",
     source="[C] def. 2.8",
     range=(0, 1),
-    streams=True,
 )
 def swap_regret(t: Table, task: Task) -> float:
     """Utility per row that a fixed rule 'where you did a, do b instead' would have added.
@@ -179,7 +174,6 @@ def _external_regret_interval(t: Table, task: Task, *, confidence: float) -> Int
     unit="utility",
     source="[C] def. 2.9",
     range=(-1, 1),
-    streams=True,
     interval=_external_regret_interval,
     interval_text=_CELLS,
 )
@@ -198,7 +192,6 @@ def external_regret(t: Table, task: Task) -> float:
     source="[C] def. 2.14",
     range=(0, 1),
     size_free=False,
-    streams=True,
 )
 def cfdl(t: Table, task: Task, *, levels: AtLevels = "auto") -> float:
     """Utility per row gained by acting on the frequency of each level instead of on its score; see cfdl_null.
@@ -256,7 +249,6 @@ def _wilson(part: str, whole: str) -> Callable[..., Interval]:
     unit="share",
     source="share of right decisions",
     range=(0, 1),
-    streams=True,
     interval=_wilson("tn tp", "tn fn fp tp"),
     interval_text=intervals.WILSON,
 )
@@ -274,7 +266,6 @@ def accuracy(t: Table, task: Task) -> float:
     unit="share",
     source="recall, true positive rate",
     range=(0, 1),
-    streams=True,
     interval=_wilson("tp", "tp fn"),
     interval_text=intervals.WILSON,
 )
@@ -292,7 +283,6 @@ def sensitivity(t: Table, task: Task) -> float:
     unit="share",
     source="true negative rate",
     range=(0, 1),
-    streams=True,
     interval=_wilson("tn", "tn fp"),
     interval_text=intervals.WILSON,
 )
@@ -310,7 +300,6 @@ def specificity(t: Table, task: Task) -> float:
     unit="share",
     source="precision",
     range=(0, 1),
-    streams=True,
     interval=_wilson("tp", "tp fp"),
     interval_text=intervals.WILSON,
 )
@@ -328,7 +317,6 @@ def ppv(t: Table, task: Task) -> float:
     unit="share",
     source="share of label 0 among decisions 0",
     range=(0, 1),
-    streams=True,
     interval=_wilson("tn", "tn fn"),
     interval_text=intervals.WILSON,
 )
