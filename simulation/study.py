@@ -1,15 +1,17 @@
 """The study behind docs/simulation.md: coverage of intervals, and the action advised, in worlds of known truth.
 
-python -m simulation.study --seed 20261 --replicates 400 --actions 200 > tables.md
+`python -m simulation.study` runs it whole and writes its tables into docs/simulation.md, between their markers.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,7 @@ from decal_cli.task import Task
 from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds
 
+PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
 CONFIDENCE = 0.9
 ACTED_ON = 0.95
 COVERED = ("brier", "auc", "ece_debiased")
@@ -205,15 +208,15 @@ def action_table(rows: Iterable[tuple[str, int, Counter[str]]]) -> Iterator[str]
 
 
 def main() -> None:
-    """Run the study and print its tables."""
+    """Run the study and write its tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=20261)
     parser.add_argument("--replicates", type=int, default=400, help="of each world, for coverage")
     parser.add_argument("--actions", type=int, default=200, help="worlds of each kind")
-    parser.add_argument("--parts", default="coverage,regions,actions,without")
+    parser.add_argument("--parts", default="coverage,regions,actions,without", help="which tables")
+    parser.add_argument("--output", type=Path, help="the page to write them into; standard output if '-'", default=PAGE)
     given = parser.parse_args()
-    began = time.perf_counter()
-    parts = {
+    tables = {
         "coverage": lambda rng: coverage_table(
             one for world in coverage_worlds() for one in covered(world, 2000, given.replicates, rng)
         ),
@@ -227,13 +230,25 @@ def main() -> None:
             (kind, 4000, actions(kind, 4000, given.actions // 2, rng, features=False)) for kind in RIGHT_ACTION
         ),
     }
-    for number, (name, table) in enumerate(parts.items(), 1):
+    for number, (name, table) in enumerate(tables.items(), 1):
         if name in given.parts.split(","):
-            print(f"<!-- {name}: seed {given.seed} -->")
-            for line in table(np.random.default_rng([given.seed, number])):
-                print(line, flush=True)
-            print()
-    print(f"<!-- {time.perf_counter() - began:.0f} s -->")
+            began = time.perf_counter()
+            lines = list(table(np.random.default_rng([given.seed, number])))
+            print(f"{name}: seed {given.seed}, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+            if str(given.output) == "-":
+                print("\n".join(lines), end="\n\n", flush=True)
+            else:
+                write(given.output, name, lines)
+
+
+def write(page: Path, name: str, lines: Iterable[str]) -> None:
+    """Put a table between its markers in a page."""
+    begin, end = f"<!-- {name}: written by simulation/study.py -->\n", f"<!-- end of {name} -->"
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    if not found:
+        raise ValueError(f"{page} has no marker for {name}")
+    after = rest[rest.index(end) :]
+    page.write_text(before + begin + "\n" + "\n".join(lines) + "\n\n" + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
