@@ -220,8 +220,8 @@ def machine(rows: int) -> str:
         wide = "AVX-512" if "avx512f" in info.read_text() else "no AVX-512"
         model += f" ({wide})"
     return (
-        f"{rows:,} rows; {os.cpu_count()} cores of {model}; Python {platform.python_version()}, numpy {np.__version__}, "
-        f"pyarrow {pyarrow.__version__}, scikit-learn {sklearn.__version__}"
+        f"{rows:,} rows; {os.cpu_count()} cores of {model}; Python {platform.python_version()}, "
+        f"numpy {np.__version__}, pyarrow {pyarrow.__version__}, scikit-learn {sklearn.__version__}"
     )
 
 

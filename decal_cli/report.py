@@ -243,7 +243,7 @@ def _corrected(draws: Any, value: float, centre: float, plan: Plan) -> Interval:
 
 def _cut(interval: Interval, choice: Choice, plan: Plan) -> Interval:
     low, high = choice.metric.range
-    unit = plan.task.u_delta if choice.metric.unit == "utility" and plan.task is not None else 1.0
+    unit = plan.task.u_delta if choice.metric.bounds_in_u_delta and plan.task is not None else 1.0
     return tuple(min(max(end, low * unit), high * unit) for end in interval)  # type: ignore[return-value]
 
 

@@ -104,6 +104,11 @@ class Metric:
         """The whole docstring."""
         return inspect.getdoc(self.function) or ""
 
+    @property
+    def bounds_in_u_delta(self) -> bool:
+        """Whether the range is written in multiples of the task's u_delta."""
+        return self.unit == "utility"
+
     def arguments(self, inputs: Mapping[type, Any]) -> list[Any]:
         """The positional arguments out of what there is; Undefined names what the user did not give."""
         return _given(self.needs, inputs)
@@ -170,8 +175,9 @@ def metric(
     """Declare the decorated function as a metric.
 
     range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
-    is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as the metric does, with the metric's parameters
-    and `confidence`, or 'bootstrap', or None; interval_text says in words how the interval is made.
+    is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as
+    the metric does, with the metric's parameters and `confidence`, or 'bootstrap', or None; interval_text says in
+    words how the interval is made.
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:

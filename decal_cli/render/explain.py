@@ -61,7 +61,7 @@ def render_metric(metric: Metric, page: Page) -> str:
 def bounds(metric: Metric) -> str:
     """The range in words."""
     low, high = metric.range
-    unit = " u_delta" if metric.unit == "utility" else ""
+    unit = " u_delta" if metric.bounds_in_u_delta else ""
 
     def end(value: float) -> str:
         return "unbounded" if math.isinf(value) else f"{value:g}{unit if value else ''}"
