@@ -197,10 +197,7 @@ def _origin(evidence: Evidence) -> Step:
     question = "Does the loss come from miscalibration?"
     answer: Answer
     if regions == "yes":
-        answer = "no"
-        reason = "Beyond recalibration, rows of one score differ by their features, and decisions by region win more."
-        if recalibration == "yes":
-            reason = "Only in part: recalibration wins some of it, deciding by region clearly more."
+        answer, reason = "no", _BEYOND[recalibration].format(limit=f"{evidence.tolerated:.4g} per decision")
     elif recalibration != "yes":
         answer, reason = "no", "Neither cause alone is clear, only both together: a method that removes both is needed."
     elif regions == "no":
@@ -212,6 +209,14 @@ def _origin(evidence: Evidence) -> Step:
         answer = "unknown"
         reason = "Recalibration wins; whether regions win more is not clear, and recalibration is the cheaper step."
     return Step(question, answer, reason, tuple(items))
+
+
+_BEYOND: Mapping[Answer, str] = {
+    "yes": "Only in part: recalibration wins some of it, deciding by region of the features clearly more.",
+    "unknown": "Not alone: recalibration may win part of it, deciding by region of the features clearly wins beyond that.",
+    "no": "Recalibration wins at most {limit}, the tolerance; rows of one score differ by their features, and deciding by "
+    "region wins.",
+}
 
 
 def _worth(evidence: Evidence, action: Action) -> Step:

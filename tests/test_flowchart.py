@@ -59,6 +59,12 @@ def test_a_loss_beyond_the_score_is_post_trained() -> None:
         assert advice.gain == pytest.approx(0.035)
 
 
+def test_how_much_recalibration_has_to_do_with_it_is_said() -> None:
+    said = [walk(evidence(gain, CLEAR, CLEAR)).steps[1].reason for gain in (CLEAR, DOUBTFUL, NOTHING)]
+    for reason, start in zip(said, ("Only in part", "Not alone", "Recalibration wins at most 0.01"), strict=True):
+        assert reason.startswith(start)
+
+
 def test_where_only_both_together_are_clear_a_method_that_does_both_is_advised() -> None:
     assert walk(evidence(DOUBTFUL, DOUBTFUL, CLEAR)).action == "post-train"
 
