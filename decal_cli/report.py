@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,21 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli import __version__
+from decal_cli import __version__, bootstrap
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Choice
-from decal_cli.metrics.intervals import quantile
 from decal_cli.read import Dataset, Input, Predictions
 from decal_cli.regions import Regions, build_regions
 from decal_cli.table import CELLS, Table, tabulate
 from decal_cli.task import Task
 
 WORST = "regret_grouping_worst"
-RESAMPLES = 200
-"""Bootstrap draws; their mean and standard deviation are used, not their tails, so this many are enough."""
-
-_SMALL = 4096
-"""Up to this many levels a second thread costs more than it saves."""
+"""What could be lost to grouping, for those who name no features."""
 
 Interval = tuple[float, float]
 Progress = Callable[[str], None]
@@ -142,9 +136,9 @@ def _report(model: Predictions, group: str | None, rows: Any, plan: Plan) -> Rep
     inputs: dict[type, Any] = {Table: table, Task: plan.task}
     if model.features is not None and any(Regions in choice.metric.needs for choice in plan.choices):
         inputs[Regions] = build_regions(score, label, weight, taken(model.features()), seed=plan.seed)
-    results = {choice.key: _result(choice, inputs, plan) for choice in plan.choices}
+    results = {choice: _result(choice, inputs, plan) for choice in plan.choices}
     if plan.intervals:
-        results.update(_bootstrapped(results, inputs, plan))
+        results = _with_bootstrap(results, inputs, plan)
     return Report(
         model.model,
         group,
@@ -153,98 +147,28 @@ def _report(model: Predictions, group: str | None, rows: Any, plan: Plan) -> Rep
         len(table),
         model.dropped,
         model.features is not None,
-        results,
+        {choice.key: result for choice, result in results.items()},
     )
 
 
-def _seeded(inputs: Mapping[type, Any], choice: Choice, plan: Plan) -> dict[type, Any]:
-    """The inputs with a generator of the metric's own: its draws do not depend on what else is computed."""
-    seed = [plan.seed, zlib.crc32(choice.metric.name.encode())]
-    return {**inputs, np.random.Generator: np.random.default_rng(seed)}
-
-
-def _result(choice: Choice, inputs: Mapping[type, Any], plan: Plan) -> Result:
+def _result(choice: Choice, inputs: bootstrap.Inputs, plan: Plan) -> Result:
     try:
-        value = choice.value(_seeded(inputs, choice, plan))
+        value = choice.value(bootstrap.seeded(inputs, choice, plan.seed))
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
-    interval = choice.interval(_seeded(inputs, choice, plan), plan.confidence) if plan.intervals else None
-    return Result(value, interval)
+    if not plan.intervals:
+        return Result(value)
+    return Result(value, choice.interval(bootstrap.seeded(inputs, choice, plan.seed), plan.confidence))
 
 
-def _bootstrapped(results: Mapping[str, Result], inputs: Mapping[type, Any], plan: Plan) -> dict[str, Result]:
-    """The bootstrap intervals of the metrics that have no analytic one, all from the same draws of the table.
-
-    Bias-corrected normal: 2 value - mean of the draws -/+ z standard deviations, cut to the metric's range.
-    """
-    choices = [
-        choice
-        for choice in plan.choices
-        if choice.metric.interval == "bootstrap" and results[choice.key].value is not None
-    ]
-    if not choices:
-        return {}
-    cells: Table = inputs[Table].cells
-    # On cells a statistic differs a little from its value on all levels; the draws are compared with its own kind.
-    centres = {choice.key: _quiet(choice, {**inputs, Table: cells}, plan) for choice in choices}
-    draws: dict[str, list[float]] = {choice.key: [] for choice in choices}
-    for resampled in _resamples(cells, np.random.default_rng([plan.seed, RESAMPLES])):
-        if resampled is None:
-            continue
-        drawn = {**inputs, Table: resampled}
-        for choice in choices:
-            value = _quiet(choice, drawn, plan)
-            if value is not None:
-                draws[choice.key].append(value)
-    found = {}
-    for choice in choices:
-        result, centre = results[choice.key], centres[choice.key]
-        if result.value is not None and centre is not None and len(draws[choice.key]) > RESAMPLES // 2:
-            interval = _corrected(np.array(draws[choice.key]), result.value, centre, plan)
-            found[choice.key] = Result(result.value, _cut(interval, choice, plan))
-    return found
-
-
-def _resamples(cells: Table, rng: np.random.Generator) -> Iterator[Table | None]:
-    """The bootstrap's tables; of a large one the next is drawn by a second thread while this one is evaluated."""
-    if len(cells) <= _SMALL:
-        yield from (_resample(cells, rng) for _ in range(RESAMPLES))
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(_resample, cells, rng)
-        for _ in range(RESAMPLES - 1):
-            drawn, coming = coming.result(), pool.submit(_resample, cells, rng)
-            yield drawn
-        yield coming.result()
-
-
-def _resample(cells: Table, rng: np.random.Generator) -> Table | None:
-    """One draw; None where it came out empty, as it may of very few rows."""
-    try:
-        return cells.resample(rng)
-    except Undefined:
-        return None
-
-
-def _quiet(choice: Choice, inputs: Mapping[type, Any], plan: Plan) -> float | None:
-    try:
-        return choice.value(_seeded(inputs, choice, plan) if np.random.Generator in choice.metric.needs else inputs)
-    except Undefined:
-        return None
-
-
-def _corrected(draws: Any, value: float, centre: float, plan: Plan) -> Interval:
-    middle = value - (float(draws.mean()) - centre)
-    reach = quantile(plan.confidence) * float(draws.std(ddof=1))
-    return middle - reach, middle + reach
-
-
-def _cut(interval: Interval, choice: Choice, plan: Plan) -> Interval:
-    low, high = choice.metric.range
-    unit = plan.task.u_delta if choice.metric.bounds_in_u_delta and plan.task is not None else 1.0
-    return tuple(min(max(end, low * unit), high * unit) for end in interval)  # type: ignore[return-value]
+def _with_bootstrap(results: dict[Choice, Result], inputs: bootstrap.Inputs, plan: Plan) -> dict[Choice, Result]:
+    waiting = {
+        choice: result.value
+        for choice, result in results.items()
+        if choice.metric.interval == "bootstrap" and result.value is not None
+    }
+    found = bootstrap.intervals(waiting, inputs, plan.confidence, plan.seed)
+    return results | {choice: Result(waiting[choice], interval) for choice, interval in found.items()}
 
 
 def resampled_cells(evaluation: Evaluation) -> int | None:

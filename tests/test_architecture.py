@@ -14,6 +14,7 @@ ROOMS = [
     {"read", "table"},
     {"crossfit", "regions"},
     {"metrics"},
+    {"bootstrap"},
     {"report"},
     {"flowchart", "gates"},
     {"verdict"},

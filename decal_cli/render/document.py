@@ -8,7 +8,8 @@ import json
 from typing import Any
 
 from decal_cli import __version__
-from decal_cli.report import RESAMPLES, Evaluation, Report, Result, resampled_cells
+from decal_cli.bootstrap import RESAMPLES
+from decal_cli.report import Evaluation, Report, Result, resampled_cells
 from decal_cli.verdict import Verdict, ece_advice
 
 SCHEMA = 1

@@ -1,0 +1,60 @@
+"""Bootstrap intervals: as wide as theory says where there is one, the same whatever else is computed."""
+
+import numpy as np
+import pytest
+
+from decal_cli import bootstrap
+from decal_cli.metrics import Choice, parse
+from decal_cli.table import Table, tabulate
+from decal_cli.task import Task
+
+
+def world(rows: int, seed: int = 1, weighted: bool = False) -> Table:
+    rng = np.random.default_rng(seed)
+    score = rng.beta(1, 2, rows)
+    label = (rng.random(rows) < score).astype(np.uint8)
+    return tabulate(score, label, rng.uniform(0.5, 2, rows) if weighted else None)
+
+
+def interval(name: str, table: Table, **inputs: object) -> tuple[float, float] | None:
+    given = {Table: table, Task: Task.of_threshold(0.3)}
+    choice = parse(name)
+    return bootstrap.intervals({choice: choice.value(given)}, given, 0.9, 0).get(choice)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", ["brier", "expected_utility", "auc"])
+def test_it_agrees_with_the_analytic_interval_where_there_is_one(name: str, weighted: bool) -> None:
+    table = world(1500, weighted=weighted)
+    given = {Table: table, Task: Task.of_threshold(0.3)}
+    analytic = parse(name).interval(given, 0.9)
+    resampled = interval(name, table)
+    assert analytic is not None and resampled is not None
+    width = analytic[1] - analytic[0]
+    assert resampled[1] - resampled[0] == pytest.approx(width, rel=0.15)
+    assert sum(resampled) / 2 == pytest.approx(sum(analytic) / 2, abs=0.1 * width)
+
+
+def test_an_interval_does_not_depend_on_what_else_is_computed() -> None:
+    given = {Table: world(300), Task: Task.of_threshold(0.3)}
+    chosen: list[Choice] = [parse(name) for name in ("average_precision", "c_emp", "utility_share")]
+    together = bootstrap.intervals({choice: choice.value(given) for choice in chosen}, given, 0.95, 3)
+    for choice in chosen:
+        assert bootstrap.intervals({choice: choice.value(given)}, given, 0.95, 3)[choice] == together[choice]
+
+
+def test_the_second_thread_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = world(400)
+    alone = interval("average_precision", table)
+    monkeypatch.setattr(bootstrap, "_SMALL", 10)
+    assert interval("average_precision", table) == alone
+
+
+def test_ends_are_cut_to_the_range() -> None:
+    low, high = interval("average_precision", tabulate(np.array([0.1, 0.2, 0.9]), np.array([0, 0, 1]))) or (0, 0)
+    assert 0 <= low <= high <= 1
+
+
+def test_a_metric_undefined_on_most_draws_has_no_interval() -> None:
+    # One positive among two rows: half of the draws or more lack a class.
+    assert interval("utility_share", tabulate(np.array([0.2, 0.9]), np.array([0, 1]))) is None
