@@ -213,9 +213,9 @@ def _origin(evidence: Evidence) -> Step:
 
 _BEYOND: Mapping[Answer, str] = {
     "yes": "Only in part: recalibration wins some of it, deciding by region of the features clearly more.",
-    "unknown": "Not alone: recalibration may win part of it; deciding by region of the features clearly wins beyond it.",
+    "unknown": "Not alone: recalibration may win part of it; deciding by region of the features clearly wins more.",
     "no": (
-        "Recalibration wins at most {limit}, the tolerance; rows of one score differ by their features, and deciding by "
+        "Recalibration wins at most {limit}, the tolerance; rows of one score differ by features, and deciding by "
         "region wins."
     ),
 }
