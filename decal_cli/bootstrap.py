@@ -46,8 +46,8 @@ def intervals(values: Mapping[Choice, float], inputs: Inputs, confidence: float,
 
 
 def seeded(inputs: Inputs, choice: Choice, seed: int) -> Inputs:
-    """The inputs with a generator of the metric's own: its draws do not depend on what else is computed."""
-    return {**inputs, np.random.Generator: np.random.default_rng([seed, zlib.crc32(choice.metric.name.encode())])}
+    """The inputs with a generator of the metric's family: its draws do not depend on what else is computed."""
+    return {**inputs, np.random.Generator: np.random.default_rng([seed, zlib.crc32(choice.metric.family.encode())])}
 
 
 def value_or_none(choice: Choice, inputs: Inputs, seed: int) -> float | None:

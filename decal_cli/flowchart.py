@@ -37,7 +37,7 @@ TOLERANCE = 0.01
 
 METHODS: Mapping[Action, str] = {
     "recalibrate": "isotonic recalibration",
-    "post-train": "advanced post-training, on the score and the features together",
+    "post-train": "stacking on the score and the features",
 }
 GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": TOGETHER}
 

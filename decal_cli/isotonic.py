@@ -35,6 +35,16 @@ def pool(starts: Ints, n: Floats, pos: Floats) -> tuple[Ints, Floats, Floats]:
     return _scalar_pool(starts, n, pos)
 
 
+def levels_or_runs(n: Floats, pos: Floats) -> tuple[Ints, Floats, Floats]:
+    """What to pool of some levels: the levels, or where each holds one row the runs 1..1 0..0, which any fit pools."""
+    if float(n.max()) > 1 or float(n.min()) < 1 or bool(((pos != 0) & (pos != 1)).any()):
+        return np.arange(len(n), dtype=np.int64), n, pos
+    starts = np.concatenate(([0], np.flatnonzero(pos[1:] > pos[:-1]) + 1))
+    falls = np.flatnonzero(pos[1:] < pos[:-1]) + 1
+    ones_end = np.concatenate(([0] * int(pos[0] == 0), falls, [len(n)] * int(pos[-1] == 1)))
+    return starts, np.diff(starts, append=len(n)).astype(np.float64), ones_end - starts.astype(np.float64)
+
+
 def _scalar_pool(starts: Ints, n: Floats, pos: Floats) -> tuple[Ints, Floats, Floats]:
     """The textbook stack, linear in the number of groups."""
     stack: list[tuple[int, float, float]] = []

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli import draw
 from decal_cli.errors import Undefined
-from decal_cli.isotonic import pool
+from decal_cli.isotonic import levels_or_runs, pool
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -152,6 +152,14 @@ class Table:
             self._kept_results[key] = compute(self)
         return self._kept_results[key]
 
+    def drawn(self, key: object, rng: np.random.Generator, compute: Callable[[np.random.Generator], T]) -> T:
+        """compute(rng), kept under this key and the generator's state: a value and its interval share their draws.
+
+        The generator must not be used afterwards: whether it has advanced depends on who asked first.
+        """
+        state = rng.bit_generator.state["state"]["state"]
+        return self.once((key, state), lambda _: compute(rng))
+
     @cached_property
     def _kept_results(self) -> dict[object, Any]:
         return {}
@@ -261,8 +269,7 @@ class Table:
         """First level of each pool of the isotonic fit."""
         parts = []
         for number, block in enumerate(self.blocks()):
-            starts, n, pos = _first_sweep(block)
-            starts, n, pos = pool(starts, n, pos)
+            starts, n, pos = pool(*levels_or_runs(block.n, block.pos))
             parts.append((starts + number * BLOCK, n, pos))
         starts, n, pos = (np.concatenate(column) for column in zip(*parts, strict=True))
         return pool(starts, n, pos)[0]
@@ -313,17 +320,6 @@ class Table:
         if neg2 is None or pos2 is None:
             return Table(self.score[there], n[there], pos[there])
         return Table(self.score[there], n[there], pos[there], (neg2 + pos2)[there], pos2[there])
-
-
-def _first_sweep(block: Block) -> tuple[Ints, Floats, Floats]:
-    """Groups to pool: the levels, or where each holds one row the runs 1..1 0..0 of labels, which any fit pools."""
-    levels, label = len(block.n), block.pos
-    if float(block.n.max()) > 1 or float(block.n.min()) < 1 or bool(((label != 0) & (label != 1)).any()):
-        return np.arange(levels, dtype=np.int64), block.n, label
-    starts = np.concatenate(([0], np.flatnonzero(label[1:] > label[:-1]) + 1))
-    falls = np.flatnonzero(label[1:] < label[:-1]) + 1
-    ones_end = np.concatenate(([0] * int(label[0] == 0), falls, [levels] * int(label[-1] == 1)))
-    return starts, np.diff(starts, append=levels).astype(np.float64), ones_end - starts.astype(np.float64)
 
 
 def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None) -> Table:

@@ -69,7 +69,7 @@ def _ece_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strategy
     def drawn_ece(drawn: Table) -> float:
         return float(np.abs(np.add.reduceat(drawn.pos.astype(np.float64), starts) - expected).sum() / merged.total)
 
-    return gaps.null_draws(cells, drawn_ece, rng)
+    return t.drawn(("ece", bins, strategy), rng, lambda rng: gaps.null_draws(cells, drawn_ece, rng))
 
 
 @metric(

@@ -120,6 +120,10 @@ class Optimism(NamedTuple):
 
 def optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
     """By drawing labels in a smoothed world, in which the true loss is known, and fitting them again."""
+    return t.drawn(("optimism", name), rng, lambda rng: _optimism(t, name, rng))
+
+
+def _optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
     cells, loss = gaps.coarse(t, 15), LOSSES[name]
     chance = gaps.smoothed(cells)
     at0, at1 = (np.asarray(at) for at in loss(chance))

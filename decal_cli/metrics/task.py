@@ -204,7 +204,10 @@ def cfdl(t: Table, task: Task, *, levels: AtLevels = "auto") -> float:
 
 
 def _cfdl_draws(t: Table, task: Task, rng: np.random.Generator, levels: Levels) -> Floats:
-    return gaps.null_draws(at_levels(t, levels), lambda drawn: decisions.decision_loss(drawn, task), rng)
+    def draw(rng: np.random.Generator) -> Floats:
+        return gaps.null_draws(at_levels(t, levels), lambda drawn: decisions.decision_loss(drawn, task), rng)
+
+    return t.drawn(("cfdl", task, levels), rng, draw)
 
 
 def _cfdl_null_interval(
