@@ -60,9 +60,9 @@ def unknown_lines(evaluation: Evaluation) -> list[str]:
     for report in evaluation.reports:
         worst = report.results.get("regret_grouping_worst")
         grouping = report.results.get("regret_grouping")
-        if worst is None or worst.value is None or grouping is None or grouping.value is not None:
+        if report.group or worst is None or worst.value is None or grouping is None or grouping.value is not None:
             continue
-        name = "" if len(evaluation.reports) == 1 else f"{report.model}{' ' + report.group if report.group else ''}: "
+        name = "" if len(evaluation.reports) == 1 else f"{report.model}: "
         lines.append(
             f"{name}without features, what better features or post-training could win beyond recalibration is not "
             f"known: between 0 and {plain(worst.value)} per decision (a worst case, not an estimate)"
@@ -139,9 +139,10 @@ def ece_sentence(report: Report, advice: Advice) -> str | None:
     gain = report.results["gain_recalibration"]
     if ece is None or null is None or gain.value is None:
         return None
+    verb = "wins" if gain.value > 0 else "wins nothing:"
     sentence = (
         f"ECE is {short(ece, 4)} whatever t* is (a perfectly calibrated model would show {short(null, 4)}); "
-        f"at this t*, recalibration wins {short(gain.value, 4)} {span(gain.interval, 4)}".rstrip()
+        f"at this t*, recalibration {verb} {short(gain.value, 4)} {span(gain.interval, 4)}".rstrip()
         + "."
     )
     if not ece_disagrees(report, advice):
