@@ -157,11 +157,13 @@ def _harmless(evidence: Evidence) -> bool:
 def _suboptimal_reason(evidence: Evidence, answer: Answer, found: Mapping[str, Answer]) -> str:
     limit = f"{evidence.tolerated:.4g} per decision"
     if answer == "yes":
-        clear = [_WON_BY[metric] for metric, there in found.items() if there == "yes"]
-        return f"Judged on rows held out, utility is won by {_listed(clear)}: the interval lies above 0."
+        clear = [metric for metric in (RECALIBRATION, REGIONS) if found[metric] == "yes"] or [TOGETHER]
+        won_by = " and by ".join(_WON_BY[metric] for metric in clear)
+        return f"Judged on rows held out, utility is won by {won_by}: the interval lies above 0."
     if answer == "no":
-        worst = "" if evidence.features else "; so is what features could add even in the worst case"
-        return f"Whatever recalibration could win is at most {limit}, the tolerance{worst}."
+        if evidence.features:
+            return f"Neither recalibration nor the features could win more than {limit}, the tolerance."
+        return f"Recalibration could win at most {limit}, the tolerance; features, even in the worst case, no more."
     return " ".join(_doubts(evidence, limit))
 
 
@@ -169,7 +171,7 @@ def _doubts(evidence: Evidence, limit: str) -> list[str]:
     """Why it is unknown whether there is anything to win, a sentence for each gain."""
     said = []
     for metric in (RECALIBRATION, REGIONS) if evidence.features else (RECALIBRATION,):
-        item, who = evidence.item(metric), _WON_BY[metric].rstrip(",")
+        item, who = evidence.item(metric), _WON_BY[metric]
         if item.interval is None:
             said.append(f"What {who} wins cannot be said: it {item.reason or 'has no interval'}.")
         elif evidence.gain(metric) == "no":
@@ -183,8 +185,8 @@ def _doubts(evidence: Evidence, limit: str) -> list[str]:
 
 _WON_BY = {
     RECALIBRATION: "recalibration",
-    REGIONS: "deciding by region of the features, beyond recalibration,",
-    TOGETHER: "recalibration and regions together,",
+    REGIONS: "deciding by region of the features (on top of recalibration)",
+    TOGETHER: "recalibration and regions together",
 }
 
 
@@ -317,7 +319,3 @@ def _more_rows(rows: int | None, what: str) -> tuple[str, ...]:
 def _span(item: Item) -> str:
     low, high = item.interval or (math.nan, math.nan)
     return f"{item.value:.4g} ({low:.4g} to {high:.4g})"
-
-
-def _listed(parts: list[str]) -> str:
-    return " and ".join(parts).rstrip(",")

@@ -83,7 +83,7 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
 def explain(name: str | None) -> None:
     """`decal metrics`."""
     page = Page.of_terminal(sys.stdout)
-    sys.stdout.write(render_metrics(page) if name is None else render_metric(parse(name).metric, page))
+    sys.stdout.write(render_metrics() if name is None else render_metric(parse(name).metric, page))
 
 
 def _settings(out: OutputOptions) -> Settings:

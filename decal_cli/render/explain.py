@@ -18,7 +18,7 @@ _DIRECTIONS = {
 }
 
 
-def render_metrics(page: Page) -> str:
+def render_metrics() -> str:
     """All metrics by family, a line each."""
     wide = max(len(name) for name in METRICS) + 2
     lines = []
@@ -27,7 +27,7 @@ def render_metrics(page: Page) -> str:
         if metric.family != family:
             lines += [""] * bool(family) + [metric.family]
             family = metric.family
-        lines.append(f"  {metric.name:<{wide}}{textwrap.shorten(metric.summary, max(20, page.width - wide - 2))}")
+        lines.append(f"  {metric.name:<{wide}}{metric.title}")
     return "\n".join([*lines, "", "decal metrics NAME explains one.", ""])
 
 
