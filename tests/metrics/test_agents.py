@@ -1,0 +1,227 @@
+"""The worst agents, against linear programs over all proper decision rules, and pasted back as tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.optimize import linprog
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import chance, envelope
+from decal_cli.metrics.agents import worst_task
+from decal_cli.table import Table
+from decal_cli.task import Task
+from tests.metrics.worlds import Rows, drawn_rows, interval, rows, value, world
+
+SLACK = 1e-9
+drawn = settings(max_examples=60, deadline=None)
+
+
+def levels(*each: tuple[float, int, int]) -> Table:
+    """levels((.2, 5, 1)): five rows of score .2, one of them positive."""
+    score, n, pos = zip(*each, strict=True)
+    return Table(np.array(score, dtype=float), np.array(n), np.array(pos))
+
+
+def best_rule(points: np.ndarray, at0: np.ndarray, at1: np.ndarray) -> float:
+    """max over proper rules S(point, label) in [0, 1] of sum at0 S(., 0) + at1 S(., 1): one constraint a pair."""
+    k = len(points)
+    proper = np.zeros((k * k, 2 * k))
+    true, said = np.repeat(np.arange(k), k), np.tile(np.arange(k), k)
+    for label, chance_of in ((0, 1 - points[true]), (1, points[true])):
+        np.add.at(proper, (np.arange(k * k), said + label * k), chance_of)
+        np.add.at(proper, (np.arange(k * k), true + label * k), -chance_of)
+    objective = -np.concatenate((at0, at1))
+    return -float(linprog(objective, A_ub=proper, b_ub=np.zeros(k * k), bounds=(0, 1), method="highs").fun)
+
+
+def cdl_program(t: Table) -> float:
+    rate = t.pos / t.n
+    points, which = np.unique(np.concatenate((t.score, rate)), return_inverse=True)
+    at0, at1 = np.zeros((2, len(points)))
+    for sign, index in ((-1, which[: len(t)]), (1, which[len(t) :])):
+        np.add.at(at0, index, sign * (t.n - t.pos) / t.total)
+        np.add.at(at1, index, sign * t.pos / t.total)
+    return best_rule(points, at0, at1)
+
+
+def u_cal_program(t: Table) -> float:
+    points, which = np.unique(np.append(t.score, t.base_rate), return_inverse=True)
+    at0, at1 = np.zeros((2, len(points)))
+    np.add.at(at0, which, np.append(-(t.n - t.pos) / t.total, 1 - t.base_rate))
+    np.add.at(at1, which, np.append(-t.pos / t.total, t.base_rate))
+    return best_rule(points, at0, at1)
+
+
+def random_table(rng: np.random.Generator) -> Table:
+    """2 to 25 levels; exact 0 and 1 among them, and scores that are some level's frequency or the base rate."""
+    m = int(rng.integers(2, 26))
+    n = rng.integers(1, 7, m)
+    pos = rng.binomial(n, rng.random(m))
+    score = np.round(rng.random(m), 2) if rng.random() < 0.5 else rng.random(m)
+    wanted = np.array([0.0, 1.0, pos.sum() / n.sum(), pos[0] / n[0], 0.5])
+    some = wanted[rng.random(5) < 0.4][:m]
+    score[: len(some)] = some
+    score, first = np.unique(score, return_index=True)
+    return Table(score, n[first], pos[first])
+
+
+def test_cdl_and_u_cal_are_what_linear_programs_find() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(80):
+        t = random_table(rng)
+        assert value("cdl(levels=exact)", t) == pytest.approx(cdl_program(t), abs=1e-8)
+        assert value("u_cal", t) == pytest.approx(u_cal_program(t), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "expected"),
+    [
+        (levels((0.49, 1, 0), (0.51, 1, 1)), "cdl", 0.49),
+        (levels((0.49, 1, 0), (0.51, 1, 1)), "v_cdl", 0.4803921569),
+        (levels((0.25, 1, 0), (0.75, 1, 1)), "cdl", 0.25),
+        (levels((0.25, 1, 0), (0.75, 1, 1)), "v_cdl", 1 / 6),
+        (levels((0.25, 1, 0), (0.75, 1, 1)), "u_cal", 0.0),
+        (levels((0.99, 1, 1)), "cdl", 1 / 99),
+        (levels((0.99, 1, 1)), "v_cdl", 1 / 99),
+    ],
+)
+def test_examples_of_the_papers(table: Table, key: str, expected: float) -> None:
+    assert value(key if key == "u_cal" else f"{key}(levels=exact)", table) == pytest.approx(expected, abs=1e-9)
+
+
+@drawn
+@given(rows=drawn_rows())
+def test_the_inequalities_between_them(rows: Rows) -> None:
+    """[C] thm. 4.1, prop. 3.10, prop. 4.4."""
+    t = rows.table()
+    cdl, v_cdl = value("cdl(levels=exact)", t), value("v_cdl(levels=exact)", t)
+    u_cal, v_cal, ece, k2 = (value(key, t) for key in ("u_cal", "v_cal", "ece_exact", "k2"))
+    assert k2 - SLACK <= cdl <= 2 * ece + SLACK
+    assert ece**2 <= cdl + SLACK
+    assert v_cdl - SLACK <= cdl <= 2 * v_cdl + SLACK
+    assert u_cal <= cdl + SLACK
+    assert v_cal - SLACK <= u_cal <= 2 * v_cal + SLACK
+
+
+def lost_in(t: Table, utility: tuple[tuple[float, float], ...]) -> float:
+    """Loss of acting best for the score instead of best for the frequency, whatever the number of actions."""
+    payoff = np.array(utility)
+
+    def expected(chance_of: np.ndarray) -> np.ndarray:
+        return payoff[:, :1] * (1 - chance_of) + payoff[:, 1:] * chance_of
+
+    rate = t.pos / t.n
+    taken = expected(t.score).argmax(axis=0)
+    return float((t.n * (expected(rate).max(axis=0) - expected(rate)[taken, np.arange(len(t))])).sum() / t.total)
+
+
+@drawn
+@given(rows=drawn_rows())
+def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
+    t = rows.table()
+    for key in ("cdl", "v_cdl"):
+        loss = value(f"{key}(levels=exact)", t)
+        try:
+            worst = worst_task(t, key, levels="exact")
+        except Undefined:
+            assert loss <= 1e-11
+            continue
+        assert worst.loss == loss
+        assert all(0 <= payoff <= 1 for row in worst.utility for payoff in row)
+        assert all(0 < threshold < 1 for threshold in worst.thresholds)
+        assert lost_in(t, worst.utility) == pytest.approx(loss, abs=1e-8)
+        assert key == "cdl" or len(worst.utility) == 2
+        if len(worst.utility) == 2:
+            task = Task.of_utility(worst.utility)
+            assert value("cfdl(levels=exact)", t, task) == pytest.approx(loss, abs=1e-8)
+
+
+@drawn
+@given(rows=drawn_rows())
+def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
+    t = rows.table()
+    for key in ("u_cal", "v_cal"):
+        try:
+            worst = worst_task(t, key)
+        except Undefined:
+            assert value(key, t) <= 1e-11
+            continue
+        assert key == "u_cal" or len(worst.utility) == 2
+        if len(worst.utility) == 2:
+            found = value("external_regret", t, Task.of_utility(worst.utility))
+            assert found == pytest.approx(value(key, t), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [rows({0.0: "11"}), rows({1.0: "000"}), rows({0.0: "11", 1.0: "000"}), rows({0.0: "01"}), rows({0.5: "1"})],
+)
+def test_a_kink_on_a_score_of_0_half_or_1(table: Rows) -> None:
+    t = table.table()
+    worst = worst_task(t, "v_cdl", levels="exact")
+    found = value("cfdl(levels=exact)", t, Task.of_utility(worst.utility))
+    assert found == pytest.approx(value("v_cdl(levels=exact)", t), abs=1e-8)
+    assert 0 < worst.thresholds[0] < 1 and abs(worst.thresholds[0] - value("cdl_threshold(levels=exact)", t)) <= 1e-9
+
+
+def test_where_nobody_loses_there_is_no_worst_agent() -> None:
+    calibrated = levels((0.25, 4, 1), (0.5, 2, 1))
+    assert value("cdl(levels=exact)", calibrated) == 0
+    with pytest.raises(Undefined, match="no agent loses anything"):
+        value("cdl_threshold(levels=exact)", calibrated)
+    with pytest.raises(Undefined, match="no agent loses anything"):
+        worst_task(calibrated, levels="exact")
+
+
+def many(m: int, seed: int) -> Table:
+    """Levels in many chunks."""
+    rng = np.random.default_rng(seed)
+    score = np.unique(rng.random(m))
+    n = rng.integers(1, 9, len(score))
+    return Table(score, n, rng.binomial(n, np.clip(score**1.4 + 0.2 * np.sin(20 * score), 0, 1)))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kinks", [1, 2])
+def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
+    t = many(1500, seed)
+    for curve, dense in ((envelope.of_levels, chance.of_levels), (envelope.of_constant, chance.of_constant)):
+        found = curve(t).one_kink() if kinks == 1 else curve(t).any_kinks()
+        expected = float(dense(t.score, t.n * 1.0, t.pos * 1.0, kinks))
+        assert found.loss == pytest.approx(expected, abs=1e-12)
+
+
+def test_levels_are_those_of_cfdl() -> None:
+    ties = world("ties").table()
+    assert value("cdl", ties) == value("cdl(levels=bins)", ties) != value("cdl(levels=exact)", ties)
+    assert value("cdl(levels=bins)", world("binary").table()) == value(
+        "cdl(levels=exact)", world("binary").table().bins()
+    )
+
+
+@pytest.mark.parametrize("key", ["cdl_null", "v_cdl_null"])
+def test_a_null_is_the_mean_over_drawn_tables(key: str) -> None:
+    binary, rng = world("binary").table(), np.random.default_rng(0)
+    bins = binary.bins()
+    plain = [value(f"{key.removesuffix('_null')}(levels=exact)", bins.null(rng)) for _ in range(300)]
+    assert value(key, binary) == pytest.approx(np.mean(plain), abs=5 * float(np.std(plain)) / np.sqrt(300))
+    low, high = interval(key, binary) or (0.0, 0.0)
+    assert low < value(key, binary) < high < value(key.removesuffix("_null"), binary)
+    assert value(f"{key}(levels=exact)", many(100, 0)) > 0, "more levels than are drawn at once"
+
+
+@pytest.mark.parametrize("key", ["cdl", "v_cdl", "u_cal", "v_cal"])
+def test_intervals_hold_the_value_of_a_large_sample(key: str) -> None:
+    """Twenty samples of a miscalibrated world; at most four of the 90 % intervals may miss."""
+    rng, score = np.random.default_rng(1), np.arange(1, 11) / 11
+    chance_of = score**1.8
+    # Rates instead of counts: the population itself.
+    truth = value(key, Table(score, np.full(10, 1.0), chance_of))
+    missed = 0
+    for _ in range(20):
+        t = Table(score, np.full(10, 120), rng.binomial(120, chance_of))
+        low, high = interval(key, t, confidence=0.9) or (0.0, 0.0)
+        missed += not low <= truth <= high
+    assert missed <= 5
