@@ -1,0 +1,145 @@
+"""Smooth calibration errors against linear programs, quadrature and brute force."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.optimize import linprog
+
+from decal_cli.metrics import chain, smooth
+from decal_cli.table import Table
+from tests.metrics.test_agents import levels, random_table
+from tests.metrics.worlds import Rows, drawn_rows, interval, value, world
+
+SLACK = 1e-9
+
+
+def sm_cal_program(t: Table) -> float:
+    gap = (t.n * t.score - t.pos) / t.total
+    steps = np.diff(np.eye(len(t)), axis=0)
+    room = np.tile(np.diff(t.score), 2)
+    return -float(linprog(-gap, A_ub=np.vstack((steps, -steps)), b_ub=room, bounds=(-1, 1), method="highs").fun)
+
+
+def test_sm_cal_is_what_a_linear_program_finds() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        t = random_table(rng)
+        if len(t) > 1:
+            assert value("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_so_it_is_on_more_levels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    score = np.sort(rng.random(400))
+    t = Rows(score, (rng.random(400) < score ** (1 + seed / 4)).astype(int)).table()
+    assert value("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
+
+
+def test_examples() -> None:
+    """[C] ex. 4.3 with eps = .01; and the one in which the distance lies below sm_cal."""
+    assert value("sm_cal", levels((0.49, 1, 0), (0.51, 1, 1))) == pytest.approx(0.0049, abs=1e-12)
+    pair = levels((0.5, 1, 1), (0.6, 1, 0))
+    assert value("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)
+    assert value("dist_cal_lower", pair) == pytest.approx(0.05, abs=1e-12)
+    assert value("dist_cal_upper", pair) == pytest.approx(0.05, abs=1e-12)
+    assert value("dist_cal_lower", world("ties").table()) <= 0.0464481284
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=drawn_rows())
+def test_the_inequalities_between_them(rows: Rows) -> None:
+    t = rows.table()
+    sm_cal, lower, upper, ece = (value(key, t) for key in ("sm_cal", "dist_cal_lower", "dist_cal_upper", "ece_exact"))
+    assert sm_cal <= ece + SLACK
+    assert sm_cal / 2 - SLACK <= lower <= upper + SLACK <= ece + 2 * SLACK
+
+
+def monotone_by_brute_force(values: np.ndarray, weights: np.ndarray) -> float:
+    fits = itertools.combinations_with_replacement(np.unique(values), len(values))
+    return min(float((weights * np.abs(values - fit)).sum()) for fit in fits)
+
+
+def test_the_monotone_fit_of_several_parts_at_once() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        lengths = rng.integers(1, 6, 5)
+        values, weights = rng.integers(0, 5, lengths.sum()) / 4, rng.random(lengths.sum())
+        starts = np.cumsum(lengths) - lengths
+        each = [
+            monotone_by_brute_force(values[a : a + k], weights[a : a + k]) for a, k in zip(starts, lengths, strict=True)
+        ]
+        assert chain.monotone_cost(values, weights, starts) == pytest.approx(each, abs=1e-12)
+
+
+def smoothed_error(t: Table, width: float) -> float:
+    """int |sum (p - y) K(t, p) / T| dt, the reflected kernel as a sum over images, by the midpoint rule."""
+    at = (np.arange(20_000) + 0.5) / 20_000
+    gap = (t.n * t.score - t.pos) / t.total
+    total = np.zeros_like(at)
+    for period in range(-6, 7):
+        for image in (t.score, -t.score):
+            for center, one in zip(image + 2 * period, gap, strict=True):
+                total += one * np.exp(-(((at - center) / width) ** 2) / 2)
+    return float(np.abs(total).mean() / (width * np.sqrt(2 * np.pi)))
+
+
+@pytest.mark.parametrize("name", ["hand", "ties"])
+def test_the_width_of_sm_ece_is_its_value(name: str) -> None:
+    t = world(name).table()
+    assert smoothed_error(t, value("sm_ece", t)) == pytest.approx(value("sm_ece", t), abs=1e-7)
+
+
+def test_sm_ece_at_the_ends_of_its_range() -> None:
+    assert value("sm_ece", levels((0.0, 5, 0), (1.0, 5, 5))) == 0
+    assert value("sm_ece", levels((0.0, 5, 5))) == pytest.approx(1, abs=1e-9)
+    assert value("sm_ece", levels((0.3, 5, 2))) == pytest.approx(0.1, abs=1e-6), "one gap, smoothed to one of a sign"
+    assert value("sm_ece", levels((0.4, 500_000, 200_001))) == pytest.approx(2e-6, abs=1e-9)
+
+
+def merged_by_brute_force(t: Table) -> float:
+    best = np.inf
+    for cuts in itertools.product((False, True), repeat=len(t) - 1):
+        runs = np.split(np.arange(len(t)), np.flatnonzero(cuts) + 1)
+        moved = sum(float((t.n[r] * np.abs(t.score[r] - t.pos[r].sum() / t.n[r].sum())).sum()) for r in runs)
+        best = min(best, moved / t.total)
+    return best
+
+
+def test_the_upper_distance_is_the_cheapest_of_all_merges() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        t = random_table(rng)
+        t = Table(t.score[:8], t.n[:8], t.pos[:8])
+        assert value("dist_cal_upper", t) == pytest.approx(merged_by_brute_force(t), abs=1e-12)
+
+
+def test_on_cells_they_change_by_less_than_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.beta(0.7, 1.6, 70_000)
+    rows = Rows(score, (rng.random(70_000) < 0.1 + 0.7 * score).astype(int))
+    keys = ("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper")
+    exact = [value(key, rows.table()) for key in keys]
+    monkeypatch.setattr(smooth, "_EXACT", 1000)
+    on_cells = [value(key, rows.table()) for key in keys]
+    assert on_cells[0] == pytest.approx(exact[0], abs=1 / 65_536)
+    assert on_cells[1] == pytest.approx(exact[1], abs=1e-6)
+    assert exact[2] - 2 / 65_536 <= on_cells[2] <= exact[2]
+    assert exact[3] - 1e-6 <= on_cells[3] <= exact[3] + 2 / 65_536
+
+
+@pytest.mark.parametrize("key", ["sm_cal", "sm_ece"])
+def test_intervals_hold_the_value_of_the_population(key: str) -> None:
+    rng, score = np.random.default_rng(1), np.arange(1, 11) / 11
+    chance_of = score**1.8
+    truth = value(key, Table(score, np.full(10, 1.0), chance_of))
+    missed = 0
+    for _ in range(20):
+        t = Table(score, np.full(10, 120), rng.binomial(120, chance_of))
+        low, high = interval(key, t, confidence=0.9) or (0.0, 0.0)
+        missed += not low <= truth <= high
+    assert missed <= 5
