@@ -147,10 +147,14 @@ def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
 
 def _draws(kinks: int, t: Table, levels: Levels, rng: np.random.Generator) -> Floats:
     used = at_levels(t, levels)
-    if len(used) > _DENSE:
-        return gaps.null_draws(used, lambda drawn: (_cdl if kinks == 2 else _v_cdl)(drawn).loss, rng)
-    rows = np.maximum(np.rint(1 / gaps.concentration(used)), 1).astype(np.int64)
-    return _losses(used, rng.binomial(rows, used.score, size=(gaps.DRAWS, len(used))) / rows, kinks)
+
+    def draw(rng: np.random.Generator) -> Floats:
+        if len(used) > _DENSE:
+            return gaps.null_draws(used, lambda drawn: (_cdl if kinks == 2 else _v_cdl)(drawn).loss, rng)
+        rows = np.maximum(np.rint(1 / gaps.concentration(used)), 1).astype(np.int64)
+        return _losses(used, rng.binomial(rows, used.score, size=(gaps.DRAWS, len(used))) / rows, kinks)
+
+    return t.drawn(("agents", kinks, levels), rng, draw)
 
 
 def _cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto") -> Interval:

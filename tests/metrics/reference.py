@@ -138,4 +138,27 @@ _TASK = [
     Case("npv", "hand", 5 / 7, HAND + "5 / 7", OPERATED_HIGH),
 ]
 
-CASES = [*_LOSS, *_RANKING, *_BINS, *_LEVELS, *_INTERVAL, *_TASK]
+LP = "linear program over all pairs of scores and frequencies"
+ENUMERATED = "mean over all 72 outcomes of the labels, a linear program each"
+
+_AGENTS = [
+    Case("cdl(levels=exact)", "ties", 0.0520952381, LP),
+    Case("cdl(levels=exact)", "hand", 1 / 30, HAND + "(1 - .9) x 3 / 10 just above .9, over .9"),
+    Case("v_cdl(levels=exact)", "ties", 0.0441666667, LP),
+    Case("cdl_threshold(levels=exact)", "ties", 0.8, LP),
+    Case("cdl_null", "hand", 0.155018, ENUMERATED, within=0.006),
+    Case("v_cdl_null", "hand", 0.135240, ENUMERATED, within=0.006),
+    Case("u_cal", "ties", 0.0416862745, LP),
+    Case("v_cal", "ties", 0.0312280702, LP),
+    Case("u_cal_threshold", "ties", 0.95, LP),
+]
+
+_SMOOTH = [
+    Case("sm_cal", "ties", 0.0499166667, LP),
+    Case("sm_cal", "hand", 0.016, HAND + "prefix sums 0, .02, -.01: .01 + .3 x .02"),
+    Case("sm_ece", "binary", 0.0915707356, "relplot 1.0.3, on a grid and by a search that stops at 1e-3", within=5e-5),
+    Case("dist_cal_lower", "hand", 0.01, HAND + "the mean gap in size, (2 x .1 - 3 x .1) / 10"),
+    Case("dist_cal_upper", "hand", 0.05, HAND + "(2 x .1 + 3 x .1) / 10: no merge is cheaper"),
+]
+
+CASES = [*_LOSS, *_RANKING, *_BINS, *_LEVELS, *_INTERVAL, *_AGENTS, *_SMOOTH, *_TASK]
