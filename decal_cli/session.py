@@ -35,48 +35,48 @@ from decal_cli.task import Task, task_of
 
 def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out: OutputOptions) -> None:
     """`decal evaluate`."""
-    settings = _settings(out)
+    settings = settings_of(out)
     everything = report.all_metrics or report.format in (Format.json, Format.csv)
     chosen = tuple(parse(text) for text in report.metric)
-    plan = replace(_plan(chosen, task, out, settings), intervals=not report.no_intervals)
-    data = _data(source, settings)
+    plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
+    data = data_of(source, settings)
     plan = replace(plan, choices=chosen or (all_choices() if everything else shown_choices(data)))
-    with _progress() as progress:
+    with progress_of() as progress:
         result = judging.evaluate(data, plan, progress)
-    _emit(RENDERERS[report.format.value](result, _page(out)), out)
+    emit(RENDERERS[report.format.value](result, page_of(out)), out)
 
 
 def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, out: OutputOptions) -> None:
     """`decal recommend`."""
-    settings = _settings(out)
+    settings = settings_of(out)
     choices = all_choices() if wishes.format.value == "json" else judging.EVIDENCE
-    plan = _plan(choices, task, out, settings)
+    plan = plan_of(choices, task, out, settings)
     if plan.task is None:
         raise DecalError(
             "a recommendation needs the decision it is for",
             "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
         )
     asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
-    data = _data(source, settings)
-    with _progress() as progress:
+    data = data_of(source, settings)
+    with progress_of() as progress:
         result = judging.recommend(data, plan, asked, progress)
-    _emit(RENDERERS[wishes.format.value](result, _page(out)), out)
+    emit(RENDERERS[wishes.format.value](result, page_of(out)), out)
 
 
 def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: OutputOptions) -> Exit:
     """`decal gate`; returns the exit code."""
-    settings = _settings(out)
+    settings = settings_of(out)
     texts = gates.rule or list(settings.gates)
     if not texts:
         raise DecalError("there is no rule to judge by", "give --rule 'regret<=0.02', or gates = [..] in decal.toml")
     rules = [parse_rule(text) for text in texts]
     baseline = _baseline(gates.baseline or settings.baseline)
     choices = tuple(dict.fromkeys(rule.choice for rule in rules))
-    plan = replace(_plan(choices, task, out, settings), intervals=any(rule.needs_interval for rule in rules))
-    data = _data(source, settings)
-    with _progress() as progress:
+    plan = replace(plan_of(choices, task, out, settings), intervals=any(rule.needs_interval for rule in rules))
+    data = data_of(source, settings)
+    with progress_of() as progress:
         result = judging.gate(data, plan, rules, baseline, progress)
-    _emit(RENDERERS[gates.format.value](result, _page(out)), out)
+    emit(RENDERERS[gates.format.value](result, page_of(out)), out)
     return outcome(result.gates or ())
 
 
@@ -86,20 +86,25 @@ def explain(name: str | None) -> None:
     sys.stdout.write(render_metrics() if name is None else render_metric(parse(name).metric, page))
 
 
-def _settings(out: OutputOptions) -> Settings:
+def settings_of(out: OutputOptions) -> Settings:
     """The settings file; and a first look at whether the output can be written, before any work is done."""
     if out.output is not None:
-        folder = Path(out.output).parent
-        if Path(out.output).is_dir():
-            raise DecalError(f"output {out.output} is a directory", "name a file")
-        if not folder.is_dir():
-            raise DecalError(f"output {out.output}: there is no folder {folder}", "create it, or write elsewhere")
-        if not os.access(folder, os.W_OK):
-            raise DecalError(f"output {out.output}: folder {folder} is not writable", "write elsewhere")
+        check_writable(out.output, "output")
     return find_settings(Path.cwd())
 
 
-def _plan(choices: Sequence[Choice], task: TaskOptions, out: OutputOptions, settings: Settings) -> Plan:
+def check_writable(path: str, what: str) -> None:
+    """Raise a DecalError where a file cannot be written."""
+    folder = Path(path).parent
+    if Path(path).is_dir():
+        raise DecalError(f"{what} {path} is a directory", "name a file")
+    if not folder.is_dir():
+        raise DecalError(f"{what} {path}: there is no folder {folder}", "create it, or write elsewhere")
+    if not os.access(folder, os.W_OK):
+        raise DecalError(f"{what} {path}: folder {folder} is not writable", "write elsewhere")
+
+
+def plan_of(choices: Sequence[Choice], task: TaskOptions, out: OutputOptions, settings: Settings) -> Plan:
     confidence = out.confidence if out.confidence is not None else settings.confidence
     seed = out.seed if out.seed is not None else settings.seed
     return Plan(
@@ -118,7 +123,7 @@ def _task(task: TaskOptions, settings: Settings) -> Task | None:
     return task_of(**{**settings.task, **on_line})
 
 
-def _data(source: InputOptions, settings: Settings) -> Dataset:
+def data_of(source: InputOptions, settings: Settings) -> Dataset:
     chosen = settings.columns
     columns = Columns(
         score=tuple(source.score) or chosen.score,
@@ -169,22 +174,27 @@ def _baseline(path: str | None) -> Baseline | None:
     return baseline_of(document, path)
 
 
-def _page(out: OutputOptions) -> Page:
+def page_of(out: OutputOptions) -> Page:
     return Page() if out.output is not None else Page.of_terminal(sys.stdout)
 
 
-def _emit(text: str, out: OutputOptions) -> None:
-    """To standard output, or to the file in one step: a reader never sees half of it."""
+def emit(text: str, out: OutputOptions) -> None:
+    """To standard output, or to the file in one step."""
     if out.output is None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    target = Path(out.output)
+    write_whole(out.output, text.encode("utf-8"), "output")
+
+
+def write_whole(path: str, content: bytes, what: str) -> None:
+    """A file in one step: a reader never sees half of it."""
+    target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(name, 0o666 & ~mask)
@@ -193,11 +203,11 @@ def _emit(text: str, out: OutputOptions) -> None:
             os.unlink(name)
             raise
     except OSError as error:
-        raise DecalError(f"output {out.output}: {error.strerror}", "write elsewhere") from None
+        raise DecalError(f"{what} {path}: {error.strerror}", "write elsewhere") from None
 
 
 @contextlib.contextmanager
-def _progress() -> Iterator[Progress]:
+def progress_of() -> Iterator[Progress]:
     """A spinner with what is being computed, on a terminal; silent elsewhere."""
     if not sys.stderr.isatty():
         yield lambda text: None
