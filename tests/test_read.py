@@ -765,3 +765,12 @@ read([{path!r}], Columns(group=("g",), features=("x",))).models[0].features()
 assert not {{"pandas", "pyarrow.parquet", "scipy", "sklearn"}} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_text_that_is_not_utf8_in_a_damaged_column_is_still_one_line(tmp_path: Path) -> None:
+    buffers = pa.array(["ab", "cd"]).buffers()
+    damaged = pa.StringArray.from_buffers(2, buffers[1], pa.py_buffer(b"\xe1\x01\xe2\x02"))
+    path = tmp_path / "damaged.parquet"
+    pq.write_table(pa.table({"p": damaged, "y": [0, 1]}), path)
+    line = error(str(path), columns=Columns(score=("p",)))
+    assert "column 'p', row 1" in line

@@ -12,7 +12,7 @@ from decal_cli.errors import DecalError
 from decal_cli.read.csvfile import NUMBER
 from decal_cli.read.files import translated
 from decal_cli.read.sources import Source
-from decal_cli.read.words import number, oops, quote
+from decal_cli.read.words import number, oops, quote, value_of
 from decal_cli.settings import Columns
 
 BLOCK = 1 << 15
@@ -131,7 +131,7 @@ def part_floats(part: Part, name: str, into: np.ndarray) -> None:
 
 def _not_numbers(part: Part, name: str, at: int, chunk: Any, kind: str) -> DecalError:
     first = next((i for i in range(min(len(chunk), BLOCK)) if chunk[i].is_valid), 0)
-    value = chunk[first].as_py()
+    value = value_of(chunk[first])
     place = f"{part.source.shown}, column {quote(name)}, row {at - part.start + first + 1}"
     if isinstance(value, str) and NUMBER.fullmatch(value):
         return oops(f"{place}: {quote(value)} is a number stored as text", "store the column as numbers")

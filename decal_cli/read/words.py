@@ -57,6 +57,14 @@ def first_line(error: BaseException) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
 
 
+def value_of(scalar: Any) -> Any:
+    """A pyarrow scalar as a Python value; text that is not UTF-8, which only a damaged file has, with its bytes shown."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return scalar.as_buffer().to_pybytes().decode("utf-8", errors="backslashreplace")
+
+
 def text_of(value: Any) -> str | None:
     """A label or group value as text, the same from every format: 1 and 1.0 are '1', True is 'true', NaN is None."""
     if value is None or isinstance(value, str):
