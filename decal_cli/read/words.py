@@ -58,7 +58,7 @@ def first_line(error: BaseException) -> str:
 
 
 def value_of(scalar: Any) -> Any:
-    """A pyarrow scalar as a Python value; text that is not UTF-8, which only a damaged file has, with its bytes shown."""
+    """A pyarrow scalar as a Python value; text of a damaged file that is not UTF-8 with its bytes shown."""
     try:
         return scalar.as_py()
     except UnicodeDecodeError:
