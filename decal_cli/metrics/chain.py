@@ -9,9 +9,11 @@ below the value on the left and above it on the right. All parts are split at on
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from decal_cli.table import Floats, Ints
+from decal_cli.table import BLOCK, Floats, Ints
 
 _FAR = 1e6
 """Above any prefix sum."""
@@ -29,8 +31,29 @@ def smooth(score: Floats, gap: Floats) -> tuple[Floats, Floats]:
     inside = np.clip(walk, 0.0, np.abs(end)[:, None])
     walk -= inside
     outside = (np.abs(walk, out=walk) * distance).sum(axis=-1)
+    if draws == 1:
+        return np.abs(end), outside + _by_groups(inside[0], distance)
     weight = np.broadcast_to(distance, inside.shape).ravel()
     return np.abs(end), outside + monotone_cost(inside.ravel(), weight, np.arange(draws) * steps)
+
+
+def _by_groups(value: Floats, weight: Floats) -> float:
+    """The cost of one part, in groups of parts of it that fit the cache."""
+    starts = _apart(value)
+    firsts = np.unique(np.searchsorted(starts, np.arange(0, len(value), BLOCK)))
+    groups = np.append(starts[firsts[firsts < len(starts)]], len(value))
+    cost = 0.0
+    for low, high in itertools.pairwise(groups.tolist()):
+        inner = starts[np.searchsorted(starts, low) : np.searchsorted(starts, high)] - low
+        cost += float(monotone_cost(value[low:high], weight[low:high], inner).sum())
+    return cost
+
+
+def _apart(value: Floats) -> Ints:
+    """Starts of parts that can be fitted alone: nothing before them is above anything after. Many where W drifts."""
+    before = np.maximum.accumulate(value)[:-1]
+    after = np.minimum.accumulate(value[::-1])[-2::-1]
+    return np.concatenate(([0], np.flatnonzero(before <= after) + 1))
 
 
 def monotone_cost(value: Floats, weight: Floats, starts: Ints) -> Floats:
@@ -75,12 +98,17 @@ def _steps(signed: Floats, starts: Ints, lengths: Ints) -> Ints:
 def _unsettled(
     value: Floats, weight: Floats, part: Ints, lengths: Ints, low: Floats, high: Floats
 ) -> tuple[Floats, Floats, tuple[Ints, Ints, Floats, Floats]]:
-    """Only the parts whose values fall somewhere; the others are their own fit."""
+    """Only the parts whose values fall somewhere, the others being their own fit; neighbours of one value as one."""
     starts = np.cumsum(lengths) - lengths
-    falls = np.zeros(len(value), dtype=bool)
+    falls, fresh = np.zeros(len(value), dtype=bool), np.ones(len(value), dtype=bool)
     np.less(value[1:], value[:-1], out=falls[1:])
-    falls[starts] = False
-    keep = np.logical_or.reduceat(falls, starts) if len(starts) else np.zeros(0, dtype=bool)
-    kept = np.repeat(keep, lengths)
-    columns = part[keep], lengths[keep], low[keep], high[keep]
-    return value[kept], weight[kept], columns
+    np.not_equal(value[1:], value[:-1], out=fresh[1:])
+    falls[starts], fresh[starts] = False, True
+    keep = np.logical_or.reduceat(falls, starts)
+    if 8 * min(int(lengths[keep].sum()), int(fresh.sum())) > 7 * len(value):
+        return value, weight, (part, lengths, low, high)
+    runs = np.flatnonzero(fresh)
+    lengths = np.diff(np.searchsorted(runs, np.append(starts, len(value))))
+    kept = np.flatnonzero(np.repeat(keep, lengths))
+    weight = np.add.reduceat(weight, runs)[kept]
+    return value[runs[kept]], weight, (part[keep], lengths[keep], low[keep], high[keep])

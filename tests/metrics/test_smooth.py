@@ -76,6 +76,16 @@ def test_the_monotone_fit_of_several_parts_at_once() -> None:
         assert chain.monotone_cost(values, weights, starts) == pytest.approx(each, abs=1e-12)
 
 
+@pytest.mark.parametrize("power", [1.0, 1.3])
+def test_parts_fitted_in_groups_cost_what_the_whole_does(power: float) -> None:
+    rng = np.random.default_rng(0)
+    score = np.sort(rng.random(80_000))
+    walk = np.cumsum(score - (rng.random(80_000) < score**power)) / 80_000
+    value, weight = np.clip(walk[:-1], 0, abs(walk[-1])), np.diff(score)
+    whole = chain.monotone_cost(value, weight, np.array([0]))
+    assert chain._by_groups(value, weight) == pytest.approx(float(whole[0]), rel=1e-12, abs=1e-15)
+
+
 def smoothed_error(t: Table, width: float) -> float:
     """int |sum (p - y) K(t, p) / T| dt, the reflected kernel as a sum over images, by the midpoint rule."""
     at = (np.arange(20_000) + 0.5) / 20_000
