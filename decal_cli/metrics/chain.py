@@ -77,8 +77,8 @@ def monotone_cost(value: Floats, weight: Floats, starts: Ints) -> Floats:
         part, lengths, low, high = part[some], lengths[some], low[some], high[some]
         moved = np.maximum(value, np.repeat(low, lengths))
         np.minimum(moved, np.repeat(high, lengths), out=moved)
-        value -= moved
-        lost = np.abs(value, out=value)
+        lost = value - moved
+        np.abs(lost, out=lost)
         lost *= weight
         cost += np.bincount(part, np.add.reduceat(lost, np.cumsum(lengths) - lengths), minlength=len(cost))
         value, weight, (part, lengths, low, high) = _unsettled(moved, weight, part, lengths, low, high)
