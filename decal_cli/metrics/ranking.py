@@ -46,14 +46,18 @@ def _spread(sums: np.ndarray, mean: float, weight: float) -> float:
     return raw * rows / (rows - 1) if rows > 1 + 1e-9 else raw
 
 
+_ROUNDING = 1e-12
+"""An auc this close to 0 or 1 is there, but for rounding of weights."""
+
+
 def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     auc, error = delong(t)
-    if not 0 < auc < 1 or error == 0:
+    if min(auc, 1 - auc) < _ROUNDING or error == 0:
         fewer = min(t.positives, t.negatives) / t.total * t.effective_rows
         return intervals.wilson(auc, 1.0, fewer, confidence)
     centre = math.log(auc / (1 - auc))
     reach = intervals.quantile(confidence) * error / (auc * (1 - auc))
-    return 1 / (1 + math.exp(reach - centre)), 1 / (1 + math.exp(-reach - centre))
+    return (1 + math.tanh((centre - reach) / 2)) / 2, (1 + math.tanh((centre + reach) / 2)) / 2
 
 
 @metric(

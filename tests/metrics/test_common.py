@@ -112,7 +112,7 @@ def test_without_a_task_what_needs_one_says_so(metric: Metric) -> None:
             Choice(metric).value(inputs(world("hand").table()))
 
 
-QUANTILE_EDGES = {"ece", "cl", "rmsce", "mce", "ece_debiased"}
+QUANTILE_EDGES = {"ece", "cl", "rmsce", "mce", "ece_debiased", "cfdl", "cdl", "v_cdl", "cdl_threshold"}
 """Weighted quantiles invert the cumulative weight, unweighted ones are interpolated: other edges, other bins."""
 
 SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_null"}
@@ -126,9 +126,7 @@ SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_
     [
         m
         for m in METRICS.values()
-        if np.random.Generator not in m.needs
-        and m.name not in QUANTILE_EDGES | SAMPLING | {"cfdl"}
-        and m.family != "regret"
+        if np.random.Generator not in m.needs and m.name not in QUANTILE_EDGES | SAMPLING and m.family != "regret"
     ],
     ids=lambda metric: metric.name,
 )

@@ -17,7 +17,7 @@ from tests.metrics.worlds import inputs, value, world
 
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 
-FAMILIES = {"loss", "ranking", "bins", "levels", "interval", "task", "regret"}
+FAMILIES = {"loss", "ranking", "bins", "levels", "interval", "agents", "smooth", "task", "regret"}
 
 
 def test_the_families_are_those_of_the_specification() -> None:
