@@ -28,7 +28,7 @@ _REGRET = (
 _HELD_OUT = "normal; error of the held-out differences, widened for folds that learn from each other"
 
 
-def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: float) -> Floats:
+def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Floats | float) -> Floats:
     """Regret of acting on p in bins of these frequencies, per unit of u_delta; shape (.., bins) to (..).
 
     below, above: shares of all rows that are in the bin and below, or at and above, the decision threshold.

@@ -1,0 +1,247 @@
+"""All curves of one table: what each t* costs as the score is, once calibrated, and by region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from decal_cli import bootstrap, draw
+from decal_cli.curves import held, sums
+from decal_cli.curves.grid import Grid
+from decal_cli.curves.kinds import KINDS, Curve
+from decal_cli.curves.sums import Levels, Means, levels_of
+from decal_cli.errors import Undefined
+from decal_cli.metrics import grouping, parse
+from decal_cli.metrics.intervals import normal, quantile
+from decal_cli.metrics.levels import at_levels
+from decal_cli.metrics.regret import calibration_regret
+from decal_cli.regions import Regions
+from decal_cli.table import Estimate, Floats, Ints, Table
+
+CELLS = 128
+"""Equal-mass cells, besides those that begin at a threshold, on which the cross-fit is replayed."""
+
+
+class Setting(NamedTuple):
+    """What the curves of one table are made from: segments begin at every t* and at every bin, shape (s,)."""
+
+    table: Table
+    segments: Table
+    grid: Grid
+    confidence: float | None
+    seed: int
+
+    def rng(self, metric: str) -> np.random.Generator:
+        """The generator that `evaluate` gives this metric: folds and draws are the same."""
+        generator: np.random.Generator = bootstrap.seeded({}, parse(metric), self.seed)[np.random.Generator]
+        return generator
+
+
+def curves_of(
+    t: Table, regions: Regions | None, grid: Grid, *, confidence: float | None = 0.95, seed: int = 0
+) -> dict[str, Curve]:
+    """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
+
+    Means over rows have normal intervals from their standard error (isotonic fit, levels and regions held fixed), the
+    calibration regret a bias-corrected one from 200 Poisson resamples, gain_recalibration and threshold_adjusted normal
+    ones from 100 replays of the procedure that every t* shares, the grouping bounds those of `evaluate`.
+    Intervals are pointwise: each holds at its own t*.
+    """
+    cut = np.searchsorted(t.score, grid.at, side="left")
+    few = np.arange(len(t)) if len(t) <= 2 * CELLS else t.bin_starts(CELLS)
+    starts = np.unique(np.concatenate((cut, t.bin_starts(), few)))
+    setting = Setting(t, t.merge_levels(starts[starts < len(t)]), grid, confidence, seed)
+    found = {curve.kind.name: curve for curve in _without_features(setting)}
+    if regions is not None:
+        found |= {curve.kind.name: curve for curve in _with_features(setting, regions)}
+    return {name: found[name] for name in KINDS if name in found}
+
+
+def _without_features(s: Setting) -> Iterator[Curve]:
+    at, total = s.grid.at, s.table.total
+    segments, pools = levels_of(s.segments), s.table.isotonic
+    fitted = levels_of(pools, pools.pos / pools.n)
+    loss = ((0.0, 1 - at), (at, 0.0))
+    now = sums.of_decisions(segments, loss, s.grid)
+    yield _mean(s, "brier", now, brier=2 * _area(s.table))
+    yield _mean(s, "brier_calibrated", sums.of_decisions(fitted, loss, s.grid), brier=sums.brier_of(fitted))
+    yield _calibration_regret(s)
+    neg, pos = sums.above(segments.key, segments[1:3], at)
+    yield from _recalibrated(s, (pos * (1 - at) - neg * at) / total, fitted)
+    benefit = -at / (1 - at), 1.0
+    yield _mean(s, "net_benefit", sums.of_decisions(segments, ((0.0, 0.0), benefit), s.grid))
+    yield _mean(s, "net_benefit_all", sums.of_decisions(segments, (benefit, benefit), s.grid))
+    always = s.table.base_rate > at
+    instead = np.where(always, -at, 0.0), np.where(always, 1 - at, 0.0)
+    of_one = np.where(always, 0.0, at), np.where(always, 0.0, at - 1)
+    yield _v_regret(s, sums.of_decisions(segments, (instead, of_one), s.grid))
+    levels = at_levels(s.table, "auto")
+    best = levels_of(levels, levels.pos / levels.n)
+    yield _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))
+
+
+def _area(t: Table) -> float:
+    """The exact area under the Brier curve, level by level [T 4.2a]."""
+    return t.sum(lambda b: (b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / 2) / t.total
+
+
+def _mean(s: Setting, name: str, means: Means, brier: float | None = None) -> Curve:
+    """A curve of means with normal intervals."""
+    reach = None if s.confidence is None else quantile(s.confidence) * means.error
+    return _curve(s, name, means.value, reach, means.expected, brier)
+
+
+def _curve(
+    s: Setting, name: str, value: Floats, reach: Floats | None, expected: Estimate | None, brier: float | None = None
+) -> Curve:
+    """value -/+ reach on the thresholds shown, cut to the range."""
+    kind = KINDS[name]
+    shown = value[s.grid.shown]
+    low = high = None
+    if reach is not None:
+        width = reach[s.grid.shown]
+        low, high = np.clip(shown - width, *kind.range), np.clip(shown + width, *kind.range)
+    mean = None if expected is None else expected.mean
+    ends = None if expected is None or s.confidence is None else normal(expected, s.confidence, *kind.range)
+    return Curve(kind, shown, low, high, mean, ends, brier)
+
+
+def _v_regret(s: Setting, means: Means) -> Curve:
+    """Twice the positive part, of the curve and of its interval; expected under the prior point by point."""
+    z = 0.0 if s.confidence is None else quantile(s.confidence)
+    value, low, high = (2 * np.maximum(means.value + side * z * means.error, 0.0) for side in (0, -1, 1))
+    return _of_ends(s, "v_regret", value, low, high)
+
+
+def _of_ends(s: Setting, name: str, value: Floats, low: Floats, high: Floats) -> Curve:
+    """A curve with given ends; that of its expectation is the expectation of the ends, which is wide enough."""
+    w, shown, some = s.grid.weight, s.grid.shown, s.confidence is not None
+    return Curve(
+        KINDS[name],
+        value[shown],
+        low[shown] if some else None,
+        high[shown] if some else None,
+        None if w is None else float(w @ value),
+        None if w is None or not some else (float(w @ low), float(w @ high)),
+    )
+
+
+def _recalibrated(s: Setting, worth_now: Floats, fitted: Levels) -> Iterator[Curve]:
+    """The honest gain, and the threshold that recalibrates."""
+    at, w, shown = s.grid.at, s.grid.weight, s.grid.shown
+    z = 0.0 if s.confidence is None else quantile(s.confidence)
+    first = np.searchsorted(fitted.key, at, side="left")
+    adjusted = np.append(s.table.score[s.table.pools], np.nan)[first]
+    try:
+        gain = held.worth_held_out(s.table, at, s.rng("gain_recalibration")) - worth_now
+    except Undefined as undefined:
+        nothing = np.full(len(shown), np.nan)
+        yield Curve(KINDS["gain_recalibration"], nothing, reason=undefined.reason)
+        yield Curve(KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
+        return
+    errors = None if s.confidence is None else held.replay(s.segments, at, s.rng("gain_recalibration"))
+    expected = None
+    if w is not None:
+        expected = Estimate(float(w @ gain), 0.0 if errors is None else float((errors.gain @ w).std()))
+    yield _curve(s, "gain_recalibration", gain, None if errors is None else z * errors.gain.std(axis=0), expected)
+    crossing = _curve(s, "threshold_adjusted", adjusted, None if errors is None else z * errors.threshold, None)
+    yield Curve(crossing.kind, crossing.value, crossing.low, crossing.high, reason=_unreached(crossing.value))
+
+
+def _unreached(adjusted: Floats) -> str | None:
+    missing = np.isnan(adjusted)
+    return "the isotonic fit does not reach t*: decide 0" if missing.any() else None
+
+
+def _calibration_regret(s: Setting) -> Curve:
+    """Plug-in on equal-mass bins, and its bias-corrected interval; bins and segments are drawn together."""
+    t, at, segments = s.table, s.grid.at, levels_of(s.segments)
+    first = np.searchsorted(s.segments.score, t.score[t.bin_starts()], side="left")
+    cut = np.searchsorted(segments.key, at, side="left")
+    value = _regret_of(segments.neg[None], segments.pos[None], first, cut, at)[0]
+    if s.confidence is None:
+        return _of_ends(s, "regret_calibration", value, value, value)
+    rng = s.rng("regret_calibration")
+    neg, pos = (_resampled(rng, *pair) for pair in ((segments.neg, segments.neg2), (segments.pos, segments.pos2)))
+    draws = _regret_of(neg, pos, first, cut, at)
+    z, w = quantile(s.confidence), s.grid.weight
+    middle, reach = 2 * value - draws.mean(axis=0), z * draws.std(axis=0, ddof=1)
+    curve = _of_ends(s, "regret_calibration", value, *(np.clip(middle + side * reach, 0, 1) for side in (-1, 1)))
+    if w is None:
+        return curve
+    along = draws @ w
+    centre, reach_along = 2 * float(w @ value) - float(along.mean()), z * float(along.std(ddof=1))
+    ends = max(centre - reach_along, 0.0), max(centre + reach_along, 0.0)
+    return Curve(curve.kind, curve.value, curve.low, curve.high, curve.expectation, ends)
+
+
+def _resampled(rng: np.random.Generator, weight: Floats, squares: Floats) -> Floats:
+    """Poisson draws of weights, shape (RESAMPLES, s)."""
+    many = (np.tile(values, bootstrap.RESAMPLES) for values in (weight, squares))
+    return draw.weighted_poisson(rng, *many)[0].reshape(bootstrap.RESAMPLES, -1)
+
+
+def _regret_of(neg: Floats, pos: Floats, first: Ints, cut: Ints, at: Floats) -> Floats:
+    """Calibration regret at each t*, shape (draws, K), from weights of segments, shape (draws, s) each.
+
+    first: first segment of each bin; cut: first segment at or above each t*.
+    """
+    zero = np.zeros((len(neg), 1))
+    n = np.concatenate((zero, np.cumsum(neg + pos, axis=1)), axis=1)
+    rows, positives = np.add.reduceat(neg + pos, first, axis=1), np.add.reduceat(pos, first, axis=1)
+    rate = np.divide(positives, rows, out=np.zeros_like(rows), where=rows > 0)
+    total = np.maximum(n[:, -1:], 1e-300)
+    regret = np.zeros((len(neg), len(cut)))
+    for k in range(len(first)):
+        below = np.clip(n[:, cut] - n[:, first[k], None], 0, rows[:, k, None]) / total
+        above = rows[:, k, None] / total - below
+        regret += calibration_regret(rate[:, k, None, None], below[..., None], above[..., None], at[:, None])
+    return regret
+
+
+def _with_features(s: Setting, regions: Regions) -> Iterator[Curve]:
+    at = s.grid.at
+    loss = ((0.0, 1 - at), (at, 0.0))
+    leaves = _leaves(regions)
+    yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, loss, s.grid), sums.brier_of(leaves))
+    yield from _bounds(s, regions)
+    rows = regions.held
+    if rows is None:
+        reason = "needs more rows: too few to grow regions on some and judge them on others"
+        for name in ("brier_regions", "gain_regions", "gain_post_training"):
+            yield Curve(KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
+        return
+    by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight)
+    yield _mean(s, "brier_regions", sums.of_decisions(by_region, loss, s.grid), sums.brier_of(by_region))
+    for name, before in (("gain_regions", rows.isotonic), ("gain_post_training", rows.score)):
+        gain = sums.of_changes(by_region, before, s.grid)
+        expected = gain.expected and Estimate(gain.expected.mean, grouping.LEARNED_TOGETHER * gain.expected.error)
+        yield _mean(s, name, Means(gain.value, grouping.LEARNED_TOGETHER * gain.error, expected))
+
+
+def _leaves(regions: Regions) -> Levels:
+    """Leaves of both halves under their own label frequency; squared weights shared out by label."""
+    n, pos, n2 = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos", "n2"))
+    n, pos, n2 = (values[n > 0] for values in (n, pos, n2))
+    rate = pos / n
+    return Levels(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
+
+
+def _bounds(s: Setting, regions: Regions) -> Iterator[Curve]:
+    """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
+    names = "regret_grouping_lower", "regret_grouping_upper"
+    try:
+        found = [grouping.estimated_bounds(regions, float(t)) for t in s.grid.at]
+    except Undefined as undefined:
+        yield from (Curve(KINDS[name], np.full(len(s.grid.shown), np.nan), reason=undefined.reason) for name in names)
+        return
+    for side, name in enumerate(names):
+        value = np.array([float(bounds[side]) for bounds in found])
+        if s.confidence is None:
+            yield _of_ends(s, name, value, value, value)
+            continue
+        ends = [grouping.bracket(regions, float(t), s.rng(name), s.confidence)[side] for t in s.grid.at]
+        low, high = np.clip(np.array(ends).T, *KINDS[name].range)
+        yield _of_ends(s, name, value, low, high)

@@ -1,0 +1,149 @@
+"""The thresholds of a sweep, and a prior over them, as a user spells them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from decal_cli.errors import DecalError
+from decal_cli.table import Floats, Ints
+
+DEFAULT = "0.01:0.99:0.01"
+MOST = 1000
+"""At most so many thresholds."""
+NODES = 256
+"""Equal-mass parts of a beta prior; a part stands at its mean, so that linear functions have exact expectations."""
+_FINE = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """How often each threshold occurs: at, shape (k,), increasing in (0, 1), and weight, shape (k,), of sum 1."""
+
+    name: str
+    at: Floats
+    weight: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Where curves are evaluated: the thresholds to show, shape (K,), increasing in (0, 1), and a prior's."""
+
+    thresholds: Floats
+    prior: Prior | None = None
+
+    @cached_property
+    def at(self) -> Floats:
+        """All of them, strictly increasing."""
+        return self.thresholds if self.prior is None else np.union1d(self.thresholds, self.prior.at)
+
+    @cached_property
+    def shown(self) -> Ints:
+        """Which of `at` are to be shown."""
+        return np.searchsorted(self.at, self.thresholds)
+
+    @cached_property
+    def weight(self) -> Floats | None:
+        """The prior's weight of each of `at`."""
+        if self.prior is None:
+            return None
+        weight = np.zeros(len(self.at))
+        weight[np.searchsorted(self.at, self.prior.at)] = self.prior.weight
+        return weight
+
+
+def parse_thresholds(text: str) -> Floats:
+    """'0.05:0.95:0.05' (start, end, step, the end included) or '0.1,0.3,0.5'; shape (K,), increasing in (0, 1)."""
+    fix = "give start:end:step, such as 0.05:0.95:0.05, or a list, such as 0.1,0.3,0.5"
+    try:
+        if ":" in text:
+            start, end, step = (float(part) for part in text.split(":"))
+            if not (step > 0 and end >= start and np.isfinite([start, end, step]).all()):
+                raise ValueError
+            count = int(np.floor((end - start) / step + 1e-9)) + 1
+            # Decimals as they are written: 0.05 + 5 * 0.05 is not 0.3, and a score of 0.3 must meet its threshold.
+            values = np.array([round(start + step * i, 12) for i in range(min(count, MOST + 1))])
+        else:
+            values = np.unique([float(part) for part in text.split(",")])
+    except ValueError:
+        raise DecalError(f"thresholds {text!r} do not parse", fix) from None
+    if len(values) > MOST:
+        raise DecalError(f"thresholds {text!r} are more than {MOST}", "take a larger step")
+    return _inside(values, f"thresholds {text!r}", fix)
+
+
+def parse_prior(text: str) -> Prior:
+    """'beta:2,8', or the path of a CSV or JSON file of thresholds and weights."""
+    if text.startswith("beta:"):
+        return _beta(text)
+    path = Path(text)
+    fix = "give beta:A,B, or a CSV or JSON file with pairs of threshold and weight"
+    if path.suffix.lower() not in (".csv", ".json"):
+        raise DecalError(f"prior {text!r} is neither beta:A,B nor a .csv or .json file", fix)
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DecalError(f"prior file {text}: {getattr(error, 'strerror', None) or 'not text'}", fix) from None
+    try:
+        pairs = _json_pairs(json.loads(content)) if path.suffix.lower() == ".json" else _csv_pairs(content)
+        at, weight = np.array([(float(t), float(w)) for t, w in pairs]).T
+    except (TypeError, ValueError, KeyError, csv.Error):
+        raise DecalError(f"prior file {text} does not hold pairs of threshold and weight", fix) from None
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
+        raise DecalError(f"prior file {text}: weights must be 0 or more, and one above 0", fix)
+    _inside(at, f"prior file {text}: thresholds", fix)
+    return _prior(path.name, at, weight)
+
+
+def _inside(values: Floats, what: str, fix: str) -> Floats:
+    outside = values[~((values > 0) & (values < 1))]
+    if len(outside):
+        raise DecalError(f"{what} must lie inside (0, 1), and {outside[0]:g} does not", fix)
+    return values
+
+
+def _prior(name: str, at: Floats, weight: Floats) -> Prior:
+    unique, number = np.unique(at, return_inverse=True)
+    return Prior(name, unique, np.bincount(number, weight) / weight.sum())
+
+
+def _csv_pairs(content: str) -> list[list[str]]:
+    rows = [row for row in csv.reader(content.splitlines()) if row]
+    header = [cell.strip().lower() for cell in rows[0]] if rows else []
+    if header == ["threshold", "weight"]:
+        rows = rows[1:]
+    elif header == ["weight", "threshold"]:
+        rows = [row[::-1] for row in rows[1:]]
+    return rows
+
+
+def _json_pairs(document: Any) -> Any:
+    if isinstance(document, dict):
+        if set(document) == {"threshold", "weight"}:
+            return list(zip(document["threshold"], document["weight"], strict=True))
+        return document.items()
+    return [(row["threshold"], row["weight"]) if isinstance(row, dict) else row for row in document]
+
+
+def _beta(text: str) -> Prior:
+    try:
+        a, b = (float(part) for part in text.removeprefix("beta:").split(","))
+    except ValueError:
+        a = b = -1.0
+    if not (0 < a < 1e6 and 0 < b < 1e6):
+        raise DecalError(f"prior {text!r} does not parse", "give two positive numbers, such as beta:2,8")
+    # t = sin^2 of an angle: the density in the angle is bounded from a, b >= 1/2 on.
+    angle = (np.arange(_FINE) + 0.5) / _FINE * (np.pi / 2)
+    log_density = (2 * a - 1) * np.log(np.sin(angle)) + (2 * b - 1) * np.log(np.cos(angle))
+    mass = np.exp(log_density - log_density.max())
+    mass /= mass.sum()
+    share = np.concatenate(([0.0], np.cumsum(mass)))
+    mean = np.concatenate(([0.0], np.cumsum(mass * np.sin(angle) ** 2)))
+    ends = np.interp(np.arange(NODES + 1) / NODES, share, mean)
+    return _prior(text, np.clip(np.diff(ends) * NODES, 1e-12, 1 - 1e-12), np.ones(NODES))

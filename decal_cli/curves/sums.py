@@ -1,0 +1,129 @@
+"""Means of what decisions are worth, at every threshold at once, from cumulative sums over levels.
+
+A rule decides 1 on a level iff its key (a score, a calibrated or a refined probability) is at least t*. What a rule
+makes of the rows at any t* follows from sums of the levels above it: one sort, one cumulative sum, one search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from decal_cli.curves.grid import Grid
+from decal_cli.table import Estimate, Floats, Table
+
+
+class Levels(NamedTuple):
+    """Rows by a key, shape (m,) each: weights of label 0 and 1, and their squared weights."""
+
+    key: Floats
+    neg: Floats
+    pos: Floats
+    neg2: Floats
+    pos2: Floats
+
+    @property
+    def total(self) -> float:
+        """Summed weight of the rows."""
+        return float(self.neg.sum() + self.pos.sum())
+
+
+class Means(NamedTuple):
+    """A mean over rows at each t* of a grid and its standard error, shape (K,), and its expectation under the prior."""
+
+    value: Floats
+    error: Floats
+    expected: Estimate | None
+
+
+def levels_of(t: Table, key: Floats | None = None) -> Levels:
+    """The levels of a table under their score or another key, shape (m,)."""
+    n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
+    n2 = n if t.n2 is None else t.n2
+    pos2 = pos if t.pos2 is None else t.pos2
+    return Levels(t.score if key is None else key, n - pos, pos, np.maximum(n2 - pos2, 0.0), pos2)
+
+
+def levels_of_rows(key: Floats, label: Floats, weight: Floats) -> Levels:
+    """Every row a level: key, label 0/1, weight, shape (T,) each."""
+    pos = weight * label
+    return Levels(key, weight - pos, pos, weight * (weight - pos), weight * pos)
+
+
+def above(key: Floats, values: Sequence[Floats], at: Floats) -> list[Floats]:
+    """Sums of the values of levels with key >= t*, shape (K,) each."""
+    order = np.argsort(key, kind="stable") if (np.diff(key) < 0).any() else slice(None)
+    cut = np.searchsorted(key[order], at, side="left")
+    return [np.append(np.cumsum(value[order][::-1])[::-1], 0.0)[cut] for value in values]
+
+
+def of_decisions(levels: Levels, payoff: Sequence[Sequence[Any]], grid: Grid) -> Means:
+    """Mean of payoff[decision][label], each a number or of shape (K,), of the rule that decides 1 iff key >= t*."""
+    at, total = grid.at, levels.total
+    (u00, u01), (u10, u11) = ((np.broadcast_to(cell, at.shape) for cell in row) for row in payoff)
+    up = above(levels.key, levels[1:], at)
+    down = [values.sum() - part for values, part in zip(levels[1:], up, strict=True)]
+    mean = (down[0] * u00 + down[1] * u01 + up[0] * u10 + up[1] * u11) / total
+    squares = (down[2], u00), (down[3], u01), (up[2], u10), (up[3], u11)
+    variance = sum(np.maximum(weight, 0.0) * (cell - mean) ** 2 for weight, cell in squares)
+    return Means(mean, np.sqrt(variance) / total, _expected_of_decisions(levels, (u00, u01, u10, u11), grid))
+
+
+def _expected_of_decisions(levels: Levels, cells: Sequence[Floats], grid: Grid) -> Estimate | None:
+    if grid.weight is None:
+        return None
+    u00, u01, u10, u11 = cells
+    at0, at1 = (
+        float(grid.weight @ low) + _up_to(levels.key, high - low, grid) for low, high in ((u00, u10), (u01, u11))
+    )
+    return _estimate(levels, at0, at1)
+
+
+def _up_to(key: Floats, values: Floats, grid: Grid) -> Floats:
+    """Sum of prior weight times value over the thresholds at or below the key, shape (m,)."""
+    assert grid.weight is not None
+    return np.append(0.0, np.cumsum(grid.weight * values))[np.searchsorted(grid.at, key, side="right")]
+
+
+def _estimate(levels: Levels, at0: Floats, at1: Floats) -> Estimate:
+    """Mean over rows of values at label 0 and at label 1 of each level."""
+    mean = float(levels.neg @ at0 + levels.pos @ at1) / levels.total
+    variance = float(levels.neg2 @ (at0 - mean) ** 2 + levels.pos2 @ (at1 - mean) ** 2)
+    return Estimate(mean, float(np.sqrt(variance)) / levels.total)
+
+
+def of_changes(levels: Levels, instead_of: Floats, grid: Grid) -> Means:
+    """Mean gain, for u_delta 1, of deciding by the levels' key instead of by another, shape (m,), and its paired error.
+
+    A row on which the two disagree gains or loses y - t*.
+    """
+    at, total = grid.at, levels.total
+    new, old = (above(key, levels[1:3], at) for key in (levels.key, instead_of))
+    mean = ((new[1] - old[1]) * (1 - at) - (new[0] - old[0]) * at) / total
+    high, low = np.maximum(levels.key, instead_of), np.minimum(levels.key, instead_of)
+    neg2, pos2 = (one - both for one, both in zip(*(above(key, levels[3:], at) for key in (high, low)), strict=True))
+    everything = float(levels.neg2.sum() + levels.pos2.sum())
+    first = _cross(levels, instead_of, at)
+    second = np.maximum(pos2, 0.0) * (1 - at) ** 2 + np.maximum(neg2, 0.0) * at**2
+    variance = np.maximum(second - 2 * mean * first + mean**2 * everything, 0.0)
+    expected = None
+    if grid.weight is not None:
+        at1, at0 = (_up_to(levels.key, v, grid) - _up_to(instead_of, v, grid) for v in (1 - at, -at))
+        expected = _estimate(levels, at0, at1)
+    return Means(mean, np.sqrt(variance) / total, expected)
+
+
+def _cross(levels: Levels, instead_of: Floats, at: Floats) -> Floats:
+    """Sum of squared weights times gain."""
+    new, old = (above(key, levels[3:], at) for key in (levels.key, instead_of))
+    return (new[1] - old[1]) * (1 - at) - (new[0] - old[0]) * at
+
+
+def brier_of(levels: Levels) -> float:
+    """Twice the exact area under the levels' Brier curve, which is their Brier score [T 4.2a].
+
+    A row of key q and label 1 loses 1 - t at every t above q, one of label 0 loses t at every t up to q.
+    """
+    return float(levels.pos @ (1 - levels.key) ** 2 + levels.neg @ levels.key**2) / levels.total

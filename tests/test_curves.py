@@ -1,0 +1,262 @@
+"""Curves over thresholds: brute force at each t*, areas, and the same numbers as `evaluate` at every t*."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.curves import KINDS, Curve, Grid, curves_of, parse_prior, parse_thresholds
+from decal_cli.curves import held as held_out
+from decal_cli.curves.grid import DEFAULT
+from decal_cli.curves.nulls import consistency_band
+from decal_cli.errors import DecalError
+from decal_cli.metrics import parse
+from decal_cli.read import from_arrays
+from decal_cli.regions import Regions, build_regions
+from decal_cli.report import Plan, evaluate
+from decal_cli.table import Table, tabulate
+from decal_cli.task import Task
+
+ALL = parse_thresholds(DEFAULT)
+SAME = {
+    "regret_calibration": "regret_calibration",
+    "gain_recalibration": "gain_recalibration",
+    "regret_grouping_lower": "regret_grouping_lower",
+    "regret_grouping_upper": "regret_grouping_upper",
+    "gain_regions": "gain_regions",
+    "gain_post_training": "gain_post_training",
+    "net_benefit": "net_benefit",
+    "threshold_adjusted": "threshold_adjusted",
+    "cfdl": "cfdl",
+}
+"""Curve -> the metric that it is at one t*."""
+
+
+def rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    score = 1 / (1 + np.exp(-1.5 * x[:, 0]))
+    label = rng.random(n) < 1 / (1 + np.exp(-x[:, 0] - np.sign(x[:, 1])))
+    return score if decimals is None else np.round(score, decimals), label.astype(np.uint8), x
+
+
+def brier_at(key: np.ndarray, label: np.ndarray, weight: np.ndarray, t: float) -> float:
+    """Mean of what the rule {key >= t} loses: t on a false positive, 1 - t on a false negative."""
+    acts = key >= t
+    return float(np.average(np.where(acts, t * (1 - label), (1 - t) * label), weights=weight))
+
+
+def area(key: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
+    """The exact integral of the Brier curve: linear between keys, so the trapezes of its one-sided ends."""
+    ends = np.unique(np.concatenate((key, [0.0, 1.0])))
+    middle = (ends[1:] + ends[:-1]) / 2
+    return float(sum(brier_at(key, label, weight, t) * d for t, d in zip(middle, np.diff(ends), strict=True)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weighted: bool) -> None:
+    score, label, x = rows()
+    weight = np.random.default_rng(1).uniform(0.5, 2, len(score)) if weighted else None
+    t, regions = tabulate(score, label, weight), build_regions(score, label, weight, x, seed=3)
+    curves = curves_of(t, regions, Grid(ALL), seed=3)
+    assert set(curves) == set(KINDS)
+    for threshold in (0.07, 0.31, 0.5, 0.83):
+        k = int(np.flatnonzero(threshold == ALL)[0])
+        given = {} if weight is None else {"weight": weight}
+        from_rows = from_arrays(score, label, features=x, **given)
+        names = [*SAME.values(), "expected_utility", "external_regret"]
+        plan = Plan(tuple(map(parse, names)), Task.of_threshold(threshold), seed=3)
+        (report,) = evaluate(from_rows, plan).reports
+        for name, metric in SAME.items():
+            assert curves[name].value[k] == pytest.approx(report.results[metric].value, abs=1e-12), name
+        assert curves["brier"].value[k] == pytest.approx(-report.results["expected_utility"].value, abs=1e-12)
+        assert curves["v_regret"].value[k] == pytest.approx(
+            2 * max(report.results["external_regret"].value, 0), abs=1e-12
+        )
+        for name, metric in (("net_benefit", "net_benefit"), ("gain_regions", "gain_regions")):
+            ends = report.results[metric].interval
+            assert (curves[name].low[k], curves[name].high[k]) == pytest.approx(ends, abs=1e-9), name
+        low, high = report.results["expected_utility"].interval
+        assert (curves["brier"].low[k], curves["brier"].high[k]) == pytest.approx((-high, -low), abs=1e-9)
+
+
+levels = st.lists(
+    st.tuples(st.integers(0, 20), st.integers(0, 1), st.sampled_from([0.5, 1.0, 2.5])), min_size=1, max_size=60
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(levels, st.booleans())
+def test_brier_curves_by_brute_force_with_their_areas(drawn: list[tuple[int, int, float]], weighted: bool) -> None:
+    score, label, weight = (np.array(column, dtype=float) for column in zip(*drawn, strict=True))
+    score, weight = score / 20, weight if weighted else np.ones(len(score))
+    t = tabulate(score, label.astype(np.uint8), weight if weighted else None)
+    curves = curves_of(t, None, Grid(np.array([0.05, 0.3, 0.35, 0.62, 0.95])), confidence=None)
+    fit = t.isotonic.pos / t.isotonic.n
+    fitted = np.repeat(fit, np.diff(np.append(t.pools, len(t))))[np.searchsorted(t.score, score)]
+    for name, key in (("brier", score), ("brier_calibrated", fitted)):
+        found = [brier_at(key, label, weight, at) for at in (0.05, 0.3, 0.35, 0.62, 0.95)]
+        assert curves[name].value == pytest.approx(found, abs=1e-12)
+        brier = float(np.average((key - label) ** 2, weights=weight))
+        assert curves[name].brier == pytest.approx(brier, abs=1e-12)
+        assert 2 * area(key, label, weight) == pytest.approx(brier, abs=1e-12)
+    mcb = parse("corp_mcb").value({Table: t})
+    assert curves["brier"].brier - curves["brier_calibrated"].brier == pytest.approx(mcb, abs=1e-12)
+
+
+def test_the_region_curves_are_those_of_their_probabilities() -> None:
+    score, label, x = rows()
+    t, regions = tabulate(score, label), build_regions(score, label, None, x, seed=0)
+    curves, ones = curves_of(t, regions, Grid(ALL), seed=0), np.ones(len(score))
+    held = regions.held
+    assert held is not None
+    assert curves["brier_regions"].brier == pytest.approx(2 * area(held.region, held.label, ones), abs=1e-12)
+    assert curves["brier_regions"].value[30] == pytest.approx(brier_at(held.region, held.label, ones, ALL[30]))
+    n, pos = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos"))
+    n, pos = n[n > 0], pos[n > 0]
+    assert n.sum() == len(score)
+    assert curves["brier_regions_plug_in"].brier == pytest.approx((pos * (1 - pos / n)).sum() / len(score), abs=1e-12)
+
+
+def test_the_cuts_of_a_batch_are_those_of_isotonic_fits() -> None:
+    from sklearn.isotonic import IsotonicRegression
+
+    rng = np.random.default_rng(0)
+    neg, pos = rng.poisson(1.1, (6, 40)).astype(float), rng.poisson(0.9, (6, 40)).astype(float)
+    at = np.array([0.111, 0.333, 0.571, 0.9])
+    found = held_out._cuts(neg, pos, at)
+    for k in range(6):
+        there = np.flatnonzero(neg[k] + pos[k])
+        n = (neg + pos)[k, there]
+        fit = IsotonicRegression().fit(there, pos[k, there] / n, sample_weight=n).predict(there)
+        first = [min([i for i, f in zip(there, fit, strict=True) if f >= t], default=40) for t in at]
+        assert found[k].tolist() == first
+
+
+def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
+    score, label, _ = rows(3000)
+    t = tabulate(score, label)
+    gain = curves_of(t, None, Grid(np.array([0.3, 0.6])))["gain_recalibration"]
+    from decal_cli.crossfit import gain_errors
+
+    for k, threshold in enumerate((0.3, 0.6)):
+        sigma = gain_errors(t, threshold, threshold, np.random.default_rng(0)).std()
+        assert (gain.high[k] - gain.value[k]) / 1.96 == pytest.approx(sigma, rel=0.35)
+
+
+def test_intervals_hold_the_value_and_stay_in_the_range() -> None:
+    score, label, x = rows(200, 1, 1)
+    t, regions = tabulate(score, label), build_regions(score, label, None, x, seed=0)
+    for curve in curves_of(t, regions, Grid(ALL)).values():
+        assert curve.low is not None and curve.high is not None
+        some = ~np.isnan(curve.value)
+        assert (curve.low[some] <= curve.high[some]).all(), curve.kind.name
+        assert curve.low[some].min() >= curve.kind.range[0] and curve.high[some].max() <= curve.kind.range[1]
+
+
+@pytest.mark.parametrize("prior", ["beta:1,1", "beta:2,8", "beta:0.6,0.7", "beta:900,2100"])
+def test_a_beta_prior_has_its_moments(prior: str) -> None:
+    a, b = (float(part) for part in prior.removeprefix("beta:").split(","))
+    found = parse_prior(prior)
+    mean = a / (a + b)
+    assert found.weight.sum() == pytest.approx(1)
+    assert found.weight @ found.at == pytest.approx(mean, abs=1e-6)
+    assert found.weight @ (found.at - mean) ** 2 == pytest.approx(mean * (1 - mean) / (a + b + 1), rel=0.01)
+
+
+def test_the_uniform_prior_expects_half_the_brier_score() -> None:
+    t = tabulate(*rows(2000)[:2])
+    curve = curves_of(t, None, Grid(ALL, parse_prior("beta:1,1")))["brier"]
+    assert 2 * curve.expectation == pytest.approx(curve.brier, abs=1e-4)
+    low, high = parse("brier").interval({Table: t}, 0.95)
+    assert [2 * end for end in curve.expectation_interval] == pytest.approx([low, high], abs=2e-4)
+
+
+def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
+    score, label, x = rows()
+    t, regions = tabulate(score, label), build_regions(score, label, None, x, seed=0)
+    path = tmp_path / "weights.csv"
+    path.write_text("threshold,weight\n0.4,3\n0.2,1\n")
+    grid = Grid(np.array([0.2, 0.3, 0.4]), parse_prior(str(path)))
+    for name, curve in curves_of(t, regions, grid).items():
+        if name != "threshold_adjusted":
+            assert curve.expectation == pytest.approx(curve.value[0] / 4 + 0.75 * curve.value[2], abs=1e-12), name
+            low, high = curve.expectation_interval
+            assert low <= high, name
+
+
+@pytest.mark.parametrize(
+    "content",
+    [[[0.2, 1], [0.4, 3]], {"0.2": 1, "0.4": 3}, {"threshold": [0.4, 0.2], "weight": [3, 1]},
+     [{"threshold": 0.2, "weight": 1}, {"threshold": 0.4, "weight": 3}]],
+)  # fmt: skip
+def test_json_weights(content: object, tmp_path: Path) -> None:
+    path = tmp_path / "weights.json"
+    path.write_text(json.dumps(content))
+    found = parse_prior(str(path))
+    assert found.at.tolist() == [0.2, 0.4] and found.weight.tolist() == [0.25, 0.75]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "0.1:0.9", "0.9:0.1:0.1", "0.1:0.9:0", "0,0.5", "0.1:1:0.1", "nan", "0.1:0.9:1e-9"]
+)
+def test_thresholds_that_make_no_sense(text: str) -> None:
+    with pytest.raises(DecalError, match="threshold"):
+        parse_thresholds(text)
+
+
+def test_thresholds_are_the_decimals_that_were_written() -> None:
+    assert parse_thresholds("0.05:0.95:0.05")[5] == 0.3
+    assert len(ALL) == 99 and ALL[-1] == 0.99
+    assert parse_thresholds("0.5,0.1").tolist() == [0.1, 0.5]
+
+
+@pytest.mark.parametrize("text", ["beta:2", "beta:0,1", "beta:a,b", "uniform", "none.csv", "none.json"])
+def test_priors_that_make_no_sense(text: str) -> None:
+    with pytest.raises(DecalError, match="prior"):
+        parse_prior(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.csv", ""), ("a.csv", "0.2,x"), ("a.csv", "0.2,1\n1.2,1"), ("a.csv", "0.2,0"), ("a.json", "[1]"),
+     ("a.json", "{"), ("a.json", "null"), ("a.json", '[{"t": 1}]'), ("a.csv", "0.2,-1\n0.3,2")],
+)  # fmt: skip
+def test_files_of_weights_that_make_no_sense(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DecalError, match="prior file"):
+        parse_prior(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("label", [[0, 0, 0], [1, 1, 1], [1, 0, 1]])
+def test_a_few_rows_have_curves_or_reasons(label: list[int]) -> None:
+    t = tabulate(np.array([0.0, 0.4, 1.0]), np.array(label, dtype=np.uint8))
+    curves = curves_of(t, None, Grid(ALL))
+    assert "rows" in str(curves["gain_recalibration"].reason)
+    for name, curve in curves.items():
+        assert curve.reason is not None or not np.isnan(curve.value).any(), name
+
+
+def test_few_rows_with_features_have_reasons() -> None:
+    score, label, x = rows(6)
+    regions = build_regions(score, label, None, x, seed=0)
+    curves = curves_of(tabulate(score, label), regions, Grid(ALL))
+    assert isinstance(regions, Regions) and isinstance(curves["brier_regions"], Curve)
+    assert curves["brier_regions"].reason and np.isnan(curves["brier_regions"].value).all()
+
+
+def test_the_consistency_band_holds_calibrated_fits() -> None:
+    rng = np.random.default_rng(3)
+    score = rng.beta(2, 3, 2000)
+    inside = []
+    for _ in range(20):
+        t = tabulate(score, (rng.random(2000) < score).astype(np.uint8))
+        band = consistency_band(t, 0.9, rng)
+        cells = t.bins(512)
+        fit = np.repeat(cells.isotonic.pos / cells.isotonic.n, np.diff(np.append(cells.pools, len(cells))))
+        inside.append(((fit >= band.low) & (fit <= band.high)).mean())
+    assert np.mean(inside) == pytest.approx(0.9, abs=0.05)
+    assert (band.low <= band.high).all() and (np.diff(band.low) >= 0).all()
