@@ -11,7 +11,16 @@ import typer
 
 from decal_cli import __version__
 from decal_cli.errors import DecalError, Exit
-from decal_cli.options import AdviceOptions, GateOptions, InputOptions, OutputOptions, ReportOptions, TaskOptions, flat
+from decal_cli.options import (
+    AdviceOptions,
+    GateOptions,
+    InputOptions,
+    OutputOptions,
+    ReportOptions,
+    SweepOptions,
+    TaskOptions,
+    flat,
+)
 
 app = typer.Typer(
     name="decal",
@@ -76,6 +85,18 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
     from decal_cli import session
 
     raise typer.Exit(session.gate(source, task, gates, out))
+
+
+@app.command()
+@flat
+def sweep(source: InputOptions, task: TaskOptions, curves: SweepOptions, out: OutputOptions) -> None:
+    """Show what every threshold t* costs: Brier, regret, net benefit and worst-case curves, with intervals and pictures.
+
+    Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
+    """
+    from decal_cli import session_sweep
+
+    session_sweep.sweep(source, task, curves, out)
 
 
 @app.command()

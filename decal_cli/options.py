@@ -42,6 +42,25 @@ class Missing(StrEnum):
     drop = "drop"
 
 
+class SweepFormat(StrEnum):
+    """How a sweep is written."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+class Picture(StrEnum):
+    """What is drawn of a sweep."""
+
+    brier = "brier"
+    decision = "decision"
+    reliability = "reliability"
+    grouping = "grouping"
+    waterfall = "waterfall"
+    all = "all"
+
+
 def _one_of(choices: type[StrEnum]) -> str:
     return "|".join(choices)
 
@@ -194,6 +213,46 @@ class GateOptions:
     format: Annotated[
         GateFormat, typer.Option("--format", "-f", metavar=_one_of(GateFormat), help="How to write the outcome.")
     ] = GateFormat.table
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """Which thresholds, and what is written and drawn of them."""
+
+    thresholds: Annotated[
+        str, typer.Option(metavar="GRID", help="Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5.")
+    ] = "0.01:0.99:0.01"
+    prior: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRIOR",
+            help="How often each t* occurs: beta:A,B, or a CSV or JSON file of threshold and weight; "
+            "every curve's expectation under it is printed too.",
+        ),
+    ] = None
+    plot: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw into a .png, .svg or .pdf file; - draws in the terminal, below the table."),
+    ] = None
+    picture: Annotated[
+        list[Picture],
+        typer.Option(
+            metavar=_one_of(Picture),
+            help="What to draw; repeatable. waterfall is drawn for the decision of --threshold. "
+            "[default: brier and decision]",
+        ),
+    ] = field(default_factory=list)
+    all_thresholds: Annotated[bool, typer.Option("--all", help="Every threshold in the table, not a choice.")] = False
+    format: Annotated[
+        SweepFormat | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar=_one_of(SweepFormat),
+            help="How to write the result. [default: by the suffix of --output (.json, .csv, .parquet), else table]",
+        ),
+    ] = None
+    no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Point estimates only, faster.")] = False
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:

@@ -113,13 +113,14 @@ def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: Non
     """Compute the plan's metrics for every model, on all rows and on every group."""
     reports = []
     for model in dataset.models:
-        for group, rows in _groups(model):
+        for group, rows in groups_of(model):
             progress(f"{model.model}{'' if group is None else ' in ' + group}")
             reports.append(_report(model, group, rows, plan))
     return Evaluation(plan, dataset.inputs, dataset.columns, dataset.found, dataset.notes, tuple(reports))
 
 
-def _groups(model: Predictions) -> Iterator[tuple[str | None, Any]]:
+def groups_of(model: Predictions) -> Iterator[tuple[str | None, Any]]:
+    """All rows (None, None), then every value of every group column with its mask of rows, shape (T,)."""
     yield None, None
     for column, values in model.groups.items():
         for value in np.unique(values):

@@ -18,7 +18,7 @@ SCHEMA = 1
 def document(verdict: Verdict) -> dict[str, Any]:
     """The JSON document: one report flat, several under "reports", each whole in itself."""
     evaluation = verdict.evaluation
-    shared = _shared(evaluation)
+    shared = provenance(evaluation)
     reports = [{**shared, **_report(report, verdict)} for report in evaluation.reports]
     whole = reports[0] if len(reports) == 1 else {**shared, "reports": reports}
     if verdict.gates is not None:
@@ -66,7 +66,8 @@ def render_csv(verdict: Verdict) -> str:
     return out.getvalue()
 
 
-def _shared(evaluation: Evaluation) -> dict[str, Any]:
+def provenance(evaluation: Evaluation) -> dict[str, Any]:
+    """What every report of an evaluation says: inputs, columns, notes, task, how intervals were made."""
     return {
         "schema": SCHEMA,
         "decal": __version__,

@@ -1,0 +1,115 @@
+"""Panels on a page, and the page to a file."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from decal_cli.errors import DecalError
+from decal_cli.plot import panels
+from decal_cli.plot.style import RC
+from decal_cli.sweep import Sweep, ladder
+from decal_cli.task import Task
+
+PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")
+FORMATS = ("png", "svg", "pdf")
+_WIDE, _HIGH = 5.0, 4.3
+_MOST = 4
+"""Panels in a row at most."""
+
+Cell = Callable[[Any], None]
+
+
+def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
+    """The pictures as one page, in the format that the path's suffix names: png, svg or pdf."""
+    form = ready(path)
+    import matplotlib
+
+    with matplotlib.rc_context(RC):
+        figure = figure_of(sweep, pictures)
+        out = io.BytesIO()
+        # No date, no version: the same sweep gives the same bytes.
+        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
+        figure.savefig(out, format=form, dpi=130, metadata=metadata)
+    return out.getvalue()
+
+
+def ready(path: str) -> str:
+    """The format of a picture's path; a DecalError where it is none, or where matplotlib is not there to draw it."""
+    form = Path(path).suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise DecalError(f"--plot {path}: a picture is written as png, svg or pdf", "name for example curves.png")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise DecalError("drawing needs matplotlib, which is not installed", "pip install 'decal[plot]'")
+    return form
+
+
+def task_or_middle(sweep: Sweep) -> Task:
+    """The decision the waterfall shows: the user's, or that of the middle threshold."""
+    at = sweep.grid.thresholds
+    return sweep.head.task or Task.of_threshold(float(at[len(at) // 2]))
+
+
+def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:
+    """The figure: curves of all models in one panel each, then for each picture a panel a model and group."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    rows = _rows(sweep, pictures)
+    widest = max(columns for columns, _ in rows)
+    heights = [1.25 if row[0].__name__ == "stripped" and columns > 1 else 1.0 for columns, row in rows]
+    units = math.lcm(*(columns for columns, _ in rows))
+    layout: Any = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
+    figure = Figure(figsize=(_WIDE * max(widest, 1.2), _HIGH * sum(heights)), layout=layout)
+    grid = figure.add_gridspec(len(rows), units, height_ratios=heights)
+    for y, (columns, row) in enumerate(rows):
+        wide = units // columns
+        for x, cell in enumerate(row):
+            cell((figure, grid[y, x * wide : (x + 1) * wide]))
+    return figure
+
+
+def _rows(sweep: Sweep, pictures: tuple[str, ...]) -> list[tuple[int, list[Cell]]]:
+    """Panels by row, with how many fit in it: of one model all of them, of several each picture in rows of its own."""
+    shared = [cell for picture in pictures if picture in ("brier", "decision") for cell in _cells(sweep, picture)]
+    own = [_cells(sweep, picture) for picture in pictures if picture not in ("brier", "decision")]
+    if len(sweep.reports) == 1:
+        everything = [*shared, *(cell for cells in own for cell in cells)]
+        return _chunks(everything, len(everything) if len(everything) < 4 else 2 if len(everything) == 4 else 3)
+    most = math.ceil(len(sweep.reports) / math.ceil(len(sweep.reports) / _MOST))
+    return [*_chunks(shared, max(len(shared), 1)), *(row for cells in own for row in _chunks(cells, most))]
+
+
+def _chunks(cells: list[Cell], size: int) -> list[tuple[int, list[Cell]]]:
+    return [(size, cells[start : start + size]) for start in range(0, len(cells), size)]
+
+
+def _cells(sweep: Sweep, picture: str) -> list[Cell]:
+    def one(panel: Callable[..., None], *more: Any) -> Cell:
+        return lambda place: panel(place[0].add_subplot(place[1]), *more)
+
+    if picture == "brier":
+        return [one(panels.brier, sweep)]
+    if picture == "decision":
+        return [one(panels.decision, sweep)]
+    numbers = range(len(sweep.reports))
+    if picture == "reliability":
+        return [_with_strip(sweep, number) for number in numbers]
+    if picture == "grouping":
+        return [one(panels.grouping, sweep, number) for number in numbers]
+    task = task_or_middle(sweep)
+    rungs = [ladder(report, task, sweep.head.plan) for report in sweep.reports]
+    return [one(panels.waterfall, sweep.reports[number], number, rungs[number], task) for number in numbers]
+
+
+def _with_strip(sweep: Sweep, number: int) -> Cell:
+    def stripped(place: Any) -> None:
+        figure, where = place
+        parts = where.subgridspec(3, 1, height_ratios=(4, 1, 0.75), hspace=0.03)
+        panels.reliability([figure.add_subplot(part) for part in parts], sweep, number)
+
+    return stripped

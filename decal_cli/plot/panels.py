@@ -1,0 +1,175 @@
+"""The panels: each draws one thing into given axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from decal_cli.curves.nulls import consistency_band
+from decal_cli.plot.style import GREY, LINES, below, marks, style_of
+from decal_cli.regions import BINS, IsotonicFit
+from decal_cli.render.numbers import short
+from decal_cli.report import Result
+from decal_cli.sweep import Sweep, Swept
+from decal_cli.task import Task
+
+
+def brier(axes: Any, sweep: Sweep) -> None:
+    """Brier curves: as it is, calibrated, by region; of several models the first two."""
+    at, reports = sweep.grid.thresholds, sweep.reports
+    alone = len(reports) == 1
+    for number, report in enumerate(reports):
+        style = style_of(number)
+        for name, (line, words) in LINES.items():
+            curve = report.curves.get(name)
+            if curve is None or (not alone and name not in ("brier", "brier_calibrated")):
+                continue
+            main = name == "brier"
+            label = words if alone else (report.name if main else None)
+            axes.plot(at, curve.value, line, color=style.colour, label=label, lw=1.8 if main else 1.3,
+                      **(marks(number, len(at), len(reports)) if main else {}))  # fmt: skip
+        if alone:
+            now, fit = report.curves["brier"], report.curves["brier_calibrated"]
+            if now.low is not None:
+                axes.fill_between(at, now.low, now.high, color=style.colour, alpha=0.13, lw=0)
+            lost = 2 * np.maximum(now.value - fit.value, 0)
+            if lost.max() > 0:
+                axes.fill_between(at, fit.value, now.value, facecolor="none", edgecolor="0.6", hatch="////", lw=0,
+                                  label="miscalibration (half of corp_mcb)")  # fmt: skip
+    if not alone:
+        axes.plot([], [], "-", color=GREY, label="as it is")
+        axes.plot([], [], "--", color=GREY, label="calibrated (isotonic)")
+    axes.set(title="Brier curves", xlabel="threshold t*", xlim=(0, 1))
+    axes.set_ylabel("utility lost per decision\n(u_delta = 1)")
+    axes.set_ylim(bottom=0)
+    below(axes)
+
+
+def decision(axes: Any, sweep: Sweep) -> None:
+    """Net benefit of the models, of treating all and of treating none."""
+    at, reports = sweep.grid.thresholds, sweep.reports
+    top = 0.0
+    for number, report in enumerate(reports):
+        style, curve = style_of(number), report.curves["net_benefit"]
+        axes.plot(at, curve.value, "-", color=style.colour, label=report.name, **marks(number, len(at), len(reports)))
+        if curve.low is not None and len(reports) <= 2:
+            axes.fill_between(at, curve.low, curve.high, color=style.colour, alpha=0.13, lw=0)
+        top = max(top, float(np.max(curve.value)), reports[0].table.base_rate)
+    for number, report in enumerate(reports):
+        if number and (report.group is None or report.table.base_rate == reports[0].table.base_rate):
+            continue
+        label = "treat all" if number == 0 else f"treat all, {report.group}"
+        axes.plot(at, report.curves["net_benefit_all"].value, ls=(0, (5, 2, 1, 2)), color="0.35" if number == 0 else
+                  style_of(number).colour, lw=1.1, label=label)  # fmt: skip
+    axes.axhline(0, color="0.35", lw=1.1, ls=(0, (1, 1.5)), label="treat none")
+    # Far below zero there is nothing to see: treating all falls to minus infinity.
+    axes.set(title="Decision curve", xlabel="threshold t*", ylabel="net benefit\n(true positives per row)", xlim=(0, 1))
+    lowest = min(float(np.min(report.curves["net_benefit"].value)) for report in reports)
+    axes.set_ylim(max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top)
+    if lowest < -top:
+        axes.set_title("Decision curve (cut off below)")
+    below(axes)
+
+
+def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
+    """The isotonic fit over the score, the band of a calibrated model; how scores are spread; what is what."""
+    axes, strip, key = parts
+    report, style = sweep.reports[number], style_of(number)
+    t, plan = report.table, sweep.head.plan
+    band = consistency_band(t, plan.confidence, np.random.default_rng([plan.seed, number]))
+    axes.fill_between(band.score, band.low, band.high, color="0.85", lw=0,
+                      label=f"a calibrated model, {100 * plan.confidence:g} %")  # fmt: skip
+    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    fit = IsotonicFit(t)
+    axes.plot(fit.at, fit.value, "-", color=style.colour, label="isotonic fit")
+    bins = t.bins(BINS)
+    axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
+              label="15 equal-mass bins")  # fmt: skip
+    axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(0, 1), ylim=(-0.02, 1.02))
+    axes.tick_params(labelbottom=False)
+    edges = np.linspace(0, 1, 41)
+    total, _ = np.histogram(t.score, edges, weights=t.n)
+    ones, _ = np.histogram(t.score, edges, weights=t.pos)
+    wide = edges[1] - edges[0]
+    strip.bar(edges[:-1], ones / t.total, wide, align="edge", color=style.colour, lw=0, label="rows with label 1")
+    strip.bar(edges[:-1], (total - ones) / t.total, wide, bottom=ones / t.total, align="edge", color="0.8", lw=0,
+              label="rows with label 0")  # fmt: skip
+    strip.set(xlabel="score", ylabel="share\nof rows", xlim=(0, 1))
+    strip.grid(False)
+    handles = [pair for drawn in (axes, strip) for pair in zip(*drawn.get_legend_handles_labels(), strict=True)]
+    key.axis("off")
+    key.legend(*zip(*handles, strict=True), loc="upper center", ncols=2, borderaxespad=0)
+
+
+def grouping(axes: Any, sweep: Sweep, number: int) -> None:
+    """Frequencies of regions within bins of the score, around the calibration curve."""
+    report, style = sweep.reports[number], style_of(number)
+    loss = report.grouping_loss
+    told = "" if loss is None else f" (loss {short(loss, 4)})"
+    axes.set(title=f"Grouping{told}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
+             xlim=(0, 1), ylim=(-0.02, 1.02))  # fmt: skip
+    if report.regions is None:
+        axes.text(0.5, 0.5, "needs --features", ha="center", color=GREY, transform=axes.transAxes)
+        return
+    bins = report.table.bins(BINS)
+    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    largest = max(float(half.n.max()) for half in report.regions.halves)
+    for side, half in enumerate(report.regions.halves):
+        here = half.n > 0
+        axes.scatter(bins.score[half.bin[here]], half.pos[here] / half.n[here], s=4 + 70 * half.n[here] / largest,
+                     facecolor="0.75", edgecolor="0.35", lw=0.6, alpha=0.8, zorder=2,
+                     label="region (area: rows)" if side == 0 else None)  # fmt: skip
+    axes.plot(bins.score, bins.pos / bins.n, "--", color=style.colour, marker=style.marker, ms=5, mfc="white",
+              mec=style.colour, zorder=3, label="whole bin of the score")  # fmt: skip
+    below(axes)
+
+
+def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result], task: Task) -> None:
+    """From acting on the score, over recalibration, to the bounds of the best possible probability."""
+    style = style_of(number)
+    now, gain = (rungs[name].value or 0.0 for name in ("expected_utility", "gain_recalibration"))
+    recalibrated = now + gain
+    low, high, worst = (rungs[f"regret_grouping_{name}"].value for name in ("lower", "upper", "worst"))
+    steps: list[tuple[str, float, float, dict[str, Any], Sequence[float] | None]] = [
+        ("recalibrated", now, gain, {"color": style.colour}, rungs["gain_recalibration"].interval)
+    ]
+    if low is not None and high is not None:
+        steps += [
+            ("oracle, at least", recalibrated, low, {"color": "0.6"}, rungs["regret_grouping_lower"].interval),
+            ("oracle, at most", recalibrated, high, {"facecolor": "white", "edgecolor": "0.4", "hatch": "////"},
+             rungs["regret_grouping_upper"].interval),
+        ]  # fmt: skip
+    elif worst is not None:
+        steps.append(("perfect knowledge\n(no features: a ceiling)", recalibrated, worst,
+                      {"facecolor": "white", "edgecolor": "0.4", "hatch": "...."}, None))  # fmt: skip
+    constants = [("always decide 0", rungs["eu_never"].value), ("always decide 1", rungs["eu_always"].value)]
+    names = [name for name, _ in constants] + ["by the score as it is"] + [name for name, *_ in steps]
+    rows = range(len(names))
+    for row, (_, value) in enumerate(constants):
+        axes.plot(1000 * (value or 0.0), row, marker="|", ms=14, mew=2, color="0.35")
+        _say(axes, 1000 * (value or 0.0), row, short(1000 * (value or 0.0), 3))
+    axes.plot(1000 * now, 2, marker=style.marker, ms=8, color=style.colour)
+    _say(axes, 1000 * now, 2, short(1000 * now, 3))
+    axes.axvline(1000 * now, color=style.colour, lw=0.8, ls=(0, (1, 1.5)))
+    for row, (_, start, step, look, ends) in enumerate(steps, 3):
+        axes.barh(row, 1000 * step, left=1000 * start, height=0.55, **{"lw": 0.8, **look})
+        reach = start + max(step, 0.0)
+        if ends is not None:
+            axes.plot([1000 * (start + end) for end in ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
+            reach = max(reach, start + ends[1])
+        sign = "+" if step >= 0 else "-"
+        _say(axes, 1000 * reach, row, f"{sign}{short(abs(1000 * step), 3)}")
+    axes.set_yticks(rows, names)
+    axes.invert_yaxis()
+    axes.margins(x=0.16)
+    axes.grid(axis="y", visible=False)
+    unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
+    axes.set_title(f"Regret: {report.name}, t* = {task.threshold:.4g}{unit}")
+    axes.set_xlabel("expected utility per 1,000 decisions")
+
+
+def _say(axes: Any, x: float, y: float, text: str) -> None:
+    axes.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})  # fmt: skip

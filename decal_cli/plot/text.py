@@ -1,0 +1,121 @@
+"""Compact pictures for the terminal, from characters alone."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import numpy as np
+
+from decal_cli.plot.page import task_or_middle
+from decal_cli.regions import BINS, IsotonicFit
+from decal_cli.render.numbers import short
+from decal_cli.render.page import Page
+from decal_cli.sweep import Sweep, Swept, ladder
+from decal_cli.table import Floats
+
+HIGH = 14
+MARKS = "ox+*#@%&"
+Series = tuple[str, str, Floats, Floats]
+"""A mark, its words, and where it stands: x and y."""
+
+
+def draw_text(sweep: Sweep, pictures: tuple[str, ...], page: Page) -> str:
+    """The pictures one below the other, at most as wide as the page."""
+    lines: list[str] = []
+    for picture in pictures:
+        lines += [line for part in _parts(sweep, picture, min(page.width, 100)) for line in (*part, "")]
+    return "\n".join(lines) + "\n"
+
+
+def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[list[str]]:
+    at = sweep.grid.thresholds
+    if picture == "brier":
+        yield _canvas("Brier curves: utility lost per decision over t*", _brier(sweep), width, low=0.0)
+    elif picture == "decision":
+        found = [(MARKS[i % 8], r.name, at, r.curves["net_benefit"].value) for i, r in enumerate(sweep.reports)]
+        everyone = sweep.reports[0].curves["net_benefit_all"].value
+        top = max(float(np.max(y)) for *_, y in found)
+        found = [("/", "treat all", at, everyone), ("-", "treat none", at, np.zeros(len(at))), *found]
+        yield _canvas("Net benefit: true positives per row over t*", found, width, low=-0.25 * max(top, 1e-9))
+    elif picture == "waterfall":
+        yield from (_waterfall(sweep, report, width) for report in sweep.reports)
+    else:
+        for report in sweep.reports:
+            series = _reliability(report) if picture == "reliability" else _grouping(report)
+            title = f"{picture.capitalize()} of {report.name}: frequency of label 1 over the score"
+            yield (
+                _canvas(title, series, width, low=0.0, high=1.0)
+                if series
+                else [f"{picture} of {report.name}: needs --features"]
+            )
+
+
+def _brier(sweep: Sweep) -> list[Series]:
+    at = sweep.grid.thresholds
+    if len(sweep.reports) > 1:
+        return [(MARKS[i % 8], r.name, at, r.curves["brier"].value) for i, r in enumerate(sweep.reports)]
+    curves = sweep.reports[0].curves
+    marks = {"brier_regions": "+", "brier_calibrated": "x", "brier": "o"}
+    return [(mark, curves[n].kind.short, at, curves[n].value) for n, mark in marks.items() if n in curves]
+
+
+def _reliability(report: Swept) -> list[Series]:
+    diagonal = np.linspace(0, 1, 200)
+    fit = IsotonicFit(report.table)
+    inside = np.linspace(fit.at[0], fit.at[-1], 200)
+    return [("·", "calibrated", diagonal, diagonal), ("o", "isotonic fit", inside, fit(inside))]
+
+
+def _grouping(report: Swept) -> list[Series]:
+    if report.regions is None:
+        return []
+    bins, halves = report.table.bins(BINS), report.regions.halves
+    x = np.concatenate([bins.score[half.bin[half.n > 0]] for half in halves])
+    y = np.concatenate([half.pos[half.n > 0] / half.n[half.n > 0] for half in halves])
+    return [("·", "regions", x, y), ("o", "all rows of the bin", bins.score, bins.pos / bins.n)]
+
+
+def _canvas(title: str, series: list[Series], width: int, low: float, high: float | None = None) -> list[str]:
+    """Series as marks on a grid; later ones stand on earlier ones."""
+    wide = width - 9
+    values = np.concatenate([y for *_, y in series])
+    top = float(np.nanmax(values)) if high is None else high
+    top = top if top > low else low + 1
+    cells = np.full((HIGH, wide), " ")
+    for mark, _, x, y in series:
+        dense = x
+        if len(x) > 1 and (np.diff(x) > 0).all():
+            dense = np.linspace(x[0], x[-1], 4 * wide)
+            y = np.interp(dense, x, y)
+        rows = (top - y) / (top - low) * (HIGH - 1)
+        here = np.isfinite(rows) & (rows >= -0.5) & (rows <= HIGH - 0.5)
+        columns = np.clip((dense[here] * (wide - 1)).round().astype(int), 0, wide - 1)
+        cells[np.clip(rows[here].round().astype(int), 0, HIGH - 1), columns] = mark
+    labels = {0: top, HIGH // 2: top - (top - low) * (HIGH // 2) / (HIGH - 1), HIGH - 1: low}
+    lines = [title]
+    for row in range(HIGH):
+        lines.append(f"{short(labels[row], 3) if row in labels else '':>7} │{''.join(cells[row])}".rstrip())
+    lines.append(f"{'':>7} └{'─' * wide}")
+    lines.append(f"{'':>8} 0{'0.5':^{wide - 2}}1")
+    key = textwrap.wrap("   ".join(f"{mark} {words}" for mark, words, *_ in series), wide)
+    return [*lines, *(f"{'':>9}{line}" for line in key)]
+
+
+def _waterfall(sweep: Sweep, report: Swept, width: int) -> list[str]:
+    task = task_or_middle(sweep)
+    found = {name: result.value for name, result in ladder(report, task, sweep.head.plan).items()}
+    now = found["expected_utility"] or 0.0
+    after = now + (found["gain_recalibration"] or 0.0)
+    rungs = [("always decide 0", found["eu_never"]), ("always decide 1", found["eu_always"]),
+             ("by the score as it is", now), ("recalibrated", after)]  # fmt: skip
+    low, high = found["regret_grouping_lower"], found["regret_grouping_upper"]
+    if low is not None and high is not None:
+        rungs += [("oracle, at least", after + low), ("oracle, at most", after + high)]
+    values = [value for _, value in rungs if value is not None]
+    least, scale = min(values), (width - 36) / max(max(values) - min(values), 1e-12)
+    lines = [f"{report.name}: expected utility per 1,000 decisions at t* = {task.threshold:g}"]
+    for name, value in rungs:
+        if value is not None:
+            lines.append(f"   {name:<22} {short(1000 * value, 3):>8} {'█' * round((value - least) * scale)}".rstrip())
+    return lines

@@ -1,0 +1,110 @@
+"""`decal sweep` as a user meets it: real processes through the installed entry point."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import FIXTURES, Done
+from tests.test_cli import one_line, valid
+
+Decal = Callable[..., Done]
+NAMED = (FIXTURES / "binary_n2000.csv", "--score", "p", "--label", "y")
+GRID = ("--thresholds", "0.1,0.3,0.5")
+
+
+def test_the_table_is_readable(decal: Decal) -> None:
+    done = decal("sweep", *NAMED, "--features", "x*", "--prior", "beta:2,8")
+    assert done.code == 0, done.err
+    for words in ("u_delta = 1", "Brier score: .1970 as it is, .1799 calibrated", "miscalibration, .0170", "held out",
+                  "prior", "▁", "true positives per row", "sweep:0.01..0.99x99|prior:beta:2,8"):  # fmt: skip
+        assert words in done.out, words
+    assert max(map(len, [line for line in done.out.splitlines() if not line.startswith(("decal:", "/"))])) <= 100
+    assert sum(line.startswith((".500", ".010", ".990", ".510")) for line in done.out.splitlines()) == 3 * 4
+
+
+def test_all_prints_every_threshold(decal: Decal) -> None:
+    out = decal("sweep", *NAMED, "--all", "--no-intervals", "--thresholds", "0.05:0.95:0.05").out
+    assert all(f"\n.{t}" in out for t in ("050", "350", "950"))
+    assert "[" not in out.split("\nBrier curves")[1]
+
+
+def test_narrow_pages_get_more_tables(decal: Decal) -> None:
+    done = decal("sweep", *NAMED, *GRID, COLUMNS="50")
+    lines = done.out.split("p ───")[1].split("2 x area")[0].splitlines()
+    assert max(map(len, [line for line in lines if not line.startswith(("Brier", "Regret", "Decisions"))])) <= 50
+
+
+def test_json_is_valid_and_agrees_with_evaluate(decal: Decal) -> None:
+    document = valid(decal("sweep", *NAMED, *GRID, "--format", "json", "--prior", "beta:2,8").out)
+    curves = document["sweep"]["curves"]
+    assert document["sweep"]["thresholds"] == [0.1, 0.3, 0.5]
+    single = valid(decal("evaluate", *NAMED, "-t", "0.3", "-f", "json").out)["metrics"]
+    assert curves["brier"]["value"][1] == pytest.approx(-single["expected_utility"]["value"], abs=1e-12)
+    assert curves["brier"]["brier"] == pytest.approx(single["brier"]["value"], abs=1e-12)
+    for name in ("gain_recalibration", "regret_calibration", "net_benefit", "threshold_adjusted", "cfdl"):
+        assert curves[name]["value"][1] == pytest.approx(single[name]["value"], abs=1e-12), name
+    assert curves["net_benefit"]["value"][1] == pytest.approx(0.1246428571, abs=1e-9)
+    with pytest.raises(jsonschema.ValidationError):
+        document["sweep"]["curves"]["brier"].pop("unit")
+        valid(json.dumps(document))
+
+
+def test_json_of_models_and_groups_is_valid(decal: Decal) -> None:
+    document = valid(decal("sweep", *NAMED, *GRID, "--group", "group", "--no-intervals", "-f", "json").out)
+    assert [entry["group"] for entry in document["reports"]] == [None, "A", "B"]
+    for entry in document["reports"]:
+        assert valid(json.dumps(entry))["sweep"]["curves"]["brier"]["low"] is None
+
+
+def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> None:
+    asked = ("sweep", *NAMED, *GRID, "--prior", "beta:2,8")
+    rows = list(csv.DictReader(io.StringIO(decal(*asked, "--format", "csv").out)))
+    assert decal(*asked, "--output", "curves.parquet").out == ""
+    table = pq.read_table(tmp_path / "curves.parquet").to_pylist()
+    assert len(rows) == len(table) == 9 * 4 - 1
+    for row, other in zip(rows, table, strict=True):
+        assert row["curve"] == other["curve"]
+        assert {k: float(row[k]) if row[k] else None for k in ("threshold", "value", "low", "high")} == {
+            k: other[k] for k in ("threshold", "value", "low", "high")
+        }
+    decal(*asked, "-o", "curves.json")
+    valid((tmp_path / "curves.json").read_text())
+    decal(*asked, "-o", "curves.csv")
+    assert (tmp_path / "curves.csv").read_text().startswith("model,group,curve,threshold")
+
+
+@pytest.mark.parametrize(("name", "head"), [("out.png", b"\x89PNG"), ("out.svg", b"<?xml"), ("out.pdf", b"%PDF")])
+def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path, name: str, head: bytes) -> None:
+    done = decal("sweep", *NAMED, *GRID, "--plot", name, "--picture", "all", "--threshold", "0.3")
+    assert done.code == 0 and "Brier curves" in done.out
+    assert done.err == ""
+    assert (tmp_path / name).read_bytes().startswith(head)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_picture_in_the_terminal(decal: Decal) -> None:
+    done = decal("sweep", *NAMED, "--plot", "-", "--picture", "brier", "--picture", "waterfall", "-t", "0.3")
+    assert "o as it is" in done.out and "by the score as it is" in done.out and "└──" in done.out
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (("--thresholds", "0:1:0.1"), "inside (0, 1)"),
+        (("--thresholds", "x"), "start:end:step"),
+        (("--prior", "gamma:1"), "beta:A,B"),
+        (("--plot", "out.gif"), "png, svg or pdf"),
+        (("--plot", "nowhere/out.png"), "no folder"),
+        (("--picture", "brier"), "--plot"),
+        (("--plot", "-", "--format", "json"), "--plot FILE"),
+        (("--confidence", "95"), "did you mean"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(decal: Decal, more: tuple[str, ...], says: str) -> None:
+    assert says in one_line(decal("sweep", *NAMED, *more))

@@ -1,0 +1,142 @@
+"""Pictures: files of the right type, panels that show the curves, and no matplotlib where nothing is drawn."""
+
+import subprocess
+import sys
+
+import matplotlib
+import matplotlib.figure
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.errors import DecalError
+from decal_cli.plot import PICTURES, draw, draw_text, page, ready
+from decal_cli.plot.style import COLOURS, LINES, RC, style_of
+from decal_cli.read import from_arrays
+from decal_cli.regions import IsotonicFit
+from decal_cli.render import Page
+from decal_cli.report import Plan
+from decal_cli.sweep import Sweep, ladder, swept
+from decal_cli.task import Task
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(400, 3))
+SCORE = 1 / (1 + np.exp(-1.5 * X[:, 0]))
+LABEL = (RNG.random(400) < 1 / (1 + np.exp(-X[:, 0] - np.sign(X[:, 1])))).astype(int)
+GRID = Grid(parse_thresholds("0.02:0.98:0.02"))
+FRAME = {"y": LABEL, "p_a": SCORE, "p_b": np.round(SCORE**2, 1)} | {f"x{k}": X[:, k] for k in range(3)}
+
+
+def made(scores: tuple[str, ...] = ("p_a",), task: Task | None = None, **more: object) -> Sweep:
+    from decal_cli.read import Columns
+
+    data = from_arrays(FRAME, "y", columns=Columns(score=scores), **more)
+    return swept(data, Plan((), task), GRID)
+
+
+def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> matplotlib.figure.Figure:
+    with matplotlib.rc_context(RC):
+        return page.figure_of(sweep, pictures)
+
+
+@pytest.fixture(scope="module")
+def one() -> Sweep:
+    return made(task=Task.of_utility(((0, -7), (-3, 0))), features="x*")
+
+
+@pytest.fixture(scope="module")
+def two() -> Sweep:
+    return made(("p_a", "p_b"))
+
+
+@pytest.mark.parametrize(("suffix", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_a_picture_is_of_the_type_that_its_name_says(one: Sweep, suffix: str, head: bytes) -> None:
+    drawn = draw(one, PICTURES, f"out.{suffix}")
+    assert drawn.startswith(head)
+    assert draw(one, ("brier",), f"out.{suffix}") == draw(one, ("brier",), f"out.{suffix}")
+
+
+def test_other_types_are_refused() -> None:
+    with pytest.raises(DecalError, match="png, svg or pdf"):
+        ready("out.jpeg")
+
+
+def test_without_matplotlib_an_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(DecalError, match=r"decal\[plot\]"):
+        ready("out.png")
+
+
+def test_the_lines_are_the_curves(one: Sweep) -> None:
+    figure = figure_of(one, PICTURES)
+    titles = {axes.get_title(loc="left"): axes for axes in figure.axes}
+    lines = {line.get_label(): line for line in titles["Brier curves"].get_lines()}
+    for name, (_, words) in LINES.items():
+        assert lines[words].get_ydata() == pytest.approx(one.reports[0].curves[name].value)
+        assert lines[words].get_xdata() == pytest.approx(GRID.thresholds)
+    decision = titles["Decision curve"].get_lines()[0]
+    assert decision.get_ydata() == pytest.approx(one.reports[0].curves["net_benefit"].value)
+    fit = {line.get_label(): line for line in titles["Reliability: p_a"].get_lines()}["isotonic fit"]
+    assert fit.get_ydata() == pytest.approx(IsotonicFit(one.reports[0].table).value)
+    loss = one.reports[0].grouping_loss
+    dots = next(a for title, a in titles.items() if title.startswith("Grouping")).collections
+    assert loss is not None and sum(len(d.get_offsets()) for d in dots) == sum(
+        int((half.n > 0).sum()) for half in one.reports[0].regions.halves
+    )
+
+
+def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> None:
+    rungs = ladder(one.reports[0], one.head.task, one.head.plan)
+    axes = figure_of(one, ("waterfall",)).axes[0]
+    bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches if hasattr(bar, "get_y")}
+    assert bars[3].get_width() == pytest.approx(1000 * rungs["gain_recalibration"].value)
+    assert bars[4].get_x() == pytest.approx(bars[3].get_x() + bars[3].get_width())
+    assert bars[5].get_width() == pytest.approx(1000 * rungs["regret_grouping_upper"].value)
+    assert "u_delta = 10" in axes.get_title(loc="left")
+
+
+def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:
+    figure = figure_of(two, PICTURES)
+    for axes in figure.axes:
+        for line in axes.get_lines():
+            for number, report in enumerate(two.reports):
+                if line.get_label() == report.name:
+                    assert (line.get_color(), line.get_marker()) == style_of(number)
+    assert len({style_of(number) for number in range(24)}) >= 8
+
+
+def test_neighbouring_colours_differ_in_grey() -> None:
+    grey = [np.array(matplotlib.colors.to_rgb(colour)) @ [0.299, 0.587, 0.114] for colour in COLOURS]
+    assert np.abs(np.diff(grey)).min() > 0.12
+
+
+def test_legends_hide_no_data(one: Sweep, two: Sweep) -> None:
+    for sweep in (one, two):
+        figure = figure_of(sweep, PICTURES)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        for axes in figure.axes:
+            if axes.get_legend() is not None and axes.axison:
+                box = axes.get_legend().get_window_extent(canvas.get_renderer())
+                assert not box.overlaps(axes.get_window_extent(canvas.get_renderer())), axes.get_title(loc="left")
+
+
+@pytest.mark.parametrize("picture", PICTURES)
+def test_the_terminal_gets_every_picture_within_its_width(one: Sweep, two: Sweep, picture: str) -> None:
+    for sweep in (one, two):
+        for width in (60, 100):
+            text = draw_text(sweep, (picture,), Page(width))
+            assert max(map(len, text.splitlines())) <= width
+            assert len(text.splitlines()) > 2 or "needs --features" in text
+
+
+def test_nothing_but_a_picture_loads_matplotlib() -> None:
+    code = (
+        "import sys\nfrom decal_cli.cli import run\n"
+        "run(['sweep', 'fixtures/binary_n2000.csv', '--score', 'p', '--label', 'y', '--no-intervals', '--plot', '-'])\n"
+        "run(['sweep', '--help'])\n"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
