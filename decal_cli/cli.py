@@ -90,7 +90,7 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
 @app.command()
 @flat
 def sweep(source: InputOptions, task: TaskOptions, curves: SweepOptions, out: OutputOptions) -> None:
-    """Show what every threshold t* costs: Brier, regret, net benefit and worst-case curves, with intervals and pictures.
+    """Show what every threshold t* costs: Brier, regret and net benefit curves, with intervals and pictures.
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """

@@ -232,7 +232,7 @@ class SweepOptions:
     ] = None
     plot: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw into a .png, .svg or .pdf file; - draws in the terminal, below the table."),
+        typer.Option(metavar="FILE", help="Draw into a .png, .svg or .pdf file; - draws in the terminal."),
     ] = None
     picture: Annotated[
         list[Picture],
