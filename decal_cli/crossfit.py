@@ -22,6 +22,8 @@ from decal_cli.table import FEWEST_ROWS, FOLDS, Floats, Table
 REPLICATES = 200
 GRID, FINE_GRID = 256, 512
 """Equal-mass cells on which the gain, and the threshold, are replayed."""
+MANY = 4096
+"""Levels above which rows may be dealt one by one."""
 BANDWIDTH = 0.08
 """Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
 
@@ -41,6 +43,11 @@ def split(t: Table, rng: np.random.Generator, folds: int = FOLDS) -> tuple[Float
 
 
 def _dealt(counts: NDArray[Any], rng: np.random.Generator, folds: int) -> Floats:
+    if len(counts) > MANY and counts.sum() < 32 * len(counts):
+        # Row by row: of few rows in many levels that is three times faster than a multinomial each.
+        place = np.repeat(np.arange(len(counts)) * folds, counts)
+        place += rng.integers(folds, size=len(place), dtype=np.uint8)
+        return np.bincount(place, minlength=folds * len(counts)).reshape(-1, folds).T.astype(np.float64)
     return rng.multinomial(counts, np.full(folds, 1 / folds)).T.astype(np.float64)
 
 

@@ -114,3 +114,12 @@ def test_weighted_rows_replay_as_their_effective_number() -> None:
 
     assert error(np.full(4000, 2.5)) == pytest.approx(error(None), rel=0.1)
     assert error(np.random.default_rng(1).choice([0.2, 4.0], 4000)) > 1.2 * error(None)
+
+
+def test_many_levels_are_dealt_evenly_row_by_row() -> None:
+    score, label = drawn(60_000, 1)
+    t = tabulate(np.floor(score * 6000) / 6000, label)
+    neg, pos = crossfit.split(t, np.random.default_rng(0))
+    assert pos.sum(axis=0).tolist() == t.pos.tolist() and (neg + pos).sum(axis=0).tolist() == t.n.tolist()
+    assert (neg + pos).sum(axis=1) == pytest.approx(12_000, rel=0.03)
+    assert pos.sum(axis=1) / pos.sum() == pytest.approx(0.2, rel=0.03)
