@@ -5,7 +5,21 @@ The only room that knows paths, file formats, column names and pyarrow.
 
 from decal_cli.read.arrays import from_arrays
 from decal_cli.read.dataset import Dataset, Input, Predictions
+from decal_cli.read.pairing import Paired, on_same_rows, read_pair
 from decal_cli.read.reading import read
+from decal_cli.read.writing import as_file, format_of
 from decal_cli.settings import Columns
 
-__all__ = ["Columns", "Dataset", "Input", "Predictions", "from_arrays", "read"]
+__all__ = [
+    "Columns",
+    "Dataset",
+    "Input",
+    "Paired",
+    "Predictions",
+    "as_file",
+    "format_of",
+    "from_arrays",
+    "on_same_rows",
+    "read",
+    "read_pair",
+]

@@ -35,7 +35,7 @@ class Predictions:
     model: the score column. score: float64 (T,) in [0, 1]. label: uint8 (T,), 0 or 1. weight: float64 (T,), positive
     and finite, or None. groups: column -> (T,) str. features: reads float64 (T, d) when called, once for all models;
     None where none were named. feature_names: the columns (one name where it is one list-valued column).
-    dropped: rows left out for this model.
+    dropped: rows left out for this model. rows: int64 (T,), where they stand in the data set; None: all do.
     """
 
     model: str
@@ -46,6 +46,7 @@ class Predictions:
     features: Callable[[], np.ndarray] | None
     feature_names: tuple[str, ...]
     dropped: int
+    rows: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +158,7 @@ def _model(whole: Predictions, reasons: dict[str, np.ndarray], rows: Rows) -> tu
             groups={name: values[keep] for name, values in whole.groups.items()},
             features=None if features is None else lambda: features()[keep],
             dropped=dropped,
+            rows=np.flatnonzero(keep),
         ),
         [note],
     )

@@ -1,0 +1,94 @@
+"""Standard errors of paired differences B - A, for the metrics that have an analytic one.
+
+Means of a per-row score take the mean and spread of its per-row differences; AUC takes DeLong's components of both
+models on the same rows. Every other metric's paired interval comes from the bootstrap of the pair table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from decal_cli.metrics import ranking, task
+from decal_cli.metrics.corp import logarithmic, squared
+from decal_cli.metrics.declare import Choice, Metric
+from decal_cli.metrics.loss import brier, log_loss
+from decal_cli.pairs import PairTable
+from decal_cli.table import Estimate, Floats, Loss, Table
+from decal_cli.task import Matrix, Task
+
+Difference = Callable[[PairTable, Task | None, Mapping[str, Any]], Estimate]
+
+
+def difference(choice: Choice, pairs: PairTable, given: Task | None) -> Estimate | None:
+    """The analytic difference B - A of a metric that is defined for both; None where there is none."""
+    made = _PAIRED.get(choice.metric.function)
+    return None if made is None else made(pairs, given, dict(choice.given))
+
+
+def method(metric: Metric) -> str | None:
+    """'analytic' or 'bootstrap'; None where the value itself draws at random or is not a function of the table."""
+    if metric.function in _PAIRED:
+        return "analytic"
+    return "bootstrap" if set(metric.needs) <= {Table, Task} else None
+
+
+def payoff_loss(payoff: Matrix, decision_threshold: float) -> Loss:
+    """The per-row payoff[decision][label] of deciding 1 from the decision threshold on."""
+    (u00, u01), (u10, u11) = payoff
+
+    def loss(score: Floats) -> tuple[Floats, Floats]:
+        acts = score >= decision_threshold
+        return np.where(acts, u10, u00), np.where(acts, u11, u01)
+
+    return loss
+
+
+def _of_payoff(payoff: Callable[[Task], Matrix]) -> Difference:
+    def between(pairs: PairTable, given: Task | None, parameters: Mapping[str, Any]) -> Estimate:
+        assert given is not None  # the metric is undefined without a task
+        return pairs.difference(payoff_loss(payoff(given), given.decision_threshold))
+
+    return between
+
+
+def _delong(pairs: PairTable) -> Estimate:
+    """AUC of B minus that of A, by the components of DeLong, DeLong & Clarke-Pearson 1988 on the same rows."""
+    (beaten_a, beating_a), (beaten_b, beating_b) = (_components(pairs, side) for side in (0, 1))
+    n, pos = np.asarray(pairs.n, dtype=np.float64), np.asarray(pairs.pos, dtype=np.float64)
+    n2, pos2 = (n, pos) if pairs.n2 is None or pairs.pos2 is None else (pairs.n2, pairs.pos2)
+    variance = 0.0
+    mean = 0.0
+    for values, weight, squares in (
+        (beaten_b - beaten_a, pos, pos2),
+        (beating_b - beating_a, n - pos, n2 - pos2),
+    ):
+        whole = float(weight.sum())
+        mean = float((weight * values).sum()) / whole
+        raw = float((squares * (values - mean) ** 2).sum()) / whole**2
+        rows = whole**2 / float(squares.sum())
+        variance += raw * rows / (rows - 1) if rows > 1 + 1e-9 else raw
+    return Estimate(mean, math.sqrt(variance))
+
+
+def _components(pairs: PairTable, side: int) -> tuple[Floats, Floats]:
+    """For each pair: share of the negatives that a positive there beats, and of the positives that beat it."""
+    t, (_, place) = pairs.tables[side], pairs.levels[side]
+    pos = np.asarray(t.pos, dtype=np.float64)
+    neg = np.asarray(t.n, dtype=np.float64) - pos
+    beaten = (np.cumsum(neg) - neg / 2) / t.negatives
+    beating = 1 - (np.cumsum(pos) - pos / 2) / t.positives
+    return beaten[place], beating[place]
+
+
+_PAIRED: dict[Callable[..., float], Difference] = {
+    brier: lambda pairs, given, parameters: pairs.difference(squared),
+    log_loss: lambda pairs, given, parameters: pairs.difference(logarithmic(parameters.get("eps", 0.0))),
+    ranking.auc: lambda pairs, given, parameters: _delong(pairs),
+    task.expected_utility: _of_payoff(lambda given: given.utility),
+    task.net_benefit: _of_payoff(lambda given: ((0.0, 0.0), (-given.threshold / (1 - given.threshold), 1.0))),
+    task.accuracy: _of_payoff(lambda given: ((1.0, 0.0), (0.0, 1.0))),
+}

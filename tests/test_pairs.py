@@ -1,0 +1,220 @@
+"""Two models on the same rows: the joint levels, paired differences against row-wise sums, and their coverage."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS, Choice, parse
+from decal_cli.metrics import paired as analytic
+from decal_cli.pairs import PairTable, pair_up
+from decal_cli.table import CELLS, Table, tabulate
+from decal_cli.task import Task
+
+TASK = Task.of_threshold(0.3)
+
+rows = st.lists(
+    st.tuples(
+        st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.5, 0.8, 1.0]),
+        st.sampled_from([0.0, 0.05, 0.3, 0.5, 0.9, 1.0]),
+        st.integers(0, 1),
+        st.sampled_from([0.5, 1.0, 3.0]),
+    ),
+    min_size=2,
+    max_size=40,
+)
+
+
+def columns(drawn: list[tuple[float, float, int, float]]) -> tuple[np.ndarray, ...]:
+    a, b, label, weight = (np.array(column, dtype=float) for column in zip(*drawn, strict=True))
+    return a, b, label.astype(np.uint8), weight
+
+
+def same_table(got: Table, wanted: Table) -> None:
+    for name in ("score", "n", "pos", "n2", "pos2"):
+        mine, theirs = getattr(got, name), getattr(wanted, name)
+        assert (mine is None) == (theirs is None), name
+        if mine is not None:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+@given(rows, st.booleans())
+def test_the_tables_of_both_models_are_those_of_the_rows(drawn: list, weighted: bool) -> None:
+    a, b, label, weight = columns(drawn)
+    pairs = pair_up(a, b, label, weight if weighted else None)
+    for got, score in zip(pairs.tables, (a, b), strict=True):
+        same_table(got, tabulate(score, label, weight if weighted else None))
+    assert pairs.total == pytest.approx(weight.sum() if weighted else len(a))
+
+
+@given(rows, st.booleans(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_never_matters(drawn: list, weighted: bool, random: object) -> None:
+    shuffled = list(drawn)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    tables = []
+    for some in (drawn, shuffled):
+        a, b, label, weight = columns(some)
+        tables.append(pair_up(a, b, label, weight if weighted else None))
+    for name in ("a", "b", "n", "pos", "n2", "pos2"):
+        first, second = (getattr(table, name) for table in tables)
+        assert first is second is None or first.tobytes() == second.tobytes()
+
+
+@given(rows, st.booleans())
+@settings(max_examples=60)
+def test_mean_differences_and_their_errors_are_those_of_the_rows(drawn: list, weighted: bool) -> None:
+    a, b, label, weight = columns(drawn)
+    w = weight if weighted else np.ones(len(a))
+    pairs = pair_up(a, b, label, weight if weighted else None)
+
+    def decided(score: np.ndarray) -> np.ndarray:
+        return np.where(score >= 0.3, np.where(label == 1, 0, -0.3), np.where(label == 1, -0.7, 0))
+
+    def right(score: np.ndarray) -> np.ndarray:
+        return ((score >= 0.3) == (label == 1)).astype(float)
+
+    def net(score: np.ndarray) -> np.ndarray:
+        return np.where(score >= 0.3, np.where(label == 1, 1, -0.3 / 0.7), 0)
+
+    for name, value in {
+        "brier": lambda score: (score - label) ** 2,
+        "expected_utility": decided,
+        "accuracy": right,
+        "net_benefit": net,
+        "log_loss(eps=0.001)": lambda score: -np.log(np.abs(np.clip(score, 0.001, 0.999) - 1 + label)),
+    }.items():
+        each = value(b) - value(a)
+        mean = np.average(each, weights=w)
+        error = math.sqrt((w**2 * (each - mean) ** 2).sum()) / w.sum()
+        found = analytic.difference(parse(name), pairs, TASK)
+        assert found is not None
+        assert found == pytest.approx((mean, error), abs=1e-12), name
+
+
+def test_the_auc_difference_has_delongs_error() -> None:
+    rng = np.random.default_rng(5)
+    label = (rng.random(60) < 0.4).astype(np.uint8)
+    a, b = (np.round(np.clip(0.3 * label + 0.5 * rng.random(60), 0, 1), 1) for _ in range(2))
+    ones, zeros = label == 1, label == 0
+
+    def components(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        wins = (score[ones][:, None] > score[zeros]) + 0.5 * (score[ones][:, None] == score[zeros])
+        return wins.mean(axis=1), wins.mean(axis=0)
+
+    (pos_a, neg_a), (pos_b, neg_b) = components(a), components(b)
+    error = math.sqrt(np.var(pos_b - pos_a, ddof=1) / ones.sum() + np.var(neg_b - neg_a, ddof=1) / zeros.sum())
+    found = analytic.difference(parse("auc"), pair_up(a, b, label), None)
+    assert found == pytest.approx((pos_b.mean() - pos_a.mean(), error), abs=1e-12)
+
+
+def test_weights_of_two_count_as_two_rows_in_the_difference() -> None:
+    rng = np.random.default_rng(1)
+    a, b, label = rng.random(50), rng.random(50), rng.integers(0, 2, 50).astype(np.uint8)
+    twice = pair_up(*(np.repeat(values, 2) for values in (a, b, label)))
+    heavy = pair_up(a, b, label, np.full(50, 2.0))
+    for name in ("brier", "auc"):
+        one, other = (analytic.difference(parse(name), pairs, None) for pairs in (twice, heavy))
+        assert one is not None and other is not None
+        assert one.mean == pytest.approx(other.mean, abs=1e-12)
+        assert one.error < other.error
+
+
+def test_swapping_the_models_turns_the_difference_round() -> None:
+    rng = np.random.default_rng(2)
+    a, b, label = np.round(rng.random(80), 1), np.round(rng.random(80), 1), rng.integers(0, 2, 80).astype(np.uint8)
+    pairs, turned = pair_up(a, b, label), pair_up(b, a, label)
+    for name in ("brier", "auc", "accuracy"):
+        one, other = (analytic.difference(parse(name), side, TASK) for side in (pairs, turned))
+        assert one is not None and other is not None
+        assert one == pytest.approx((-other.mean, other.error), abs=1e-12)
+
+
+def test_both_tables_of_a_resample_hold_the_same_rows() -> None:
+    rng = np.random.default_rng(3)
+    a, b, label = rng.random(300), np.round(rng.random(300), 1), rng.integers(0, 2, 300).astype(np.uint8)
+    for weight in (None, rng.gamma(2, size=300)):
+        pairs = pair_up(a, b, label, weight)
+        for _ in range(5):
+            first, second = pairs.resample(rng)
+            assert first.total == pytest.approx(second.total)
+            assert first.positives == pytest.approx(second.positives)
+            assert np.all(np.diff(first.score) > 0) and np.all(first.n > 0)
+            assert np.all((second.pos >= 0) & (second.pos <= second.n))
+
+
+def test_resamples_spread_as_the_analytic_error_says() -> None:
+    rng = np.random.default_rng(4)
+    chance = rng.random(800)
+    label = (rng.random(800) < chance).astype(np.uint8)
+    a, b = np.clip(chance + rng.normal(0, 0.2, 800), 0, 1), np.clip(chance + rng.normal(0, 0.1, 800), 0, 1)
+    pairs = pair_up(a, b, label)
+    found = analytic.difference(parse("brier"), pairs, None)
+    brier = parse("brier")
+    drawn = []
+    for _ in range(300):
+        first, second = pairs.resample(rng)
+        drawn.append(brier.value({Table: second}) - brier.value({Table: first}))
+    assert found is not None
+    assert np.std(drawn) == pytest.approx(found.error, rel=0.15)
+
+
+def test_an_empty_resample_is_undefined() -> None:
+    pairs = PairTable(np.array([0.5]), np.array([0.4]), np.array([0]), np.array([0]))
+    with pytest.raises(Undefined):
+        pairs.resample(np.random.default_rng(0))
+
+
+def test_many_pairs_are_resampled_as_equal_mass_cells() -> None:
+    rng = np.random.default_rng(6)
+    rows = 90_000
+    chance = rng.random(rows)
+    label = (rng.random(rows) < chance).astype(np.uint8)
+    a, b = np.clip(chance + rng.normal(0, 0.1, rows), 0, 1), rng.random(rows)
+    pairs = pair_up(a, b, label)
+    cells = pairs.cells
+    assert len(pairs) > CELLS >= len(cells) > CELLS / 2
+    assert cells.total == pairs.total
+    assert cells.pos.sum() == label.sum()
+    few = cells.n[(cells.a > 0) & (cells.a < 1)]
+    assert few.max() <= 3
+    for name in ("brier", "auc"):
+        whole, pooled = (analytic.difference(parse(name), side, None) for side in (pairs, cells))
+        assert whole is not None and pooled is not None
+        assert pooled.mean == pytest.approx(whole.mean, abs=2e-3)
+        assert pooled.error == pytest.approx(whole.error, rel=0.05)
+    order = rng.permutation(rows)
+    again = pair_up(a[order], b[order], label[order]).cells
+    assert again.a.tobytes() == cells.a.tobytes() and again.n.tobytes() == cells.n.tobytes()
+
+
+def test_every_metric_says_how_its_paired_interval_is_made() -> None:
+    methods = {name: analytic.method(metric) for name, metric in METRICS.items()}
+    assert {name for name, how in methods.items() if how == "analytic"} == {
+        "brier", "log_loss", "auc", "expected_utility", "net_benefit", "accuracy",
+    }  # fmt: skip
+    assert methods["ece"] == methods["corp_mcb"] == "bootstrap"
+    assert methods["gain_recalibration"] is methods["regret_grouping"] is None
+
+
+def _world(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    x, z = rng.normal(size=rows), rng.normal(size=rows)
+    chance = 1 / (1 + np.exp(-(x + 0.7 * z)))
+    a, b = 1 / (1 + np.exp(-1.5 * x)), 1 / (1 + np.exp(-(0.6 * x + 0.9 * z)))
+    return a, b, (rng.random(rows) < chance).astype(np.uint8)
+
+
+@pytest.mark.parametrize("name", ["brier", "auc", "expected_utility"])
+def test_paired_intervals_hold_the_truth(name: str) -> None:
+    """90 % intervals of differences at n = 2,000; the truth is taken from a million rows."""
+    choice: Choice = parse(name)
+    truth = analytic.difference(choice, pair_up(*_world(1_000_000, np.random.default_rng(99))), TASK)
+    assert truth is not None
+    held = 0
+    for seed in range(150):
+        found = analytic.difference(choice, pair_up(*_world(2000, np.random.default_rng(seed))), TASK)
+        assert found is not None
+        held += abs(found.mean - truth.mean) <= 1.645 * found.error
+    assert held / 150 >= 0.85
