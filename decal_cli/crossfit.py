@@ -11,7 +11,7 @@ own decisions are worth under that curve.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,31 @@ BANDWIDTH = 0.08
 """Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
 
 
-def split(t: Table, rng: np.random.Generator, folds: int = FOLDS) -> tuple[Floats, Floats]:
+class Counted(Protocol):
+    """Cells with their rows and positives, as tables and pair tables have them."""
+
+    @property
+    def n(self) -> NDArray[Any]:
+        """Rows of each cell, or their weight."""
+
+    @property
+    def pos(self) -> NDArray[Any]:
+        """Positives of each cell, or their weight."""
+
+    @property
+    def n2(self) -> Floats | None:
+        """Sums of squared weights."""
+
+    @property
+    def pos2(self) -> Floats | None:
+        """The same of the positives."""
+
+    @property
+    def total(self) -> float:
+        """Rows, or their weight."""
+
+
+def split(t: Counted, rng: np.random.Generator, folds: int = FOLDS) -> tuple[Floats, Floats]:
     """Rows of each level to folds, every row for itself: negatives and positives, shape (folds, m) each.
 
     A weighted level acts as W^2/W2 rows of weight W2/W of each label, W and W2 its sums of weights and of squares.
