@@ -13,6 +13,7 @@ from decal_cli import __version__
 from decal_cli.errors import DecalError, Exit
 from decal_cli.options import (
     AdviceOptions,
+    CompareOptions,
     GateOptions,
     InputOptions,
     OutputOptions,
@@ -85,6 +86,22 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
     from decal_cli import session
 
     raise typer.Exit(session.gate(source, task, gates, out))
+
+
+@app.command()
+@flat
+def compare(
+    source: InputOptions, task: TaskOptions, models: CompareOptions, report: ReportOptions, out: OutputOptions
+) -> None:
+    """Compare two models on the same rows: who wins, by how much, for whom, at which thresholds, could it be chance.
+
+    Example: decal compare preds.parquet --score p_old --score p_new --threshold 0.3 --group site
+
+    Example: decal compare old.csv new.csv --id id --write-splice spliced.csv
+    """
+    from decal_cli import session_compare
+
+    session_compare.compare(source, task, models, report, out)
 
 
 @app.command()

@@ -1,11 +1,15 @@
 """Gate rules: 'regret<=0.02' -> rows of passed, failed or cannot judge.
 
-rule   = side op bound
-side   = [upper | lower | max | gap] ( metric scope ) | metric scope
-metric = name | name(parameter=value, ...)
-scope  = { @model=NAME | @group=NAME }
-bound  = number | baseline [ (+ | -) number ]
-op     = <= | < | >= | >
+rule    = side op bound
+side    = [upper | lower | max | gap] ( measure scope ) | measure scope
+measure = metric | delta ( metric )
+metric  = name | name(parameter=value, ...)
+scope   = { @model=NAME | @group=NAME }
+bound   = number | baseline [ (+ | -) number ]
+op      = <= | < | >= | >
+
+delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
+interval is the paired one. It goes without a model, a baseline, max and gap.
 """
 
 from __future__ import annotations
@@ -29,12 +33,16 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 _EXAMPLE = "write for example 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'brier@group=B<=baseline+0.005'"
 _RULE = re.compile(r"(?P<side>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
 _SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
+_DELTA = re.compile(r"\s*delta\s*\((?P<metric>.*)\)\s*")
 _BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One parsed gate rule. over: '' (the value), 'upper', 'lower' (interval ends), 'max', 'gap' (over groups)."""
+    """One parsed gate rule. over: '' (the value), 'upper', 'lower' (interval ends), 'max', 'gap' (over groups).
+
+    delta: whether it speaks of the difference of two models.
+    """
 
     text: str
     over: str
@@ -43,11 +51,17 @@ class Rule:
     operator: str
     baseline: bool
     number: float
+    delta: bool = False
 
     @property
     def needs_interval(self) -> bool:
         """Whether the rule speaks of an end of the interval."""
         return self.over in ("upper", "lower")
+
+    @property
+    def measure(self) -> str:
+        """What it measures: a metric's key, or delta(key)."""
+        return f"delta({self.choice.key})" if self.delta else self.choice.key
 
     def applies_to(self, report: Report) -> bool:
         """Whether the report lies in the rule's scope; max and gap look at groups only."""
@@ -82,6 +96,7 @@ def parse_rule(text: str) -> Rule:
     side = _SIDE.fullmatch(match["side"])
     over, inner = (side["over"], side["inner"]) if side else ("", match["side"])
     name, *scopes = inner.split("@")
+    delta = _DELTA.fullmatch(name)
     scope = []
     for part in scopes:
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -89,7 +104,7 @@ def parse_rule(text: str) -> Rule:
             raise DecalError(f"rule {text!r}: scope '@{part}' does not parse", "write @model=NAME or @group=NAME")
         scope.append((key, value))
     try:
-        choice = parse(name)
+        choice = parse(delta["metric"] if delta else name)
     except DecalError as error:
         raise DecalError(f"rule {text!r}: {error.problem}", error.fix or _EXAMPLE) from None
     bound = _BOUND.fullmatch(match["bound"].strip())
@@ -98,18 +113,36 @@ def parse_rule(text: str) -> Rule:
     number = re.sub(r"\s", "", bound["number"] or "0")
     if bound["baseline"] and bound["number"] and number[0] not in "+-":
         raise DecalError(f"rule {text!r}: baseline and its tolerance need a sign between them", _EXAMPLE)
-    return Rule(text.strip(), over, choice, tuple(scope), match["op"], bool(bound["baseline"]), float(number))
+    if delta and (over in ("max", "gap") or bound["baseline"] or any(key == "model" for key, _ in scope)):
+        raise DecalError(
+            f"rule {text!r}: delta(..) goes without max, gap, a baseline and @model",
+            "write 'delta(brier)<=0', 'upper(delta(brier))<=0.001' or 'delta(brier)@group=B<=0'",
+        )
+    return Rule(
+        text.strip(), over, choice, tuple(scope), match["op"], bool(bound["baseline"]), float(number), bool(delta)
+    )
 
 
-def judge(rules: Sequence[Rule], reports: Sequence[Report], baseline: Baseline | None = None) -> tuple[GateRow, ...]:
-    """Every rule on every report in its scope; a rule that finds none cannot be judged."""
+def judge(
+    rules: Sequence[Rule],
+    reports: Sequence[Report],
+    baseline: Baseline | None = None,
+    differences: Sequence[Report] = (),
+) -> tuple[GateRow, ...]:
+    """Every rule on every report in its scope; a rule that finds none cannot be judged.
+
+    differences: reports of the difference of two models, which the rules on delta(..) look at.
+    """
     rows: list[GateRow] = []
     for rule in rules:
         if rule.baseline and baseline is None:
             raise DecalError(f"rule {rule.text!r} compares with a baseline", "name it with --baseline report.json")
-        scoped = [report for report in reports if rule.applies_to(report)]
-        if not scoped:
-            rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, reports)))
+        there = differences if rule.delta else reports
+        scoped = [report for report in there if rule.applies_to(report)]
+        if rule.delta and not differences:
+            rows.append(GateRow(rule.text, "", None, None, None, None, _not_two_models(reports)))
+        elif not scoped:
+            rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, there)))
         elif rule.over in ("max", "gap"):
             for model in dict.fromkeys(report.model for report in scoped):
                 rows.append(_judge_groups(rule, model, [r for r in scoped if r.model == model], baseline))
@@ -143,11 +176,11 @@ def _judge_groups(rule: Rule, model: str, reports: Sequence[Report], baseline: B
 
 def _side(rule: Rule, result: Result) -> tuple[float | None, str | None]:
     if result.value is None:
-        return None, f"{rule.choice.key} is undefined: {result.reason}"
+        return None, f"{rule.measure} is undefined: {result.reason}"
     if not rule.needs_interval:
         return result.value, None
     if result.interval is None:
-        return None, f"{rule.choice.key} has no interval here"
+        return None, f"{rule.measure} has no interval here"
     return result.interval[1 if rule.over == "upper" else 0], None
 
 
@@ -171,6 +204,12 @@ def _before(rule: Rule, model: str, group: str | None, baseline: Baseline) -> fl
     models = {name for name, _ in baseline}
     name = next(iter(models)) if len(models) == 1 else model
     return baseline.get((name, group), {}).get(rule.choice.key)
+
+
+def _not_two_models(reports: Sequence[Report]) -> str:
+    names = list(dict.fromkeys(report.model for report in reports))
+    there = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
+    return f"delta(..) needs exactly two models, --score A --score B; {there}"
 
 
 def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:

@@ -216,6 +216,21 @@ class GateOptions:
 
 
 @dataclass(frozen=True)
+class CompareOptions:
+    """Which rows belong together, and what is written of the two models."""
+
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column of row ids: joins two files of one score each."),
+    ] = None
+    write_splice: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the spliced scores there, row by row (.csv or .parquet)."),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Let --write-splice write over a file.")] = False
+
+
+@dataclass(frozen=True)
 class SweepOptions:
     """Which thresholds, and what is written and drawn of them."""
 

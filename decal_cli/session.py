@@ -123,9 +123,10 @@ def _task(task: TaskOptions, settings: Settings) -> Task | None:
     return task_of(**{**settings.task, **on_line})
 
 
-def data_of(source: InputOptions, settings: Settings) -> Dataset:
+def columns_of(source: InputOptions, settings: Settings) -> Columns:
+    """The columns of the line; where it names none, those of the settings."""
     chosen = settings.columns
-    columns = Columns(
+    return Columns(
         score=tuple(source.score) or chosen.score,
         label=source.label or chosen.label,
         weight=source.weight or chosen.weight,
@@ -135,17 +136,27 @@ def data_of(source: InputOptions, settings: Settings) -> Dataset:
         logit=source.logit or chosen.logit,
         missing=chosen.missing if source.missing is None else source.missing.value,
     )
+
+
+def inputs_of(source: InputOptions, settings: Settings) -> tuple[list[str], BinaryIO | None]:
+    """The files of the line, else what is piped in, else those of the settings; and standard input where it is read."""
     if source.files:
-        return read(source.files, columns, sys.stdin.buffer if "-" in source.files else None)
+        return source.files, sys.stdin.buffer if "-" in source.files else None
     piped = _piped()
     if piped is not None:
-        return read(["-"], columns, piped)
+        return ["-"], piped
     if settings.input:
-        return read(list(settings.input), columns)
+        return list(settings.input), None
     raise DecalError(
         "there is nothing to read: no file is named, nothing is piped in, and no settings file names an input",
         'try: decal evaluate preds.csv, or: cat preds.csv | decal evaluate, or: input = "preds.csv" in decal.toml',
     )
+
+
+def data_of(source: InputOptions, settings: Settings) -> Dataset:
+    """What the line and the settings say is to be read."""
+    paths, stdin = inputs_of(source, settings)
+    return read(paths, columns_of(source, settings), stdin)
 
 
 def _piped() -> BinaryIO | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from decal_cli import report as reporting
+from decal_cli.comparison import compare
 from decal_cli.errors import DecalError
 from decal_cli.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.gates import Baseline, GateRow, Rule, judge
 from decal_cli.metrics import Choice, parse
-from decal_cli.read import Dataset
+from decal_cli.read import Dataset, on_same_rows
 from decal_cli.report import Evaluation, Plan, Progress, Report
 
 EVIDENCE: tuple[Choice, ...] = tuple(
@@ -98,7 +99,12 @@ def gate(
 ) -> Verdict:
     """The metrics under the rules, and the rules' judgement."""
     evaluation = reporting.evaluate(dataset, plan, progress)
-    return Verdict(evaluation, gates=judge(rules, evaluation.reports, baseline))
+    differences: tuple[Report, ...] = ()
+    choices = tuple(dict.fromkeys(rule.choice for rule in rules if rule.delta))
+    if choices and len(dataset.models) == 2:
+        paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
+        differences = paired.as_reports()
+    return Verdict(evaluation, gates=judge(rules, evaluation.reports, baseline, differences))
 
 
 def ece_advice(report: Report) -> str | None:

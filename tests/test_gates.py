@@ -63,6 +63,11 @@ def test_parameters_and_scopes_parse() -> None:
         ("brier@model=<=0.2", "scope"),
         ("brier<=baseline 0.1", "sign"),
         ("upper(lower(brier))<=0.1", "no metric 'lower'"),
+        ("gap(delta(brier))<=0.1", "goes without"),
+        ("delta(brier)@model=p<=0.1", "goes without"),
+        ("delta(brier)<=baseline", "goes without"),
+        ("delta(brierr)<=0", "did you mean brier"),
+        ("delta(delta(brier))<=0", "delta"),
     ],
 )
 def test_a_rule_that_does_not_parse_says_why(rule: str, says: str) -> None:
@@ -104,6 +109,27 @@ def test_a_baseline_of_several_models_is_matched_by_model_and_group() -> None:
     baseline = {("p", None): {"brier": 0.1}, ("q", None): {"brier": 0.3}}
     reports = [report("p", None, brier=Result(0.2)), report("q", None, brier=Result(0.2))]
     assert passed("brier<=baseline", *reports, baseline=baseline) == [False, True]
+
+
+def test_the_difference_of_two_models_is_judged_on_its_own_reports() -> None:
+    apart = [report("q - p", None, brier=Result(-0.01, (-0.03, 0.01))), report("q - p", "B", brier=Result(0.02))]
+    models = [report("p", None, brier=Result(0.2)), report("q", None, brier=Result(0.19))]
+
+    def judged(rule: str) -> list[bool | None]:
+        return [row.passed for row in judge([parse_rule(rule)], models, None, apart)]
+
+    assert judged("delta(brier)<=0") == [True, False]
+    assert judged("delta(brier)@group=B<=0") == [False]
+    assert judged("upper(delta(brier))<=0") == [False, None]
+    assert judged("lower( delta( brier ) )>=-0.05") == [True, None]
+    assert judged("brier<=0.195") == [False, True]
+
+
+def test_without_two_models_a_difference_cannot_be_judged() -> None:
+    (row,) = judge([parse_rule("delta(brier)<=0")], [FULL])
+    assert row.passed is None
+    assert "exactly two models, --score A --score B; there is 1: p" in (row.reason or "")
+    assert outcome([row]) is Exit.CANNOT_JUDGE
 
 
 def test_a_foreign_baseline_is_refused() -> None:

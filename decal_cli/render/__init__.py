@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from decal_cli.render.ci import render_github, render_junit
+from decal_cli.render.compare import COMPARE_RENDERERS
 from decal_cli.render.document import document, render_csv, render_json
 from decal_cli.render.explain import render_metric, render_metrics
 from decal_cli.render.markdown import render_markdown
@@ -21,4 +22,4 @@ RENDERERS: dict[str, Callable[[Verdict, Page], str]] = {
     "junit": lambda verdict, page: render_junit(verdict),
 }
 
-__all__ = ["RENDERERS", "Page", "document", "render_metric", "render_metrics"]
+__all__ = ["COMPARE_RENDERERS", "RENDERERS", "Page", "document", "render_metric", "render_metrics"]

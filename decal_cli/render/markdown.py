@@ -22,7 +22,7 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
     if verdict.gates is not None:
         marks = {True: "pass", False: "**fail**", None: "**cannot judge**"}
         rows = [[marks[row.passed], f"`{row.rule}`", place(row), finding(row)] for row in verdict.gates]
-        lines += _table(["", "rule", "model", "outcome"], rows)
+        lines += markdown_table(["", "rule", "model", "outcome"], rows)
     elif verdict.advice is not None:
         for report, advice in zip(evaluation.reports, verdict.advice, strict=True):
             lines += _advice(report, advice)
@@ -33,7 +33,7 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
             metric = parse(key).metric
             cells = [_cell(report.results[key]) for report in reports]
             rows.append([f"{metric.title} (`{key}`)", ARROWS[metric.better], *cells])
-        lines += _table(["metric", "", *(heading(report).replace("\n", ", ") for report in reports)], rows)
+        lines += markdown_table(["metric", "", *(heading(report).replace("\n", ", ") for report in reports)], rows)
         lines += [""] + [f"- {text}" for text in [*undefined_reasons(reports), *unknown_lines(evaluation)]]
     return "\n".join([*lines, "", f"`{evaluation.signature}`", ""])
 
@@ -41,7 +41,7 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
 def _advice(report: Report, advice: Advice) -> list[str]:
     rungs = [[name, short(value, 3)] for name, value in ladder(report)]
     lines = [f"**{heading(report).replace(chr(10), ', ')}: {advice.action}**", ""]
-    lines += [*_table(["decisions", "expected utility per 1,000"], rungs), ""]
+    lines += [*markdown_table(["decisions", "expected utility per 1,000"], rungs), ""]
     for indent, style, text in advice_lines(report, advice):
         listed = indent > 3
         if not listed and lines[-1]:
@@ -57,7 +57,8 @@ def _cell(result: Result) -> str:
     return " ".join(filter(None, (value, span(result.interval, 4))))
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table."""
     lines = [_row(head), _row(["---"] * len(head))]
     return lines + [_row([cell.replace("|", "\\|") for cell in row]) for row in rows]
 

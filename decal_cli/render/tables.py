@@ -62,10 +62,10 @@ def metric_tables(reports: Sequence[Report], width: int) -> list[RichTable]:
     """One table where all reports fit side by side, else as few as it takes."""
     for layout in LAYOUTS:
         table = _table(reports, layout)
-        if _width(table) <= width:
+        if width_of(table) <= width:
             return [table]
     layout = LAYOUTS[1]
-    fits = max((k for k in range(1, len(reports)) if _width(_table(reports[:k], layout)) <= width), default=1)
+    fits = max((k for k in range(1, len(reports)) if width_of(_table(reports[:k], layout)) <= width), default=1)
     most = math.ceil(len(reports) / math.ceil(len(reports) / fits))
     return [_table(reports[start : start + most], layout) for start in range(0, len(reports), most)]
 
@@ -107,7 +107,8 @@ def _label(key: str, metric: Metric) -> str:
     return metric.title if key == metric.name else f"{metric.title} {key.removeprefix(metric.name)}"
 
 
-def _width(table: RichTable) -> int:
+def width_of(table: RichTable) -> int:
+    """Columns that a table takes."""
     return table.__rich_measure__(_MEASURE.get(), _MEASURE.get().options).maximum
 
 

@@ -1,0 +1,272 @@
+"""`decal compare` and the rules on delta(..) as a user meets them: real processes through the installed entry point."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import FIXTURES, Done
+from tests.test_cli import one_line, valid
+
+Decal = Callable[..., Done]
+FOX = FIXTURES / "fox_news.parquet"
+PAIR = (FOX, "--score", "p_profanity", "--score", "p_hatesonar", "--label", "y")
+QUICK = ("--metric", "brier")
+A = "id,p,y\n1,0.2,0\n2,0.9,1\n3,0.4,0\n4,0.6,1\n5,0.3,1\n6,0.1,0\n"
+B = "id,p,y\n6,0.2,0\n5,0.4,1\n4,0.7,1\n3,0.5,0\n2,0.8,1\n1,0.1,0\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
+    """Two files to join."""
+
+    def write(a: str = A, b: str = B) -> tuple[Path, Path]:
+        (tmp_path / "old.csv").write_text(a)
+        (tmp_path / "new.csv").write_text(b)
+        return Path("old.csv"), Path("new.csv")
+
+    return write
+
+
+class TestTwoColumns:
+    def test_the_summary_comes_first_and_says_who_wins(self, decal: Decal) -> None:
+        done = decal("compare", *PAIR, "--threshold", "0.3")
+        assert done.code == 0, done.err
+        for words in (
+            "A = p_profanity, B = p_hatesonar, 1,519 rows; B - A with 95 % paired intervals",
+            "Decisions at t* = 0.3: p_profanity is worth 5.5 [",
+            "Brier score: p_profanity is better by .0109 [",
+            "not by chance",
+            "Thresholds: ",
+            "Splice: ",
+            "A better, not by chance",
+            "A ahead, could be chance",
+            "decal:0.1",
+        ):
+            assert words in done.out, words
+        assert done.out.index("Decisions at") < done.out.index("Log loss")
+        assert max(map(len, done.out.splitlines())) <= 100
+
+    def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
+        from decal_cli.metrics import METRICS
+
+        document = valid(decal("compare", *PAIR, "--threshold", "0.3", "--format", "json", "--no-intervals").out)
+        (contest,) = document["comparison"]["contests"]
+        assert set(contest["metrics"]) == set(METRICS)
+        brier = contest["metrics"]["brier"]
+        assert brier["difference"]["value"] == brier["b"] - brier["a"]
+        assert brier["better"] == "p_profanity"
+        assert brier["by_chance"] is None
+
+    def test_json_of_groups_and_a_splice_is_valid(self, decal: Decal) -> None:
+        binary = FIXTURES / "binary_n2000.csv"
+        done = decal(
+            "compare", binary, "--score", "p", "--score", "q", "--label", "y", "--group", "group", "-t", "0.3",
+            *QUICK, "-f", "json",
+        )  # fmt: skip
+        document = valid(done.out)
+        contests = document["comparison"]["contests"]
+        assert [contest["group"] for contest in contests] == [None, "A", "B"]
+        # q is the true probability: nothing beats it.
+        for contest in contests:
+            assert contest["metrics"]["brier"]["better"] == "q"
+            assert contest["metrics"]["brier"]["by_chance"] is False
+            assert {ahead["model"] for ahead in contest["thresholds"]["ahead"]} == {"q"}
+
+    def test_csv_and_markdown(self, decal: Decal) -> None:
+        done = decal("compare", *PAIR, "-m", "brier", "-m", "ece(bins=10)", "-f", "csv")
+        table = list(csv.DictReader(io.StringIO(done.out)))
+        assert [row["metric"] for row in table] == ["brier", "ece(bins=10)"]
+        assert table[0]["better"] == "p_profanity" and table[0]["by_chance"] == "false"
+        assert [row["method"] for row in table] == ["analytic", "bootstrap"]
+        out = decal("compare", *PAIR, *QUICK, "-f", "markdown").out
+        assert "| Brier score (`brier`) | ↓ | .2395 | .2504 | +.0109 [" in out
+        assert "p_profanity better, not by chance |" in out
+
+    def test_the_value_of_each_model_is_that_of_evaluate(self, decal: Decal) -> None:
+        compared = valid(decal("compare", *PAIR, "-t", ".3", "-f", "json", "--no-intervals").out)
+        evaluated = valid(decal("evaluate", *PAIR, "-t", ".3", "-f", "json", "--no-intervals").out)
+        (contest,) = compared["comparison"]["contests"]
+        for side, report in zip("ab", evaluated["reports"], strict=True):
+            for key, result in report["metrics"].items():
+                assert contest["metrics"][key][side] == result["value"], key
+
+    def test_missing_scores_are_dropped_jointly_and_said(self, decal: Decal) -> None:
+        named = (FOX, "--score", "p_profanity", "--score", "p_svm_waseem", "--label", "y", *QUICK)
+        assert "score missing in 10 of 1519 rows" in one_line(decal("compare", *named))
+        done = decal("compare", *named, "--missing", "drop")
+        assert done.code == 0
+        assert "p_svm_waseem: 10 of 1519 rows left out: score missing" in done.out
+        assert "compared on the 1,509 rows of 1,519 that both models have" in done.out
+
+    def test_shuffled_rows_give_the_same_figures(self, decal: Decal, tmp_path: Path) -> None:
+        import numpy as np
+
+        whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"])
+        pq.write_table(whole.take(np.random.default_rng(0).permutation(len(whole))), tmp_path / "shuffled.parquet")
+        more = ("-m", "brier", "-m", "ece", "-t", "0.3", "-f", "json")
+        documents = [valid(decal("compare", path, *PAIR[1:], *more).out) for path in (FOX, "shuffled.parquet")]
+        assert json.dumps(documents[0]["comparison"]) == json.dumps(documents[1]["comparison"])
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            ((FOX, "--score", "p_profanity", "--label", "y"), "needs two models, and there is 1"),
+            ((FOX, "--score", "p_*", "--label", "y", "--missing", "drop"), "name two score columns"),
+            ((FOX, "--score", "p_profanity", "--score", "p_nope", "--label", "y"), "no column 'p_nope'"),
+            ((FOX, FOX, "--score", "p_profanity", "--label", "y"), "--id"),
+            ((FOX, FOX, FOX, "--score", "p_profanity", "--label", "y", "--id", "x00"), "joins two files"),
+            ((*PAIR, "--write-splice", "out.xlsx"), "unknown kind of file"),
+            ((*PAIR, "--write-splice", "nowhere/out.csv"), "there is no folder"),
+            ((*PAIR, "--metric", "brierr"), "did you mean brier"),
+        ],
+    )
+    def test_every_error_is_one_line(self, decal: Decal, arguments: tuple, says: str) -> None:
+        assert says in one_line(decal("compare", *arguments))
+
+
+class TestTwoFiles:
+    def test_files_are_joined_on_their_ids(self, decal: Decal, files: Callable) -> None:
+        done = decal("compare", *files(), "--id", "id", *QUICK, "-f", "csv")
+        (row,) = csv.DictReader(io.StringIO(done.out))
+        assert (row["model_a"], row["model_b"]) == ("old", "new")
+        a, b, y = (0.2, 0.9, 0.4, 0.6, 0.3, 0.1), (0.1, 0.8, 0.5, 0.7, 0.4, 0.2), (0, 1, 0, 1, 1, 0)
+        for name, score in (("a", a), ("b", b)):
+            assert float(row[name]) == pytest.approx(sum((p - t) ** 2 for p, t in zip(score, y, strict=True)) / 6)
+
+    def test_each_file_may_have_a_score_of_its_own_name(self, decal: Decal, files: Callable) -> None:
+        both = files(A.replace("p,", "p_old,", 1), B.replace("p,", "p_new,", 1))
+        done = decal("compare", *both, "--score", "p_old", "--score", "p_new", "--id", "id", *QUICK)
+        assert done.code == 0, done.err
+        assert "A = p_old, B = p_new, 6 rows" in done.out
+
+    @pytest.mark.parametrize(
+        ("a", "b", "says", "left"),
+        [
+            (A, B.replace("6,0.2,0\n", ""), "id '6' has no row to join in new.csv", 5),
+            (A.replace("1,0.2,0\n", ""), B, "id '1' has no row to join in old.csv", 5),
+            (A + "6,0.5,0\n", B, "id '6' is named more than once", 5),
+            (A, B.replace("5,0.4,1", "5,0.4,0"), "id '5' has another label in each file", 5),
+            (A.replace("\n2,", "\n,"), B, "id is missing", 5),
+        ],
+    )
+    def test_rows_that_do_not_join_are_an_error_or_left_out_and_said(
+        self, decal: Decal, files: Callable, a: str, b: str, says: str, left: int
+    ) -> None:
+        both = files(a, b)
+        assert says in one_line(decal("compare", *both, "--id", "id", *QUICK))
+        done = decal("compare", *both, "--id", "id", *QUICK, "--missing", "drop")
+        assert done.code == 0, done.err
+        assert says in " ".join(done.out.split())
+        assert "left out" in done.out
+        assert f"{left} rows; B - A" in done.out
+
+    def test_files_without_a_common_id_are_an_error(self, decal: Decal, files: Callable) -> None:
+        both = files(A, "id,p,y\n" + "".join(f"{k},0.5,{k % 2}\n" for k in range(10, 16)))
+        assert "share no id" in one_line(decal("compare", *both, "--id", "id", "--missing", "drop"))
+        assert "no column 'key'" in one_line(decal("compare", *both, "--id", "key"))
+
+    def test_groups_and_weights_come_from_the_first_file(self, decal: Decal, files: Callable) -> None:
+        lines = A.splitlines()
+        a = "\n".join([lines[0] + ",w,g", *(f"{line},{k + 1},{'xy'[k % 2]}" for k, line in enumerate(lines[1:]))])
+        done = decal("compare", *files(a + "\n"), "--id", "id", "--weight", "w", "--group", "g", *QUICK, "-f", "csv")
+        assert [row["group"] for row in csv.DictReader(io.StringIO(done.out))] == ["", "x", "y"]
+
+
+class TestSplice:
+    def test_scores_are_written_row_by_row(self, decal: Decal, tmp_path: Path) -> None:
+        done = decal("compare", *PAIR, *QUICK, "--write-splice", "out.parquet")
+        assert done.code == 0, done.err
+        written = pq.read_table(tmp_path / "out.parquet").to_pydict()
+        whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"]).to_pydict()
+        assert written["row"] == list(range(1, 1520))
+        assert written["y"] == whole["y"]
+        document = valid(decal("compare", *PAIR, *QUICK, "-f", "json").out)
+        made = document["comparison"]["splice"]
+        z, first, second = made["threshold"], whole[made["below"]], whole[made["above"]]
+        wanted = [min(z, p) + max(q - z, 0) for p, q in zip(first, second, strict=True)]
+        assert written["p_splice"] == pytest.approx(wanted, abs=1e-12)
+        done = decal("evaluate", "out.parquet", *QUICK)
+        assert done.code == 0, done.err
+
+    def test_ids_and_their_order_are_kept(self, decal: Decal, files: Callable, tmp_path: Path) -> None:
+        rows = [(f"r{k * 7 % 40}", round(0.02 + k / 45, 3), int(k % 3 == 0 or k > 30)) for k in range(40)]
+        a = "id,p,y\n" + "".join(f"{name},{p},{y}\n" for name, p, y in rows)
+        b = "id,p,y\n" + "".join(f"{name},{0.3 + 0.4 * y},{y}\n" for name, _, y in reversed(rows))
+        b = b.replace("0.7,1", "0.45,1", 6)
+        done = decal("compare", *files(a, b), "--id", "id", *QUICK, "--write-splice", "out.csv")
+        assert done.code == 0, done.err
+        written = list(csv.DictReader((tmp_path / "out.csv").open()))
+        assert [row["id"] for row in written] == [name for name, _, _ in rows]
+
+    def test_nothing_is_overwritten_unless_forced(self, decal: Decal, tmp_path: Path) -> None:
+        (tmp_path / "out.csv").write_text("mine")
+        assert "is there already" in one_line(decal("compare", *PAIR, *QUICK, "--write-splice", "out.csv"))
+        assert (tmp_path / "out.csv").read_text() == "mine"
+        assert decal("compare", *PAIR, *QUICK, "--write-splice", "out.csv", "--force").code == 0
+        assert (tmp_path / "out.csv").read_text().startswith("row,y,p_splice\n1,")
+        assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+    def test_where_curves_do_not_cross_there_is_none_to_write(self, decal: Decal, tmp_path: Path) -> None:
+        rows = "".join(f"{0.9 if k % 2 else 0.1},{0.6 if k % 2 else 0.4},{k % 2}\n" for k in range(40))
+        (tmp_path / "preds.csv").write_text("p_a,p_b,y\n" + rows)
+        named = ("preds.csv", "--score", "p_a", "--score", "p_b", *QUICK)
+        assert "do not cross" in decal("compare", *named).out
+        assert "no splice to write" in one_line(decal("compare", *named, "--write-splice", "out.csv"))
+        assert not (tmp_path / "out.csv").exists()
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("rule", "code"),
+        [
+            ("delta(brier)<=0", 1),
+            ("delta(brier)<=0.02", 0),
+            ("upper(delta(brier))<=0.03", 0),
+            ("lower(delta(brier))<=0", 1),
+            ("delta(auc)>=-0.01", 1),
+            ("upper(delta(gain_recalibration))<=1", 2),
+        ],
+    )
+    def test_a_rule_on_the_difference_of_two_models(self, decal: Decal, rule: str, code: int) -> None:
+        done = decal("gate", *PAIR, "-t", "0.3", "--rule", rule)
+        assert done.code == code, done
+        assert "p_hatesonar - p_profanity" in done.out
+
+    def test_without_two_models_it_cannot_be_judged(self, decal: Decal) -> None:
+        done = decal("gate", FOX, "--score", "p_profanity", "--label", "y", "--rule", "delta(brier)<=0")
+        assert done.code == 2
+        assert "needs exactly two models" in done.out
+
+    def test_other_rules_stand_beside_it_and_groups_count(self, decal: Decal) -> None:
+        binary = FIXTURES / "binary_n2000.csv"
+        done = decal(
+            "gate", binary, "--score", "p", "--score", "q", "--label", "y", "--group", "group",
+            "--rule", "delta(brier)<=0", "--rule", "delta(brier)@group=B<=0",
+            "--rule", "brier@model=q<=0.3", "-f", "json",
+        )  # fmt: skip
+        assert done.code == 0, done
+        gates = valid(done.out)["gates"]
+        assert [row["model"] for row in gates] == ["q - p"] * 4 + ["q"] * 3
+        assert [row["group"] for row in gates] == [None, "A", "B", "B", None, "A", "B"]
+
+    def test_a_missing_score_is_left_out_of_both(self, decal: Decal) -> None:
+        named = (FOX, "--score", "p_profanity", "--score", "p_svm_waseem", "--label", "y", "--missing", "drop")
+        done = decal("gate", *named, "--rule", "delta(brier)<=0", "-f", "json")
+        compared = valid(decal("compare", *named, *QUICK, "-f", "json").out)
+        (contest,) = compared["comparison"]["contests"]
+        assert valid(done.out)["gates"][0]["value"] == contest["metrics"]["brier"]["difference"]["value"]
+
+
+def test_standard_input_is_read_once(decal: Decal) -> None:
+    whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"])
+    sink = pa.BufferOutputStream()
+    pq.write_table(whole, sink)
+    done = decal("compare", *PAIR[1:], *QUICK, stdin=bytes(sink.getvalue()))
+    assert done.code == 0, done.err
+    assert "B - A" in done.out

@@ -1,0 +1,279 @@
+"""Brier curves of two models, the splice, and the comparison of all metrics: brute force, algebra, known worlds."""
+
+import math
+from itertools import groupby
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.comparison import compare
+from decal_cli.crossings import band, compare_curves
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics import parse
+from decal_cli.pairs import pair_up
+from decal_cli.read import Dataset, Predictions, from_arrays, on_same_rows
+from decal_cli.render.compare import document, render_table
+from decal_cli.render.page import Page
+from decal_cli.report import Plan
+from decal_cli.splice import Cut, best_cut, splice
+from decal_cli.task import Task
+from tests.test_pairs import columns, rows
+
+LEVELS = np.array([0.05, 0.1, 0.25, 0.3, 0.5, 0.8, 0.9, 1.0])
+
+
+def loss(score: np.ndarray, label: np.ndarray, t: float) -> np.ndarray:
+    """What deciding 1 iff score >= t costs each row [T 3.3a]."""
+    return np.where(label == 1, (1 - t) * (score < t), t * (score >= t))
+
+
+@given(rows, st.booleans(), st.floats(0.001, 1.0))
+def test_the_difference_of_the_curves_is_that_of_the_rows(drawn: list, weighted: bool, t: float) -> None:
+    a, b, label, weight = columns(drawn)
+    w = weight if weighted else np.ones(len(a))
+    curves = compare_curves(pair_up(a, b, label, weight if weighted else None))
+    for threshold in (t, *LEVELS):
+        each = loss(b, label, threshold) - loss(a, label, threshold)
+        mean = np.average(each, weights=w)
+        error = math.sqrt((w**2 * (each - mean) ** 2).sum()) / w.sum()
+        assert curves.at(threshold) == pytest.approx((mean, error), abs=1e-7)
+
+
+@given(rows, st.booleans())
+def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(drawn: list, weighted: bool) -> None:
+    a, b, label, weight = columns(drawn)
+    w = weight if weighted else np.ones(len(a))
+    curves = compare_curves(pair_up(a, b, label, weight if weighted else None))
+    difference = np.average((b - label) ** 2 - (a - label) ** 2, weights=w)
+    assert 2 * curves.area[-1] == pytest.approx(difference, abs=1e-12)
+    middle = curves.areas_to(np.array([0.37]))[0]
+    grid = np.linspace(0, 0.37, 20_001)[1:]
+    summed = sum(np.average(loss(b, label, t) - loss(a, label, t), weights=w) for t in grid[::200]) * 0.37 / 100
+    assert middle == pytest.approx(summed, abs=0.02)
+
+
+@given(rows)
+@settings(max_examples=60)
+def test_crossings_are_where_brute_force_sees_a_change_of_sign(drawn: list) -> None:
+    a, b, label, _ = columns(drawn)
+    curves = compare_curves(pair_up(a, b, label))
+    grid = np.union1d(np.linspace(0.0005, 0.9995, 1000), [*LEVELS[:-1], *(LEVELS + 1e-9)[:-1]])
+    value = np.array([(loss(b, label, t) - loss(a, label, t)).mean() for t in grid])
+    kept = np.abs(value) > 1e-8
+    grid, sign = grid[kept], np.sign(value[kept])
+    seen = [(grid[k], grid[k + 1]) for k in np.flatnonzero(sign[1:] != sign[:-1])]
+    zeros = curves.zeros
+    for low, high in seen:
+        assert ((zeros >= low - 1e-9) & (zeros <= high + 1e-9)).any()
+    inside = zeros[(zeros > grid[0]) & (zeros < grid[-1])] if len(grid) else zeros
+    assert len(seen) <= len(inside)
+
+
+def test_a_crossing_worked_by_hand() -> None:
+    # A acts on the positive row alone up to .6, B on both rows up to .8: D(t) = t/2 on (.2, .6], then
+    # B(t) = t/2 against A's (1 - t)/2, which cross at t = 1/2 were it not for the jump at .6.
+    curves = compare_curves(pair_up(np.array([0.6, 0.2]), np.array([0.8, 0.8]), np.array([1, 0], dtype=np.uint8)))
+    assert curves.at(0.5)[0] == pytest.approx(0.25)
+    assert curves.at(0.7)[0] == pytest.approx(0.35 - 0.15)
+    assert curves.at(0.1)[0] == 0
+    assert curves.dominates == "a"
+    assert len(curves.zeros) == 0
+    # On one segment: A decides 0 on both rows and B decides 1 on both, so D(t) = t/2 - (1 - t)/2 is 0 at 1/2.
+    flat = compare_curves(pair_up(np.array([0.1, 0.1]), np.array([0.9, 0.9]), np.array([1, 0], dtype=np.uint8)))
+    assert flat.zeros == pytest.approx([0.5])
+    assert flat.dominates is None
+
+
+@given(rows, st.floats(0.01, 0.99), st.sampled_from(["a", "b"]))
+def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, below: str) -> None:
+    a, b, label, _ = columns(drawn)
+    score = Cut(z, below).scores(a, b)  # type: ignore[arg-type]
+    first, second = (a, b) if below == "a" else (b, a)
+    assert ((score >= 0) & (score <= 1 + 1e-15)).all()
+    # Z is the integral of the decisions, each by the model of its threshold [T ex. 4.4].
+    wanted = np.minimum(first, z) + np.maximum(second - z, 0)
+    np.testing.assert_allclose(score, wanted, atol=1e-15)
+    # And so its Brier score is at most what the two curves enclose [T eq. 4.3b].
+    curves = compare_curves(pair_up(first, second, label))
+    area = ((first - label) ** 2).mean() + 2 * (curves.area[-1] - curves.areas_to(np.array([z]))[0])
+    assert ((score - label) ** 2).mean() <= area + 1e-9
+
+
+@given(rows)
+def test_the_best_cut_is_no_worse_than_any_other(drawn: list) -> None:
+    a, b, label, _ = columns(drawn)
+    curves = compare_curves(pair_up(a, b, label))
+    cut = best_cut(curves)
+    grid = np.linspace(0, 1, 301)
+    to = curves.areas_to(grid)
+    least = min(float((curves.area[-1] - to).min()), float(to.min()))
+    if cut is None:
+        assert least >= min(0.0, curves.area[-1]) - 1e-12
+        return
+    at = curves.areas_to(np.array([cut.threshold]))[0]
+    assert (curves.area[-1] - at if cut.below == "a" else at) <= least + 1e-12
+
+
+def crossing_world(rows: int, seed: int) -> tuple[np.ndarray, ...]:
+    """A knows only who is likely above one half, B only below: their curves cross there."""
+    rng = np.random.default_rng(seed)
+    chance = rng.random(rows)
+    label = (rng.random(rows) < chance).astype(np.uint8)
+    a, b = np.where(chance < 0.5, 0.25, chance), np.where(chance < 0.5, chance, 0.75)
+    return a, b, label
+
+
+def test_a_true_crossing_is_found_and_its_splice_wins_on_rows_held_out() -> None:
+    a, b, label = crossing_world(4000, 0)
+    pairs = pair_up(a, b, label)
+    curves = compare_curves(pairs)
+    reach = band(pairs, 0.95, np.random.default_rng(0))
+    assert 2 < reach < 4
+    assert [side for side, _ in groupby(lead.side for lead in curves.leads(reach))] == ["b", "a"]
+    (crossing,) = curves.crossings(reach)
+    assert crossing.below == "b"
+    assert crossing.threshold == pytest.approx(0.5, abs=0.1)
+    made = splice(pairs, Task.of_threshold(0.3), np.random.default_rng(0))
+    assert made.cut.below == "b" and made.agreeing == 5
+    assert made.brier.difference.mean + 2 * made.brier.difference.error < 0
+    assert made.utility is not None
+    # Held out it is a little worse than the cut that saw the rows.
+    on_all = ((made.cut.scores(a, b) - label) ** 2).mean()
+    assert on_all - 1e-3 < made.brier.value < on_all + 5e-3
+
+
+def test_two_models_of_equal_worth_hardly_ever_cross_beyond_noise() -> None:
+    """Both see the same chance through noise of their own: any crossing or lead is by chance."""
+    ahead = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        chance = rng.random(600)
+        label = (rng.random(600) < chance).astype(np.uint8)
+        a, b = (np.clip(chance + rng.normal(0, 0.15, 600), 0, 1) for _ in range(2))
+        pairs = pair_up(a, b, label)
+        ahead += bool(compare_curves(pairs).leads(band(pairs, 0.95, rng)))
+    assert ahead <= 6
+
+
+def test_the_band_is_wider_than_the_pointwise_interval_and_infinite_without_disagreement() -> None:
+    a, _, label = crossing_world(300, 1)
+    assert band(pair_up(a, a, label), 0.95, np.random.default_rng(0)) == math.inf
+    assert compare_curves(pair_up(a, a, label)).leads(math.inf) == ()
+
+
+def test_no_splice_where_one_model_dominates_or_rows_are_too_few() -> None:
+    label = np.array([0, 1] * 20, dtype=np.uint8)
+    better, worse = np.where(label == 1, 0.9, 0.1), np.where(label == 1, 0.6, 0.4)
+    with pytest.raises(Undefined, match="do not cross"):
+        splice(pair_up(better, worse, label), None, np.random.default_rng(0))
+    with pytest.raises(Undefined, match="at least 10 rows"):
+        splice(pair_up(better[:4], worse[:4], label[:4]), None, np.random.default_rng(0))
+
+
+def data(a: np.ndarray, b: np.ndarray, label: np.ndarray, **more: object) -> Dataset:
+    return from_arrays({"p_a": a, "p_b": b}, label, **more)
+
+
+PLAN = Plan(
+    tuple(map(parse, ("brier", "auc", "ece", "spiegelhalter_z", "eu_never", "corp_mcb"))), Task.of_threshold(0.3)
+)
+
+
+def test_the_comparison_says_who_is_better_and_whether_it_could_be_chance() -> None:
+    _, b, label = crossing_world(2000, 3)
+    worse = np.clip(0.5 * b + 0.4, 0, 1)
+    (whole,) = compare(data(b, worse, label), PLAN).contests
+    brier = whole.differences["brier"]
+    assert brier.better == "a" and brier.by_chance is False and brier.method == "analytic"
+    assert brier.difference.value == pytest.approx(((worse - label) ** 2 - (b - label) ** 2).mean())
+    assert whole.differences["corp_mcb"].method == "bootstrap"
+    assert whole.differences["corp_mcb"].by_chance is False
+    assert whole.differences["eu_never"].better is None
+    assert whole.differences["eu_never"].difference.value == 0
+    low, high = whole.differences["ece"].difference.interval or (0, 0)
+    assert low < (whole.differences["ece"].difference.value or 0) < high
+    assert set(whole.headline) == {"expected_utility", "brier"}
+
+
+def test_a_model_is_the_same_as_itself() -> None:
+    a, _, label = crossing_world(500, 4)
+    found = compare(data(a, a.copy(), label), PLAN)
+    for key, difference in found.contests[0].differences.items():
+        assert difference.difference.value == 0, key
+        assert difference.better is None, key
+        if difference.difference.interval is not None:
+            assert difference.difference.interval == pytest.approx((0, 0), abs=1e-12)
+    assert found.splice is None
+    assert "the same" in render_table(found, Page(100))
+
+
+def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
+    a, b, label = crossing_world(400, 5)
+    rng = np.random.default_rng(0)
+    weight, group = rng.gamma(2, size=400), rng.choice(["n", "s"], 400)
+    order = rng.permutation(400)
+    for extra in ({}, {"weight": weight, "group": group}):
+        first = document(compare(data(a, b, label, **extra), PLAN))
+        again = {name: values[order] for name, values in extra.items()}
+        second = document(compare(data(a[order], b[order], label[order], **again), PLAN))
+        assert repr(first["comparison"]) == repr(second["comparison"])
+
+
+def test_groups_are_compared_by_themselves() -> None:
+    a, b, label = crossing_world(1000, 6)
+    group = np.where(np.arange(1000) % 3 == 0, "x", "y")
+    found = compare(data(a, b, label, group=group), PLAN)
+    assert [contest.group for contest in found.contests] == [None, "x", "y"]
+    for contest, mask in zip(found.contests[1:], (group == "x", group == "y"), strict=True):
+        alone = compare(data(a[mask], b[mask], label[mask]), PLAN).contests[0]
+        assert contest.differences["brier"].difference == alone.differences["brier"].difference
+        assert contest.rows == mask.sum()
+
+
+def test_an_undefined_metric_names_the_model() -> None:
+    label = np.array([0, 1] * 10, dtype=np.uint8)
+    a, b = np.full(20, 0.4), np.where(np.arange(20) == 0, 1.0, 0.5)
+    found = compare(data(a, b, label), Plan((parse("log_loss"),)))
+    difference = found.contests[0].differences["log_loss"]
+    assert difference.difference.value is None
+    assert (difference.difference.reason or "").startswith("p_b: infinite")
+
+
+def test_no_intervals_where_none_are_asked_for() -> None:
+    a, b, label = crossing_world(200, 7)
+    found = compare(data(a, b, label), Plan(PLAN.choices, PLAN.task, intervals=False))
+    for difference in found.contests[0].differences.values():
+        assert difference.difference.interval is None and difference.by_chance is None
+    assert "ahead, no interval" in render_table(found, Page(100))
+
+
+def test_rows_that_both_models_have() -> None:
+    label = np.array([0, 1, 0, 1, 1], dtype=np.uint8)
+
+    def model(name: str, kept: list[int]) -> Predictions:
+        rows = np.array(kept)
+        return Predictions(name, rows / 10, label[rows], None, {}, None, (), 5 - len(rows), rows)
+
+    whole = data(np.arange(5) / 10, np.arange(5) / 10, label)
+    both = on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1, 3]), model("p_b", [1, 3, 4])), ()))
+    assert [list(found.score) for found in both.models] == [[0.1, 0.3], [0.1, 0.3]]
+    assert "compared on the 2 rows of 5" in both.notes[-1]
+    with pytest.raises(DecalError, match="no row has both"):
+        on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1]), model("p_b", [2])), ()))
+
+
+def test_a_comparison_is_of_two() -> None:
+    with pytest.raises(DecalError, match="exactly two"):
+        compare(from_arrays({"p": np.array([0.1, 0.9])}, np.array([0, 1])), PLAN)
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_the_table_stays_within_the_page(width: int) -> None:
+    a, b, label = crossing_world(300, 8)
+    found = compare(from_arrays({"p_of_a_long_name": a, "p_of_another_long_name": b}, label), PLAN)
+    lines = render_table(found, Page(width)).splitlines()
+    assert max(len(line) for line in lines if not line.startswith("decal:")) <= width
+    assert "\x1b[" not in render_table(found, Page(width))
+    assert "\x1b[" in render_table(found, Page(width, color=True))
