@@ -79,13 +79,12 @@ def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> Non
     assert (tmp_path / "curves.csv").read_text().startswith("model,group,curve,threshold")
 
 
-@pytest.mark.parametrize(("name", "head"), [("out.png", b"\x89PNG"), ("out.svg", b"<?xml"), ("out.pdf", b"%PDF")])
-def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path, name: str, head: bytes) -> None:
-    done = decal("sweep", *NAMED, *GRID, "--plot", name, "--picture", "all", "--threshold", "0.3")
+def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path) -> None:
+    done = decal("sweep", *NAMED, *GRID, "--plot", "out.png", "--picture", "all", "--threshold", "0.3")
     assert done.code == 0 and "Brier curves" in done.out
     assert done.err == ""
-    assert (tmp_path / name).read_bytes().startswith(head)
-    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.png"]
 
 
 def test_a_picture_in_the_terminal(decal: Decal) -> None:

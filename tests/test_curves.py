@@ -83,6 +83,11 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
         assert (curves["brier"].low[k], curves["brier"].high[k]) == pytest.approx((-high, -low), abs=1e-9)
 
 
+def test_no_threshold_shows_more_v_regret_than_the_worst() -> None:
+    t = tabulate(*rows()[:2])
+    assert curves_of(t, None, Grid(ALL))["v_regret"].value.max() <= 2 * parse("v_cal").value({Table: t}) + 1e-12
+
+
 levels = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 1), st.sampled_from([0.5, 1.0, 2.5])), min_size=1, max_size=60
 )

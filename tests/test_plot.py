@@ -91,7 +91,8 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
     axes = figure_of(one, ("waterfall",)).axes[0]
     bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches if hasattr(bar, "get_y")}
     assert bars[3].get_width() == pytest.approx(1000 * rungs["gain_recalibration"].value)
-    assert bars[4].get_x() == pytest.approx(bars[3].get_x() + bars[3].get_width())
+    now, gain = rungs["expected_utility"].value, rungs["gain_recalibration"].value
+    assert bars[4].get_x() == pytest.approx(1000 * (now + max(gain, 0)))
     assert bars[5].get_width() == pytest.approx(1000 * rungs["regret_grouping_upper"].value)
     assert "u_delta = 10" in axes.get_title(loc="left")
 

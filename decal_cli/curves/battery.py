@@ -237,11 +237,11 @@ def _bounds(s: Setting, regions: Regions) -> Iterator[Curve]:
     except Undefined as undefined:
         yield from (Curve(KINDS[name], np.full(len(s.grid.shown), np.nan), reason=undefined.reason) for name in names)
         return
-    for side, name in enumerate(names):
-        value = np.array([float(bounds[side]) for bounds in found])
-        if s.confidence is None:
-            yield _of_ends(s, name, value, value, value)
-            continue
-        ends = [grouping.bracket(regions, float(t), s.rng(name), s.confidence)[side] for t in s.grid.at]
-        low, high = np.clip(np.array(ends).T, *KINDS[name].range)
-        yield _of_ends(s, name, value, low, high)
+    values = np.array([[float(bound) for bound in bounds] for bounds in found]).T
+    ends = np.repeat(values[..., None], 2, axis=2)
+    if s.confidence is not None:
+        # Both metrics draw from the generator of their family, so one bracket serves both.
+        brackets = [grouping.bracket(regions, float(t), s.rng(names[0]), s.confidence) for t in s.grid.at]
+        ends = np.array(brackets).transpose(1, 0, 2)
+    for name, value, (low, high) in zip(names, values, ends.transpose(0, 2, 1), strict=True):
+        yield _of_ends(s, name, value, *np.clip((low, high), *KINDS[name].range))

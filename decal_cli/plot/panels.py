@@ -130,19 +130,20 @@ def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result]
     """From acting on the score, over recalibration, to the bounds of the best possible probability."""
     style = style_of(number)
     now, gain = (rungs[name].value or 0.0 for name in ("expected_utility", "gain_recalibration"))
-    recalibrated = now + gain
+    # The oracle is not below the score as it is, whatever recalibrating costs on so few rows.
+    best = now + max(gain, 0.0)
     low, high, worst = (rungs[f"regret_grouping_{name}"].value for name in ("lower", "upper", "worst"))
     steps: list[tuple[str, float, float, dict[str, Any], Sequence[float] | None]] = [
         ("recalibrated", now, gain, {"color": style.colour}, rungs["gain_recalibration"].interval)
     ]
     if low is not None and high is not None:
         steps += [
-            ("oracle, at least", recalibrated, low, {"color": "0.6"}, rungs["regret_grouping_lower"].interval),
-            ("oracle, at most", recalibrated, high, {"facecolor": "white", "edgecolor": "0.4", "hatch": "////"},
+            ("oracle, at least", best, low, {"color": "0.6"}, rungs["regret_grouping_lower"].interval),
+            ("oracle, at most", best, high, {"facecolor": "white", "edgecolor": "0.4", "hatch": "////"},
              rungs["regret_grouping_upper"].interval),
         ]  # fmt: skip
     elif worst is not None:
-        steps.append(("perfect knowledge\n(no features: a ceiling)", recalibrated, worst,
+        steps.append(("perfect knowledge\n(no features: a ceiling)", best, worst,
                       {"facecolor": "white", "edgecolor": "0.4", "hatch": "...."}, None))  # fmt: skip
     constants = [("always decide 0", rungs["eu_never"].value), ("always decide 1", rungs["eu_always"].value)]
     names = [name for name, _ in constants] + ["by the score as it is"] + [name for name, *_ in steps]

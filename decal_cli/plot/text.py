@@ -73,7 +73,7 @@ def _grouping(report: Swept) -> list[Series]:
     bins, halves = report.table.bins(BINS), report.regions.halves
     x = np.concatenate([bins.score[half.bin[half.n > 0]] for half in halves])
     y = np.concatenate([half.pos[half.n > 0] / half.n[half.n > 0] for half in halves])
-    return [("·", "regions", x, y), ("o", "all rows of the bin", bins.score, bins.pos / bins.n)]
+    return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]
 
 
 def _canvas(title: str, series: list[Series], width: int, low: float, high: float | None = None) -> list[str]:
@@ -109,9 +109,10 @@ def _waterfall(sweep: Sweep, report: Swept, width: int) -> list[str]:
     after = now + (found["gain_recalibration"] or 0.0)
     rungs = [("always decide 0", found["eu_never"]), ("always decide 1", found["eu_always"]),
              ("by the score as it is", now), ("recalibrated", after)]  # fmt: skip
+    best = max(now, after)
     low, high = found["regret_grouping_lower"], found["regret_grouping_upper"]
     if low is not None and high is not None:
-        rungs += [("oracle, at least", after + low), ("oracle, at most", after + high)]
+        rungs += [("oracle, at least", best + low), ("oracle, at most", best + high)]
     values = [value for _, value in rungs if value is not None]
     least, scale = min(values), (width - 36) / max(max(values) - min(values), 1e-12)
     lines = [f"{report.name}: expected utility per 1,000 decisions at t* = {task.threshold:g}"]

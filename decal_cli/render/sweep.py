@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -79,11 +80,15 @@ def _chosen(sweep: Sweep, everything: bool) -> list[int]:
 
 
 def _tables(sweep: Sweep, curves: list[Curve], rows: list[int], width: int) -> Iterator[RichTable]:
-    """As many tables as it takes to stay within the page, of about as many columns each."""
-    fits = max(1, (width - 7) // (18 if sweep.head.plan.intervals else 13))
-    size = math.ceil(len(curves) / math.ceil(len(curves) / fits))
-    for start in range(0, len(curves), size):
-        yield _table(sweep, curves[start : start + size], rows)
+    """As few tables as fit the page, of about as many columns each."""
+    wide = console(10_000, color=False)
+    for count in range(1, len(curves) + 1):
+        size = math.ceil(len(curves) / count)
+        starts = range(0, len(curves), size)
+        tables = [_table(sweep, curves[start : start + size], rows) for start in starts]
+        if size == 1 or max(wide.measure(table).maximum for table in tables) <= width:
+            yield from tables
+            return
 
 
 def _table(sweep: Sweep, curves: list[Curve], rows: list[int]) -> RichTable:
@@ -92,8 +97,8 @@ def _table(sweep: Sweep, curves: list[Curve], rows: list[int]) -> RichTable:
     table = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("t*", no_wrap=True)
     for curve in curves:
-        heading = f"{curve.kind.short}\n{sparkline(curve.value)}"
-        table.add_column(heading, justify="right", max_width=16, vertical="bottom")
+        heading = "\n".join([*textwrap.wrap(curve.kind.short, 16, break_on_hyphens=False), sparkline(curve.value)])
+        table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     for k in rows:
         table.add_row(short(float(sweep.grid.thresholds[k]), 3), *(_cell(curve, k) for curve in curves))
     if sweep.grid.prior is not None:
