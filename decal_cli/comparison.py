@@ -20,7 +20,7 @@ from decal_cli.pairs import PairTable, pair_up
 from decal_cli.read import Dataset, Paired
 from decal_cli.report import Evaluation, Interval, Plan, Progress, Report, Result
 from decal_cli.splice import Splice, splice
-from decal_cli.table import CELLS, Table
+from decal_cli.table import CELLS, FEWEST_ROWS, Table
 from decal_cli.task import Task
 
 IDEALS = {"zero": 0.0, "one": 1.0}
@@ -223,7 +223,7 @@ def _intervals(
     """Paired intervals by key: from the error of a mean difference, from DeLong's, else from the bootstrap."""
     reach = quantile(plan.confidence)
     intervals: dict[str, Interval] = {}
-    if pairs.effective_rows < 2:
+    if pairs.effective_rows < FEWEST_ROWS:
         return intervals
     for choice in choices:
         if analytic.method(choice.metric) == "analytic":

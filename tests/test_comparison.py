@@ -249,6 +249,13 @@ def test_no_intervals_where_none_are_asked_for() -> None:
     assert "ahead, no interval" in render_table(found, Page(100))
 
 
+def test_a_handful_of_rows_proves_nothing() -> None:
+    label = np.array([0, 1, 0, 1], dtype=np.uint8)
+    found = compare(data(np.array([0.1, 0.9, 0.1, 0.9]), np.array([0.4, 0.6, 0.4, 0.6]), label), PLAN)
+    brier = found.contests[0].differences["brier"]
+    assert brier.better == "a" and brier.by_chance is None and brier.difference.interval is None
+
+
 def test_rows_that_both_models_have() -> None:
     label = np.array([0, 1, 0, 1, 1], dtype=np.uint8)
 
