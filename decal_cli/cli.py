@@ -20,6 +20,7 @@ from decal_cli.options import (
     ReportOptions,
     SweepOptions,
     TaskOptions,
+    WishOptions,
     flat,
 )
 
@@ -59,9 +60,9 @@ def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out
 
     Example: decal evaluate preds.parquet --score 'p_*' --label y --features 'x*' --threshold 0.3
     """
-    from decal_cli import session
+    from decal_cli.session import judge
 
-    session.evaluate(source, task, report, out)
+    judge.evaluate(source, task, report, out)
 
 
 @app.command()
@@ -71,9 +72,9 @@ def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, ou
 
     Example: decal recommend preds.parquet --threshold 0.3 --features 'x*' --cost post-train=0.01
     """
-    from decal_cli import session
+    from decal_cli.session import judge
 
-    session.recommend(source, task, wishes, out)
+    judge.recommend(source, task, wishes, out)
 
 
 @app.command()
@@ -83,9 +84,9 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
 
     Example: decal gate preds.parquet --threshold 0.3 --rule 'upper(regret_calibration)<=0.02' --rule 'auc>=0.8'
     """
-    from decal_cli import session
+    from decal_cli.session import judge
 
-    raise typer.Exit(session.gate(source, task, gates, out))
+    raise typer.Exit(judge.gate(source, task, gates, out))
 
 
 @app.command()
@@ -99,9 +100,9 @@ def compare(
 
     Example: decal compare old.csv new.csv --id id --write-splice spliced.csv
     """
-    from decal_cli import session_compare
+    from decal_cli.session import compare as session
 
-    session_compare.compare(source, task, models, report, out)
+    session.compare(source, task, models, report, out)
 
 
 @app.command()
@@ -111,9 +112,21 @@ def sweep(source: InputOptions, task: TaskOptions, curves: SweepOptions, out: Ou
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
-    from decal_cli import session_sweep
+    from decal_cli.session import sweep as session
 
-    session_sweep.sweep(source, task, curves, out)
+    session.sweep(source, task, curves, out)
+
+
+@app.command()
+@flat
+def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: OutputOptions) -> None:
+    """Write one self-contained HTML page: recommendation, pictures, every metric with its explanation.
+
+    Example: decal report preds.parquet --score p --features 'x*' --threshold 0.3 -o report.html
+    """
+    from decal_cli.session import report as session
+
+    session.report(source, task, wishes, out)
 
 
 @app.command()
@@ -126,9 +139,9 @@ def metrics(
 
     Example: decal metrics regret_calibration
     """
-    from decal_cli import session
+    from decal_cli.session import judge
 
-    session.explain(name)
+    judge.explain(name)
 
 
 def run(arguments: list[str]) -> int:

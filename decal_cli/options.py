@@ -172,7 +172,22 @@ class ReportOptions:
 
 
 @dataclass(frozen=True)
-class AdviceOptions:
+class CompareOptions:
+    """Which rows belong together, and what is written of the two models."""
+
+    id: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column of row ids: joins two files of one score each."),
+    ] = None
+    write_splice: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write the spliced scores there, row by row (.csv or .parquet)."),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Let --write-splice write over a file.")] = False
+
+
+@dataclass(frozen=True)
+class WishOptions:
     """What post-training costs, and what is good enough."""
 
     cost: Annotated[
@@ -192,6 +207,12 @@ class AdviceOptions:
     tolerance: Annotated[
         float | None, typer.Option(metavar="U", help="Regret per decision too small to matter. [default: 0.01 u_delta]")
     ] = None
+
+
+@dataclass(frozen=True)
+class AdviceOptions(WishOptions):
+    """The same, and how the advice is written."""
+
     format: Annotated[
         Format, typer.Option("--format", "-f", metavar=_one_of(Format), help="How to write the result.")
     ] = Format.table
@@ -213,21 +234,6 @@ class GateOptions:
     format: Annotated[
         GateFormat, typer.Option("--format", "-f", metavar=_one_of(GateFormat), help="How to write the outcome.")
     ] = GateFormat.table
-
-
-@dataclass(frozen=True)
-class CompareOptions:
-    """Which rows belong together, and what is written of the two models."""
-
-    id: Annotated[
-        str | None,
-        typer.Option("--id", metavar="COLUMN", help="Column of row ids: joins two files of one score each."),
-    ] = None
-    write_splice: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write the spliced scores there, row by row (.csv or .parquet)."),
-    ] = None
-    force: Annotated[bool, typer.Option("--force", help="Let --write-splice write over a file.")] = False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ ROOMS = [
     {"plot"},
     {"options", "api"},
     {"session"},
-    {"session_sweep", "session_compare"},
     {"cli"},
     {"manual"},
 ]

@@ -257,9 +257,9 @@ class TestGate:
 
     def test_a_bug_exits_3_and_never_1(self, decal: Decal) -> None:
         code = (
-            "import sys, decal_cli.session as session\nfrom decal_cli.cli import run\n"
+            "import sys, decal_cli.session.judge as judge\nfrom decal_cli.cli import run\n"
             "def broken(*_):\n    raise KeyError('surprise')\n"
-            "session.gate = broken\nsys.exit(run(['gate', 'x.csv', '--rule', 'brier<=1']))"
+            "judge.gate = broken\nsys.exit(run(['gate', 'x.csv', '--rule', 'brier<=1']))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
         assert done.returncode == 3

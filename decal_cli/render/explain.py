@@ -31,9 +31,9 @@ def render_metrics() -> str:
     return "\n".join([*lines, "", "decal metrics NAME explains one.", ""])
 
 
-def render_metric(metric: Metric, page: Page) -> str:
-    """One metric in full."""
-    facts = [
+def facts(metric: Metric) -> list[tuple[str, str]]:
+    """What is declared of a metric besides its text, as (name, words)."""
+    found = [
         ("family", metric.family),
         ("unit", metric.unit),
         ("range", bounds(metric)),
@@ -42,18 +42,23 @@ def render_metric(metric: Metric, page: Page) -> str:
         ("interval", metric.interval_text),
         ("source", metric.source),
     ]
-    facts += [
+    return found + [
         (f"{parameter.name}={parameter.default}", f"{parameter.text}{_choices(parameter.choices)}")
         for parameter in metric.parameters
     ]
-    wide = max(len(name) for name, _ in facts) + 2
+
+
+def render_metric(metric: Metric, page: Page) -> str:
+    """One metric in full."""
+    declared = facts(metric)
+    wide = max(len(name) for name, _ in declared) + 2
     width = min(page.width, 100)
     body = []
     for paragraph in metric.text.split("\n\n"):
         body += [textwrap.fill(" ".join(paragraph.split()), width), ""]
     rows = [
         textwrap.fill(text, width, initial_indent=f"{name:<{wide}}", subsequent_indent=" " * wide)
-        for name, text in facts
+        for name, text in declared
     ]
     return "\n".join([f"{metric.name}: {metric.title}", "", *body, *rows, ""])
 

@@ -12,7 +12,16 @@ from decal_cli.errors import DecalError
 from decal_cli.options import InputOptions, OutputOptions, Picture, SweepOptions, TaskOptions
 from decal_cli.plot import PICTURES, draw, draw_text, ready
 from decal_cli.render.sweep import render_sweep, render_sweep_csv, render_sweep_json, sweep_rows
-from decal_cli.session import check_writable, data_of, emit, page_of, plan_of, progress_of, settings_of, write_whole
+from decal_cli.session.common import (
+    check_writable,
+    data_of,
+    emit,
+    page_of,
+    plan_of,
+    progress_of,
+    settings_of,
+    write_whole,
+)
 from decal_cli.sweep import Sweep, swept
 
 _SUFFIXES = {".json": "json", ".csv": "csv", ".parquet": "parquet"}

@@ -12,7 +12,7 @@ from decal_cli.options import CompareOptions, Format, InputOptions, OutputOption
 from decal_cli.read import as_file, format_of, read_pair
 from decal_cli.render import COMPARE_RENDERERS
 from decal_cli.report import all_choices
-from decal_cli.session import (
+from decal_cli.session.common import (
     check_writable,
     columns_of,
     emit,
