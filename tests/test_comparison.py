@@ -147,14 +147,14 @@ def test_a_true_crossing_is_found_and_its_splice_wins_on_rows_held_out() -> None
 def test_two_models_of_equal_worth_hardly_ever_cross_beyond_noise() -> None:
     """Both see the same chance through noise of their own: any crossing or lead is by chance."""
     ahead = 0
-    for seed in range(40):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         chance = rng.random(600)
         label = (rng.random(600) < chance).astype(np.uint8)
         a, b = (np.clip(chance + rng.normal(0, 0.15, 600), 0, 1) for _ in range(2))
         pairs = pair_up(a, b, label)
         ahead += bool(compare_curves(pairs).leads(band(pairs, 0.95, rng)))
-    assert ahead <= 6
+    assert ahead <= 4
 
 
 def test_the_band_is_wider_than_the_pointwise_interval_and_infinite_without_disagreement() -> None:
