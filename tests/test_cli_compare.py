@@ -81,9 +81,9 @@ class TestTwoColumns:
             assert {ahead["model"] for ahead in contest["thresholds"]["ahead"]} == {"q"}
 
     def test_csv_and_markdown(self, decal: Decal) -> None:
-        done = decal("compare", *PAIR, "-m", "brier", "-m", "ece(bins=10)", "-f", "csv")
+        done = decal("compare", *PAIR, "-m", "brier", "-m", "ece_debiased(bins=10)", "-f", "csv")
         table = list(csv.DictReader(io.StringIO(done.out)))
-        assert [row["metric"] for row in table] == ["brier", "ece(bins=10)"]
+        assert [row["metric"] for row in table] == ["brier", "ece_debiased(bins=10)"]
         assert table[0]["better"] == "p_profanity" and table[0]["by_chance"] == "false"
         assert [row["method"] for row in table] == ["analytic", "bootstrap"]
         out = decal("compare", *PAIR, *QUICK, "-f", "markdown").out
