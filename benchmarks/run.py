@@ -62,11 +62,16 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = make_data(options.rows, Path(folder))
-        rows = [*startup(options.runs, Path(folder)), *in_memory(data, options.runs), *whole(data, options.runs)]
+        rows = [
+            *startup(options.runs, Path(folder)),
+            *in_memory(data, options.runs),
+            *worst_cases(data, options.runs),
+            *whole(data, options.runs),
+        ]
     print(machine(options.rows), "\n", sep="")
     print("| what | decal | against | ratio | goal |\n| --- | --- | --- | --- | --- |")
     for row in rows:
-        print(f"| {row.what} | {row.ours} | {row.against} | {row.ratio:.2f} | {row.goal} |")
+        print(f"| {row.what} | {row.ours} | {row.against} | {row.ratio:.2g} | {row.goal} |")
 
 
 @dataclass(frozen=True)
@@ -163,6 +168,39 @@ def swept(score: np.ndarray, label: np.ndarray, runs: int) -> Row:
     a, b = paired(lambda: curves_of(tabulate(score, label), None, grid), lambda: np.sort(score), runs)
     what = f"a 99-point sweep of {len(score):,} rows, from rows"
     return Row(what, seconds(a), f"`np.sort` of their scores: {seconds(b)}", a / b, "≤ 6")
+
+
+def worst_cases(data: Data, runs: int) -> list[Row]:
+    """Losses of the worst decision maker and smooth calibration, against sorting and against a linear program."""
+    from decal_cli.metrics import parse
+    from decal_cli.table import Table, tabulate
+
+    def values(table: Table, *names: str) -> None:
+        for name in names:
+            parse(name).value({Table: table})
+
+    def fresh(table: Table) -> Table:
+        return Table(table.score, table.n, table.pos)  # nothing remembered from the run before
+
+    score, label = data.score, data.label
+    table, some = tabulate(score, label), tabulate(score[:100_000], label[:100_000])
+    rows = []
+    for what, ours, sorted_scores, goal in (
+        ("cdl and u_cal, tabulated", lambda: values(fresh(table), "cdl", "u_cal"), score, 4),
+        ("sm_cal on its grid, tabulated", lambda: values(fresh(table), "sm_cal"), score, 1),
+        ("sm_cal, exact, of 100,000 levels", lambda: values(fresh(some), "sm_cal"), score[:100_000], 60),
+    ):
+        a, b = paired(ours, lambda sorted_scores=sorted_scores: np.sort(sorted_scores), 2 * runs)
+        rows.append(Row(what, seconds(a), f"`np.sort` of the scores: {seconds(b)}", a / b, f"≤ {goal}"))
+    sys.path.insert(0, str(FIXTURES.parent))
+    from tests.metrics.test_agents import cdl_program
+
+    few = tabulate(np.round(score[:5000], 2), label[:5000])
+    a, b = clock(lambda: [values(fresh(few), "cdl") for _ in range(100)]) / 100, clock(lambda: cdl_program(few))
+    rows.append(
+        Row(f"cdl of {len(few)} levels", seconds(a), f"all-pairs linear program: {seconds(b)}", a / b, "≤ 0.001")
+    )
+    return rows
 
 
 def whole(data: Data, runs: int) -> list[Row]:
