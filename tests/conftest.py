@@ -39,7 +39,7 @@ def decal(tmp_path: Path) -> Callable[..., Done]:
             cwd=cwd,
             env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", **environment},
             check=False,
-            **source,  # type: ignore[call-overload]
+            **source,
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 

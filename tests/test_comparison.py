@@ -89,7 +89,7 @@ def test_a_crossing_worked_by_hand() -> None:
 @given(rows, st.floats(0.01, 0.99), st.sampled_from(["a", "b"]))
 def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, below: str) -> None:
     a, b, label, _ = columns(drawn)
-    score = Cut(z, below).scores(a, b)  # type: ignore[arg-type]
+    score = Cut(z, below).scores(a, b)
     first, second = (a, b) if below == "a" else (b, a)
     assert ((score >= 0) & (score <= 1 + 1e-15)).all()
     # Z is the integral of the decisions, each by the model of its threshold [T ex. 4.4].

@@ -28,7 +28,7 @@ def evidence(
         for key, ends in given.items()
     }
     items["threshold_adjusted"] = Item("threshold_adjusted", 0.25, (0.2, 0.3))
-    return Evidence(items, 1.0, 2000, features, **more)  # type: ignore[arg-type]
+    return Evidence(items, 1.0, 2000, features, **more)
 
 
 def answers(advice: Advice) -> list[str]:

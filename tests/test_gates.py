@@ -15,7 +15,7 @@ FULL = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(None, None, "needs bot
 
 
 def passed(rule: str, *reports: Report, baseline: object = None) -> list[bool | None]:
-    return [row.passed for row in judge([parse_rule(rule)], reports or [FULL], baseline)]  # type: ignore[arg-type]
+    return [row.passed for row in judge([parse_rule(rule)], reports or [FULL], baseline)]
 
 
 @pytest.mark.parametrize(

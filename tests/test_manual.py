@@ -30,7 +30,7 @@ def test_readme_is_fresh() -> None:
     assert manual.readme(README) == README
 
 
-def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:
     (tmp_path / "man").mkdir()
     (tmp_path / "README.md").write_text("<!-- exits -->\nold\n<!-- end -->\n")
     monkeypatch.setattr(manual, "ROOT", tmp_path)

@@ -53,7 +53,7 @@ def test_the_tables_of_both_models_are_those_of_the_rows(drawn: list, weighted: 
 @given(rows, st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_never_matters(drawn: list, weighted: bool, random: object) -> None:
     shuffled = list(drawn)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     tables = []
     for some in (drawn, shuffled):
         a, b, label, weight = columns(some)

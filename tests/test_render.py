@@ -61,7 +61,7 @@ MANY = evaluation(
 
 def advised(whole: Evaluation, **wishes: object) -> Verdict:
     items = {key: Item(key, found.value, found.interval, found.reason) for key, found in RESULTS.items()}
-    evidence = Evidence(items, u_delta=10.0, rows=1997, features=True, tolerance=0.01, **wishes)  # type: ignore[arg-type]
+    evidence = Evidence(items, u_delta=10.0, rows=1997, features=True, tolerance=0.01, **wishes)
     return Verdict(whole, advice=tuple(walk(evidence) for _ in whole.reports))
 
 

@@ -18,7 +18,7 @@ FEATURES = RNG.normal(size=(400, 2))
 
 
 def only(plan: Plan, **given: object) -> Report:
-    (report,) = evaluate(from_arrays(SCORE, LABEL, **given), plan).reports  # type: ignore[arg-type]
+    (report,) = evaluate(from_arrays(SCORE, LABEL, **given), plan).reports
     return report
 
 

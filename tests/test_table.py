@@ -87,7 +87,7 @@ def test_quantiles_are_numpys(rows: Rows) -> None:
 def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
     table = rows.table()
     for strategy in ("mass", "width"):
-        binned = table.bins(7, strategy)  # type: ignore[arg-type]
+        binned = table.bins(7, strategy)
         assert len(binned) <= 7
         assert binned.total == pytest.approx(table.total)
         assert binned.positives == pytest.approx(table.positives)

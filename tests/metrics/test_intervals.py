@@ -51,7 +51,7 @@ def test_a_row_of_weight_two_says_less_than_two_rows(key: str) -> None:
     heavy = binary._replace(weight=np.full(2000, 2.0)).table()
 
     def width(table: object) -> float:
-        low, high = interval(key, table, TASK) or (0.0, 0.0)  # type: ignore[arg-type]
+        low, high = interval(key, table, TASK) or (0.0, 0.0)
         return high - low
 
     assert width(heavy) == pytest.approx(width(once), rel=1e-9)
