@@ -93,7 +93,7 @@ def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = 15, strategy: B
 
 
 @metric(
-    title="Squared calibration error, debiased",
+    title="Squared ECE, debiased",
     better="lower",
     unit="squared probability",
     source="Kumar, Liang & Ma 2019",

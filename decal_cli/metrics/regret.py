@@ -290,7 +290,7 @@ def _beyond_interval(regions: Regions, task: Task, *, confidence: float) -> Inte
 
 
 @metric(
-    title="Gain of regions beyond recalibration",
+    title="Gain beyond recalibration",
     better="neither",
     unit="utility",
     source="honest counterpart of [R] def. 3.6; 5 folds",

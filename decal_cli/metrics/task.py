@@ -50,7 +50,7 @@ def expected_utility(t: Table, task: Task) -> float:
 
 
 @metric(
-    title="Share of the utility to be had",
+    title="Share of possible utility",
     better="higher",
     unit="share",
     source="relative utility, Baker et al. 2009; the bound is the isotonic fit's",
