@@ -135,9 +135,11 @@ def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
     else:
         texts = [text_of(v) for v in values.to_pylist()]
     indices = chunk.indices
-    if indices.null_count:
-        indices = indices.cast(pa.int64()).fill_null(len(texts))
-    return texts, plain(indices)
+    given = plain(indices.drop_null() if indices.null_count else indices)
+    if len(given) and not 0 <= int(given.min()) <= int(given.max()) < len(texts):
+        # pyarrow does not check this, and only a damaged file has it.
+        raise ValueError("a value is not in the column's dictionary")
+    return texts, plain(indices.cast(pa.int64()).fill_null(len(texts)) if indices.null_count else indices)
 
 
 def group(parts: Sequence[Part], name: str) -> np.ndarray:

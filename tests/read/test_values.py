@@ -11,6 +11,7 @@ import pytest
 
 from decal_cli.errors import DecalError
 from decal_cli.read import Columns, read
+from decal_cli.read.labels import encoded
 from tests.read.files import (
     SMALL,
     error,
@@ -121,3 +122,11 @@ def test_a_model_without_any_row_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path, {"p": pa.array([None, None], pa.float64()), "y": [0, 1]}, "parquet")
     with pytest.raises(DecalError, match="no row is left"):
         read([path], Columns(missing="drop"))
+
+
+@pytest.mark.parametrize("indices", [[0, 7], [-1, 0], [2, None]])
+def test_a_value_outside_a_damaged_dictionary_is_refused(indices: list[int | None]) -> None:
+    # As a damaged Parquet file brings it in; Arrow files are validated when they are opened.
+    damaged = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(["a", "b"]), safe=False)
+    with pytest.raises(ValueError, match="not in the column's dictionary"):
+        encoded(damaged)
