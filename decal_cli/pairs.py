@@ -64,15 +64,6 @@ class PairTable:
         """Of A and of B: the distinct scores, and each pair's place among them, shape (k,)."""
         return tuple(np.unique(score, return_inverse=True) for score in (self.a, self.b))  # type: ignore[return-value]
 
-    def swapped(self) -> PairTable:
-        """The same rows with A and B exchanged."""
-        order = np.lexsort((self.a, self.b))
-
-        def taken(values: Any) -> Any:
-            return None if values is None else values[order]
-
-        return PairTable(*map(taken, (self.b, self.a, self.n, self.pos, self.n2, self.pos2)))
-
     def mean_of(self, loss: PairLoss) -> Estimate:
         """Mean over rows of a difference and its standard error, sqrt(sum w^2 (d - mean)^2) / sum w."""
         at0, at1 = (np.broadcast_to(np.asarray(at, dtype=np.float64), self.a.shape) for at in loss(self.a, self.b))

@@ -14,7 +14,6 @@ import numpy as np
 from decal_cli.errors import DecalError
 from decal_cli.table import Floats, Ints
 
-DEFAULT = "0.01:0.99:0.01"
 MOST = 1000
 """At most so many thresholds."""
 NODES = 256

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from decal_cli import draw
 from decal_cli.crossfit import from_top, need_rows, smoothed, split
@@ -18,7 +17,6 @@ from decal_cli.isotonic import pool
 from decal_cli.table import FOLDS, Floats, Ints, Table
 
 REPLICATES = 100
-Bools = NDArray[np.bool_]
 
 
 def worth_held_out(t: Table, at: Floats, rng: np.random.Generator) -> Floats:

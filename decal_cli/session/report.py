@@ -5,15 +5,12 @@ from __future__ import annotations
 from decal_cli import verdict as judging
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.errors import DecalError
-from decal_cli.options import InputOptions, OutputOptions, TaskOptions, WishOptions
+from decal_cli.options import InputOptions, OutputOptions, SweepOptions, TaskOptions, WishOptions
 from decal_cli.plot import draw, ready
 from decal_cli.render.html import render_html
 from decal_cli.report import all_choices
 from decal_cli.session.common import data_of, emit, plan_of, progress_of, settings_of
 from decal_cli.sweep import swept
-
-THRESHOLDS = "0.01:0.99:0.01"
-"""The grid of the page's curves."""
 
 
 def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: OutputOptions) -> None:
@@ -31,7 +28,7 @@ def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: Ou
         else:
             result = judging.recommend(data, plan, asked, progress)
         progress("curves")
-        curves = swept(data, plan, Grid(parse_thresholds(THRESHOLDS), None))
+        curves = swept(data, plan, Grid(parse_thresholds(SweepOptions().thresholds), None))
         chosen = [("What every threshold costs", ("brier", "decision")), ("Reliability", ("reliability",))]
         if any(model.features is not None for model in data.models):
             chosen.append(("What scores group together", ("grouping",)))
