@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
     {"errors"},
-    {"task", "settings", "isotonic", "draw"},
+    {"task", "settings", "isotonic", "draw", "calls"},
     {"read", "table"},
     {"crossfit", "regions", "pairs"},
     {"metrics", "crossings"},

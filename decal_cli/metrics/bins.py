@@ -6,10 +6,11 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.calls import COUNT
 from decal_cli.errors import Undefined
 from decal_cli.metrics import gaps
 from decal_cli.metrics.debiased import INTERVAL_TEXT, ece_debiased_interval
-from decal_cli.metrics.declare import COUNT, metric
+from decal_cli.metrics.declare import metric
 from decal_cli.metrics.gaps import Norm
 from decal_cli.metrics.intervals import Interval
 from decal_cli.table import Strategy, Table

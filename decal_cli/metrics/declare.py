@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
+from decal_cli.calls import Declared, Given, Parameter, near, parameters_of, parse_call, written
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.regions import Regions
 from decal_cli.table import Table
@@ -34,45 +34,6 @@ NEEDS: dict[type, tuple[str, str]] = {
     np.random.Generator: ("seed", ""),
 }
 """What a metric may ask for by annotation: its name, and why it is undefined where the user did not give it."""
-
-
-class Between(NamedTuple):
-    """The open interval that a parameter lies in; its default may lie on the end."""
-
-    low: float
-    high: float
-
-
-ANY = Between(-math.inf, math.inf)
-COUNT = Between(0, 100_001)
-"""A number of bins."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One keyword parameter of a metric, as the user writes it in 'ece(bins=20)'."""
-
-    name: str
-    default: Any
-    kind: type
-    choices: tuple[str, ...]
-    text: str
-    limits: Between = ANY
-
-    def parse(self, text: str) -> Any:
-        """The value that the user wrote, or a DecalError that lists what is possible."""
-        if self.choices:
-            if text in self.choices:
-                return text
-            raise DecalError(f"{self.name}={text} is not one of {', '.join(self.choices)}", "choose one of them")
-        try:
-            value = self.kind(text)
-        except ValueError:
-            raise DecalError(f"{self.name}={text} is not a number", f"give {self.text}") from None
-        if value != self.default and not self.limits.low < value < self.limits.high:
-            low, high = self.limits
-            raise DecalError(f"{self.name}={text} is not between {low:g} and {high:g}", f"give {self.text}")
-        return value
 
 
 @dataclass(frozen=True)
@@ -127,14 +88,12 @@ class Choice:
     """A metric with its parameters: what `--metric` and gate rules name, and what a key of the JSON stands for."""
 
     metric: Metric
-    given: tuple[tuple[str, Any], ...] = ()
+    given: Given = ()
 
     @cached_property
     def key(self) -> str:
         """The metric's name plus the parameters that differ from their defaults; parses back to this choice."""
-        if not self.given:
-            return self.metric.name
-        return f"{self.metric.name}({','.join(f'{name}={value}' for name, value in self.given)})"
+        return written(self.metric.name, self.given)
 
     def value(self, inputs: Mapping[type, Any]) -> float:
         """The metric's value; raises Undefined with its reason. Never NaN or infinite."""
@@ -184,8 +143,6 @@ def metric(
         name = function.__name__
         if name in METRICS:
             raise ValueError(f"metric {name} is declared twice")
-        hints = get_type_hints(function, include_extras=True)
-        signature = inspect.signature(function).parameters.values()
         METRICS[name] = Metric(
             name=name,
             family=function.__module__.rpartition(".")[2],
@@ -200,7 +157,7 @@ def metric(
             interval_text=interval_text or _INTERVAL_TEXTS.get(interval if not callable(interval) else "", "analytic"),
             function=function,
             needs=_positional(function),
-            parameters=tuple(_parameter(p, hints[p.name]) for p in signature if p.kind is p.KEYWORD_ONLY),
+            parameters=parameters_of(function),
         )
         return function
 
@@ -227,35 +184,14 @@ def _given(needs: tuple[type, ...], inputs: Mapping[type, Any]) -> list[Any]:
     return [inputs[need] for need in needs]
 
 
-def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
-    kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    choices = get_args(kind) if get_origin(kind) is Literal else ()
-    text = next((note for note in notes if isinstance(note, str)), "")
-    limits = next((note for note in notes if isinstance(note, Between)), ANY)
-    return Parameter(parameter.name, parameter.default, str if choices else kind, choices, text, limits)
-
-
-_CHOICE = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)\s*(?:\((?P<arguments>[^()]*)\))?\s*")
-
-
 def parse(text: str) -> Choice:
     """'ece(bins=20)' -> Choice; a DecalError names the near match or the parameters there are."""
-    match = _CHOICE.fullmatch(text)
-    if match is None:
-        raise DecalError(f"metric {text!r} does not parse", "write a name, or name(parameter=value): 'ece(bins=20)'")
-    metric = named(match["name"])
-    known = {parameter.name: parameter for parameter in metric.parameters}
-    given: dict[str, Any] = {}
-    for part in filter(str.strip, (match["arguments"] or "").split(",")):
-        name, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or name not in known:
-            listed = ", ".join(f"{p.name}={p.default}" for p in metric.parameters) or "none"
-            raise DecalError(f"{metric.name} has no parameter {part.strip()!r}", f"its parameters: {listed}")
-        if name in given:
-            raise DecalError(f"{metric.name}: {name} is given twice", "keep one")
-        given[name] = known[name].parse(value)
-    differing = ((p.name, given[p.name]) for p in metric.parameters if p.name in given and given[p.name] != p.default)
-    return Choice(metric, tuple(differing))
+    name, given = parse_call(text, "metric", "ece(bins=20)", _declared)
+    return Choice(METRICS[name], given)
+
+
+def _declared(name: str) -> Declared:
+    return Declared(name, named(name).parameters)
 
 
 def named(name: str) -> Metric:
@@ -263,11 +199,3 @@ def named(name: str) -> Metric:
     if name in METRICS:
         return METRICS[name]
     raise DecalError(f"there is no metric {name!r}", near(name, METRICS) or "`decal metrics` lists them all")
-
-
-def near(name: str, names: Sequence[str] | Mapping[str, Any]) -> str:
-    """'did you mean ...?' for a name that is not among these; empty where none is close."""
-    import difflib
-
-    matches = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(matches)}?" if matches else ""

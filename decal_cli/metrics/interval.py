@@ -7,7 +7,8 @@ from typing import Annotated
 
 import numpy as np
 
-from decal_cli.metrics.declare import Between, metric
+from decal_cli.calls import Between
+from decal_cli.metrics.declare import metric
 from decal_cli.table import Table
 
 Delta = Annotated[float, "chance that the bound does not hold", Between(0, 1)]

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.calls import Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import corp, intervals
 from decal_cli.metrics.corp import LossName, logarithmic, squared
-from decal_cli.metrics.declare import Between, metric
+from decal_cli.metrics.declare import metric
 from decal_cli.metrics.logistic import recalibration
 from decal_cli.table import Block, Estimate, Floats, Table
 

@@ -7,9 +7,10 @@ from typing import Annotated
 import numpy as np
 
 from decal_cli import crossfit
+from decal_cli.calls import COUNT
 from decal_cli.errors import Undefined
 from decal_cli.metrics import grouping
-from decal_cli.metrics.declare import COUNT, metric
+from decal_cli.metrics.declare import metric
 from decal_cli.metrics.grouping import Bounds
 from decal_cli.metrics.intervals import Interval, normal
 from decal_cli.regions import BINS, Regions
