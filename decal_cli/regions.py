@@ -120,9 +120,17 @@ def canonical(score: Floats, label: NDArray[Any], weight: Floats | None, feature
     score = np.asarray(score, dtype=np.float64) + 0.0
     label = np.asarray(label, dtype=np.float64)
     weight = np.ones(len(score)) if weight is None else np.asarray(weight, dtype=np.float64)
-    order = np.lexsort((_hash(features), weight, label, score))
+    order = canonical_order(score, label, weight, features)
     narrow = np.clip(features[order], -LARGEST, LARGEST).astype(np.float32)
     return Rows(score[order], label[order], weight[order], narrow)
+
+
+def canonical_order(
+    score: Floats, label: Floats, weight: Floats, features: NDArray[Any], groups: NDArray[Any] | None = None
+) -> Ints:
+    """Indices that sort rows by their content alone: score, label, weight, a hash of the features, groups."""
+    last = () if groups is None else tuple(np.asarray(groups, dtype=str).T)
+    return np.lexsort((*last, _hash(features), weight, label, score))
 
 
 def _hash(features: NDArray[Any]) -> NDArray[np.uint64]:

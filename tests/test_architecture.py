@@ -14,7 +14,7 @@ ROOMS = [
     {"read", "table"},
     {"crossfit", "regions", "pairs"},
     {"metrics", "crossings"},
-    {"bootstrap", "splice"},
+    {"bootstrap", "splice", "posttrain"},
     {"curves"},
     {"report"},
     {"flowchart", "gates", "comparison", "sweep"},
