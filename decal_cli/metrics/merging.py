@@ -6,7 +6,7 @@ import numpy as np
 
 from decal_cli.table import Floats, Ints, Table
 
-CUTS = 256
+CUTS = 512
 """Above this many levels runs begin at the starts of as many equal-mass bins only."""
 
 

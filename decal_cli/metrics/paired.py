@@ -29,7 +29,9 @@ def difference(choice: Choice, pairs: PairTable, given: Task | None) -> Estimate
     return None if made is None else made(pairs, given, dict(choice.given))
 
 
-NOISY = frozenset({"ece", "cl", "rmsce", "mce", "ece_exact", "k2", "c_emp", "sm_cal", "sm_ece", "cdl", "v_cdl"})
+NOISY = frozenset(
+    {"ece", "cl", "rmsce", "mce", "ece_exact", "k2", "c_emp", "sm_cal", "sm_ece", "dist_cal_lower", "cdl", "v_cdl"}
+)
 """Positive by noise alone, the more so the better a model is calibrated: a bootstrap of their difference keeps that
 bias and held the truth in .60 (ece) and .77 (c_emp) of nominal .90. `ece_debiased` is the one to compare by."""
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import linprog
 
-from decal_cli.metrics import chain, smooth
+from decal_cli.metrics import chain, smooth, transport
 from decal_cli.table import Table
 from tests.metrics.test_agents import levels, random_table
 from tests.metrics.worlds import Rows, drawn_rows, interval, value, world
@@ -47,7 +47,69 @@ def test_examples() -> None:
     assert value("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)
     assert value("dist_cal_lower", pair) == pytest.approx(0.05, abs=1e-12)
     assert value("dist_cal_upper", pair) == pytest.approx(0.05, abs=1e-12)
-    assert value("dist_cal_lower", world("ties").table()) <= 0.0464481284
+    assert value("dist_cal_lower", world("ties").table()) <= 0.0464481284, "the program's value on a grid"
+    calibrated = levels((0.25, 4, 1), (0.5, 2, 1), (0.75, 4, 3))
+    assert value("dist_cal_lower", calibrated) == value("dist_cal_upper", calibrated) == 0
+
+
+def coupling_program(t: Table, steps: int) -> float:
+    """min E|p - g| over couplings of (p, y) with g on a grid and at the scores, E[y - g | g] = 0."""
+    target = np.union1d(np.linspace(0, 1, steps + 1), t.score)
+    k = len(target)
+    cost, mass = [], []
+    balance = np.zeros((k, 2 * len(t) * k))
+    for i, (score, n, pos) in enumerate(zip(t.score, t.n, t.pos, strict=True)):
+        for label, rows in ((0, n - pos), (1, pos)):
+            at = (2 * i + label) * k
+            cost.append(np.abs(score - target))
+            mass.append(rows / t.total)
+            balance[np.arange(k), at + np.arange(k)] = label - target
+    moved = np.vstack((np.kron(np.eye(2 * len(t)), np.ones(k)), balance))
+    to = np.concatenate((mass, np.zeros(k)))
+    return float(linprog(np.concatenate(cost), A_eq=moved, b_eq=to, method="highs").fun)
+
+
+def test_the_lower_distance_is_what_the_program_over_couplings_finds() -> None:
+    """The program's grid makes its value larger, the probe's nodes make ours smaller: by 4e-5 at most between them."""
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        t = random_table(rng)
+        t = Table(t.score[:6], t.n[:6], t.pos[:6])
+        program = coupling_program(t, 200)
+        assert program - 4e-5 <= value("dist_cal_lower", t) <= program + 1e-9
+
+
+def test_so_it_is_where_levels_are_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "_OWN", 0)
+    ties = world("ties").table()
+    assert 0.0464481284 - 2e-5 <= value("dist_cal_lower", ties) <= 0.0464481284
+
+
+def test_any_functions_at_all_are_made_to_bound_the_distance() -> None:
+    """Slopes up to 1, and (1 - g) u_0 + g u_1 never above 0, looked up at 100,000 places."""
+    rng, at = np.random.default_rng(0), np.linspace(0, 1, 100_001)
+    for _ in range(20):
+        nodes = np.union1d([0.0, 1.0], rng.random(12))
+        probe = transport.valid(transport.Probe(nodes, *rng.normal(scale=0.3, size=(2, len(nodes)))))
+        u0, u1 = probe.of(at)
+        assert max(np.abs(np.diff(u0)).max(), np.abs(np.diff(u1)).max()) <= 1e-5 * (1 + 1e-9)
+        assert -1e-5 <= ((1 - at) * u0 + at * u1).max() <= 1e-12
+        t = random_table(rng)
+        by_hand = float(((t.n - t.pos) @ probe.of(t.score)[0] + t.pos @ probe.of(t.score)[1]) / t.total)
+        assert by_hand <= value("dist_cal_lower", t) + 2e-6
+
+
+@pytest.mark.parametrize(("power", "least"), [(1.0, 35), (1.8, 33)])
+def test_the_interval_of_the_lower_distance_holds_that_of_the_population(power: float, least: int) -> None:
+    """Of forty 90 % intervals, in a calibrated world and a miscalibrated one."""
+    rng, score = np.random.default_rng(2), np.arange(1, 11) / 11
+    truth = value("dist_cal_lower", Table(score, np.full(10, 1.0), score**power))
+    held = 0
+    for _ in range(40):
+        t = Table(score, np.full(10, 60), rng.binomial(60, score**power))
+        low, high = interval("dist_cal_lower", t, confidence=0.9) or (0.0, 0.0)
+        held += low <= truth <= high
+    assert held >= least
 
 
 @settings(max_examples=100, deadline=None)
@@ -102,6 +164,12 @@ def smoothed_error(t: Table, width: float) -> float:
 def test_the_width_of_sm_ece_is_its_value(name: str) -> None:
     t = world(name).table()
     assert smoothed_error(t, value("sm_ece", t)) == pytest.approx(value("sm_ece", t), abs=1e-7)
+
+
+def test_the_peers_narrow_widths() -> None:
+    """relplot 1.0.3 on these rows: .0012499998437194907, at the width 2 / 1024."""
+    nearly = levels((0.25, 400, 101), (0.75, 400, 300))
+    assert value("sm_ece(method=relplot)", nearly) == pytest.approx(0.0012499998437194907, abs=1e-15)
 
 
 def test_sm_ece_at_the_ends_of_its_range() -> None:
