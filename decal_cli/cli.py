@@ -13,9 +13,12 @@ from decal_cli import __version__
 from decal_cli.errors import DecalError, Exit
 from decal_cli.options import (
     AdviceOptions,
+    ApplyOptions,
     CompareOptions,
+    FitOptions,
     GateOptions,
     InputOptions,
+    MethodOptions,
     OutputOptions,
     ReportOptions,
     SweepOptions,
@@ -127,6 +130,45 @@ def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: Ou
     from decal_cli.session import report as session
 
     session.report(source, task, wishes, out)
+
+
+@app.command()
+@flat
+def fit(wanted: MethodOptions, source: InputOptions, task: TaskOptions, options: FitOptions) -> None:
+    """Fit a post-training method to a calibration file, judge it on rows it has not seen, and write a model file.
+
+    Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
+    """
+    from decal_cli.session import fit as session
+
+    session.fit(wanted, source, task, options)
+
+
+@app.command()
+@flat
+def apply(options: ApplyOptions) -> None:
+    """Score new rows with a fitted model: every column is kept, the new score is added.
+
+    Example: decal apply model.json new.parquet -o scored.parquet
+    """
+    from decal_cli.session import fit as session
+
+    session.apply(options)
+
+
+@app.command()
+def methods(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The method to explain; all are listed without.")
+    ] = None,
+) -> None:
+    """List the post-training methods, or explain one: what it does, parameters, source, what it needs.
+
+    Example: decal methods glar
+    """
+    from decal_cli.session import fit as session
+
+    session.explain(name)
 
 
 @app.command()

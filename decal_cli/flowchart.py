@@ -39,6 +39,8 @@ METHODS: Mapping[Action, str] = {
     "recalibrate": "isotonic recalibration",
     "post-train": "stacking on the score and the features",
 }
+FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "stack"}
+"""The method of `decal fit` that each action names."""
 GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": TOGETHER}
 
 
@@ -109,6 +111,11 @@ class Advice:
     next_steps: tuple[str, ...] = ()
     rows_needed: int | None = None
     """Rows that would settle an "unknown"; None where more rows alone would not, or nothing is unknown."""
+
+    @property
+    def fit(self) -> str | None:
+        """The method of `decal fit` that carries the action out; None where there is nothing to fit."""
+        return FITS.get(self.action)
 
 
 def walk(evidence: Evidence) -> Advice:

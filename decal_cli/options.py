@@ -42,6 +42,13 @@ class Missing(StrEnum):
     drop = "drop"
 
 
+class FitFormat(StrEnum):
+    """How the outcome of a fit is written."""
+
+    table = "table"
+    json = "json"
+
+
 class SweepFormat(StrEnum):
     """How a sweep is written."""
 
@@ -236,6 +243,79 @@ class GateOptions:
     ] = GateFormat.table
 
 
+def _method_names(incomplete: str) -> list[str]:
+    from decal_cli.posttrain import METHODS
+
+    return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """Which method is fitted."""
+
+    method: Annotated[
+        str,
+        typer.Argument(
+            metavar="METHOD",
+            autocompletion=_method_names,
+            help="E.g. isotonic or 'platt(on=p)'; `decal methods` lists them. auto: what `decal recommend` advises.",
+            show_default=False,
+        ),
+    ]
+    option: Annotated[
+        str | None, typer.Option("--method", metavar="METHOD", help="The method, in place of the first argument.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How the model is judged and where it is kept."""
+
+    model: Annotated[
+        str, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write, readable JSON.")
+    ]
+    test: Annotated[
+        list[str],
+        typer.Option(
+            metavar="FILE", help="Judge the model on these rows instead of cross-fitting on its own; repeatable."
+        ),
+    ] = field(default_factory=list)
+    force: Annotated[bool, typer.Option("--force", help="Write over a model file that is there.")] = False
+    confidence: Annotated[
+        float | None, typer.Option(metavar="LEVEL", help="Level of the intervals. [default: 0.95]")
+    ] = None
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of folds and methods. [default: 0]")] = None
+    format: Annotated[
+        FitFormat, typer.Option("--format", "-f", metavar=_one_of(FitFormat), help="How to write what it wins.")
+    ] = FitFormat.table
+
+
+@dataclass(frozen=True)
+class ApplyOptions:
+    """A model file, the rows to be scored, and where they go."""
+
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A file that `decal fit` wrote.", show_default=False)]
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FILE]", help="The rows to be scored, in any format; - is standard input.", show_default=False
+        ),
+    ]
+    output: Annotated[str, typer.Option("--output", "-o", metavar="OUT", help="Where to write them, .csv or .parquet.")]
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the new score. [default: the old one's name and the method's]"),
+    ] = None
+    missing: Annotated[
+        Missing | None,
+        typer.Option(
+            metavar=_one_of(Missing),
+            help="Missing scores or features: an error, or keep the rows with no new score (drop). [default: error]",
+        ),
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False
+
+
 @dataclass(frozen=True)
 class SweepOptions:
     """Which thresholds, and what is written and drawn of them."""
@@ -298,4 +378,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _default(declared: Field[Any]) -> Any:
-    return [] if declared.default is MISSING else declared.default
+    """Lists are made by a factory; what has neither default nor factory is required."""
+    if declared.default is not MISSING:
+        return declared.default
+    return inspect.Parameter.empty if declared.default_factory is MISSING else []

@@ -18,7 +18,7 @@ ROOMS = [
     {"curves"},
     {"report"},
     {"flowchart", "gates", "comparison", "sweep"},
-    {"verdict"},
+    {"verdict", "fitting"},
     {"render"},
     {"plot"},
     {"options", "api"},

@@ -2,5 +2,24 @@
 
 from decal_cli.posttrain import isotonic  # noqa: F401  (importing a room of methods declares them)
 from decal_cli.posttrain.declare import METHODS, Applied, Chosen, Inputs, Method, Model, Training, named, parse
+from decal_cli.posttrain.model_file import Saved, from_text, to_text
+from decal_cli.posttrain.trial import Trial, judge, try_out, won
 
-__all__ = ["METHODS", "Applied", "Chosen", "Inputs", "Method", "Model", "Training", "named", "parse"]
+__all__ = [
+    "METHODS",
+    "Applied",
+    "Chosen",
+    "Inputs",
+    "Method",
+    "Model",
+    "Saved",
+    "Training",
+    "Trial",
+    "from_text",
+    "judge",
+    "named",
+    "parse",
+    "to_text",
+    "try_out",
+    "won",
+]

@@ -5,17 +5,21 @@ The only room that knows paths, file formats, column names and pyarrow.
 
 from decal_cli.read.arrays import from_arrays
 from decal_cli.read.dataset import Dataset, Input, Predictions
+from decal_cli.read.newrows import Batch, NewRows
 from decal_cli.read.pairing import Paired, on_same_rows, read_pair
 from decal_cli.read.reading import read
-from decal_cli.read.writing import as_file, format_of
+from decal_cli.read.writing import Writer, as_file, format_of
 from decal_cli.settings import Columns
 
 __all__ = [
+    "Batch",
     "Columns",
     "Dataset",
     "Input",
+    "NewRows",
     "Paired",
     "Predictions",
+    "Writer",
     "as_file",
     "format_of",
     "from_arrays",

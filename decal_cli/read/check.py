@@ -21,11 +21,19 @@ FIRST_ROWS = 5
 
 @dataclass(frozen=True)
 class Part:
-    """The rows of one input within the data set: its table and the number of rows before it."""
+    """The rows of one input within the data set: its table and the number of rows before it.
+
+    skipped: rows of the input that stand before the table, where it is read in batches.
+    """
 
     source: Source
     table: Any
     start: int
+    skipped: int = 0
+
+    def row(self, row: int) -> int:
+        """Row of the input, from 0, that is this row of the data set."""
+        return row - self.start + self.skipped
 
     def chunks(self, name: str) -> Iterator[tuple[int, Any]]:
         """Row of the data set at which each non-empty chunk of a column starts, and the chunk."""
@@ -50,9 +58,9 @@ class Rows:
     def place(self, column: str, row: int) -> str:
         """'preds.csv, column 'p', row 3 (line 4)'; rows count from 1."""
         part = self.part_of(row)
-        line = part.source.line(row - part.start)
+        line = part.source.line(part.row(row))
         at_line = f" (line {line})" if line is not None else ""
-        return f"{part.source.shown}, column {quote(column)}, row {row - part.start + 1}{at_line}"
+        return f"{part.source.shown}, column {quote(column)}, row {part.row(row) + 1}{at_line}"
 
     def first(self, bad: np.ndarray) -> str:
         """'3, 7, 12, ...': rows of the first True values, with their file where there are several."""
@@ -61,7 +69,7 @@ class Rows:
         words = []
         for row in at[:FIRST_ROWS]:
             part = self.part_of(int(row))
-            words.append(f"{row - part.start + 1}" + (f" of {part.source.shown}" if several else ""))
+            words.append(f"{part.row(int(row)) + 1}" + (f" of {part.source.shown}" if several else ""))
         return ", ".join(words) + (", ..." if at.size > FIRST_ROWS else "")
 
 
@@ -132,7 +140,7 @@ def part_floats(part: Part, name: str, into: np.ndarray) -> None:
 def _not_numbers(part: Part, name: str, at: int, chunk: Any, kind: str) -> DecalError:
     first = next((i for i in range(min(len(chunk), BLOCK)) if chunk[i].is_valid), 0)
     value = value_of(chunk[first])
-    place = f"{part.source.shown}, column {quote(name)}, row {at - part.start + first + 1}"
+    place = f"{part.source.shown}, column {quote(name)}, row {part.row(at + first) + 1}"
     if isinstance(value, str) and NUMBER.fullmatch(value):
         return oops(f"{place}: {quote(value)} is a number stored as text", "store the column as numbers")
     return oops(f"{place}: {quote(value)} is not a number (the column is {kind})", "name a column of numbers")

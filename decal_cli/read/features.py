@@ -101,7 +101,7 @@ class Features:
                 lengths = plain(chunk.value_lengths().fill_null(-1))
                 return lengths, chunk_floats(chunk.flatten())
         except NotNumbers as error:
-            place = f"{part.source.shown}, column {quote(name)}, row {at - part.start + 1}"
+            place = f"{part.source.shown}, column {quote(name)}, row {part.row(at) + 1}"
             raise oops(
                 f"{place}: not a list of numbers ({error})",
                 "name a column of number lists, or columns of numbers",

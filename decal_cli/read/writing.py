@@ -6,10 +6,11 @@ import csv
 import io
 import os
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from decal_cli.read.words import oops
+from decal_cli.read.words import oops, quote
 
 FORMATS = (".csv", ".parquet")
 
@@ -36,3 +37,75 @@ def as_file(path: str, columns: Mapping[str, np.ndarray]) -> bytes:
     writer.writerow(columns)
     writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
     return out.getvalue().encode()
+
+
+class Writer:
+    """Batches of rows, one after the other, into an open file whose name says its format."""
+
+    def __init__(self, path: str, file: Any) -> None:
+        """path: for its format; file: open for writing bytes."""
+        self.path = path
+        self.format = format_of(path)
+        self.file = file
+        self.inner: Any = None
+        self.begun = False
+
+    def write(self, table: Any, added: Mapping[str, np.ndarray], known: np.ndarray) -> None:
+        """A batch with further columns; added: name -> values of the rows in `known`, null in the others."""
+        import pyarrow as pa
+
+        for name, values in added.items():
+            column = np.zeros(len(known), dtype=values.dtype)
+            column[known] = values
+            table = table.append_column(name, pa.array(column, mask=~known))
+        if isinstance(table, pa.RecordBatch):
+            table = pa.Table.from_batches([table])
+        table = self._plain(table)
+        if self.format == ".csv":
+            self.file.write(_as_csv(table, header=not self.begun))
+        else:
+            self._parquet(table.schema).write_table(table)
+        self.begun = True
+
+    def close(self) -> None:
+        """Write what is left."""
+        if self.inner is not None:
+            self.inner.close()
+
+    def _parquet(self, schema: Any) -> Any:
+        import pyarrow.parquet as pq
+
+        if self.inner is None:
+            self.inner = pq.ParquetWriter(self.file, schema)
+        return self.inner
+
+    def _plain(self, table: Any) -> Any:
+        """Texts come with a dictionary each batch, which no format takes as it is."""
+        import pyarrow as pa
+
+        for at, column in enumerate(table.schema):
+            if pa.types.is_dictionary(column.type):
+                table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
+            elif self.format == ".csv" and pa.types.is_nested(column.type):
+                raise oops(
+                    f"{self.path}: column {quote(column.name)} holds lists, which CSV cannot",
+                    "write Parquet: end the name with .parquet",
+                )
+        return table
+
+
+def _as_csv(table: Any, header: bool) -> bytes:
+    """A batch as CSV text; quoted only where a value needs it."""
+    import pyarrow as pa
+    import pyarrow.csv as pacsv
+
+    head = io.StringIO(newline="")
+    if header:
+        csv.writer(head, lineterminator="\n").writerow(table.column_names)
+    sink = pa.BufferOutputStream()
+    try:
+        pacsv.write_csv(table, sink, pacsv.WriteOptions(include_header=False, quoting_style="none"))
+    except pa.ArrowInvalid:
+        sink = pa.BufferOutputStream()
+        pacsv.write_csv(table, sink, pacsv.WriteOptions(include_header=False, quoting_style="needed"))
+    return head.getvalue().encode() + bytes(sink.getvalue())

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -119,14 +121,28 @@ def emit(text: str, out: OutputOptions) -> None:
     write_whole(out.output, text.encode("utf-8"), "output")
 
 
+def check_new(path: str, what: str, force: bool) -> None:
+    """Before any work is done: the file can be written, and is not there yet unless it may be written over."""
+    check_writable(path, what)
+    if os.path.lexists(path) and not force:
+        raise DecalError(f"{what} {path}: is there already", "add --force to write over it, or name another file")
+
+
 def write_whole(path: str, content: bytes, what: str) -> None:
     """A file in one step: a reader never sees half of it."""
+    with whole_file(path, what) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def whole_file(path: str, what: str) -> Iterator[BinaryIO]:
+    """A file to write into, which takes its place in one step at the end, and is gone where something fails."""
     target = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
+            with _ending_cleanly(), os.fdopen(handle, "wb") as file:
+                yield file
             mask = os.umask(0)
             os.umask(mask)
             os.chmod(name, 0o666 & ~mask)
@@ -136,6 +152,23 @@ def write_whole(path: str, content: bytes, what: str) -> None:
             raise
     except OSError as error:
         raise DecalError(f"{what} {path}: {error.strerror}", "write elsewhere") from None
+
+
+@contextlib.contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """A request to end (SIGTERM) acts as an interrupt, so that what was begun is taken away."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from decal_cli import comparison as comparing
-from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.options import CompareOptions, Format, InputOptions, OutputOptions, ReportOptions, TaskOptions
 from decal_cli.read import as_file, format_of, read_pair
 from decal_cli.render import COMPARE_RENDERERS
 from decal_cli.report import all_choices
 from decal_cli.session.common import (
-    check_writable,
+    check_new,
     columns_of,
     emit,
     inputs_of,
@@ -31,7 +29,8 @@ def compare(
     """`decal compare`."""
     settings = settings_of(out)
     if models.write_splice is not None:
-        _check_splice(models.write_splice, models.force)
+        format_of(models.write_splice)
+        check_new(models.write_splice, "splice", models.force)
     everything = report.all_metrics or report.format in (Format.json, Format.csv)
     chosen = tuple(parse(text) for text in report.metric)
     plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
@@ -43,11 +42,3 @@ def compare(
     if models.write_splice is not None:
         write_whole(models.write_splice, as_file(models.write_splice, comparing.spliced(paired, result)), "splice")
     emit(COMPARE_RENDERERS[report.format.value](result, page_of(out)), out)
-
-
-def _check_splice(path: str, force: bool) -> None:
-    """Before any work is done: the file can be written, and is not there yet unless it may be written over."""
-    format_of(path)
-    check_writable(path, "splice")
-    if os.path.lexists(path) and not force:
-        raise DecalError(f"splice {path}: is there already", "add --force to write over it, or name another file")

@@ -1,0 +1,149 @@
+"""One method fitted to a data set, and what it wins on rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from decal_cli import __version__
+from decal_cli.comparison import Difference, compare
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics import parse
+from decal_cli.metrics.intervals import quantile
+from decal_cli.posttrain import Applied, Chosen, Model, Saved, Training, Trial, judge, try_out
+from decal_cli.read import Dataset, Predictions
+from decal_cli.report import Evaluation, Interval, Plan
+from decal_cli.table import FOLDS
+from decal_cli.task import Task
+
+JUDGED_BY = tuple(parse(name) for name in ("brier", "log_loss", "auc", "ece"))
+WITH_TASK = (parse("regret_calibration"),)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Expected utility per decision as it is and post-trained, and the difference with its interval."""
+
+    before: float
+    after: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """A fitted model and how it did.
+
+    judged: the evaluation on the rows it was judged on: those it was fitted to, each scored by a model that other
+    folds fitted (cross_fitted), or those of a test file. differences: metrics of the score as it is and of the new one,
+    empty where the model moves the threshold and leaves the score. gain: None without a task.
+    """
+
+    chosen: Chosen
+    model: Model
+    training: Predictions
+    judged: Evaluation
+    name: str
+    cross_fitted: bool
+    differences: Mapping[str, Difference]
+    gain: Gain | None
+    seconds: float
+
+
+def training_rows(model: Predictions, task: Task | None, seed: int) -> Training:
+    """A model's rows as methods take them."""
+    groups = np.column_stack(list(model.groups.values())).astype(str) if model.groups else None
+    features = None if model.features is None else model.features()
+    return Training(
+        model.score, features, groups, label=model.label.astype(np.float64), weight=model.weight, task=task, seed=seed
+    )
+
+
+def new_name(score: str, chosen: Chosen) -> str:
+    """What the post-trained score is called: 'p_isotonic' of 'p'."""
+    return f"{score}_{chosen.method.name.replace('-', '_')}"
+
+
+def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = None) -> Fitting:
+    """Fit a method to the one model of a data set; judge it there by cross-fitting, or on a test set.
+
+    Errors: DecalError where the method cannot be fitted to these rows, with the reason.
+    """
+    training = dataset.models[0]
+    rows = training_rows(training, plan.task, plan.seed)
+    try:
+        model = chosen.fit(rows)
+        if test is None:
+            trial = try_out(chosen, rows)
+        else:
+            trial = judge(chosen, model, training_rows(test.models[0], plan.task, plan.seed))
+    except Undefined as undefined:
+        raise DecalError(f"{chosen.key} cannot be fitted to {training.model}: {undefined.reason}", _OTHER) from None
+    judged = dataset if test is None else test
+    name = new_name(training.model, chosen)
+    evaluation, differences = _differences(judged, plan, trial.applied, name)
+    gain = _gain(trial, judged.models[0], plan)
+    return Fitting(chosen, model, training, evaluation, name, test is None, differences, gain, trial.seconds)
+
+
+_OTHER = "give what it needs, or name another method: `decal methods` lists them"
+
+
+def with_score(model: Predictions, applied: Applied, name: str) -> Predictions:
+    """The same rows under the new score."""
+    return replace(model, model=name, score=applied.score)
+
+
+def _differences(
+    dataset: Dataset, plan: Plan, applied: Applied, name: str
+) -> tuple[Evaluation, Mapping[str, Difference]]:
+    """The metrics on all rows, of the score as it is and of the new one."""
+    first = replace(dataset.models[0], groups={})
+    choices = JUDGED_BY + (() if plan.task is None else WITH_TASK)
+    pair = replace(dataset, models=(first, with_score(first, applied, name)))
+    found = compare(pair, replace(plan, choices=choices), splicing=False)
+    moved = applied.threshold is not None
+    return found.evaluation, {} if moved else found.contests[0].differences
+
+
+def _gain(trial: Trial, model: Predictions, plan: Plan) -> Gain | None:
+    if trial.gain is None or plan.task is None:
+        return None
+    task = plan.task
+    weight = np.ones(len(model.score)) if model.weight is None else model.weight
+    utility = np.array(task.utility)[(model.score >= task.decision_threshold).astype(int), model.label]
+    before = float(weight @ utility / weight.sum())
+    reach = quantile(plan.confidence) * trial.gain.error
+    ends = (trial.gain.mean - reach, trial.gain.mean + reach) if plan.intervals else None
+    return Gain(before, before + trial.gain.mean, ends)
+
+
+def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
+    """What the model's file holds."""
+    training = fitting.training
+    return Saved(
+        method=fitting.chosen.key,
+        model=fitting.model,
+        score=training.model,
+        features=training.feature_names,
+        width=0 if training.features is None else int(training.features().shape[1]),
+        groups=tuple(training.groups),
+        logit=logit,
+        task=plan.task,
+        fitted_on={
+            "decal": __version__,
+            "rows": len(training.score),
+            "positives": int(training.label.sum()),
+            "seed": plan.seed,
+            "inputs": [{"sha256": item.sha256, "rows": item.rows} for item in dataset.inputs],
+        },
+    )
+
+
+def how_judged(fitting: Fitting) -> str:
+    """Which rows the figures are of, in words: never those that the model was fitted to."""
+    rows = f"{sum(item.rows for item in fitting.judged.inputs):,} rows"
+    if fitting.cross_fitted:
+        return f"cross-fitted on {FOLDS} folds of the {rows}: each row is scored by a model that has not seen it"
+    return f"on the {rows} of the test file, which the model has not seen"

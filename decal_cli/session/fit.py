@@ -1,0 +1,167 @@
+"""One run of `decal fit`, `decal apply` or `decal methods`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from decal_cli import fitting as fitting_room
+from decal_cli import verdict as judging
+from decal_cli.errors import DecalError
+from decal_cli.flowchart import Advice
+from decal_cli.options import (
+    ApplyOptions,
+    FitFormat,
+    FitOptions,
+    InputOptions,
+    MethodOptions,
+    OutputOptions,
+    TaskOptions,
+)
+from decal_cli.posttrain import Chosen, Inputs, Saved, from_text, named, parse, to_text
+from decal_cli.read import Batch, Columns, Dataset, NewRows, Writer, format_of, read
+from decal_cli.render import Page
+from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
+from decal_cli.report import Plan
+from decal_cli.session.common import (
+    check_new,
+    columns_of,
+    data_of,
+    plan_of,
+    progress_of,
+    settings_of,
+    whole_file,
+    write_whole,
+)
+
+AUTO = "auto"
+
+
+def fit(wanted: MethodOptions, source: InputOptions, task: TaskOptions, options: FitOptions) -> None:
+    """`decal fit`."""
+    if wanted.option is not None:
+        # With --method, the first word of the line is a file as the others are.
+        wanted, source = MethodOptions(wanted.option), replace(source, files=[wanted.method, *source.files])
+    chosen = None if wanted.method == AUTO else parse(wanted.method)
+    out = OutputOptions(output=options.model, confidence=options.confidence, seed=options.seed)
+    settings = settings_of(out)
+    check_new(options.model, "model file", options.force)
+    plan = plan_of((), task, out, settings)
+    columns = columns_of(source, settings)
+    data = _one_model(data_of(source, settings))
+    test = _one_model(read(options.test, _same(columns, data))) if options.test else None
+    with progress_of() as progress:
+        if chosen is None:
+            chosen = _advised(data, plan)
+        progress(chosen.key)
+        found = fitting_room.fit(data, plan, chosen, test)
+    saved = fitting_room.saved(found, data, plan, columns.logit)
+    write_whole(options.model, to_text(saved).encode(), "model file")
+    if options.format is FitFormat.json:
+        sys.stdout.write(render_fitting_json(found, options.model))
+    else:
+        sys.stdout.write(render_fitting(found, options.model, Page.of_terminal(sys.stdout)))
+
+
+def _one_model(data: Dataset) -> Dataset:
+    if len(data.models) != 1:
+        names = ", ".join(model.model for model in data.models)
+        raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
+    return data
+
+
+def _same(columns: Columns, data: Dataset) -> Columns:
+    """The columns that were found in the training file, for the test file to have too."""
+    model = data.models[0]
+    return Columns(
+        score=(model.model,),
+        label=str(data.columns["label"]),
+        weight=columns.weight,
+        group=tuple(model.groups),
+        features=model.feature_names,
+        positive=columns.positive,
+        logit=columns.logit,
+        missing=columns.missing,
+    )
+
+
+def _advised(data: Dataset, plan: Plan) -> Chosen:
+    """The method that the flowchart ends in."""
+    if plan.task is None:
+        raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
+    whole = Plan(judging.EVIDENCE, plan.task, plan.confidence, plan.seed)
+    advice: Advice = (judging.recommend(data, whole, judging.Wishes()).advice or ())[0]
+    if advice.fit is None:
+        raise DecalError(
+            f"there is nothing to fit: the advice is {advice.action}", "see why: decal recommend, or name a method"
+        )
+    return parse(advice.fit)
+
+
+def apply(options: ApplyOptions) -> None:
+    """`decal apply`."""
+    format_of(options.output)
+    check_new(options.output, "output", options.force)
+    saved = _read_model(options.model)
+    columns = Columns(
+        score=(saved.score,),
+        features=saved.features,
+        group=saved.groups,
+        logit=saved.logit,
+        missing="error" if options.missing is None else options.missing.value,
+    )
+    stdin = sys.stdin.buffer if options.file == "-" else None
+    rows = NewRows(options.file, columns, saved.width, stdin)
+    name = options.name or fitting_room.new_name(saved.score, parse(saved.method))
+    fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
+    scored = unscored = 0
+    with whole_file(options.output, "output") as file, progress_of() as progress:
+        writer = Writer(options.output, file)
+        for batch in rows.batches():
+            writer.write(batch.table, _added(saved, batch, name, rows.names), batch.known)
+            scored += len(batch.score)
+            unscored += len(batch.known) - len(batch.score)
+            progress(f"{scored:,} rows")
+        writer.close()
+    left = f"; {unscored:,} without one, as a value they need is missing" if unscored else ""
+    print(f"{options.output}: {scored:,} rows with {name} by {saved.method}{left}", file=sys.stderr)
+    if rows.source.raw.sha256() in fitted_on:
+        print(
+            "These are rows that the model was fitted to: figures computed on them flatter it "
+            "(`decal fit` printed honest ones).",
+            file=sys.stderr,
+        )
+
+
+def _read_model(path: str) -> Saved:
+    try:
+        return from_text(Path(path).read_bytes().decode("utf-8"), path)
+    except OSError as error:
+        raise DecalError(f"model file {path}: {error.strerror}", "name a file that `decal fit` wrote") from None
+    except UnicodeDecodeError:
+        raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
+
+
+def _added(saved: Saved, batch: Batch, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
+    """The new columns of a batch: the score, or where the model moves the threshold, that and the decision."""
+    applied = saved.model(Inputs(batch.score, batch.features, batch.groups))
+    if applied.threshold is not None:
+        acts = (applied.score >= applied.threshold).astype("uint8")
+        added: dict[str, NDArray[Any]] = {name: applied.threshold, f"{name}_decision": acts}
+    else:
+        ends = {f"{name}_lower": applied.lower, f"{name}_upper": applied.upper}
+        added = {name: applied.score} | {key: values for key, values in ends.items() if values is not None}
+    for column in added:
+        if column in names:
+            raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
+    return added
+
+
+def explain(name: str | None) -> None:
+    """`decal methods`."""
+    page = Page.of_terminal(sys.stdout)
+    sys.stdout.write(render_methods() if name is None else render_method(named(name), page))
