@@ -1,6 +1,6 @@
 """Post-training methods: each declared once, all fitted and applied in one way."""
 
-from decal_cli.posttrain import isotonic  # noqa: F401  (importing a room of methods declares them)
+from decal_cli.posttrain import isotonic, sigmoid, binned, venn_abers, threshold, glar, multicalibration  # noqa: F401, I001  (importing declares methods; in printed order)
 from decal_cli.posttrain.declare import METHODS, Applied, Chosen, Inputs, Method, Model, Training, named, parse
 from decal_cli.posttrain.model_file import Saved, from_text, to_text
 from decal_cli.posttrain.trial import Trial, judge, try_out, won
