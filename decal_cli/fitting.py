@@ -12,11 +12,21 @@ from decal_cli.comparison import Difference, compare
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import parse
 from decal_cli.metrics.intervals import quantile
-from decal_cli.posttrain import Applied, Chosen, Model, Saved, Training, Trial, judge, try_out
+from decal_cli.posttrain import (
+    Applied,
+    Chosen,
+    Model,
+    Saved,
+    Trial,
+    judge,
+    new_name,
+    training_rows,
+    try_out,
+    with_score,
+)
 from decal_cli.read import Dataset, Predictions
 from decal_cli.report import Evaluation, Interval, Plan
 from decal_cli.table import FOLDS
-from decal_cli.task import Task
 
 JUDGED_BY = tuple(parse(name) for name in ("brier", "log_loss", "auc", "ece"))
 WITH_TASK = (parse("regret_calibration"),)
@@ -51,20 +61,6 @@ class Fitting:
     seconds: float
 
 
-def training_rows(model: Predictions, task: Task | None, seed: int) -> Training:
-    """A model's rows as methods take them."""
-    groups = np.column_stack(list(model.groups.values())).astype(str) if model.groups else None
-    features = None if model.features is None else model.features()
-    return Training(
-        model.score, features, groups, label=model.label.astype(np.float64), weight=model.weight, task=task, seed=seed
-    )
-
-
-def new_name(score: str, chosen: Chosen) -> str:
-    """What the post-trained score is called: 'p_isotonic' of 'p'."""
-    return f"{score}_{chosen.method.name.replace('-', '_')}"
-
-
 def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = None) -> Fitting:
     """Fit a method to the one model of a data set; judge it there by cross-fitting, or on a test set.
 
@@ -88,11 +84,6 @@ def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = Non
 
 
 _OTHER = "give what it needs, or name another method: `decal methods` lists them"
-
-
-def with_score(model: Predictions, applied: Applied, name: str) -> Predictions:
-    """The same rows under the new score."""
-    return replace(model, model=name, score=applied.score)
 
 
 def _differences(

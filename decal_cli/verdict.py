@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from decal_cli import report as reporting
@@ -11,8 +11,11 @@ from decal_cli.errors import DecalError
 from decal_cli.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.gates import Baseline, GateRow, Rule, judge
 from decal_cli.metrics import Choice, parse
+from decal_cli.posttrain import Chosen, new_name, training_rows, with_score
 from decal_cli.read import Dataset, on_same_rows
 from decal_cli.report import Evaluation, Plan, Progress, Report
+from decal_cli.task import Task
+from decal_cli.trials import Attempt, attempts, best, candidates
 
 EVIDENCE: tuple[Choice, ...] = tuple(
     parse(name)
@@ -65,12 +68,30 @@ class Wishes:
 
 
 @dataclass(frozen=True, eq=False)
+class Round:
+    """The methods tried on one score, best first, and the flowchart entered again with the best of them.
+
+    best: None where none wins anything; report and advice, of the best one's score on rows held out, are None then too.
+    """
+
+    score: str
+    attempts: tuple[Attempt, ...]
+    best: Attempt | None = None
+    report: Report | None = None
+    advice: Advice | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Verdict:
-    """An evaluation and what was concluded from it; None where that was not asked."""
+    """An evaluation and what was concluded from it; None where that was not asked.
+
+    rounds: of each model, what trying the methods showed, round by round until nothing more is won.
+    """
 
     evaluation: Evaluation
     advice: tuple[Advice, ...] | None = None
     gates: tuple[GateRow, ...] | None = None
+    rounds: Mapping[str, tuple[Round, ...]] | None = None
 
     def advice_for(self, report: Report) -> Advice | None:
         """The advice on one of the reports."""
@@ -88,6 +109,50 @@ def recommend(dataset: Dataset, plan: Plan, wishes: Wishes, progress: Progress =
     """The plan's metrics and the advice on every report."""
     evaluation = reporting.evaluate(dataset, plan, progress)
     return Verdict(evaluation, advice=tuple(walk(_evidence(report, plan, wishes)) for report in evaluation.reports))
+
+
+ROUNDS = 3
+"""At most so many times the flowchart is entered again."""
+
+
+def try_methods(
+    dataset: Dataset, plan: Plan, wishes: Wishes, progress: Progress = lambda text: None, methods: Sequence[Chosen] = ()
+) -> Verdict:
+    """The same, and what the methods win that it might advise: each model starts over with the best of them.
+
+    methods: the candidates; all that the user gave enough for where none are named.
+    """
+    verdict = recommend(dataset, plan, wishes, progress)
+    rounds = {}
+    for model in dataset.models:
+        report = next(each for each in verdict.evaluation.reports if each.model == model.model and each.group is None)
+        rounds[model.model] = tuple(_rounds(replace(dataset, models=(model,)), report, plan, wishes, progress, methods))
+    return replace(verdict, rounds=rounds)
+
+
+def _rounds(
+    dataset: Dataset, report: Report, plan: Plan, wishes: Wishes, progress: Progress, methods: Sequence[Chosen]
+) -> Iterator[Round]:
+    chosen = tuple(methods) or candidates(("recalibration", "post-training"))
+    for _ in range(ROUNDS):
+        model = dataset.models[0]
+        rows = training_rows(model, plan.task, plan.seed)
+        made = attempts(report, rows, chosen, dict(wishes.costs), plan.confidence, progress)
+        winner = best(made)
+        if winner is None or winner.applied is None:
+            yield Round(model.model, made)
+            return
+        # The new score is operated at t*, whatever the old one was.
+        plan = plan if plan.task is None else replace(plan, task=Task.of_utility(plan.task.utility))
+        again = replace(with_score(model, winner.applied, new_name(model.model, winner.chosen)), groups={})
+        dataset = replace(dataset, models=(again,))
+        report = reporting.evaluate(dataset, plan, progress).reports[0]
+        advice = walk(_evidence(report, plan, wishes))
+        yield Round(model.model, made, winner, report, advice)
+        if advice.action not in ("recalibrate", "post-train"):
+            return
+        if advice.action == "recalibrate":
+            chosen = tuple(one for one in chosen if one.method.kind == "recalibration")
 
 
 def gate(

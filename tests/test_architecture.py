@@ -18,6 +18,7 @@ ROOMS = [
     {"curves"},
     {"report"},
     {"flowchart", "gates", "comparison", "sweep"},
+    {"trials"},
     {"verdict", "fitting"},
     {"render"},
     {"plot"},

@@ -9,6 +9,7 @@ from typing import Any
 
 from decal_cli import __version__
 from decal_cli.bootstrap import RESAMPLES
+from decal_cli.render import rounds
 from decal_cli.report import Evaluation, Report, Result, resampled_cells
 from decal_cli.verdict import Verdict, ece_advice
 
@@ -139,12 +140,28 @@ def _report(report: Report, verdict: Verdict) -> dict[str, Any]:
             ],
             "next": list(advice.next_steps),
             "ece_advice": ece_advice(report),
+            "fit": advice.fit,
+            "rows_needed": advice.rows_needed,
         }
+        if verdict.rounds is not None and report.group is None:
+            entry["recommendation"]["tried"] = rounds.document(verdict.rounds[report.model])
     return entry
 
 
 def _result(result: Result) -> dict[str, Any]:
-    return {"value": result.value, "interval": _pair(result.interval), "reason": result.reason}
+    entry: dict[str, Any] = {"value": result.value, "interval": _pair(result.interval), "reason": result.reason}
+    witness = result.witness
+    if witness is not None:
+        entry["worst_agent"] = {
+            "utility": [list(row) for row in witness.utility],
+            "thresholds": list(witness.thresholds),
+            "two_actions": {
+                "utility": [list(row) for row in witness.pasted],
+                "loss": witness.loss,
+                "shown_by": witness.shown_by,
+            },
+        }
+    return entry
 
 
 def _pair(interval: tuple[float, float] | None) -> list[float] | None:

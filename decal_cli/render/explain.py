@@ -42,6 +42,8 @@ def facts(metric: Metric) -> list[tuple[str, str]]:
         ("interval", metric.interval_text),
         ("source", metric.source),
     ]
+    if metric.witness is not None:
+        found.append(("beside it", "the task of the agent that loses most, as a --utility to paste"))
     return found + [
         (f"{parameter.name}={parameter.default}", f"{parameter.text}{_choices(parameter.choices)}")
         for parameter in metric.parameters

@@ -10,7 +10,7 @@ from decal_cli.flowchart import Advice
 from decal_cli.metrics import METRICS, Metric, parse
 from decal_cli.render.explain import facts
 from decal_cli.render.numbers import DASH, short, span
-from decal_cli.render.prose import ACTIONS, data_lines, ece_sentence, gain_sentence, ladder, unknown_lines
+from decal_cli.render.prose import ACTIONS, data_lines, ece_sentence, gain_sentence, ladder, unknown_lines, worst_lines
 from decal_cli.render.tables import ARROWS, undefined_reasons
 from decal_cli.report import Report, Result
 from decal_cli.verdict import Verdict
@@ -50,6 +50,7 @@ def render_html(verdict: Verdict, pictures: Pictures) -> str:
         "<h2>Measurements</h2>",
         "<p class='soft'>Open a metric's name for its formula, range, source and how its interval is made.</p>",
         _table(evaluation.reports),
+        *(f"<p>{escape(line)}</p>" for line in worst_lines(evaluation.reports)),
         *(f"<p class='soft'>{escape(line)}</p>" for line in undefined_reasons(evaluation.reports)),
         *(f"<p>{escape(line)}</p>" for line in unknown_lines(evaluation)),
         f"<p class='soft'>Signature: <code>{escape(evaluation.signature)}</code></p>",

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from decal_cli.flowchart import Advice
 from decal_cli.metrics import parse
+from decal_cli.render import rounds
 from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import DASH, plain, short, span
 from decal_cli.render.page import Page
-from decal_cli.render.prose import advice_lines, data_lines, ladder, unknown_lines
+from decal_cli.render.prose import advice_lines, data_lines, ladder, unknown_lines, worst_lines
 from decal_cli.render.tables import ARROWS, heading, undefined_reasons
 from decal_cli.report import Report, Result
-from decal_cli.verdict import Verdict
+from decal_cli.verdict import Round, Verdict
 
 
 def render_markdown(verdict: Verdict, page: Page) -> str:
@@ -26,6 +27,8 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
     elif verdict.advice is not None:
         for report, advice in zip(evaluation.reports, verdict.advice, strict=True):
             lines += _advice(report, advice)
+            if verdict.rounds is not None and report.group is None:
+                lines += _rounds(verdict.rounds[report.model])
     else:
         reports = evaluation.reports
         rows = []
@@ -34,7 +37,8 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
             cells = [_cell(report.results[key]) for report in reports]
             rows.append([f"{metric.title} (`{key}`)", ARROWS[metric.better], *cells])
         lines += markdown_table(["metric", "", *(heading(report).replace("\n", ", ") for report in reports)], rows)
-        lines += [""] + [f"- {text}" for text in [*undefined_reasons(reports), *unknown_lines(evaluation)]]
+        said = [*worst_lines(reports), *undefined_reasons(reports), *unknown_lines(evaluation)]
+        lines += [""] + [f"- {text}" for text in said]
     return "\n".join([*lines, "", f"`{evaluation.signature}`", ""])
 
 
@@ -48,6 +52,14 @@ def _advice(report: Report, advice: Advice) -> list[str]:
             lines.append("")
         lines.append(f"- {text}" if listed else f"**{text}**" if style == "bold" else text)
     return [*lines, ""]
+
+
+def _rounds(found: Sequence[Round]) -> list[str]:
+    lines = []
+    for number, one in enumerate(found, 1):
+        lines += [rounds.intro(number, one), "", *markdown_table(rounds.HEADINGS, rounds.rows(one)), ""]
+        lines += [f"- {line}" for line in (*rounds.reasons(one), *rounds.conclusion(found, number))] + [""]
+    return lines
 
 
 def _cell(result: Result) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from decal_cli.flowchart import Advice
 from decal_cli.metrics import named
+from decal_cli.metrics.declare import Witness
 from decal_cli.render.numbers import plain, short, span
 from decal_cli.report import Evaluation, Report
-from decal_cli.task import Task
+from decal_cli.task import Task, utility_text
 from decal_cli.verdict import ece_advice, ece_disagrees
 
 Line = tuple[int, str, str]
@@ -68,6 +69,27 @@ def unknown_lines(evaluation: Evaluation) -> list[str]:
             f"known: between 0 and {plain(worst.value)} per decision (a worst case, not an estimate)"
         )
     return lines
+
+
+def worst_lines(reports: Sequence[Report]) -> list[str]:
+    """The tasks of the worst agents, to be pasted: one line for all metrics of a report that share one."""
+    lines = []
+    for report in reports:
+        keys: dict[str, list[str]] = {}
+        for key, result in report.results.items():
+            if result.witness is not None:
+                keys.setdefault(_worst(result.witness), []).append(key)
+        where = "" if len(reports) == 1 else f" on {report.model}{', ' + report.group if report.group else ''}"
+        lines += [f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items()]
+    return lines
+
+
+def _worst(witness: Witness) -> str:
+    paste = f"--utility '{utility_text(witness.pasted)}' (loses {plain(witness.loss)}, see {witness.shown_by})"
+    if len(witness.utility) == 2:
+        return paste
+    kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
+    return f"{len(witness.utility)} actions, thresholds {kinks}; the worst with two: {paste}"
 
 
 def ladder(report: Report) -> list[tuple[str, float]]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from decal_cli.render import rounds
 from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import plain
 from decal_cli.render.page import Page
-from decal_cli.render.prose import advice_lines, data_lines, ladder_lines, unknown_lines
+from decal_cli.render.prose import advice_lines, data_lines, ladder_lines, unknown_lines, worst_lines
 from decal_cli.render.tables import console, metric_tables, undefined_reasons, written
-from decal_cli.verdict import Verdict
+from decal_cli.verdict import Round, Verdict
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def render_table(verdict: Verdict, page: Page) -> str:
@@ -28,6 +35,9 @@ def _evaluation(verdict: Verdict, page: Page) -> str:
         target.print()
         target.print(table)
     target.print()
+    for line in worst_lines(reports):
+        # Never wrapped: it is there to be copied.
+        target.print(line, markup=False, soft_wrap=True)
     for line in [*undefined_reasons(reports), *unknown_lines(verdict.evaluation)]:
         target.print(line, markup=False, style="dim")
     target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
@@ -59,9 +69,33 @@ def _advice(verdict: Verdict, page: Page) -> str:
         target.print(Rule(Text(name, style="bold"), align="left", style="dim", characters="─"))
         for indent, style, text in [*ladder_lines(report), (0, "", ""), *advice_lines(report, advice)]:
             target.print(Padding(Text(text, style=style), (0, 0, 0, indent)))
+        if verdict.rounds is not None and report.group is None:
+            _rounds(target, verdict.rounds[report.model])
     target.print()
     target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
     return written(target)
+
+
+def _rounds(target: Console, found: Sequence[Round]) -> None:
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    for number, one in enumerate(found, 1):
+        target.print()
+        target.print(Text(rounds.intro(number, one)))
+        target.print()
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+        for name in rounds.HEADINGS:
+            table.add_column(name, justify="left" if name in ("method", "kind") else "right", no_wrap=True)
+        for cells in rounds.rows(one):
+            table.add_row(*map(Text, cells), style="bold" if cells[0].startswith("→") else "")
+        target.print(table)
+        for line in rounds.reasons(one):
+            target.print(Text(line, style="dim"))
+        target.print()
+        for line in rounds.conclusion(found, number):
+            target.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
 def _gates(verdict: Verdict, page: Page) -> str:

@@ -22,7 +22,7 @@ from decal_cli.options import (
     OutputOptions,
     TaskOptions,
 )
-from decal_cli.posttrain import Chosen, Inputs, Saved, from_text, named, parse, to_text
+from decal_cli.posttrain import Chosen, Inputs, Saved, from_text, named, new_name, parse, to_text
 from decal_cli.read import Batch, Columns, Dataset, NewRows, Writer, format_of, read
 from decal_cli.render import Page
 from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
@@ -116,7 +116,7 @@ def apply(options: ApplyOptions) -> None:
     )
     stdin = sys.stdin.buffer if options.file == "-" else None
     rows = NewRows(options.file, columns, saved.width, stdin)
-    name = options.name or fitting_room.new_name(saved.score, parse(saved.method))
+    name = options.name or new_name(saved.score, parse(saved.method))
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
     scored = unscored = 0
     with whole_file(options.output, "output") as file, progress_of() as progress:

@@ -20,6 +20,7 @@ from decal_cli.options import (
     ReportOptions,
     TaskOptions,
 )
+from decal_cli.posttrain import parse as parse_method
 from decal_cli.render import RENDERERS, Page, render_metric, render_metrics
 from decal_cli.report import all_choices, shown_choices
 from decal_cli.session.common import data_of, emit, page_of, plan_of, progress_of, settings_of
@@ -49,9 +50,13 @@ def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, ou
             "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
         )
     asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
+    methods = tuple(parse_method(text) for text in wishes.method)
     data = data_of(source, settings)
     with progress_of() as progress:
-        result = judging.recommend(data, plan, asked, progress)
+        if wishes.trying or methods:
+            result = judging.try_methods(data, plan, asked, progress, methods)
+        else:
+            result = judging.recommend(data, plan, asked, progress)
     emit(RENDERERS[wishes.format.value](result, page_of(out)), out)
 
 

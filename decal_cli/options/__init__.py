@@ -1,0 +1,36 @@
+"""Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
+
+from decal_cli.options.acting import ApplyOptions, FitOptions, MethodOptions
+from decal_cli.options.choices import FitFormat, Format, GateFormat, Missing, Picture, SweepFormat
+from decal_cli.options.common import InputOptions, OutputOptions, TaskOptions
+from decal_cli.options.flat import flat
+from decal_cli.options.judging import (
+    AdviceOptions,
+    CompareOptions,
+    GateOptions,
+    ReportOptions,
+    SweepOptions,
+    WishOptions,
+)
+
+__all__ = [
+    "AdviceOptions",
+    "ApplyOptions",
+    "CompareOptions",
+    "FitFormat",
+    "FitOptions",
+    "Format",
+    "GateFormat",
+    "GateOptions",
+    "InputOptions",
+    "MethodOptions",
+    "Missing",
+    "OutputOptions",
+    "Picture",
+    "ReportOptions",
+    "SweepFormat",
+    "SweepOptions",
+    "TaskOptions",
+    "WishOptions",
+    "flat",
+]

@@ -1,0 +1,113 @@
+"""What trying the methods showed: a table a round, and the flowchart entered again with the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from decal_cli.render.contest import per_thousand
+from decal_cli.render.numbers import DASH
+from decal_cli.render.prose import ACTIONS
+from decal_cli.table import FOLDS
+from decal_cli.trials import Attempt
+from decal_cli.verdict import Round
+
+HEADINGS = ("method", "kind", "predicted", "achieved", "after cost", "processor")
+"""Of the table of attempts; gains are per 1,000 decisions."""
+
+
+def intro(number: int, found: Round) -> str:
+    """What the table shows."""
+    which = "Tried on" if number == 1 else "Started over with"
+    return (
+        f"{which} {found.score}, cross-fitted on {FOLDS} folds, so on rows that no model had seen: utility won per "
+        "1,000 decisions over acting on this score as it is."
+    )
+
+
+def rows(found: Round) -> list[list[str]]:
+    """Cells of the table of attempts, best first."""
+    costly = any(attempt.cost for attempt in found.attempts)
+    return [_row(attempt, attempt is found.best, costly) for attempt in found.attempts]
+
+
+def _row(attempt: Attempt, chosen: bool, costly: bool) -> list[str]:
+    predicted, achieved = attempt.predicted, attempt.achieved
+    return [
+        ("→ " if chosen else "  ") + attempt.chosen.key,
+        attempt.chosen.method.kind,
+        DASH if predicted.value is None else per_thousand(predicted.value, predicted.interval),
+        DASH if achieved.value is None else per_thousand(achieved.value, achieved.interval),
+        per_thousand(attempt.net) if costly and attempt.net is not None else "",
+        f"{attempt.seconds:.2f} s",
+    ]
+
+
+def reasons(found: Round) -> Iterator[str]:
+    """Why a method was not tried to the end."""
+    for attempt in found.attempts:
+        if attempt.achieved.reason is not None:
+            yield f"{DASH} {attempt.chosen.key}: {attempt.achieved.reason}"
+
+
+def conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
+    """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
+    found = rounds[number - 1]
+    if found.best is None or found.advice is None or found.report is None:
+        yield "No method wins anything on rows held out: " + (
+            f"stay with {found.score}." if number > 1 else "keep the score as it is."
+        )
+        return
+    cheaper = _as_good(found)
+    if cheaper is not None:
+        yield (
+            f"{cheaper.chosen.key} is a function of the score alone and may be as good: their intervals reach as far "
+            "as each other's gains."
+        )
+    yield f"Starting over with {found.report.model}: {ACTIONS[found.advice.action][:1].lower()}" + (
+        f"{ACTIONS[found.advice.action][1:]} {found.advice.steps[0].reason}"
+    )
+    if number == len(rounds) and found.advice.action in ("recalibrate", "post-train"):
+        yield "Here the trying ends; what is left is within the error of these rows, or needs other features."
+
+
+def _as_good(found: Round) -> Attempt | None:
+    """The best recalibration where a costlier kind was best, and each one's gain lies in the other's interval."""
+    best = found.best
+    if best is None or best.chosen.method.kind == "recalibration":
+        return None
+    other = next((a for a in found.attempts if a.chosen.method.kind == "recalibration" and (a.net or 0) > 0), None)
+    if other is None or other.achieved.interval is None or best.achieved.interval is None:
+        return None
+    high, low = other.achieved.interval[1], best.achieved.interval[0]
+    reached = (best.achieved.value or 0) <= high and low <= (other.achieved.value or 0)
+    return other if reached else None
+
+
+def document(rounds: Sequence[Round]) -> list[dict[str, Any]]:
+    """The rounds as data."""
+    return [
+        {
+            "score": found.score,
+            "attempts": [_attempt(attempt) for attempt in found.attempts],
+            "best": None if found.best is None else found.best.chosen.key,
+            "action": None if found.advice is None else found.advice.action,
+        }
+        for found in rounds
+    ]
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    def result(value: Any) -> dict[str, Any]:
+        interval = None if value.interval is None else list(value.interval)
+        return {"value": value.value, "interval": interval, "reason": value.reason}
+
+    return {
+        "method": attempt.chosen.key,
+        "kind": attempt.chosen.method.kind,
+        "predicted": result(attempt.predicted),
+        "achieved": result(attempt.achieved),
+        "cost": attempt.cost,
+        "net": attempt.net,
+        "seconds": attempt.seconds,
+    }

@@ -1,0 +1,91 @@
+"""Every method that can be fitted to a model's rows, tried on them by cross-fitting: what was promised, what came."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from decal_cli.errors import Undefined
+from decal_cli.flowchart import GAINS, Action
+from decal_cli.metrics.intervals import quantile
+from decal_cli.posttrain import METHODS, Applied, Chosen, Training, Trial, try_out
+from decal_cli.posttrain.declare import Kind
+from decal_cli.report import Interval, Progress, Report, Result
+
+ACTIONS: Mapping[Kind, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
+"""The action of the flowchart that a kind of method carries out; costs are given by action."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One method on rows held out. Utilities are per decision, in the user's unit.
+
+    predicted: what the evaluation expected of its kind before anything was fitted. achieved: what it won over acting on
+    the score as it is; value None, and the reason, where it cannot be fitted. net: achieved less the cost of its kind,
+    where one was given. applied: what the folds' models said of each row. seconds: processor time.
+    """
+
+    chosen: Chosen
+    predicted: Result
+    achieved: Result
+    cost: float
+    applied: Applied | None = None
+    seconds: float = 0.0
+
+    @property
+    def net(self) -> float | None:
+        """What it wins less what it costs."""
+        return None if self.achieved.value is None else self.achieved.value - self.cost
+
+
+def candidates(kinds: Sequence[Kind]) -> tuple[Chosen, ...]:
+    """Every method of these kinds, at its defaults."""
+    return tuple(Chosen(method) for method in METHODS.values() if method.kind in kinds)
+
+
+def attempts(
+    report: Report,
+    rows: Training,
+    chosen: Sequence[Chosen],
+    costs: Mapping[str, float],
+    confidence: float,
+    progress: Progress,
+) -> tuple[Attempt, ...]:
+    """Try methods on the rows of a report, the best first; what the user gave nothing for is left out."""
+    made = []
+    for one in chosen:
+        if one.missing(rows) is None:
+            progress(f"{report.model} by {one.key}")
+            made.append(_attempt(one, report, rows, costs.get(ACTIONS[one.method.kind], 0.0), confidence))
+    return tuple(sorted(made, key=lambda attempt: (attempt.net is None, -(attempt.net or 0.0))))
+
+
+def _attempt(chosen: Chosen, report: Report, rows: Training, cost: float, confidence: float) -> Attempt:
+    action = ACTIONS[chosen.method.kind]
+    predicted = report.results[GAINS[action]]
+    try:
+        trial = try_out(chosen, rows)
+    except Undefined as undefined:
+        return Attempt(chosen, predicted, Result(None, None, undefined.reason), cost)
+    return Attempt(chosen, predicted, _achieved(trial, confidence), cost, trial.applied, trial.seconds)
+
+
+def _achieved(trial: Trial, confidence: float) -> Result:
+    if trial.gain is None:
+        return Result(None, None, "needs a task")
+    mean, error = trial.gain
+    reach = quantile(confidence) * error
+    ends: Interval = (mean - reach, mean + reach)
+    return Result(mean, ends)
+
+
+def best(made: Sequence[Attempt]) -> Attempt | None:
+    """The attempt that wins most after its cost, if it wins anything, among those that give a new score.
+
+    A method that moves the threshold and leaves the score decides as isotonic regression does, and leaves nothing new
+    to evaluate.
+    """
+    return next(
+        (each for each in made if each.applied is not None and each.applied.threshold is None and (each.net or 0) > 0),
+        None,
+    )
