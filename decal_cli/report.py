@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from decal_cli import __version__, bootstrap
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Choice
+from decal_cli.metrics.declare import Witness
 from decal_cli.read import Dataset, Input, Predictions
 from decal_cli.regions import Regions, build_regions
 from decal_cli.table import CELLS, Table, tabulate
@@ -28,11 +29,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Result:
-    """A metric's value with its interval, or the reason why it is undefined."""
+    """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum."""
 
     value: float | None
     interval: Interval | None = None
     reason: str | None = None
+    witness: Witness | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +159,11 @@ def _result(choice: Choice, inputs: bootstrap.Inputs, plan: Plan) -> Result:
         value = choice.value(bootstrap.seeded(inputs, choice, plan.seed))
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
+    witness = choice.witness(inputs)
     if not plan.intervals:
-        return Result(value)
-    return Result(value, choice.interval(bootstrap.seeded(inputs, choice, plan.seed), plan.confidence))
+        return Result(value, witness=witness)
+    interval = choice.interval(bootstrap.seeded(inputs, choice, plan.seed), plan.confidence)
+    return Result(value, interval, witness=witness)
 
 
 def _with_bootstrap(results: dict[Choice, Result], inputs: bootstrap.Inputs, plan: Plan) -> dict[Choice, Result]:
@@ -169,7 +173,7 @@ def _with_bootstrap(results: dict[Choice, Result], inputs: bootstrap.Inputs, pla
         if choice.metric.interval == "bootstrap" and result.value is not None
     }
     found = bootstrap.intervals(waiting, inputs, plan.confidence, plan.seed)
-    return results | {choice: Result(waiting[choice], interval) for choice, interval in found.items()}
+    return results | {choice: replace(results[choice], interval=interval) for choice, interval in found.items()}
 
 
 def resampled_cells(evaluation: Evaluation) -> int | None:

@@ -113,6 +113,11 @@ def parse_utility(text: str, decision_threshold: float | None = None) -> Task:
     return Task.of_utility(matrix, decision_threshold)
 
 
+def utility_text(utility: Matrix) -> str:
+    """The spelling 'u00,u01;u10,u11' that parse_utility reads back to the last bit."""
+    return ";".join(",".join(repr(cell).removesuffix(".0") for cell in row) for row in utility)
+
+
 def task_of(
     *,
     threshold: float | None = None,

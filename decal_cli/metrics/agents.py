@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import chance, envelope, gaps
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import Witness, metric
 from decal_cli.metrics.envelope import Kink, Worst
 from decal_cli.metrics.intervals import Interval
 from decal_cli.metrics.levels import Levels, at_levels, levels_used
@@ -57,6 +58,63 @@ def _threshold(worst: Worst) -> float:
     return worst.kinks[0].at
 
 
+class WorstTask(NamedTuple):
+    """The task of the worst agent: utility[i][j] of action i at outcome j, in [0, 1], and what is lost in it.
+
+    Two actions for one kink, three for two; action i is best for scores between the kinks i - 1 and i.
+    """
+
+    utility: tuple[tuple[float, float], ...]
+    loss: float
+    thresholds: tuple[float, ...]
+
+
+_WORST = {"cdl": _cdl, "v_cdl": _v_cdl, "u_cal": _u_cal, "v_cal": _v_cal}
+_TWO_ACTIONS: dict[Quantity, Quantity] = {"cdl": "v_cdl", "v_cdl": "v_cdl", "u_cal": "v_cal", "v_cal": "v_cal"}
+
+
+def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> WorstTask:
+    """The task whose agent attains cdl, v_cdl, u_cal or v_cal; pasted back as --utility it shows that loss.
+
+    Each kink moves at most 1e-9 to the side on which the loss is larger, and stays strictly inside (0, 1). u_cal and
+    v_cal are on exact levels whatever `levels` says. Undefined where nobody loses.
+    """
+    used = at_levels(t, levels) if quantity in ("cdl", "v_cdl") else t
+    worst = _WORST[quantity](used)
+    if not worst.kinks:
+        raise Undefined("no agent loses anything")
+    kinks = [_moved(used.score, kink) for kink in worst.kinks]
+    wrong = [weight * kink for weight, kink in zip(worst.weights, kinks, strict=True)]
+    right = [weight * (1 - kink) for weight, kink in zip(worst.weights, kinks, strict=True)]
+    rows = [(sum(wrong[action:]), sum(right[:action])) for action in range(len(kinks) + 1)]
+    largest = max(rows[0][0], rows[-1][1])
+    return WorstTask(tuple((u0 / largest, u1 / largest) for u0, u1 in rows), worst.loss, tuple(kinks))
+
+
+def _witness(quantity: Quantity) -> Callable[..., Witness]:
+    """What a declaration takes: the worst task, and the worst of two actions where that has three."""
+
+    def witness(t: Table, *, levels: Levels = "auto") -> Witness:
+        worst = worst_task(t, quantity, levels=levels)
+        two = worst if len(worst.utility) == 2 else worst_task(t, _TWO_ACTIONS[quantity], levels=levels)
+        on_levels = "cfdl" if levels == "auto" else f"cfdl(levels={levels})"
+        shown_by = on_levels if quantity in ("cdl", "v_cdl") else "external_regret"
+        return Witness(worst.utility, worst.thresholds, (two.utility[0], two.utility[1]), two.loss, shown_by)
+
+    return witness
+
+
+def _moved(score: Floats, kink: Kink) -> float:
+    """The kink on its open side, at most half way to the next score."""
+    if kink.side == 0:
+        return kink.at
+    if kink.side > 0:
+        after = int(np.searchsorted(score, kink.at, side="right"))
+        return kink.at + min(_SIDE, ((float(score[after]) if after < len(score) else 1.0) - kink.at) / 2)
+    before = int(np.searchsorted(score, kink.at, side="left")) - 1
+    return kink.at - min(_SIDE, (kink.at - (float(score[before]) if before >= 0 else 0.0)) / 2)
+
+
 def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:
     """cdl (two kinks) or v_cdl (one) where the levels have these label frequencies, along the last axis."""
     if len(levels) <= _DENSE:
@@ -92,6 +150,7 @@ def _cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, leve
     size_free=False,
     interval=_cdl_interval,
     interval_text=_INVERTED,
+    witness=_witness("cdl"),
 )
 def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that any decision maker loses by acting on scores instead of on frequencies; see cdl_null.
@@ -117,6 +176,7 @@ def _v_cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, le
     size_free=False,
     interval=_v_cdl_interval,
     interval_text=_INVERTED,
+    witness=_witness("v_cdl"),
 )
 def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of on frequencies.
@@ -213,6 +273,7 @@ def _u_cal_interval(t: Table, rng: np.random.Generator, *, confidence: float) ->
     range=(0, 1),
     interval=_u_cal_interval,
     interval_text=_RESAMPLED,
+    witness=_witness("u_cal"),
 )
 def u_cal(t: Table) -> float:
     """The most that any decision maker loses by acting on scores instead of always on the base rate.
@@ -236,6 +297,7 @@ def _v_cal_interval(t: Table, rng: np.random.Generator, *, confidence: float) ->
     range=(0, 1),
     interval=_v_cal_interval,
     interval_text=_RESAMPLED,
+    witness=_witness("v_cal"),
 )
 def v_cal(t: Table) -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
@@ -261,46 +323,3 @@ def u_cal_threshold(t: Table) -> float:
     approached from the side on which it is larger. Undefined where nobody loses.
     """
     return _threshold(_v_cal(t))
-
-
-class WorstTask(NamedTuple):
-    """The task of the worst agent: utility[i][j] of action i at outcome j, in [0, 1], and what is lost in it.
-
-    Two actions for one kink, three for two; action i is best for scores between the kinks i - 1 and i.
-    """
-
-    utility: tuple[tuple[float, float], ...]
-    loss: float
-    thresholds: tuple[float, ...]
-
-
-_WORST = {"cdl": _cdl, "v_cdl": _v_cdl, "u_cal": _u_cal, "v_cal": _v_cal}
-
-
-def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> WorstTask:
-    """The task whose agent attains cdl, v_cdl, u_cal or v_cal; pasted back as --utility it shows that loss.
-
-    Each kink moves at most 1e-9 to the side on which the loss is larger, and stays strictly inside (0, 1). u_cal and
-    v_cal are on exact levels whatever `levels` says. Undefined where nobody loses.
-    """
-    used = at_levels(t, levels) if quantity in ("cdl", "v_cdl") else t
-    worst = _WORST[quantity](used)
-    if not worst.kinks:
-        raise Undefined("no agent loses anything")
-    kinks = [_moved(used.score, kink) for kink in worst.kinks]
-    wrong = [weight * kink for weight, kink in zip(worst.weights, kinks, strict=True)]
-    right = [weight * (1 - kink) for weight, kink in zip(worst.weights, kinks, strict=True)]
-    rows = [(sum(wrong[action:]), sum(right[:action])) for action in range(len(kinks) + 1)]
-    largest = max(rows[0][0], rows[-1][1])
-    return WorstTask(tuple((u0 / largest, u1 / largest) for u0, u1 in rows), worst.loss, tuple(kinks))
-
-
-def _moved(score: Floats, kink: Kink) -> float:
-    """The kink on its open side, at most half way to the next score."""
-    if kink.side == 0:
-        return kink.at
-    if kink.side > 0:
-        after = int(np.searchsorted(score, kink.at, side="right"))
-        return kink.at + min(_SIDE, ((float(score[after]) if after < len(score) else 1.0) - kink.at) / 2)
-    before = int(np.searchsorted(score, kink.at, side="left")) - 1
-    return kink.at - min(_SIDE, (kink.at - (float(score[before]) if before >= 0 else 0.0)) / 2)

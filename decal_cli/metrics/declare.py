@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from decal_cli.calls import Declared, Given, Parameter, near, parameters_of, par
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.regions import Regions
 from decal_cli.table import Table
-from decal_cli.task import Task
+from decal_cli.task import Matrix, Task
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]
 Unit = Literal[
@@ -34,6 +34,20 @@ NEEDS: dict[type, tuple[str, str]] = {
     np.random.Generator: ("seed", ""),
 }
 """What a metric may ask for by annotation: its name, and why it is undefined where the user did not give it."""
+
+
+class Witness(NamedTuple):
+    """Where a supremum over decision tasks is attained; payoffs in [0, 1].
+
+    utility[i][j]: payoff of action i at outcome j, two actions for one threshold, three for two. pasted: the worst task
+    of two actions, which --utility takes, and loss: what is lost in it, shown there by the metric shown_by.
+    """
+
+    utility: tuple[tuple[float, float], ...]
+    thresholds: tuple[float, ...]
+    pasted: Matrix
+    loss: float
+    shown_by: str
 
 
 @dataclass(frozen=True)
@@ -54,6 +68,7 @@ class Metric:
     interval: Callable[..., Interval] | Literal["bootstrap"] | None
     needs: tuple[type, ...]
     parameters: tuple[Parameter, ...] = field(default=())
+    witness: Callable[..., Witness] | None = None
 
     @property
     def summary(self) -> str:
@@ -114,6 +129,15 @@ class Choice:
             return None
         return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
 
+    def witness(self, inputs: Mapping[type, Any]) -> Witness | None:
+        """The task that attains the value, where the metric declares one and there is one."""
+        if self.metric.witness is None:
+            return None
+        try:
+            return self.metric.witness(*self.metric.arguments(inputs), **dict(self.given))
+        except Undefined:
+            return None
+
 
 METRICS: dict[str, Metric] = {}
 """Every declared metric by name, in the order of declaration."""
@@ -130,13 +154,15 @@ def metric(
     shown: bool = False,
     interval: Callable[..., Interval] | Literal["bootstrap"] | None = "bootstrap",
     interval_text: str = "",
+    witness: Callable[..., Witness] | None = None,
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Declare the decorated function as a metric.
 
     range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
     is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as
     the metric does, with the metric's parameters and `confidence`, or 'bootstrap', or None; interval_text says in
-    words how the interval is made.
+    words how the interval is made. witness: a function of the metric's own arguments that gives the task at which a
+    supremum is attained.
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:
@@ -158,6 +184,7 @@ def metric(
             function=function,
             needs=_positional(function),
             parameters=parameters_of(function),
+            witness=witness,
         )
         return function
 
