@@ -17,13 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.table import FEWEST_ROWS, FOLDS, Floats, Table
+from decal_cli.table import FEWEST_ROWS, FOLDS, Floats, Ints, Table
+
+Weights = NDArray[Any]
+"""Counts as int64, or weights as float64."""
 
 REPLICATES = 200
 GRID, FINE_GRID = 256, 512
 """Equal-mass cells on which the gain, and the threshold, are replayed."""
 MANY = 4096
 """Levels above which rows may be dealt one by one."""
+_BITS = 63 // FOLDS
+"""For the rows of one level in one fold, where those of all folds share an integer."""
 BANDWIDTH = 0.08
 """Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
 
@@ -52,7 +57,7 @@ class Counted(Protocol):
         """Rows, or their weight."""
 
 
-def split(t: Counted, rng: np.random.Generator, folds: int = FOLDS) -> tuple[Floats, Floats]:
+def split(t: Counted, rng: np.random.Generator) -> tuple[Weights, Weights]:
     """Rows of each level to folds, every row for itself: negatives and positives, shape (folds, m) each.
 
     A weighted level acts as W^2/W2 rows of weight W2/W of each label, W and W2 its sums of weights and of squares.
@@ -60,37 +65,49 @@ def split(t: Counted, rng: np.random.Generator, folds: int = FOLDS) -> tuple[Flo
     if t.n2 is None or t.pos2 is None:
         n, pos = np.asarray(t.n, dtype=np.int64), np.asarray(t.pos, dtype=np.int64)
         if len(n) == t.total:
-            fold = rng.integers(folds, size=len(n)) == np.arange(folds)[:, None]
-            return fold * (1.0 - pos), fold * pos.astype(np.float64)
-        return _dealt(n - pos, rng, folds), _dealt(pos, rng, folds)
-    return _dealt_weighted(t.n - t.pos, t.n2 - t.pos2, rng, folds), _dealt_weighted(t.pos, t.pos2, rng, folds)
+            fold = rng.integers(FOLDS, size=len(n)) == np.arange(FOLDS)[:, None]
+            return fold * (1 - pos), fold * pos
+        return _dealt(n - pos, rng), _dealt(pos, rng)
+    return _dealt_weighted(t.n - t.pos, t.n2 - t.pos2, rng), _dealt_weighted(t.pos, t.pos2, rng)
 
 
-def _dealt(counts: NDArray[Any], rng: np.random.Generator, folds: int) -> Floats:
-    if len(counts) > MANY and counts.sum() < 32 * len(counts):
-        # Row by row: of few rows in many levels that is three times faster than a multinomial each.
-        place = np.repeat(np.arange(len(counts)) * folds, counts)
-        place += rng.integers(folds, size=len(place), dtype=np.uint8)
-        return np.bincount(place, minlength=folds * len(counts)).reshape(-1, folds).T.astype(np.float64)
-    return rng.multinomial(counts, np.full(folds, 1 / folds)).T.astype(np.float64)
+def _dealt(counts: Ints, rng: np.random.Generator) -> Ints:
+    """Counts of each level, shape (m,), to folds, shape (FOLDS, m)."""
+    if len(counts) <= MANY or counts.sum() >= 32 * len(counts):
+        return np.ascontiguousarray(rng.multinomial(counts, np.full(FOLDS, 1 / FOLDS)).T)
+    # Row by row: of few rows in many levels that is several times faster than a multinomial each.
+    ends = np.cumsum(counts)
+    fold = rng.integers(FOLDS, size=int(ends[-1]), dtype=np.uint8)
+    sums = np.zeros(len(fold) + 1, dtype=np.int64)
+
+    def by_level(values: NDArray[Any]) -> Ints:
+        np.cumsum(values, out=sums[1:])
+        return np.diff(sums[ends], prepend=0)
+
+    if counts.max() >> _BITS:
+        return np.array([by_level(fold == k) for k in range(FOLDS)])
+    # The counts of all folds ride in one integer, so that one pass serves them.
+    packed = by_level(np.left_shift(1, fold * np.uint8(_BITS), out=sums[1:], dtype=np.int64))
+    return (packed >> np.arange(FOLDS)[:, None] * _BITS) & ((1 << _BITS) - 1)
 
 
-def _dealt_weighted(weight: Floats, squares: Floats, rng: np.random.Generator, folds: int) -> Floats:
+def _dealt_weighted(weight: Floats, squares: Floats, rng: np.random.Generator) -> Floats:
     weight, squares = np.maximum(weight, 0.0), np.maximum(squares, 0.0)
     some = (weight > 0) & (squares > 0)
     rows = np.zeros(len(weight), dtype=np.int64)
     rows[some] = np.maximum(np.rint(weight[some] ** 2 / squares[some]), 1).astype(np.int64)
-    return _dealt(rows, rng, folds) * np.divide(weight, rows, out=np.zeros_like(weight), where=rows > 0)
+    unit: Floats = np.divide(weight, rows, out=np.zeros_like(weight), where=rows > 0)
+    return _dealt(rows, rng) * unit
 
 
-def from_top(worth: Floats) -> Floats:
+def from_top(worth: Weights) -> Weights:
     """Sums of the last axis from each index to the end, with the empty sum appended: shape (.., m) to (.., m + 1)."""
-    sums = np.zeros((*worth.shape[:-1], worth.shape[-1] + 1))
+    sums = np.zeros((*worth.shape[:-1], worth.shape[-1] + 1), dtype=worth.dtype)
     sums[..., :-1] = np.cumsum(worth[..., ::-1], axis=-1)[..., ::-1]
     return sums
 
 
-def learned_cuts(neg: Floats, pos: Floats, threshold: float) -> NDArray[np.int64]:
+def learned_cuts(neg: Weights, pos: Weights, threshold: float) -> NDArray[np.int64]:
     """Level from which each fold's isotonic fit, made on the other folds, is at least t*; m where it never is.
 
     neg, pos: shape (folds, m). The level is one that the other folds hold.

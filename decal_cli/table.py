@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli import draw
 from decal_cli.errors import Undefined
-from decal_cli.isotonic import levels_or_runs, pool
+from decal_cli.isotonic import first_of_pools
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -213,8 +213,11 @@ class Table:
             low, high = number * BLOCK, number * BLOCK + len(block.score)
             first = int(np.searchsorted(starts, low, side="right")) - 1
             inside = np.concatenate(([low], starts[first + 1 : np.searchsorted(starts, high, side="left")])) - low
-            for total, values in zip(sums, (block.score * block.n, *block[1:]), strict=False):
+            columns = (block.score, block.pos) if self._one_row_each else (block.score * block.n, *block[1:])
+            for total, values in zip(sums, columns, strict=False):
                 total[first : first + len(inside)] += np.add.reduceat(values, inside)
+        if self._one_row_each:
+            sums = [sums[0], np.diff(starts, append=len(self)).astype(np.float64), sums[1]]
         return sums if self.n2 is not None else [*sums, *sums[1:]]
 
     def bins(self, bins: int = 15, strategy: Strategy = "mass") -> Table:
@@ -249,8 +252,12 @@ class Table:
         # As numpy interpolates, so that edges agree with numpy's quantiles to the last bit.
         return np.where(part >= 0.5, above - step * (1 - part), below + step * part)
 
+    @property
+    def _one_row_each(self) -> bool:
+        return self.n2 is None and self.total == len(self)
+
     def _score_of_row(self, rows: Floats) -> Floats:
-        if self.total == len(self):
+        if self._one_row_each:
             return self.score[rows.astype(np.int64)]
         return self.score[np.searchsorted(self._rows_to, rows, side="right")]
 
@@ -267,12 +274,7 @@ class Table:
     @cached_property
     def pools(self) -> Ints:
         """First level of each pool of the isotonic fit."""
-        parts = []
-        for number, block in enumerate(self.blocks()):
-            starts, n, pos = pool(*levels_or_runs(block.n, block.pos))
-            parts.append((starts + number * BLOCK, n, pos))
-        starts, n, pos = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return pool(starts, n, pos)[0]
+        return first_of_pools(self.n, self.pos)
 
     @cached_property
     def isotonic(self) -> Table:

@@ -123,3 +123,13 @@ def test_many_levels_are_dealt_evenly_row_by_row() -> None:
     assert pos.sum(axis=0).tolist() == t.pos.tolist() and (neg + pos).sum(axis=0).tolist() == t.n.tolist()
     assert (neg + pos).sum(axis=1) == pytest.approx(12_000, rel=0.03)
     assert pos.sum(axis=1) / pos.sum() == pytest.approx(0.2, rel=0.03)
+
+
+@pytest.mark.parametrize("crowd", [1, 5000])
+def test_rows_are_dealt_in_their_order_however_many_share_a_level(crowd: int) -> None:
+    counts = np.random.default_rng(1).integers(0, 4, 6000)
+    counts[100] = crowd
+    found = crossfit._dealt(counts, np.random.default_rng(0))
+    fold = np.random.default_rng(0).integers(FOLDS, size=counts.sum(), dtype=np.uint8)
+    level = np.repeat(np.arange(6000), counts)
+    assert all((found[k] == np.bincount(level[fold == k], minlength=6000)).all() for k in range(FOLDS))

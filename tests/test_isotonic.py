@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.isotonic import pool
@@ -63,6 +64,26 @@ def test_growing_runs_of_violators_are_pooled_like_the_textbook_does() -> None:
     starts, rows_in, positives = pool(np.arange(len(label)), np.ones(len(label)), label)
     assert starts.tolist() == [0]
     assert positives[0] / rows_in[0] == pytest.approx(label.mean())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(any), min_size=1, max_size=80))
+def test_counts_pool_as_weights_do(groups: list[tuple[int, int]]) -> None:
+    """On cumulative sums, and by adding."""
+    neg, pos = np.array(groups).T
+    starts = np.arange(len(pos))
+    for whole, added in zip(pool(starts, neg + pos, pos), pool(starts, 1.0 * (neg + pos), 1.0 * pos), strict=True):
+        assert whole.tolist() == added.tolist()
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_what_the_sweeps_leave_is_pooled(kind: type) -> None:
+    """Rising odds with a long fall among them, one violator after another."""
+    pos = np.concatenate((np.arange(50), [k * 40 for k in range(50, 0, -1)], np.arange(5000, 5100))).astype(kind)
+    n = np.full(len(pos), 5100).astype(kind)
+    starts, rows_in, positives = pool(np.arange(len(pos)), n, pos)
+    assert (np.diff(positives / rows_in) > 0).all() and (rows_in.sum(), positives.sum()) == (n.sum(), pos.sum())
+    assert starts.tolist() == np.concatenate(([0], np.cumsum(rows_in)[:-1] // 5100)).tolist()
 
 
 def test_equal_neighbours_are_one_pool() -> None:

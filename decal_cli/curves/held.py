@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli import draw
-from decal_cli.crossfit import from_top, need_rows, smoothed, split
+from decal_cli.crossfit import Weights, from_top, need_rows, smoothed, split
 from decal_cli.isotonic import pool
 from decal_cli.table import FOLDS, Floats, Ints, Table
 
@@ -34,18 +34,18 @@ def worth_held_out(t: Table, at: Floats, rng: np.random.Generator) -> Floats:
     return won / t.total
 
 
-def cuts(neg: Floats, pos: Floats, at: Floats) -> Ints:
+def cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:
     """First level, shape (K,), from which the isotonic fit of these counts, shape (m,) each, is at least t*; else m."""
     return _cuts(neg[None], pos[None], at)[0]
 
 
-def _cuts(neg: Floats, pos: Floats, at: Floats) -> Ints:
+def _cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:
     """The same of a batch of counts, shape (batch, m) each; shape (batch, K)."""
     batch, m = neg.shape
     n = (neg + pos).ravel()
     there = np.flatnonzero(n > 0)
-    lift = 2.0 * (there // m)
-    starts, n, pos = pool(there, n[there], pos.ravel()[there] + lift * n[there])
+    lift, n = 2 * (there // m), n[there]
+    starts, n, pos = pool(there, n, pos.ravel()[there] + lift * n)
     start_of = np.append(starts, batch * m)
     wanted = 2.0 * np.arange(batch)[:, None] + at
     found = start_of[np.searchsorted(pos / n, wanted, side="left")]
@@ -67,28 +67,29 @@ def replay(cells: Table, at: Floats, rng: np.random.Generator) -> Replay:
     curve, total = smoothed(cells), cells.total
     unit = 1.0 if cells.n2 is None else float(cells.n2.sum()) / total
     rows = np.asarray(cells.n / unit / FOLDS)
-    drawn = [draw.poisson(rng, np.tile(rows * chance, REPLICATES * FOLDS)) for chance in (1 - curve, curve)]
-    neg, pos = (values.reshape(REPLICATES, FOLDS, -1) for values in drawn)
+    drawn = (draw.poisson(rng, np.tile(rows * chance, REPLICATES * FOLDS)) for chance in (1 - curve, curve))
+    neg, pos = (values.astype(np.int64).reshape(REPLICATES, FOLDS, -1) for values in drawn)
     every_neg, every_pos = neg.sum(axis=1), pos.sum(axis=1)
     batch = (REPLICATES * FOLDS, len(rows))
     cut = _cuts((every_neg[:, None] - neg).reshape(batch), (every_pos[:, None] - pos).reshape(batch), at)
-    acts = np.broadcast_to(np.searchsorted(cells.score, at, side="left"), cut.shape)
+    acts = np.searchsorted(cells.score, at, side="left")
+    place = cut + (len(rows) + 1) * np.arange(len(cut))[:, None]
 
-    def won(neg: Floats, pos: Floats) -> Floats:
-        """What turning from score to recalibrated score wins, shape (batch, K)."""
-        up_neg, up_pos = from_top(neg), from_top(pos)
-        more_neg, more_pos = (
-            np.take_along_axis(up, cut, -1) - np.take_along_axis(up, acts, -1) for up in (up_neg, up_pos)
-        )
-        return more_pos * (1 - at) - more_neg * at
+    def turned(values: Weights) -> Weights:
+        """Sums of what is acted on in turning from score to recalibrated score, shape (batch, K)."""
+        up = from_top(values)
+        return up.ravel()[place] - up[:, acts] if up.ndim > 1 else up[cut] - up[acts]
 
-    seen = won(neg.reshape(batch), pos.reshape(batch)).reshape(REPLICATES, FOLDS, -1).sum(axis=1) * unit
-    world_neg, world_pos = (np.broadcast_to(cells.n * chance, batch) for chance in (1 - curve, curve))
-    true = won(world_neg, world_pos).reshape(REPLICATES, FOLDS, -1).mean(axis=1)
+    def won(neg: Weights, pos: Weights) -> Floats:
+        """What that wins, of each replicate and fold."""
+        return (turned(pos) * (1 - at) - turned(neg) * at).reshape(REPLICATES, FOLDS, -1)
+
+    seen = won(neg.reshape(batch), pos.reshape(batch)).sum(axis=1) * unit
+    true = won(cells.n * (1 - curve), cells.n * curve).mean(axis=1)
     return Replay((seen - true) / total, _threshold_error(cells, every_neg, every_pos, at))
 
 
-def _threshold_error(cells: Table, neg: Floats, pos: Floats, at: Floats) -> Floats:
+def _threshold_error(cells: Table, neg: Ints, pos: Ints, at: Floats) -> Floats:
     """Spread of the score at which the fit of all rows reaches t*, with what the width of a cell adds to it."""
     cut = _cuts(neg, pos, at)
     score = np.append(cells.score, 1.0)
