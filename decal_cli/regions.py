@@ -90,8 +90,12 @@ def build_regions(
     *,
     seed: int,
     bins: int = BINS,
+    loss_only: bool = False,
 ) -> Regions:
-    """Regions of rows: score, label, weight or None, shape (T,) each; features, shape (T, d)."""
+    """Regions of rows: score, label, weight or None, shape (T,) each; features, shape (T, d).
+
+    loss_only: what the loss itself does not need is left out, the halves standing in for the sketches.
+    """
     rows = canonical(score, label, weight, features)
     rng = np.random.default_rng(seed)
     table = tabulate(score, label, weight)
@@ -104,15 +108,16 @@ def build_regions(
     induced = np.maximum(second / n - (first / n) ** 2, 0.0)
     half = _halves(number, rng)
     quarter = rng.random(len(number)) < 0.25
-    halves, sketches = (
-        (
-            _honest_leaves(rows, number, half == 0, grown & (half == 1), seed),
-            _honest_leaves(rows, number, half == 1, grown & (half == 0), seed),
-        )
-        for grown in (np.ones_like(quarter), quarter)
-    )
+
+    def of_rows(grown: NDArray[np.bool_]) -> tuple[Leaves, Leaves]:
+        one = _honest_leaves(rows, number, half == 0, grown & (half == 1), seed)
+        return one, _honest_leaves(rows, number, half == 1, grown & (half == 0), seed)
+
+    halves = of_rows(np.ones_like(quarter))
+    if loss_only:
+        return Regions(n, pos, n2, induced, halves, halves, None)
     held = _held_out(rows, weight is not None, seed) if len(score) >= FEWEST_ROWS else None
-    return Regions(n, pos, n2, induced, halves, sketches, held)
+    return Regions(n, pos, n2, induced, halves, of_rows(quarter), held)
 
 
 def canonical(score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any]) -> Rows:

@@ -103,7 +103,9 @@ def corrected_bins(rows: Training, task: Task, r: float, bins: int, found: int) 
     if r < 0:
         return np.ones(found, dtype=bool)
     assert rows.features is not None
-    regions = build_regions(rows.score, rows.label, rows.weight, rows.features, seed=rows.seed, bins=bins)
+    regions = build_regions(
+        rows.score, rows.label, rows.weight, rows.features, seed=rows.seed, bins=bins, loss_only=True
+    )
     losses = grouping.bin_losses(regions)
     # One bin at a time: the mean over bins weighted by the rows of the unit matrix.
     one_each = np.eye(len(losses.loss))
