@@ -113,13 +113,15 @@ def _gain(trial: Trial, model: Predictions, plan: Plan) -> Gain | None:
 def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
     """What the model's file holds."""
     training = fitting.training
+    # A function of the score asks nothing else of the rows that it is applied to.
+    other = fitting.chosen.method.kind != "recalibration"
     return Saved(
         method=fitting.chosen.key,
         model=fitting.model,
         score=training.model,
-        features=training.feature_names,
-        width=0 if training.features is None else int(training.features().shape[1]),
-        groups=tuple(training.groups),
+        features=training.feature_names if other else (),
+        width=int(training.features().shape[1]) if other and training.features is not None else 0,
+        groups=tuple(training.groups) if other else (),
         logit=logit,
         task=plan.task,
         fitted_on={

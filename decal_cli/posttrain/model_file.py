@@ -14,13 +14,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from decal_cli import __version__
 from decal_cli.errors import DecalError
 from decal_cli.posttrain.declare import MODELS, Applied, Inputs, Model
+from decal_cli.read.words import oops
+from decal_cli.table import Floats
 from decal_cli.task import Task
 
 VERSION = 1
@@ -79,34 +81,79 @@ def from_text(text: str, shown: str) -> Saved:
     """The model of a file's text; shown: the file, for messages. Errors: DecalError, one line, saying what is wrong."""
     document = _checked(text, shown)
     try:
-        columns, task = document["columns"], document["task"]
-        model = _decoded(document["model"])
-        _try(model, len(columns["groups"]), columns["width"])
-        return Saved(
-            method=str(document["method"]),
-            model=model,
-            score=str(columns["score"]),
-            features=tuple(map(str, columns["features"])),
-            width=int(columns["width"]),
-            groups=tuple(map(str, columns["groups"])),
-            logit=bool(columns["logit"]),
-            task=None if task is None else Task.of_utility(task["utility"], task["decision_threshold"]),
-            fitted_on=dict(document["fitted_on"]),
-        )
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
-        said = " ".join(str(error).split())[:80] or type(error).__name__
-        raise DecalError(f"{shown}: the model in it cannot be used ({said})", _AGAIN) from None
+        saved = _saved(document)
+        names = np.full((2, len(saved.groups)), "") if saved.groups else None
+        features = np.zeros((2, saved.width)) if saved.width else None
+        # Two rows are scored: what does not fit together is found here, not in the middle of somebody's data.
+        _score(saved, Inputs(np.array([0.0, 1.0]), features, names))
+        if to_text(saved) != text:
+            raise ValueError("it is not as decal writes it")
+    except Exception as error:
+        # A file whose digest was forged can fail in any way there is.
+        raise _unusable(error, shown) from None
+    return saved
 
 
-def _try(model: Any, groups: int, width: int) -> None:
-    """Score two rows: what does not fit together is found here, not in the middle of somebody's data."""
-    names = np.full((2, groups), "") if groups else None
-    applied = model(Inputs(np.array([0.0, 1.0]), np.zeros((2, width)) if width else None, names))
-    if not isinstance(applied, Applied) or applied.score.shape != (2,) or not np.isfinite(applied.score).all():
+def score_rows(saved: Saved, rows: Inputs, shown: str) -> Applied:
+    """What a loaded model says of rows. Errors: DecalError, where it is none that decal could have fitted."""
+    try:
+        return _score(saved, rows)
+    except Exception as error:
+        raise _unusable(error, shown) from None
+
+
+def _score(saved: Saved, rows: Inputs) -> Applied:
+    with np.errstate(all="ignore"):
+        applied = saved.model(rows)
+    if not isinstance(applied, Applied) or any(
+        values is not None and (values.shape != (len(rows),) or values.dtype != np.float64) for values in applied
+    ):
         raise ValueError("it does not give every row a score")
+    if applied.threshold is not None and np.isnan(applied.threshold).any():
+        raise ValueError("it gives a threshold that is no number")
+    probabilities = {
+        name: _probability(values)
+        for name, values in applied._asdict().items()
+        if name != "threshold" and values is not None
+    }
+    return applied._replace(**probabilities)
+
+
+def _probability(values: Floats) -> Floats:
+    """Values in [0, 1], but for rounding."""
+    if not ((values >= -_ROUNDING) & (values <= 1 + _ROUNDING)).all():
+        raise ValueError("it gives a score outside [0, 1]")
+    return np.clip(values, 0.0, 1.0)
+
+
+def _unusable(error: Exception, shown: str) -> DecalError:
+    said = " ".join(str(error).split())[:80] or type(error).__name__
+    return oops(f"{shown}: the model in it cannot be used ({said})", _AGAIN)
 
 
 _AGAIN = "fit it again: decal fit METHOD TRAIN -o MODEL"
+_OURS = "name a file that `decal fit` wrote"
+_ROUNDING = 1e-9
+_WIDEST = 1 << 20
+"""Numbers a row that features may hold; a forged file must not fill the memory."""
+
+
+def _saved(document: Mapping[str, Any]) -> Saved:
+    columns, task = document["columns"], document["task"]
+    width = int(columns["width"])
+    if not 0 <= width <= _WIDEST or bool(width) != bool(columns["features"]):
+        raise ValueError(f"features of {width} numbers a row")
+    return Saved(
+        method=str(document["method"]),
+        model=_decoded(document["model"]),
+        score=str(columns["score"]),
+        features=tuple(map(str, columns["features"])),
+        width=width,
+        groups=tuple(map(str, columns["groups"])),
+        logit=bool(columns["logit"]),
+        task=None if task is None else Task.of_utility(task["utility"], task["decision_threshold"]),
+        fitted_on=dict(document["fitted_on"]),
+    )
 
 
 def _checked(text: str, shown: str) -> dict[str, Any]:
@@ -114,15 +161,21 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
     try:
         document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise DecalError(f"{shown}: is not a model file (not JSON)", "name a file that `decal fit` wrote") from None
+        raise oops(f"{shown}: is not a model file (not JSON)", _OURS) from None
     if not isinstance(document, dict) or "decal_model" not in document:
-        raise DecalError(f"{shown}: is not a model file of decal", "name a file that `decal fit` wrote")
-    if document["decal_model"] != VERSION:
-        found = str(document["decal_model"])[:20]
-        raise DecalError(f"{shown}: is a model file of version {found}; this decal reads version {VERSION}", _AGAIN)
+        raise oops(f"{shown}: is not a model file of decal", _OURS)
+    version = document["decal_model"]
+    if type(version) is not int or version != VERSION:
+        found = f"version {str(version)[:20]}" if type(version) is int else "a version that is no number"
+        raise oops(f"{shown}: is a model file of {found}; this decal reads version {VERSION}", _AGAIN)
     digest = document.pop("sha256", None)
-    if digest != _digest(document) or _written({**document, "sha256": digest}) != text:
-        raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
+    try:
+        unchanged = digest == _digest(document) and _written({**document, "sha256": digest}) == text
+    except (ValueError, RecursionError):
+        # What decal writes is neither nested so deep nor half a character.
+        unchanged = False
+    if not unchanged:
+        raise oops(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
     return document
 
 
@@ -178,10 +231,27 @@ def _decoded(value: Any) -> Any:
         names = {item.name for item in dataclasses.fields(cls)}
         if set(value) != names | {"model"}:
             raise ValueError(f"{cls.__name__} with other fields")
-        return cls(**{name: _decoded(value[name]) for name in names})
+        given = {name: _decoded(value[name]) for name in names}
+        for name, hint in get_type_hints(cls).items():
+            if not _is_a(hint, given[name]):
+                raise ValueError(f"{cls.__name__} with another kind of {name}")
+        return cls(**given)
     if "number" in value:
         return float(value["number"])
     return _decoded_array(value)
+
+
+def _is_a(hint: Any, value: Any) -> bool:
+    """Whether a value is what a field was declared as: a number, text, a typed array, a model, a tuple of these."""
+    origin = get_origin(hint)
+    if origin is np.ndarray:
+        (scalar,) = get_args(get_args(hint)[1])
+        return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, get_origin(scalar) or scalar)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_is_a(get_args(hint)[0], item) for item in value)
+    if hint in (float, int):
+        return isinstance(value, (hint, int)) and not isinstance(value, bool)
+    return isinstance(value, hint)
 
 
 def _decoded_array(value: Mapping[str, Any]) -> np.ndarray:

@@ -52,7 +52,7 @@ class Features:
     def _parts(self) -> list[Part]:
         parts: list[Part] = []
         for source, known in zip(self.sources, self.rows.parts, strict=True):
-            part = Part(source, source.load(self.names, ()), known.start)
+            part = Part(source, source.load(self.names, ()), known.start, known.skipped)
             if part.table.num_rows != known.table.num_rows:
                 raise oops(f"{source.shown}: changed while it was being read", "run again")
             parts.append(part)

@@ -139,24 +139,26 @@ def whole_file(path: str, what: str) -> Iterator[BinaryIO]:
     """A file to write into, which takes its place in one step at the end, and is gone where something fails."""
     target = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with _ending_cleanly(), os.fdopen(handle, "wb") as file:
-                yield file
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(name, 0o666 & ~mask)
-            os.replace(name, target)
-        except BaseException:
-            os.unlink(name)
-            raise
+        with _ending_cleanly():
+            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    yield file
+                mask = os.umask(0)
+                os.umask(mask)
+                os.chmod(name, 0o666 & ~mask)
+                os.replace(name, target)
+            except BaseException:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name)
+                raise
     except OSError as error:
         raise DecalError(f"{what} {path}: {error.strerror}", "write elsewhere") from None
 
 
 @contextlib.contextmanager
 def _ending_cleanly() -> Iterator[None]:
-    """A request to end (SIGTERM) acts as an interrupt, so that what was begun is taken away."""
+    """A request to end (SIGTERM, a closed terminal) acts as an interrupt: what was begun is taken away."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -164,11 +166,13 @@ def _ending_cleanly() -> Iterator[None]:
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    heeded = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, interrupt) for each in heeded}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @contextlib.contextmanager

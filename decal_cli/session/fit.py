@@ -22,7 +22,7 @@ from decal_cli.options import (
     OutputOptions,
     TaskOptions,
 )
-from decal_cli.posttrain import Chosen, Inputs, Saved, from_text, named, new_name, parse, to_text
+from decal_cli.posttrain import Chosen, Inputs, Saved, from_text, named, new_name, parse, score_rows, to_text
 from decal_cli.read import Batch, Columns, Dataset, NewRows, Writer, format_of, read
 from decal_cli.render import Page
 from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
@@ -122,7 +122,7 @@ def apply(options: ApplyOptions) -> None:
     with whole_file(options.output, "output") as file, progress_of() as progress:
         writer = Writer(options.output, file)
         for batch in rows.batches():
-            writer.write(batch.table, _added(saved, batch, name, rows.names), batch.known)
+            writer.write(batch.table, _added(saved, options.model, batch, name, rows.names), batch.known)
             scored += len(batch.score)
             unscored += len(batch.known) - len(batch.score)
             progress(f"{scored:,} rows")
@@ -146,9 +146,9 @@ def _read_model(path: str) -> Saved:
         raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
 
 
-def _added(saved: Saved, batch: Batch, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
+def _added(saved: Saved, shown: str, batch: Batch, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
     """The new columns of a batch: the score, or where the model moves the threshold, that and the decision."""
-    applied = saved.model(Inputs(batch.score, batch.features, batch.groups))
+    applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), shown)
     if applied.threshold is not None:
         acts = (applied.score >= applied.threshold).astype("uint8")
         added: dict[str, NDArray[Any]] = {name: applied.threshold, f"{name}_decision": acts}
