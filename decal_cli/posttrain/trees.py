@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.errors import DecalError
 from decal_cli.posttrain.declare import model
 from decal_cli.regions import LARGEST
 from decal_cli.table import Floats, Ints
@@ -78,8 +77,7 @@ class Tree:
     def descend(self, features: Narrow, starts: Whole) -> Ints:
         """Index of the leaf that each row reaches from each start, shape (T, starts)."""
         if features.shape[1] != self.columns:
-            problem = f"the model's trees read {self.columns} columns, these rows have {features.shape[1]}"
-            raise DecalError(problem, "apply it to the columns that it was fitted on")
+            raise ValueError(f"a tree of {self.columns} columns meets rows of {features.shape[1]}")
         at = np.empty((len(features), len(starts)), dtype=np.int64)
         step = max(1, BLOCK // len(starts))
         for first in range(0, len(features), step):

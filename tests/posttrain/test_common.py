@@ -116,7 +116,8 @@ CUT_BY_ROWS = {
     "multicalibration": "rows held out are drawn at random",
     "stack-forest": "trees are grown on rows drawn at random",
     "stack-boosting": "a leaf holds a number of rows",
-    "probing": "rows are drawn by weight",
+    "stack": "each row's score is recalibrated by folds of rows drawn at random",
+    "probing": "as stack",
 }
 """Where one row of weight 2 is not two rows, and why."""
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from decal_cli.errors import DecalError
 from decal_cli.posttrain.trees import BLOCK, Forest, Tree, baseline_of, narrow, with_score
 
 
@@ -152,5 +151,5 @@ def test_a_forest_without_its_roots_is_refused(starts: np.ndarray) -> None:
 
 
 def test_rows_of_other_columns_are_refused() -> None:
-    with pytest.raises(DecalError, match="2 columns"):
+    with pytest.raises(ValueError, match="2 columns"):
         GOOD.leaf(np.zeros((4, 3), dtype=np.float32))
