@@ -21,6 +21,7 @@ from decal_cli.options import (
     MethodOptions,
     OutputOptions,
     ReportOptions,
+    StudyOptions,
     SweepOptions,
     TaskOptions,
     WishOptions,
@@ -154,6 +155,18 @@ def apply(options: ApplyOptions) -> None:
     from decal_cli.session import fit as session
 
     session.apply(options)
+
+
+@app.command()
+@flat
+def study(source: InputOptions, options: StudyOptions) -> None:
+    """Do the estimates predict the gains on your own models? Every file is a data set: one half fits, one half tests.
+
+    Example: decal study a.parquet b.parquet --score 'p_*' --features 'x*' --missing drop -o study
+    """
+    from decal_cli.session import study as session
+
+    session.study(source, options)
 
 
 @app.command()

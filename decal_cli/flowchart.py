@@ -111,6 +111,8 @@ class Advice:
     next_steps: tuple[str, ...] = ()
     rows_needed: int | None = None
     """Rows that would settle an "unknown"; None where more rows alone would not, or nothing is unknown."""
+    lean: Action | None = None
+    """The action of the largest estimated net gain, where the walk cannot tell."""
 
     @property
     def fit(self) -> str | None:

@@ -19,7 +19,7 @@ ROOMS = [
     {"report"},
     {"flowchart", "gates", "comparison", "sweep"},
     {"trials"},
-    {"verdict", "fitting"},
+    {"verdict", "fitting", "study"},
     {"render"},
     {"plot"},
     {"options", "api"},

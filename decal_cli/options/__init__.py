@@ -1,6 +1,6 @@
 """Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
 
-from decal_cli.options.acting import ApplyOptions, FitOptions, MethodOptions
+from decal_cli.options.acting import ApplyOptions, FitOptions, MethodOptions, StudyOptions
 from decal_cli.options.choices import FitFormat, Format, GateFormat, Missing, Picture, SweepFormat
 from decal_cli.options.common import InputOptions, OutputOptions, TaskOptions
 from decal_cli.options.flat import flat
@@ -28,6 +28,7 @@ __all__ = [
     "OutputOptions",
     "Picture",
     "ReportOptions",
+    "StudyOptions",
     "SweepFormat",
     "SweepOptions",
     "TaskOptions",

@@ -75,3 +75,31 @@ class ApplyOptions:
         ),
     ] = None
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """What is studied, and where points, tables and pictures go."""
+
+    folder: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FOLDER", help="Where the points, tables and pictures are written."),
+    ] = "decal-study"
+    thresholds: Annotated[
+        str,
+        typer.Option(metavar="GRID", help="Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5."),
+    ] = "0.01,0.025,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.975,0.99"
+    method: Annotated[
+        list[str],
+        typer.Option(
+            metavar="METHOD", autocompletion=method_names, help="Study only this method; repeatable. [default: all]"
+        ),
+    ] = field(default_factory=list)
+    seeds: Annotated[int, typer.Option(metavar="N", help="Halvings of every file: seeds 0 to N - 1.")] = 5
+    workers: Annotated[int | None, typer.Option(metavar="N", help="Processes. [default: one a processor]")] = None
+    confidence: Annotated[
+        float | None, typer.Option(metavar="LEVEL", help="Level of the intervals. [default: 0.95]")
+    ] = None
+    format: Annotated[
+        FitFormat, typer.Option("--format", "-f", metavar=one_of(FitFormat), help="How to print the summary.")
+    ] = FitFormat.table

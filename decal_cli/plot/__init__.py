@@ -1,6 +1,7 @@
-"""Pictures of a sweep; matplotlib is imported only when one is drawn."""
+"""Pictures of a sweep or a study; matplotlib is imported only when one is drawn."""
 
 from decal_cli.plot.page import PICTURES, draw, ready
+from decal_cli.plot.study import STUDY_PICTURES, draw_study
 from decal_cli.plot.text import draw_text
 
-__all__ = ["PICTURES", "draw", "draw_text", "ready"]
+__all__ = ["PICTURES", "STUDY_PICTURES", "draw", "draw_study", "draw_text", "ready"]

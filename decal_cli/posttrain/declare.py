@@ -7,7 +7,7 @@ arrays that maps new rows to new scores. That is all a model file holds, and why
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
@@ -21,6 +21,7 @@ from decal_cli.regions import canonical_order
 from decal_cli.table import Floats, Table, tabulate
 from decal_cli.task import Task
 
+T = TypeVar("T")
 Kind = Literal["recalibration", "post-training"]
 """What a method costs to run and to keep: a function of the score, or a model on the features."""
 Need = Literal["features", "groups", "task"]
@@ -61,6 +62,18 @@ class Training(Inputs):
     weight: Floats | None = None
     task: Task | None = None
     seed: int = 0
+    kept: dict[object, Any] = field(default_factory=dict, repr=False)
+    """What was computed of these rows, whatever the task: see `once`."""
+
+    def take(self, rows: NDArray[Any]) -> Training:
+        """These rows, by mask or index; nothing computed is kept."""
+        return replace(super().take(rows), kept={})
+
+    def once(self, key: object, compute: Callable[[], T]) -> T:
+        """compute(), kept under this key for these rows and whatever task they are given next."""
+        if key not in self.kept:
+            self.kept[key] = compute()
+        return self.kept[key]
 
     @cached_property
     def table(self) -> Table:
@@ -155,6 +168,12 @@ class Chosen:
     def missing(self, rows: Training) -> str | None:
         """Why the method cannot be fitted to what the user gave; None where it can."""
         return next((NEEDS[need] for need in self.method.needs if getattr(rows, need) is None), None)
+
+    def fit_each(self, rows: Training, tasks: Sequence[Task]) -> list[Model]:
+        """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""
+        rows = rows.in_order()
+        rows.table.need_both_classes()
+        return [self.method.function(replace(rows, task=task), **dict(self.given)) for task in tasks]
 
     def fit(self, rows: Training) -> Model:
         """The fitted model. Errors: Undefined, where the rows do not allow it."""

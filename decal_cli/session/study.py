@@ -1,0 +1,92 @@
+"""One run of `decal study`: files in, a folder of points, tables and pictures out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from decal_cli.curves import parse_thresholds
+from decal_cli.errors import DecalError
+from decal_cli.options import FitFormat, InputOptions, StudyOptions
+from decal_cli.plot import STUDY_PICTURES, draw_study
+from decal_cli.posttrain import METHODS, Chosen, parse
+from decal_cli.read import as_file
+from decal_cli.render import Page
+from decal_cli.render.study import render_points_csv, render_study, render_study_json, render_study_markdown
+from decal_cli.session.common import columns_of, write_whole
+from decal_cli.settings import find_settings
+from decal_cli.study import Setting, Summary, run, summarise
+from decal_cli.study.columns import columns_of as point_columns
+from decal_cli.study.run import Done
+from decal_cli.study.store import folder_of
+
+
+def study(source: InputOptions, options: StudyOptions) -> None:
+    """`decal study`."""
+    settings = find_settings(Path.cwd())
+    paths = source.files or list(settings.input)
+    if not paths or "-" in paths:
+        raise DecalError("a study needs files by name", "name them: decal study a.parquet b.parquet --score 'p_*'")
+    if options.seeds < 1:
+        raise DecalError(f"--seeds {options.seeds} is not positive", "give how often every file is halved")
+    if options.workers is not None and options.workers < 1:
+        raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
+    methods = tuple(parse(text) for text in options.method) or tuple(Chosen(method) for method in METHODS.values())
+    thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
+    setting = Setting(thresholds, methods, 0.95 if options.confidence is None else options.confidence)
+    folder = folder_of(options.folder)
+    workers = options.workers or os.cpu_count() or 1
+    with _progress() as done:
+        found = run(paths, columns_of(source, settings), setting, range(options.seeds), folder, workers, done)
+    summary = summarise(found)
+    for note in found.notes:
+        print(f"decal: {note}", file=sys.stderr)
+    _write(folder, summary)
+    if options.format is FitFormat.json:
+        sys.stdout.write(render_study_json(summary))
+    else:
+        sys.stdout.write(render_study(summary, Page.of_terminal(sys.stdout)))
+    print(f"{folder}: points.csv, points.parquet, summary.md, summary.json and pictures", file=sys.stderr)
+
+
+def _write(folder: Path, summary: Summary) -> None:
+    pictures = {}
+    for name, caption in STUDY_PICTURES.items():
+        drawn = draw_study(summary, name)
+        if drawn is not None:
+            pictures[f"{name}.png"] = caption
+            write_whole(str(folder / f"{name}.png"), drawn, "picture")
+    columns = point_columns(summary.points)
+    write_whole(str(folder / "points.csv"), render_points_csv(summary).encode(), "points")
+    write_whole(str(folder / "points.parquet"), as_file("points.parquet", columns), "points")
+    write_whole(str(folder / "summary.json"), render_study_json(summary).encode(), "summary")
+    write_whole(str(folder / "summary.md"), render_study_markdown(summary, pictures).encode(), "summary")
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Done]:
+    """A bar on a terminal; elsewhere a line when it begins, so that a log says what was there already."""
+    if not sys.stderr.isatty():
+
+        def said(finished: int, total: int, before: int) -> None:
+            if finished == before:
+                print(f"decal: {total} units to measure, {before} of them there already", file=sys.stderr)
+
+        yield said
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    parts: tuple[Any, ...] = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*parts, console=Console(stderr=True)) as bar:
+        task = bar.add_task("measuring", total=None)
+        yield lambda finished, total, before: bar.update(task, completed=finished, total=total)

@@ -1,0 +1,95 @@
+"""A study's points as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.study.points import ESTIMATES
+from decal_cli.study.run import Study
+from decal_cli.table import Floats
+
+BASE = "isotonic"
+"""Recalibration, beyond which other gains are counted."""
+BEYOND = f" - {BASE}"
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """All points of a study as columns, shape (P,) each; NaN where undefined.
+
+    file, pair: number of the file, and of the file and score. estimates, gains: by name.
+    """
+
+    file: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    seed: NDArray[np.int64]
+    threshold: Floats
+    estimates: Mapping[str, Floats]
+    ends: Mapping[str, tuple[Floats, Floats]]
+    gains: Mapping[str, Floats]
+    files: tuple[str, ...]
+    """By name alone, where that tells them apart."""
+    pairs: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def targets(self) -> dict[str, Floats]:
+        """Gains, and those beyond recalibration by name with BEYOND."""
+        beyond = {}
+        if BASE in self.gains:
+            beyond = {name + BEYOND: values - self.gains[BASE] for name, values in self.gains.items() if name != BASE}
+        return {**self.gains, **beyond}
+
+
+def points_of(study: Study) -> Points:
+    """The records as columns."""
+    rows = [(record, point) for record in study.records for point in record["points"]]
+    paths = tuple(dict.fromkeys(record["file"] for record in study.records))
+    stems = tuple(Path(path).stem for path in paths)
+    files = stems if len(set(stems)) == len(stems) else paths
+    scores = tuple(dict.fromkeys((record["file"], record["score"]) for record in study.records))
+    pairs = tuple((files[paths.index(path)], score) for path, score in scores)
+
+    def column(values: Sequence[float | None]) -> Floats:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    estimates, ends = {}, {}
+    for name in ESTIMATES:
+        cells = [point["estimates"][name] for _, point in rows]
+        value, low, high = (column(values) for values in zip(*cells, strict=True))
+        estimates[name], ends[name] = value, (low, high)
+    methods = [chosen.key for chosen in study.setting.methods]
+    gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
+    return Points(
+        np.array([paths.index(record["file"]) for record, _ in rows]),
+        np.array([scores.index((record["file"], record["score"])) for record, _ in rows]),
+        np.array([record["seed"] for record, _ in rows]),
+        np.array([point["threshold"] for _, point in rows]),
+        estimates,
+        ends,
+        {name: values for name, values in gains.items() if np.isfinite(values).any()},
+        files,
+        pairs,
+    )
+
+
+def columns_of(points: Points) -> dict[str, NDArray[Any]]:
+    """All points as named columns of a file: where a point is from, its estimates, and gains as 'gain of METHOD'."""
+    columns: dict[str, NDArray[Any]] = {
+        "file": np.array(points.files)[points.file],
+        "score": np.array([score for _, score in points.pairs])[points.pair],
+        "seed": points.seed,
+        "threshold": points.threshold,
+    }
+    for name, values in points.estimates.items():
+        columns[name] = values
+        low, high = points.ends[name]
+        if np.isfinite(low).any():
+            columns |= {f"{name} low": low, f"{name} high": high}
+    return columns | {f"gain of {name}": values for name, values in points.gains.items()}

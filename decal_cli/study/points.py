@@ -1,0 +1,153 @@
+"""One unit of a study: a score of a file, its rows halved by a seed; estimates from one half, gains on the other.
+
+Everything is per unit of u_delta. The tasks are those of [R]: U = [[1, 0], [0, 1/t* - 1]], of which u_delta is 1/t*.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from decal_cli.bootstrap import seeded
+from decal_cli.errors import Undefined
+from decal_cli.flowchart import EVIDENCE_KEYS
+from decal_cli.metrics import Choice, parse
+from decal_cli.posttrain import Applied, Chosen, Model, Training, training_rows, won
+from decal_cli.read import Predictions
+from decal_cli.regions import Regions, build_regions
+from decal_cli.table import Table
+from decal_cli.task import Task
+
+GRID = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99)
+"""The thresholds of [R app. C.3]."""
+OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
+"""What others look at: the same whatever t* is."""
+OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, "regret")))
+ESTIMATES = tuple(choice.key for choice in (*OF_TASKS, *OF_SCORES))
+FEWEST = 100
+"""Rows below which a score of a file is left out: halves of it say nothing."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is halved: file and score by name, and the seed of the halving."""
+
+    file: str
+    score: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is measured of every unit."""
+
+    thresholds: tuple[float, ...]
+    methods: tuple[Chosen, ...]
+    confidence: float = 0.95
+
+
+Record = dict[str, Any]
+"""One unit as plain data: see `measure`."""
+
+
+def task_of(threshold: float) -> Task:
+    """The task of [R app. C.3] with this t*."""
+    return Task.of_utility(((1.0, 0.0), (0.0, 1.0 / threshold - 1.0)))
+
+
+def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
+    """Estimates and gains of one unit at every threshold, JSON-ready.
+
+    {"file", "score", "seed", "rows", "seconds": {method: s}, "reasons": {method: why it has no gain},
+    "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}}]}; values are
+    null where undefined, low and high where the metric has no interval of its own.
+    """
+    rows = training_rows(model, None, unit.seed)
+    half = np.random.default_rng([unit.seed, len(rows)]).permutation(len(rows))
+    fit, test = rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
+    seconds, reasons, gains = _gains(fit, test, setting)
+    points = [
+        {"threshold": t, "estimates": estimates, "gains": gains[t]}
+        for t, estimates in _estimates(fit, unit, setting).items()
+    ]
+    return {
+        "file": unit.file,
+        "score": unit.score,
+        "seed": unit.seed,
+        "rows": len(rows),
+        "positives": float(rows.label.sum()),
+        "seconds": seconds,
+        "reasons": reasons,
+        "points": points,
+    }
+
+
+def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[str, Any]]:
+    """What the fit half alone says, by threshold."""
+    inputs: dict[type, Any] = {Table: fit.table}
+    if fit.features is not None:
+        inputs[Regions] = build_regions(fit.score, fit.label, fit.weight, fit.features, seed=unit.seed)
+    shared = {choice.key: _values(choice, inputs, unit.seed, setting, 1.0) for choice in OF_SCORES}
+    found = {}
+    for t in setting.thresholds:
+        given = {**inputs, Task: task_of(t)}
+        own = {choice.key: _values(choice, given, unit.seed, setting, given[Task].u_delta) for choice in OF_TASKS}
+        found[t] = {**own, **shared}
+    return found
+
+
+def _values(choice: Choice, inputs: dict[type, Any], seed: int, setting: Setting, u_delta: float) -> list[float | None]:
+    """Value and interval, in units of u_delta where the metric is a utility."""
+    unit = u_delta if choice.metric.unit == "utility" else 1.0
+    try:
+        given = seeded(inputs, choice, seed)
+        value = choice.value(given)
+        interval = choice.interval(seeded(inputs, choice, seed), setting.confidence)
+    except Undefined:
+        return [None, None, None]
+    low, high = (None, None) if interval is None else (interval[0] / unit, interval[1] / unit)
+    return [value / unit, low, high]
+
+
+def _gains(
+    fit: Training, test: Training, setting: Setting
+) -> tuple[dict[str, float], dict[str, str], dict[float, dict[str, float | None]]]:
+    """Processor time of each method's fit, why some have no gain, and the gains on the test half by threshold."""
+    seconds: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    gains: dict[float, dict[str, float | None]] = {t: {} for t in setting.thresholds}
+    for chosen in setting.methods:
+        missing = chosen.missing(replace(fit, task=task_of(setting.thresholds[0])))
+        if missing is not None:
+            reasons[chosen.key] = missing
+            continue
+        try:
+            before = time.process_time()
+            models = _fitted(chosen, fit, setting.thresholds)
+            seconds[chosen.key] = time.process_time() - before
+        except Undefined as undefined:
+            reasons[chosen.key] = undefined.reason
+            continue
+        for t, acts in _decisions(models, test).items():
+            gains[t][chosen.key] = won(acts, test, task_of(t)).mean / task_of(t).u_delta
+    return seconds, reasons, gains
+
+
+def _fitted(chosen: Chosen, fit: Training, thresholds: Sequence[float]) -> dict[float, Model]:
+    """The model for each threshold: one for all, unless the method needs the task."""
+    if "task" not in chosen.method.needs:
+        return dict.fromkeys(thresholds, chosen.fit(fit))
+    tasks = [task_of(t) for t in thresholds]
+    return dict(zip(thresholds, chosen.fit_each(fit, tasks), strict=True))
+
+
+def _decisions(models: Mapping[float, Model], test: Training) -> dict[float, Any]:
+    applied: dict[int, Applied] = {}
+    for model in models.values():
+        if id(model) not in applied:
+            applied[id(model)] = model(test)
+    return {t: applied[id(model)].acts(task_of(t)) for t, model in models.items()}
