@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.calls import COUNT
 from decal_cli.errors import Undefined
 from decal_cli.metrics import grouping
 from decal_cli.posttrain.binned import Bins, bin_of, edges_of
@@ -22,8 +23,10 @@ Adjust = Literal["score", "threshold"]
 NOWHERE = -1
 _HALVES = 2
 """Purpose of the random numbers that split each bin: one half grows its tree, all of it counts in the leaves."""
-_SHARE, _LEAST = 20, 5
-"""A leaf holds at least one in so many of the rows that grow its tree, as where the loss is estimated, and so many."""
+_SHARE = 20
+"""A leaf holds at least one in so many of the rows that grow its tree, as where the loss is estimated."""
+LEAST = 10
+"""Rows of a leaf where it is grown. [R] sets no limit; at small t* a small leaf without a positive costs dearly."""
 
 
 @model
@@ -77,15 +80,17 @@ def glar(
     *,
     r: Annotated[float, "grouping regret, in your utility units, beyond which a bin is corrected"] = 0.02,
     bins: Bins = BINS,
+    leaf: Annotated[int, "fewest rows of a leaf, of those that grow its tree", COUNT] = LEAST,
     adjust: Annotated[Adjust, "whether the score moves, or each row's threshold"] = "score",
 ) -> Glar:
     """Within bins of the score, the frequency of label 1 in regions of the features, where that promises enough.
 
-    15 equal-mass bins; in each, one half of the rows grows a tree of at most 5 leaves, and all of them say how frequent
-    label 1 is in each leaf. Where the mean over bins of the estimated grouping regret (the metric regret_grouping)
-    exceeds r, the bins whose own estimate exceeds r get their leaves' frequencies; all other rows get the isotonic fit
-    of these other rows. It is calibrated on the rows it was fitted to. r is in your utility units: [R] uses .02 with
-    u_delta = 1/t*, which is .02 u_delta t* for utilities of any scale; a negative r corrects every bin.
+    15 equal-mass bins; in each, one half of the rows grows a tree of at most 5 leaves, each of 10 rows or more there
+    ([R] sets no such limit: `leaf=1`), and all of them say how frequent label 1 is in each leaf. Where the mean over
+    bins of the estimated grouping regret (the metric regret_grouping) exceeds r, the bins whose own estimate exceeds r
+    get their leaves' frequencies; all other rows get the isotonic fit of these other rows. It is calibrated on the rows
+    it was fitted to. r is in your utility units: [R] uses .02 with u_delta = 1/t*, which is .02 u_delta t* for
+    utilities of any scale; a negative r corrects every bin.
     `adjust=threshold` leaves the score p and decides 1 from t* - (p' - p), p' the corrected score: the same decisions.
     """
     assert rows.features is not None and rows.task is not None
@@ -93,7 +98,7 @@ def glar(
     number = bin_of(rows.score, edges)
     corrected = corrected_bins(rows, rows.task, r, bins, len(edges) + 1)
     features = narrow(rows.features)
-    trees = tuple(_tree(rows, features, np.flatnonzero(number == k)) for k in np.flatnonzero(corrected))
+    trees = tuple(_tree(rows, features, np.flatnonzero(number == k), leaf) for k in np.flatnonzero(corrected))
     index = np.where(corrected, np.cumsum(corrected) - 1, NOWHERE).astype(np.int64)
     return Glar(edges, index, trees, _curve(rows, ~corrected[number]), rows.task.threshold, adjust)
 
@@ -116,14 +121,14 @@ def corrected_bins(rows: Training, task: Task, r: float, bins: int, found: int) 
     return corrected
 
 
-def _tree(rows: Training, features: Narrow, here: Ints) -> Tree:
+def _tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
     """A tree grown on one half of these rows; its leaves hold the frequencies of all of them."""
     from sklearn.tree import DecisionTreeRegressor
 
     half = rows.generator(_HALVES, int(here[0])).permutation(here)[: (len(here) + 1) // 2]
     grown = np.sort(half)
     fitted = DecisionTreeRegressor(
-        max_leaf_nodes=LEAVES, min_samples_leaf=max(_LEAST, len(grown) // _SHARE), random_state=rows.seed
+        max_leaf_nodes=LEAVES, min_samples_leaf=max(least, len(grown) // _SHARE), random_state=rows.seed
     ).fit(features[grown], rows.label[grown], rows.weights[grown])
     tree = Tree.of_sklearn(fitted)
     leaf = tree.leaf(features[here])
