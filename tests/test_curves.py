@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.curves import KINDS, Curve, Grid, curves_of, parse_prior, parse_thresholds
+from decal_cli.curves import KINDS, Curve, Grid, battery, curves_of, parse_prior, parse_thresholds
 from decal_cli.curves import held as held_out
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.errors import DecalError
@@ -82,6 +82,18 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
         assert (curves["brier"].low[k], curves["brier"].high[k]) == pytest.approx((-high, -low), abs=1e-9)
 
 
+def test_a_second_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    score, label, _ = rows(3000)
+    one = curves_of(tabulate(score, label), None, Grid(ALL))
+    monkeypatch.setattr(battery, "SMALL", 0)
+    two = curves_of(tabulate(score, label), None, Grid(ALL))
+    for name in one:
+        for part in ("value", "low", "high"):
+            assert np.array_equal(getattr(two[name], part), getattr(one[name], part), equal_nan=True), name
+    few = curves_of(tabulate(score[:5], label[:5]), None, Grid(ALL))
+    assert "rows" in str(few["gain_recalibration"].reason)
+
+
 def test_no_threshold_shows_more_v_regret_than_the_worst() -> None:
     t = tabulate(*rows()[:2])
     assert curves_of(t, None, Grid(ALL))["v_regret"].value.max() <= 2 * parse("v_cal").value({Table: t}) + 1e-12
@@ -125,11 +137,13 @@ def test_the_region_curves_are_those_of_their_probabilities() -> None:
     assert curves["brier_regions_plug_in"].brier == pytest.approx((pos * (1 - pos / n)).sum() / len(score), abs=1e-12)
 
 
-def test_the_cuts_of_a_batch_are_those_of_isotonic_fits() -> None:
+@pytest.mark.parametrize("unit", [1, 0.5])
+def test_the_cuts_of_a_batch_are_those_of_isotonic_fits(unit: float) -> None:
+    """Of counts, and of weights."""
     from sklearn.isotonic import IsotonicRegression
 
     rng = np.random.default_rng(0)
-    neg, pos = rng.poisson(1.1, (6, 40)).astype(float), rng.poisson(0.9, (6, 40)).astype(float)
+    neg, pos = rng.poisson(1.1, (6, 40)) * unit, rng.poisson(0.9, (6, 40)) * unit
     at = np.array([0.111, 0.333, 0.571, 0.9])
     found = held_out._cuts(neg, pos, at)
     for k in range(6):

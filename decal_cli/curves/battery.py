@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from decal_cli import bootstrap, draw
+from decal_cli.crossfit import need_rows
 from decal_cli.curves import held, sums
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import KINDS, Curve
@@ -20,6 +21,11 @@ from decal_cli.metrics.regret import calibration_regret
 from decal_cli.regions import Regions
 from decal_cli.table import Estimate, Floats, Ints, Table
 
+A = TypeVar("A")
+B = TypeVar("B")
+
+SMALL = 1 << 14
+"""Up to so many levels the second thread costs more than it saves."""
 CELLS = 128
 """Equal-mass cells, besides those that begin at a threshold, on which the cross-fit is replayed."""
 
@@ -61,15 +67,17 @@ def curves_of(
 
 def _without_features(s: Setting) -> Iterator[Curve]:
     at, total = s.grid.at, s.table.total
+    held_out, by_bin = _meanwhile(
+        s, lambda: held.worth_held_out(s.table, at, s.rng("gain_recalibration")), lambda: _by_bin(s)
+    )
     segments, pools = levels_of(s.segments), s.table.isotonic
     fitted = levels_of(pools, pools.pos / pools.n)
     loss = ((0.0, 1 - at), (at, 0.0))
     now = sums.of_decisions(segments, loss, s.grid)
     yield _mean(s, "brier", now, brier=2 * _area(s.table))
     yield _mean(s, "brier_calibrated", sums.of_decisions(fitted, loss, s.grid), brier=sums.brier_of(fitted))
-    yield _calibration_regret(s)
     neg, pos = sums.above(segments.key, segments[1:3], at)
-    yield from _recalibrated(s, (pos * (1 - at) - neg * at) / total, fitted)
+    yield from _recalibrated(s, held_out, (pos * (1 - at) - neg * at) / total, fitted)
     benefit = -at / (1 - at), 1.0
     yield _mean(s, "net_benefit", sums.of_decisions(segments, ((0.0, 0.0), benefit), s.grid))
     yield _mean(s, "net_benefit_all", sums.of_decisions(segments, (benefit, benefit), s.grid))
@@ -77,9 +85,22 @@ def _without_features(s: Setting) -> Iterator[Curve]:
     instead = np.where(always, -at, 0.0), np.where(always, 1 - at, 0.0)
     of_one = np.where(always, 0.0, at), np.where(always, 0.0, at - 1)
     yield _v_regret(s, sums.of_decisions(segments, (instead, of_one), s.grid))
-    levels = at_levels(s.table, "auto")
-    best = levels_of(levels, levels.pos / levels.n)
-    yield _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))
+    yield from by_bin()
+
+
+def _meanwhile(s: Setting, first: Callable[[], A], second: Callable[[], B]) -> tuple[Callable[[], A], Callable[[], B]]:
+    """Two calls to be made later; of a large table a second thread makes them meanwhile.
+
+    One after the other: with a third thread they wait for the interpreter's lock longer than they run.
+    """
+    if len(s.table) <= SMALL:
+        return first, second
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(1)
+    coming = pool.submit(first), pool.submit(second)
+    pool.shutdown(wait=False)
+    return coming[0].result, coming[1].result
 
 
 def _area(t: Table) -> float:
@@ -128,20 +149,21 @@ def _of_ends(s: Setting, name: str, value: Floats, low: Floats, high: Floats) ->
     )
 
 
-def _recalibrated(s: Setting, worth_now: Floats, fitted: Levels) -> Iterator[Curve]:
+def _recalibrated(s: Setting, held_out: Callable[[], Floats], worth_now: Floats, fitted: Levels) -> Iterator[Curve]:
     """The honest gain, and the threshold that recalibrates."""
     at, w, shown = s.grid.at, s.grid.weight, s.grid.shown
     z = 0.0 if s.confidence is None else quantile(s.confidence)
     first = np.searchsorted(fitted.key, at, side="left")
     adjusted = np.append(s.table.score[s.table.pools], np.nan)[first]
     try:
-        gain = held.worth_held_out(s.table, at, s.rng("gain_recalibration")) - worth_now
+        need_rows(s.table)
     except Undefined as undefined:
         nothing = np.full(len(shown), np.nan)
         yield Curve(KINDS["gain_recalibration"], nothing, reason=undefined.reason)
         yield Curve(KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
         return
     errors = None if s.confidence is None else held.replay(s.segments, at, s.rng("gain_recalibration"))
+    gain = held_out() - worth_now
     expected = None
     if w is not None:
         expected = Estimate(float(w @ gain), 0.0 if errors is None else float((errors.gain @ w).std()))
@@ -153,6 +175,13 @@ def _recalibrated(s: Setting, worth_now: Floats, fitted: Levels) -> Iterator[Cur
 def _unreached(adjusted: Floats) -> str | None:
     missing = np.isnan(adjusted)
     return "the isotonic fit does not reach t*: decide 0" if missing.any() else None
+
+
+def _by_bin(s: Setting) -> list[Curve]:
+    """What acting on the score loses against the frequencies of bins or levels."""
+    levels = at_levels(s.table, "auto")
+    best = levels_of(levels, levels.pos / levels.n)
+    return [_calibration_regret(s), _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))]
 
 
 def _calibration_regret(s: Setting) -> Curve:
