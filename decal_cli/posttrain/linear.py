@@ -100,6 +100,11 @@ class ScoreColumn:
     curve: Curve
     least: float
 
+    def __post_init__(self) -> None:
+        """Refuse log-odds that may be infinite. Errors: ValueError."""
+        if not 0 < self.least <= 0.5:
+            raise ValueError("log-odds need probabilities that are kept away from 0 and 1")
+
     def __call__(self, rows: Inputs) -> Floats:
         """Columns of rows, shape (T, 1 + d)."""
         return np.column_stack((self.log_odds(self.curve(rows).score), float_columns(rows)))

@@ -109,5 +109,7 @@ def test_what_is_no_linear_model_is_refused() -> None:
         Planes(ONE, np.zeros((1, 3)), np.zeros(1))
     with pytest.raises(ValueError, match="finite"):
         Planes(ONE, np.array([[np.nan, 1]]), np.zeros(1))
+    with pytest.raises(ValueError, match="away from 0"):
+        ScoreColumn(Curve(np.zeros(1), np.zeros(1)), 0.0)
     with pytest.raises(ValueError, match="2 columns"):
         ONE(np.zeros((4, 3)))

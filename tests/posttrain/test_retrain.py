@@ -91,7 +91,7 @@ def test_trees_say_what_scikit_learns_say() -> None:
     train = island_world(600, 0)[0].in_order()
     new = island_world(300, 1)[0]
     columns, seen = with_score(train.score, train.features), with_score(new.score, new.features)
-    forest = RandomForestClassifier(20, max_samples=0.6, max_features=0.4, min_samples_leaf=5, random_state=0).fit(
+    forest = RandomForestClassifier(20, max_samples=360, max_features=4, min_samples_leaf=5, random_state=0).fit(
         columns, train.label
     )
     np.testing.assert_allclose(
