@@ -12,7 +12,7 @@ NOTHING, CLEAR, DOUBTFUL = (-0.004, 0.006), (0.01, 0.03), (-0.01, 0.03)
 
 def evidence(
     recalibration: tuple[float, float] | None = NOTHING,
-    regions: tuple[float, float] | None = NOTHING,
+    beyond: tuple[float, float] | None = NOTHING,
     together: tuple[float, float] | None = NOTHING,
     worst: tuple[float, float] = (0.1, 0.12),
     features: bool = True,
@@ -20,7 +20,7 @@ def evidence(
 ) -> Evidence:
     given = {"gain_recalibration": recalibration, "regret_grouping_worst": worst, "expected_utility": (-0.2, -0.1)}
     if features:
-        given |= {"gain_regions": regions, "gain_post_training": together}
+        given |= {"gain_beyond": beyond, "gain_post_training": together}
     items = {
         key: Item(
             key, None if ends is None else sum(ends) / 2, ends, "needs at least 10 rows" if ends is None else None
@@ -69,7 +69,7 @@ def test_where_only_both_together_are_clear_a_method_that_does_both_is_advised()
     assert walk(evidence(DOUBTFUL, DOUBTFUL, CLEAR)).action == "post-train"
 
 
-def test_recalibration_comes_first_where_regions_are_in_doubt() -> None:
+def test_recalibration_comes_first_where_features_are_in_doubt() -> None:
     advice = walk(evidence(CLEAR, DOUBTFUL, CLEAR))
     assert advice.action == "recalibrate" and answers(advice)[:2] == ["yes", "unknown"]
 
@@ -113,7 +113,35 @@ def test_a_method_that_costs_more_than_it_wins_is_not_taken() -> None:
     advice = walk(evidence(CLEAR, costs={"recalibrate": 0.04}))
     assert advice.action == "do-not-post-train" and answers(advice) == ["yes", "yes", "no", "unknown"]
     assert walk(evidence(CLEAR, costs={"recalibrate": 0.005})).steps[2].answer == "yes"
-    assert walk(evidence(CLEAR, costs={"recalibrate": 0.02})).action == "recalibrate"  # cannot be told apart
+    # Gain and cost cannot be told apart in either case: the estimate, .02, decides.
+    for cost, action in ((0.015, "recalibrate"), (0.025, "do-not-post-train")):
+        advice = walk(evidence(CLEAR, costs={"recalibrate": cost}))
+        assert advice.action == action and answers(advice)[2] == "unknown"
+
+
+def test_where_both_costs_are_known_the_better_buy_is_taken() -> None:
+    gains = (CLEAR, DOUBTFUL, (0.02, 0.05))  # .02, .01 and .035 in all
+    cheap = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.01}))
+    assert cheap.action == "post-train" and answers(cheap) == ["yes", "unknown", "no", "yes"]
+    assert "stacking on the score and the features leaves more after its cost, 0.025" in cheap.steps[2].reason
+    dear = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.018}))
+    assert dear.action == "recalibrate" and answers(dear) == ["yes", "unknown", "yes"]
+
+
+def test_who_cannot_wait_is_told_what_the_estimates_lean_to() -> None:
+    assert walk(evidence(DOUBTFUL, NOTHING, NOTHING)).lean == "recalibrate"
+    advice = walk(evidence((-0.03, 0.02), DOUBTFUL, (-0.02, 0.03)))
+    assert advice.action == "cannot-tell" and advice.lean == "post-train"
+    assert "If it must be decided now: stacking" in advice.next_steps[-1]
+    assert walk(evidence((-0.03, 0.02), (-0.03, 0.02), (-0.03, 0.02))).lean == "done"
+    dear = walk(evidence(DOUBTFUL, NOTHING, NOTHING, costs={"recalibrate": 0.02, "post-train": 0.02}))
+    assert dear.lean == "done"
+
+
+def test_a_cost_lowers_the_gain_that_does_not_matter() -> None:
+    assert walk(evidence((0.001, 0.006))).action == "done"
+    assert walk(evidence((0.001, 0.006), costs={"recalibrate": 0.002})).action == "recalibrate"
+    assert walk(evidence((0.001, 0.006), costs={"recalibrate": 0.002}, tolerance=0.01)).action == "done"
 
 
 def test_the_cheaper_method_is_taken_where_the_better_one_costs_too_much() -> None:

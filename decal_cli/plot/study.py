@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.flowchart import GAINS, REGIONS
+from decal_cli.flowchart import BEYOND as BEYOND_GAIN
+from decal_cli.flowchart import GAINS
 from decal_cli.metrics import named
 from decal_cli.plot.style import COLOURS, GREY, MARKERS, RC
 from decal_cli.study.columns import BASE, BEYOND
@@ -67,12 +68,12 @@ def _post_training(figure: Any, summary: Summary) -> bool:
 
 def _beyond(figure: Any, summary: Summary) -> bool:
     refit, boosting = "refit" + BEYOND, "stack-boosting" + BEYOND
-    return _pairs(figure, summary, [("regret_grouping", refit), (REGIONS, refit), (REGIONS, boosting)])
+    return _pairs(figure, summary, [("regret_grouping", refit), (BEYOND_GAIN, refit), (BEYOND_GAIN, boosting)])
 
 
 def _correlations(figure: Any, summary: Summary) -> bool:
     targets = [t for t in (BASE, "refit", "refit" + BEYOND, "stack-boosting" + BEYOND) if t in summary.points.targets]
-    ours = ("regret_calibration", RECALIBRATION, "regret_grouping", REGIONS, "regret", TOGETHER)
+    ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND_GAIN, "regret", TOGETHER)
     names = [n for n in (*ours, *(choice.key for choice in OF_SCORES)) if (n, targets[0]) in summary.relations]
     if not targets or not names:
         return False

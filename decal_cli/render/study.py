@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from decal_cli import __version__
-from decal_cli.flowchart import GAINS, REGIONS
+from decal_cli.flowchart import BEYOND as BEYOND_GAIN
+from decal_cli.flowchart import GAINS
 from decal_cli.metrics import named
 from decal_cli.render.markdown import markdown_table
 from decal_cli.render.numbers import DASH, short, span
@@ -25,7 +26,7 @@ from decal_cli.study.summary import Relation, Summary, by_threshold, without_a_f
 
 TOTALS = ("isotonic", "refit", "stack", "stack-boosting")
 FURTHER = tuple(name + BEYOND for name in TOTALS[1:])
-OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", REGIONS, "regret", GAINS["post-train"])
+OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND_GAIN, "regret", GAINS["post-train"])
 OTHERS = tuple(choice.key for choice in OF_SCORES)
 HEADLINES = (
     ("regret_calibration", "isotonic"),
@@ -35,9 +36,9 @@ HEADLINES = (
     ("regret", "stack-boosting"),
     (GAINS["post-train"], "stack-boosting"),
     ("regret_grouping", "refit" + BEYOND),
-    (REGIONS, "refit" + BEYOND),
+    (BEYOND_GAIN, "refit" + BEYOND),
     ("regret_grouping", "stack-boosting" + BEYOND),
-    (REGIONS, "stack-boosting" + BEYOND),
+    (BEYOND_GAIN, "stack-boosting" + BEYOND),
 )
 """Estimates and the gains they are for; of each, slope and mean error are shown."""
 CLOSER = tuple(pair for pair in HEADLINES if pair[1].endswith(BEYOND))

@@ -3,90 +3,33 @@
 Every rule is statistical. A gain is there ("yes") where its interval lies above 0, it does not matter ("no") where its
 interval ends at or below the tolerance, and is unknown in between. The gains are those judged on held-out rows: the
 plug-in regrets are shown, but noise alone makes them positive and nothing is decided on them.
+
+Where costs are given, intervals that cannot tell a gain from its cost do not stop the walk: between actions the one
+with the largest estimated gain after its cost is taken, because waiting has a price as well.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
-Interval = tuple[float, float]
-Answer = Literal["yes", "no", "unknown"]
-Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
-
-RECALIBRATION, REGIONS, TOGETHER = "gain_recalibration", "gain_regions", "gain_post_training"
-WORST, UTILITY, NEW_THRESHOLD = "regret_grouping_worst", "expected_utility", "threshold_adjusted"
-
-EVIDENCE_KEYS = (
-    RECALIBRATION,
-    REGIONS,
-    TOGETHER,
-    "regret_calibration",
-    "regret_grouping",
-    "grouping_loss",
-    WORST,
-    UTILITY,
+from decal_cli.flowchart.evidence import (
+    BEYOND,
+    FITS,
+    GAINS,
+    METHODS,
     NEW_THRESHOLD,
+    RECALIBRATION,
+    TOGETHER,
+    UTILITY,
+    WORST,
+    Action,
+    Answer,
+    Evidence,
+    Interval,
+    Item,
 )
-"""Keys of the metrics that an Evidence holds."""
-
-TOLERANCE = 0.01
-"""Gain per decision, in multiples of u_delta, that does not matter unless the user says otherwise."""
-
-METHODS: Mapping[Action, str] = {
-    "recalibrate": "isotonic recalibration",
-    "post-train": "stacking on the score and the features",
-}
-FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "stack"}
-"""The method of `decal fit` that each action names."""
-GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": TOGETHER}
-
-
-@dataclass(frozen=True)
-class Item:
-    """A metric with its interval; value None, and the reason, where it is undefined."""
-
-    metric: str
-    value: float | None = None
-    interval: Interval | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that the walk looks at. Utilities, tolerance and costs are per decision, in the user's unit.
-
-    items: by metric, EVIDENCE_KEYS; one that is missing counts as undefined. costs: by action, "recalibrate" and
-    "post-train"; satisfied_at: the expected utility that is good enough; features: whether the user gave some.
-    """
-
-    items: Mapping[str, Item]
-    u_delta: float
-    rows: int
-    features: bool
-    tolerance: float | None = None
-    costs: Mapping[str, float] = field(default_factory=dict)
-    satisfied_at: float | None = None
-
-    @property
-    def tolerated(self) -> float:
-        """The gain per decision that does not matter."""
-        return TOLERANCE * self.u_delta if self.tolerance is None else self.tolerance
-
-    def item(self, metric: str) -> Item:
-        """The metric, as undefined where it was not computed."""
-        return self.items.get(metric, Item(metric, reason="was not computed"))
-
-    def gain(self, metric: str) -> Answer:
-        """Whether there is such a gain."""
-        interval = self.item(metric).interval
-        if interval is None:
-            return "unknown"
-        if interval[1] <= self.tolerated:
-            return "no"
-        return "yes" if interval[0] > 0 else "unknown"
 
 
 @dataclass(frozen=True)
@@ -128,27 +71,49 @@ def walk(evidence: Evidence) -> Advice:
     if suboptimal.answer == "unknown":
         return _undecided(evidence, suboptimal)
     origin = _origin(evidence)
-    chosen: Action = "post-train" if origin.answer == "no" else "recalibrate"
-    worth = _worth(evidence, chosen)
-    steps: tuple[Step, ...] = (suboptimal, origin, worth)
-    if worth.answer != "no":
-        return _method(evidence, steps, chosen)
-    if chosen == "post-train" and evidence.gain(RECALIBRATION) == "yes":
+    natural: Action = "post-train" if origin.answer == "no" else "recalibrate"
+    steps: tuple[Step, ...] = (suboptimal, origin)
+    if set(evidence.costs) >= set(GAINS):
+        return _bought(evidence, steps, natural)
+    worth = _worth(evidence, natural)
+    steps = (*steps, worth)
+    if _pays(evidence, natural, worth):
+        return _method(evidence, steps, natural)
+    if natural == "post-train" and evidence.gain(RECALIBRATION) == "yes":
         cheaper = _worth(evidence, "recalibrate")
         steps = (*steps, cheaper)
-        if cheaper.answer != "no":
+        if _pays(evidence, "recalibrate", cheaper):
             return _method(evidence, steps, "recalibrate")
     return _satisfied(evidence, steps, "do-not-post-train")
 
 
+def _pays(evidence: Evidence, action: Action, worth: Step) -> bool:
+    """Whether to go on with an action: where the intervals do not say, and there is a cost, by the estimate."""
+    if worth.answer != "unknown" or action not in evidence.costs:
+        return worth.answer != "no"
+    net = evidence.net(action)
+    return net is None or net > 0
+
+
+def _bought(evidence: Evidence, steps: tuple[Step, ...], natural: Action) -> Advice:
+    """Both costs are known: the action that leaves most, with the one that question 2 points to shown beside it."""
+    best = evidence.best
+    steps = (*steps, _worth(evidence, natural))
+    if best == "done":
+        return _satisfied(evidence, steps, "do-not-post-train")
+    if best != natural:
+        steps = (*steps, _worth(evidence, best))
+    return _method(evidence, steps, best)
+
+
 def _suboptimal(evidence: Evidence) -> Step:
     """Question 1, regret > 0."""
-    found = {metric: evidence.gain(metric) for metric in (RECALIBRATION, REGIONS, TOGETHER)}
-    shown = [RECALIBRATION, REGIONS, TOGETHER] if evidence.features else [RECALIBRATION, WORST]
+    found = {metric: evidence.gain(metric) for metric in (RECALIBRATION, BEYOND, TOGETHER)}
+    shown = [RECALIBRATION, BEYOND, TOGETHER] if evidence.features else [RECALIBRATION, WORST]
     answer: Answer
     if "yes" in found.values():
         answer = "yes"
-    elif found[RECALIBRATION] == "no" and (found[REGIONS] == "no" or _harmless(evidence)):
+    elif found[RECALIBRATION] == "no" and (found[BEYOND] == "no" or _harmless(evidence)):
         answer = "no"
     else:
         answer = "unknown"
@@ -166,7 +131,7 @@ def _harmless(evidence: Evidence) -> bool:
 def _suboptimal_reason(evidence: Evidence, answer: Answer, found: Mapping[str, Answer]) -> str:
     limit = f"{evidence.tolerated:.4g} per decision"
     if answer == "yes":
-        clear = [metric for metric in (RECALIBRATION, REGIONS) if found[metric] == "yes"] or [TOGETHER]
+        clear = [metric for metric in (RECALIBRATION, BEYOND) if found[metric] == "yes"] or [TOGETHER]
         won_by = " and by ".join(_WON_BY[metric] for metric in clear)
         return f"Judged on rows held out, utility is won by {won_by}: the interval lies above 0."
     if answer == "no":
@@ -179,7 +144,7 @@ def _suboptimal_reason(evidence: Evidence, answer: Answer, found: Mapping[str, A
 def _doubts(evidence: Evidence, limit: str) -> list[str]:
     """Why it is unknown whether there is anything to win, a sentence for each gain."""
     said = []
-    for metric in (RECALIBRATION, REGIONS) if evidence.features else (RECALIBRATION,):
+    for metric in (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,):
         item, who = evidence.item(metric), _WON_BY[metric]
         if item.interval is None:
             said.append(f"What {who} wins cannot be said: it {item.reason or 'has no interval'}.")
@@ -194,40 +159,42 @@ def _doubts(evidence: Evidence, limit: str) -> list[str]:
 
 _WON_BY = {
     RECALIBRATION: "recalibration",
-    REGIONS: "deciding by region of the features (on top of recalibration)",
-    TOGETHER: "recalibration and regions together",
+    BEYOND: "the features (on top of recalibration)",
+    TOGETHER: "recalibration and the features together",
 }
 
 
 def _origin(evidence: Evidence) -> Step:
-    """Question 2, regret ~ regret_calibration: miscalibration unless regions clearly win more."""
+    """Question 2, regret ~ regret_calibration: miscalibration unless the features clearly win more."""
     items = [evidence.item(metric) for metric in ("regret_calibration", RECALIBRATION)]
     if evidence.features:
-        items += [evidence.item(metric) for metric in ("regret_grouping", "grouping_loss", REGIONS)]
-    recalibration, regions = evidence.gain(RECALIBRATION), evidence.gain(REGIONS)
+        items += [evidence.item(metric) for metric in ("regret_grouping", "grouping_loss", BEYOND)]
+    recalibration, beyond = evidence.gain(RECALIBRATION), evidence.gain(BEYOND)
     question = "Does the loss come from miscalibration?"
     answer: Answer
-    if regions == "yes":
-        answer, reason = "no", _BEYOND[recalibration].format(limit=f"{evidence.tolerated:.4g} per decision")
+    if beyond == "yes":
+        answer, reason = "no", _REASONS[recalibration].format(limit=f"{evidence.tolerated:.4g} per decision")
     elif recalibration != "yes":
         answer, reason = "no", "Neither cause alone is clear, only both together: a method that removes both is needed."
-    elif regions == "no":
-        answer, reason = "yes", f"Beyond recalibration, regions win at most {evidence.tolerated:.4g} per decision."
+    elif beyond == "no":
+        answer, reason = "yes", f"Beyond recalibration, the features win at most {evidence.tolerated:.4g} per decision."
     elif not evidence.features:
         answer = "unknown"
         reason = "Recalibration wins; what features know beyond the score cannot be said without them."
     else:
         answer = "unknown"
-        reason = "Recalibration wins; whether regions win more is not clear, and recalibration is the cheaper step."
+        reason = (
+            "Recalibration wins; whether the features win more is not clear, and recalibration is the cheaper step."
+        )
     return Step(question, answer, reason, tuple(items))
 
 
-_BEYOND: Mapping[Answer, str] = {
-    "yes": "Only in part: recalibration wins some of it, deciding by region of the features clearly more.",
-    "unknown": "Not alone: recalibration may win part of it; deciding by region of the features clearly wins more.",
+_REASONS: Mapping[Answer, str] = {
+    "yes": "Only in part: recalibration wins some of it, the features clearly more.",
+    "unknown": "Not alone: recalibration may win part of it; the features clearly win more.",
     "no": (
         "Recalibration wins at most {limit}, the tolerance; rows of one score differ by features, and deciding by "
-        "region wins."
+        "these wins."
     ),
 }
 
@@ -243,11 +210,25 @@ def _worth(evidence: Evidence, action: Action) -> Step:
         return Step(question, "unknown", f"Its gain cannot be said: it {item.reason or 'has no interval'}.", (item,))
     low, high = item.interval
     compared = f"{cost:.4g} per decision against {item.value:.4g} ({low:.4g} to {high:.4g})"
-    if low > cost:
-        return Step(question, "yes", f"It costs less than it wins: {compared}.", (item,))
     if high < cost:
         return Step(question, "no", f"It costs more than it wins: {compared}.", (item,))
-    return Step(question, "unknown", f"Cost and gain cannot be told apart: {compared}.", (item,))
+    other, left = _other(evidence, action), item.value - cost
+    if other is not None and other[1] > left:
+        reason = f"{compared}, which leaves {left:.4g}; {METHODS[other[0]]} leaves more after its cost, {other[1]:.4g}."
+        return Step(question, "no", f"By the estimates it is not the better buy: {reason}", (item,))
+    if low > cost:
+        return Step(question, "yes", f"It costs less than it wins: {compared}.", (item,))
+    estimate = "by the estimate it pays" if left > 0 else "by the estimate it does not pay"
+    return Step(question, "unknown", f"Cost and gain cannot be told apart, {estimate}: {compared}.", (item,))
+
+
+def _other(evidence: Evidence, action: Action) -> tuple[Action, float] | None:
+    """The other action with what it leaves after its cost, where both have a cost and it leaves anything."""
+    if not set(evidence.costs) >= set(GAINS):
+        return None
+    other: Action = "recalibrate" if action == "post-train" else "post-train"
+    left = evidence.net(other)
+    return (other, left) if left is not None and left > 0 else None
 
 
 def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -> Advice:
@@ -276,7 +257,10 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
 
 def _method(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item = evidence.item(GAINS[action])
-    after = "Evaluate the new model on rows that its post-training has not seen: start over with it."
+    after = (
+        f"`decal fit {FITS[action]}` carries it out and judges it on rows it has not seen; "
+        "`decal recommend --try` compares methods and starts over with the best."
+    )
     steps_next: tuple[str, ...] = (after,)
     moved = evidence.item(NEW_THRESHOLD).value
     if action == "recalibrate" and moved is not None:
@@ -291,15 +275,27 @@ def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     asked = 2 if evidence.features else 1
     if evidence.features and len(costs) == asked and all(step.answer == "no" for step in costs):
         return _satisfied(evidence, (suboptimal, *costs), "do-not-post-train")
-    doubtful = [metric for metric in (RECALIBRATION, REGIONS) if evidence.gain(metric) == "unknown"]
+    doubtful = [metric for metric in (RECALIBRATION, BEYOND) if evidence.gain(metric) == "unknown"]
     counts = [_rows_to_settle(evidence, evidence.item(metric)) for metric in doubtful]
     known = [rows for rows in counts if rows is not None]
+    lean = evidence.best
     if evidence.features:
         rows = max(known, default=None)
-        return Advice((suboptimal,), "cannot-tell", next_steps=_more_rows(rows, "the question"), rows_needed=rows)
+        then = (*_more_rows(rows, "the question"), _leaning(evidence, lean))
+        return Advice((suboptimal,), "cannot-tell", next_steps=then, rows_needed=rows, lean=lean)
     advice = "Name the feature columns (--features): more rows alone do not show what lies beyond the score."
     about_recalibration = _more_rows(max(known, default=None), "whether recalibration wins")
-    return Advice((suboptimal,), "cannot-tell", next_steps=(advice, *about_recalibration))
+    then = (advice, *about_recalibration, _leaning(evidence, lean))
+    return Advice((suboptimal,), "cannot-tell", next_steps=then, lean=lean)
+
+
+def _leaning(evidence: Evidence, lean: Action) -> str:
+    """What to do for whoever cannot wait."""
+    if lean == "done":
+        return "If it must be decided now: leave the model as it is; by the estimates nothing pays."
+    after = " after its cost" if lean in evidence.costs else ""
+    left = evidence.net(lean) or 0.0
+    return f"If it must be decided now: {METHODS[lean]}, which by the estimates wins {left:.4g} per decision{after}."
 
 
 def _rows_to_settle(evidence: Evidence, item: Item) -> int | None:

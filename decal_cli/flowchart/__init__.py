@@ -1,0 +1,35 @@
+"""The evaluation procedure of [R, appendix A] as data: evidence in, the walk's answers and the action out."""
+
+from decal_cli.flowchart.evidence import (
+    BEYOND,
+    EVIDENCE_KEYS,
+    FITS,
+    GAINS,
+    METHODS,
+    RECALIBRATION,
+    TOGETHER,
+    Action,
+    Answer,
+    Evidence,
+    Interval,
+    Item,
+)
+from decal_cli.flowchart.walk import Advice, Step, walk
+
+__all__ = [
+    "BEYOND",
+    "EVIDENCE_KEYS",
+    "FITS",
+    "GAINS",
+    "METHODS",
+    "RECALIBRATION",
+    "TOGETHER",
+    "Action",
+    "Advice",
+    "Answer",
+    "Evidence",
+    "Interval",
+    "Item",
+    "Step",
+    "walk",
+]
