@@ -1,7 +1,7 @@
 """Post-training methods: each declared once, all fitted and applied in one way."""
 
 from decal_cli.posttrain import isotonic, sigmoid, binned, venn_abers, threshold  # noqa: F401, I001  (importing declares methods; in printed order)
-from decal_cli.posttrain import glar, multicalibration, retrain, probing  # noqa: F401  (these need more than the score)
+from decal_cli.posttrain import glar, multicalibration, retrain, blend, probing  # noqa: F401  (these need more than the score)
 from decal_cli.posttrain.declare import METHODS, Applied, Chosen, Inputs, Method, Model, Training, named, parse
 from decal_cli.posttrain.model_file import Saved, from_text, score_rows, to_text
 from decal_cli.posttrain.predictions import new_name, training_rows, with_score

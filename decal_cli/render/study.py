@@ -24,7 +24,7 @@ from decal_cli.study.columns import BASE, BEYOND, columns_of
 from decal_cli.study.points import OF_SCORES
 from decal_cli.study.summary import Relation, Summary, by_threshold, without_a_file
 
-TOTALS = ("isotonic", "refit", "stack", "stack-boosting")
+TOTALS = ("isotonic", "refit", "stack-boosting", "blend")
 FURTHER = tuple(name + BEYOND for name in TOTALS[1:])
 OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND_GAIN, "regret", GAINS["post-train"])
 OTHERS = tuple(choice.key for choice in OF_SCORES)

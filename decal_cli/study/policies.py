@@ -15,7 +15,7 @@ from decal_cli.table import Floats
 COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
 """Per decision, in units of u_delta; doing nothing costs nothing."""
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
-HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting")
+HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting", "blend")
 """The methods among which the best is known afterwards; doing nothing is another."""
 REFIT = "refit"
 
