@@ -18,6 +18,11 @@ MISSING = (
     *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND"),
 )
 NUMBER = re.compile(r"[ \t]*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
+_TYPES = {
+    "int64": re.compile(r"0|-?[1-9][0-9]{0,17}"),
+    "float64": re.compile(r"-?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"),
+}
+"""What is a number in a column that nobody called one: neither '007' nor 20 digits, which are names."""
 LONGEST_HEADER = 1 << 24
 LONGEST_ROW = 1 << 26
 
@@ -105,6 +110,22 @@ class CsvSource:
             raise
         except Exception as error:
             raise self._fault(error, numbers, texts) from None
+
+    rows = batches
+
+    def types(self, names: Sequence[str]) -> dict[str, Any]:
+        """The pyarrow type of every column whose values are all numbers, as they are usually written."""
+        import pyarrow as pa
+
+        # Longest list of possible types first; a value takes away those that would change it.
+        left = {name: list(_TYPES) for name in names}
+        told: set[str] = set()
+        for batch in self.batches((), names):
+            for name in names:
+                texts = set(batch.column(batch.schema.get_field_index(name)).dictionary.to_pylist()) - set(MISSING)
+                told |= {name} if texts else set()
+                left[name] = [kind for kind in left[name] if all(map(_TYPES[kind].fullmatch, texts))]
+        return {name: pa.type_for_alias(left[name][0]) for name in names if name in told and left[name]}
 
     def _options(
         self, numbers: Sequence[str], texts: Sequence[str], quoted_newlines: bool, block: int = 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from decal_cli.read.csvfile import MISSING, no_rows, refuse_other_encodings
@@ -71,33 +71,81 @@ class JsonLinesSource:
 
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         """The named columns as small tables."""
+        for start, rows in self._blocks():
+            yield self._table(rows, start, numbers, {name: None for name in texts})
+
+    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
+        """The same; other columns are numbers, truth values, texts, lists or objects as in the file, else texts."""
+        kinds = self._kinds(others)
+        lists = frozenset(
+            name for _, rows in self._blocks() for name in numbers if any(isinstance(r.get(name), list) for r in rows)
+        )
+        for start, rows in self._blocks():
+            yield self._table(rows, start, numbers, kinds, lists)
+
+    def _blocks(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """Number of the first row, and rows."""
         rows: list[dict[str, Any]] = []
         start = 0
         for _, line in self._objects():
             rows.append(line)
             if len(rows) == BATCH:
-                yield self._table(rows, start, numbers, texts)
+                yield start, rows
                 start += len(rows)
                 rows = []
         if rows:
-            yield self._table(rows, start, numbers, texts)
+            yield start, rows
 
-    def _table(self, rows: list[dict[str, Any]], start: int, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+    def _kinds(self, names: Sequence[str]) -> dict[str, Any]:
+        """The pyarrow type that holds all values of a column; text where none does."""
+        import pyarrow as pa
+
+        kinds: dict[str, Any] = {name: pa.null() for name in names}
+        for _, rows in self._blocks():
+            for name, before in kinds.items():
+                if pa.types.is_string(before):
+                    continue
+                try:
+                    here = pa.array([row.get(name) for row in rows]).type
+                    both = [pa.schema([(name, kind)]) for kind in (before, here)]
+                    kinds[name] = pa.unify_schemas(both, promote_options="permissive").field(name).type
+                except (pa.ArrowException, OverflowError, ValueError, TypeError):
+                    kinds[name] = pa.string()
+        return kinds
+
+    def _table(
+        self,
+        rows: list[dict[str, Any]],
+        start: int,
+        numbers: Sequence[str],
+        others: dict[str, Any],
+        lists: Container[str] = (),
+    ) -> Any:
         import pyarrow as pa
 
         columns: dict[str, Any] = {}
         with translated(self.shown, self.kind):
             for name in numbers:
                 values = [row.get(name) for row in rows]
-                if any(isinstance(v, list) for v in values):
-                    lists = [self._list(name, v, start + i) for i, v in enumerate(values)]
-                    columns[name] = pa.array(lists, pa.list_(pa.float64()))
+                if name in lists or any(isinstance(v, list) for v in values):
+                    whole = [self._list(name, v, start + i) for i, v in enumerate(values)]
+                    columns[name] = pa.array(whole, pa.list_(pa.float64()))
                 else:
                     columns[name] = pa.array([self._number(name, v, start + i) for i, v in enumerate(values)])
-            for name in texts:
-                words = [self._text(name, row.get(name), start + i) for i, row in enumerate(rows)]
-                columns[name] = pa.array(words, pa.string())
+            for name, kind in others.items():
+                columns[name] = self._column(name, kind, [row.get(name) for row in rows], start)
             return pa.table(columns)
+
+    def _column(self, name: str, kind: Any, values: list[Any], start: int) -> Any:
+        """Values as this type; None: as texts of plain values."""
+        import pyarrow as pa
+
+        if kind is None:
+            return pa.array([self._text(name, v, start + i) for i, v in enumerate(values)], pa.string())
+        if pa.types.is_string(kind):
+            texts = [json.dumps(v, ensure_ascii=False) if isinstance(v, (list, dict)) else text_of(v) for v in values]
+            return pa.array(texts, kind)
+        return pa.array(values, kind)
 
     def _number(self, name: str, value: Any, row: int) -> float:
         if value is None or (isinstance(value, str) and value.strip() in MISSING):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -142,20 +142,34 @@ def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
     return texts, plain(indices.cast(pa.int64()).fill_null(len(texts)) if indices.null_count else indices)
 
 
-def group(parts: Sequence[Part], name: str) -> np.ndarray:
-    """A column of group names, str (T,); the same strings from every format, 'missing' where null or empty."""
+def group(parts: Sequence[Part], name: str, settled_before: Mapping[str | None, str] | None = None) -> np.ndarray:
+    """A column of group names, str (T,); the same strings from every format, 'missing' where null or empty.
+
+    settled_before: what each text is called, where these rows are a batch of more.
+    """
     known: dict[str | None, int] = {}
     out = np.empty(parts[-1].start + parts[-1].table.num_rows, dtype=np.int32)
     for part in parts:
-        for at, chunk in part.chunks(name):
-            texts, indices = plain_encoded(part, name, chunk)
-            # The place after the texts stands for null.
-            texts += [None] if chunk.null_count else []
-            table = np.array([known.setdefault(t or None, len(known)) for t in texts], dtype=np.int32)
+        for at, texts, indices in _group_texts(part, name):
+            table = np.array([known.setdefault(t, len(known)) for t in texts], dtype=np.int32)
             out[at : at + len(indices)] = table[indices]
-    names = settled(list(known))
+    names = settled(list(known)) if settled_before is None else [settled_before[text] for text in known]
     wide = max(map(len, names)) * 4 * len(out) > 1 << 30
     return np.array(names, dtype=object if wide else str)[out]
+
+
+def group_names(parts: Iterable[Part], name: str) -> dict[str | None, str]:
+    """What each text of a column of groups is called: no batch of rows can know it by itself."""
+    known = dict.fromkeys(text for part in parts for _, texts, _ in _group_texts(part, name) for text in texts)
+    return dict(zip(known, settled(list(known)), strict=True))
+
+
+def _group_texts(part: Part, name: str) -> Iterator[tuple[int, list[str | None], np.ndarray]]:
+    """Of each chunk: its first row, its texts, None where null or empty, and (n,) indices into them."""
+    for at, chunk in part.chunks(name):
+        texts, indices = plain_encoded(part, name, chunk)
+        # The place after the texts stands for null.
+        yield at, [t or None for t in texts] + ([None] if chunk.null_count else []), indices
 
 
 def plain_encoded(part: Part, name: str, chunk: Any) -> tuple[list[str | None], np.ndarray]:

@@ -56,7 +56,14 @@ class Source(Protocol):
         """Line of a data row (0-based) in a text format, None where there is none or finding it is slow."""
 
 
-def open_source(path: str, stdin: BinaryIO | None) -> Source:
+class FileSource(Source, Protocol):
+    """A file of any format."""
+
+    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
+        """Batches in which the other columns are what they are in the file, where its format has types."""
+
+
+def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
     """Recognise an input: Parquet, Arrow file or stream, JSON Lines, else CSV; each also gzipped, from any place."""
     source = raw(path, stdin)
     head = source.head()
@@ -104,6 +111,8 @@ class ParquetSource:
             for batch in file.iter_batches(batch_size=BATCH, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
 
+    rows = batches
+
     def line(self, row: int) -> int | None:
         return None
 
@@ -150,6 +159,8 @@ class ArrowSource:
             for batch in self._batches([*numbers, *texts], mapped=False):
                 for start in range(0, batch.num_rows, BATCH):
                     yield batch.slice(start, BATCH)
+
+    rows = batches
 
     def line(self, row: int) -> int | None:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.read.words import oops, quote
+from decal_cli.read.words import first_line, oops, quote
 
 FORMATS = (".csv", ".parquet")
 
@@ -61,10 +61,15 @@ class Writer:
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
         table = self._plain(table)
-        if self.format == ".csv":
-            self.file.write(_as_csv(table, header=not self.begun))
-        else:
-            self._parquet(table.schema).write_table(table)
+        try:
+            if self.format == ".csv":
+                self.file.write(_as_csv(table, header=not self.begun))
+            else:
+                self._parquet(table.schema).write_table(table)
+        except pa.ArrowException as error:
+            raise oops(
+                f"{self.path}: cannot hold these columns ({first_line(error)})", "leave the odd one out"
+            ) from None
         self.begun = True
 
     def close(self) -> None:

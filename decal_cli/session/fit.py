@@ -104,7 +104,7 @@ def _advised(data: Dataset, plan: Plan) -> Chosen:
 
 def apply(options: ApplyOptions) -> None:
     """`decal apply`."""
-    format_of(options.output)
+    typed = format_of(options.output) == ".parquet"
     check_new(options.output, "output", options.force)
     saved = _read_model(options.model)
     columns = Columns(
@@ -115,7 +115,7 @@ def apply(options: ApplyOptions) -> None:
         missing="error" if options.missing is None else options.missing.value,
     )
     stdin = sys.stdin.buffer if options.file == "-" else None
-    rows = NewRows(options.file, columns, saved.width, stdin)
+    rows = NewRows(options.file, columns, saved.width, stdin, typed)
     name = options.name or new_name(saved.score, parse(saved.method))
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
     scored = unscored = 0
