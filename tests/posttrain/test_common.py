@@ -23,7 +23,7 @@ FORMS = {
 """Parameters under which a method is another method."""
 KEYS = [key for name in METHODS for key in (name, *FORMS.get(name, []))]
 every_key = pytest.mark.parametrize("key", KEYS)
-SLOW = {"stack-forest", "stack-boosting", "probing"}
+SLOW = {"stack-forest", "stack-boosting", "blend", "probing"}
 """Many trees or many fits: fewer examples say enough."""
 
 
@@ -117,6 +117,7 @@ CUT_BY_ROWS = {
     "stack-forest": "trees are grown on rows drawn at random",
     "stack-boosting": "a leaf holds a number of rows",
     "stack": "each row's score is recalibrated by folds of rows drawn at random",
+    "blend": "as stack and stack-boosting",
     "probing": "as stack",
 }
 """Where one row of weight 2 is not two rows, and why."""
