@@ -93,7 +93,7 @@ class Writer:
                 table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
             elif self.format == ".csv" and pa.types.is_nested(column.type):
                 raise oops(
-                    f"{self.path}: column {quote(column.name)} holds lists, which CSV cannot",
+                    f"{self.path}: column {quote(column.name)} holds lists or objects, which CSV cannot",
                     "write Parquet: end the name with .parquet",
                 )
         return table

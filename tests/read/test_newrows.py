@@ -1,4 +1,4 @@
-"""Rows to be scored: batches are the whole in pieces, and what is wrong with a row is said with the file's own number."""
+"""Rows to be scored: batches are the whole in pieces, and a wrong row is named by the file's own number."""
 
 from __future__ import annotations
 
