@@ -104,13 +104,16 @@ def _as_csv(table: Any, header: bool) -> bytes:
     import pyarrow as pa
     import pyarrow.csv as pacsv
 
-    head = io.StringIO(newline="")
-    if header:
-        csv.writer(head, lineterminator="\n").writerow(table.column_names)
+    head = ",".join(map(_cell, table.column_names)) + "\n" if header else ""
     sink = pa.BufferOutputStream()
     try:
         pacsv.write_csv(table, sink, pacsv.WriteOptions(include_header=False, quoting_style="none"))
     except pa.ArrowInvalid:
         sink = pa.BufferOutputStream()
         pacsv.write_csv(table, sink, pacsv.WriteOptions(include_header=False, quoting_style="needed"))
-    return head.getvalue().encode() + bytes(sink.getvalue())
+    return head.encode() + bytes(sink.getvalue())
+
+
+def _cell(text: str) -> str:
+    """A name as CSV has it; Python's own writer leaves a lone carriage return bare."""
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\r\n') else text
