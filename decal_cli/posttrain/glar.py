@@ -53,7 +53,7 @@ class Glar:
             score[here] = tree.value[tree.leaf(_narrow(rows, here))]
         if self.adjust == "score":
             return Applied(score)
-        return Applied(rows.score, threshold=_thresholds(rows.score, score, self.t_star))
+        return Applied(rows.score, threshold=thresholds(rows.score, score, self.t_star))
 
 
 def _narrow(rows: Inputs, here: Ints) -> Narrow:
@@ -62,7 +62,7 @@ def _narrow(rows: Inputs, here: Ints) -> Narrow:
     return narrow(rows.features[here])
 
 
-def _thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
+def thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
     """t* - (corrected - score), moved by less than rounding so that each row is decided as the corrected score is."""
     threshold = t_star - (corrected - score)
     acts = corrected >= t_star

@@ -12,8 +12,6 @@ from decal_cli.table import Floats, Table
 _STEPS = 100
 _SETTLED = 1e-9
 """A Newton step this small, on terms of standard deviation 1, leaves an error of about its square."""
-_SURE = 15.0
-"""Where every label lies this many log-odds on its own side, the likelihood only grows with steeper curves."""
 CLIPPED = 1e-12
 """Scores are cut to [CLIPPED, 1 - CLIPPED] before a logarithm, as scikit-learn cuts them: 0 and 1 have none."""
 
@@ -97,7 +95,8 @@ def _climb(x: Floats, sums: Sums) -> Floats:
         # Least squares, because collinear terms leave the system singular.
         step = np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         if float(np.abs(step).max(initial=0.0)) < _SETTLED * (1 + float(np.abs(at).max(initial=0.0))):
-            return _not_separated(x, sums, at + step)
+            found: Floats = at + step
+            return found
         for _ in range(_STEPS):
             ahead = _slopes(x, sums, at + step)
             # The likelihood is concave: a gradient that does not point far back says that the step was not too long.
@@ -112,12 +111,3 @@ def _slopes(x: Floats, sums: Sums, at: Floats) -> tuple[Floats, Floats]:
     """Gradient of the log-likelihood and minus its Hessian."""
     fit = logistic(at @ x)
     return x @ (sums.pos - sums.n * fit), (x * (sums.n * fit * (1 - fit))) @ x.T
-
-
-def _not_separated(x: Floats, sums: Sums, at: Floats) -> Floats:
-    """The coefficients, unless they only look settled because every label is predicted for sure."""
-    eta = at @ x
-    pure = (sums.pos <= 0) | (sums.pos >= sums.n)
-    if pure.all() and bool((np.where(sums.pos > 0, eta, -eta) > _SURE).all()):
-        raise Undefined("needs overlapping labels: the score separates them, so the likelihood has no maximum")
-    return at

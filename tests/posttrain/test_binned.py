@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from decal_cli.errors import Undefined
 from decal_cli.posttrain import Inputs
 from decal_cli.posttrain.binned import Abstaining, Binned, _lower_quantile, bin_of, edges_of
+from decal_cli.posttrain.sigmoid import fit_temperature
 from tests.metrics.worlds import Rows, drawn_rows
 from tests.metrics.worlds import rows as by_level
 from tests.posttrain.rows import applied, calibration_error, fitted, made, of_rows
@@ -67,6 +68,16 @@ def test_meta_cal_gives_half_within_its_cut_and_temperature_beyond() -> None:
     found = model(Inputs(score)).score
     np.testing.assert_array_equal(found[:2], 0.5)
     np.testing.assert_array_equal(found[2:], model.curve(Inputs(score[2:])).score)
+
+
+def test_the_rows_that_set_meta_cals_cut_do_not_fit_its_curve() -> None:
+    rows = made(1000, 1)
+    model = fitted("meta-cal", rows)
+    assert isinstance(model, Abstaining)
+    beyond = rows.in_order().take(np.abs(rows.in_order().score - 0.5) > model.cut)
+    assert model.curve.slope != pytest.approx(fit_temperature(beyond.table).slope, rel=1e-6)
+    ranked = int(((rows.score >= 0.5) == (rows.label == 1)).sum()) // 10
+    assert model.curve.slope == pytest.approx(fit_temperature(beyond.table).slope, rel=3 * ranked / len(rows))
 
 
 @given(

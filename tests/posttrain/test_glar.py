@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from decal_cli.metrics import parse as metric
 from decal_cli.posttrain import Inputs, Training
 from decal_cli.posttrain.binned import bin_of
-from decal_cli.posttrain.glar import NOWHERE, Glar
+from decal_cli.posttrain.glar import NOWHERE, Glar, thresholds
 from decal_cli.posttrain.trees import narrow
 from decal_cli.regions import LEAVES, Regions, build_regions
 from decal_cli.task import Task
@@ -74,8 +74,7 @@ def every_level_is_a_bin(rows: Training) -> bool:
 def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t: float) -> None:
     """[R prop. B.12]: acting on p, on the frequency in p's level set, and in regions of the level set."""
     rows = with_task(rows, t)
-    if not every_level_is_a_bin(rows):
-        return
+    assume(every_level_is_a_bin(rows))
     as_it_is = utility(rows, rows.score >= t)
     by_bin = utility(rows, applied("histogram(bins=100)", rows).score >= t)
     by_region = utility(rows, applied(EVERY_LEVEL, rows).score >= t)
@@ -98,6 +97,18 @@ def test_moved_thresholds_decide_as_moved_scores(rows: Training, key: str, t: fl
     np.testing.assert_array_equal(moved.acts(rows.task), corrected.acts(rows.task))
     assert moved.threshold is not None
     np.testing.assert_allclose(moved.threshold, t - (corrected.score - new.score), atol=1e-12)
+
+
+UNIT = st.floats(0, 1)
+
+
+@settings(max_examples=300)
+@given(score=UNIT, corrected=UNIT, t=st.floats(0.01, 0.99))
+def test_rounding_does_not_part_moved_thresholds_from_moved_scores(score: float, corrected: float, t: float) -> None:
+    for value in (corrected, t, np.nextafter(t, 0), np.nextafter(t, 1)):
+        threshold = thresholds(np.array([score]), np.array([value]), t)[0]
+        assert (score >= threshold) == (value >= t)
+        assert threshold == pytest.approx(t - (value - score), abs=1e-15)
 
 
 def grouping_regret(rows: Training) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,15 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.posttrain import Inputs
-from decal_cli.posttrain.multicalibration import Patch, Patches, Sample, best_patch, cell_of, kept_patches
+from decal_cli.posttrain.multicalibration import (
+    Patch,
+    Patches,
+    Sample,
+    best_patch,
+    cell_of,
+    kept_patches,
+    multicalibration,
+)
 from tests.metrics.worlds import rows as by_level
 from tests.posttrain.rows import fitted, inputs, made, of_rows
 
@@ -78,6 +88,19 @@ def test_applying_the_model_is_patching_in_turn() -> None:
             if member[subset, t] and min(int(score[t] * model.cells), model.cells - 1) == cell:
                 score[t] = min(max(score[t] + shift, 0.0), 1.0)
     np.testing.assert_array_equal(model(inputs(rows)).score, score)
+
+
+def test_the_rows_that_stop_it_teach_it_nothing() -> None:
+    """Other labels on the rows held out: the same curve and the same regions."""
+    rows = made(600, 0).in_order()
+    held = rows.generator(3).permutation(len(rows)) % 3 == 0
+    other = replace(rows, label=np.where(held, 1 - rows.label, rows.label))
+    one, two = multicalibration(rows), multicalibration(other)
+    for each in (one, two):
+        assert isinstance(each, Patches)
+    np.testing.assert_array_equal(one.curve.value, two.curve.value)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(one.tree.value, two.tree.value)  # type: ignore[attr-defined]
+    assert len(one.shift) and not len(two.shift)  # type: ignore[attr-defined]
 
 
 def test_it_finds_groups_and_regions_that_isotonic_regression_cannot_see() -> None:

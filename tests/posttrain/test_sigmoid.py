@@ -57,6 +57,17 @@ def test_no_curve_beside_it_is_likelier(rows: Rows, key: str) -> None:
         assert loss(beside, rows, target) >= best - 1e-10
 
 
+def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
+    """One light row against heavy ones at the end: full steps run away from here."""
+    rows = Rows(np.array([0.5, 0.999, 1.0]), np.array([0, 1, 1]), np.array([0.126, 788.0, 4.6]))
+    model = fitted("platt", of_rows(rows))
+    assert isinstance(model, Sigmoid) and model.slope == pytest.approx(0.8998, abs=1e-3)
+    best = loss(model, rows, platts_targets(rows))
+    for slope, intercept in STEPS:
+        beside = Sigmoid("logit", model.slope + slope, model.intercept + intercept)
+        assert loss(beside, rows, platts_targets(rows)) >= best
+
+
 @settings(max_examples=40, deadline=None)
 @given(rows=drawn_rows(least=4, inner=True))
 def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
@@ -88,6 +99,16 @@ def test_a_score_that_ranks_the_wrong_way_gets_an_infinite_temperature() -> None
 def test_a_score_that_ranks_the_wrong_way_gets_the_base_rate_from_beta() -> None:
     model = fitted("beta", of_rows(by_level({0.1: "1101", 0.4: "10", 0.8: "0010"})))
     np.testing.assert_allclose(model(Inputs(np.array([0.0, 0.3, 1.0]))).score, 0.5)
+
+
+def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels() -> None:
+    """Without its constraints beta would grow forever: label 1 between .3 and .5 alone."""
+    rows = by_level({0.1: "00", 0.3: "11", 0.5: "11", 0.8: "0"})
+    model = fitted("beta", of_rows(rows))
+    assert isinstance(model, Beta) and model.a > 0 and model.b == 0
+    best = loss(model, rows, rows.label)
+    assert loss(Beta(model.a + 1e-3, 0.0, model.c), rows, rows.label) > best
+    assert loss(Beta(model.a, 1e-3, model.c), rows, rows.label) > best
 
 
 SEPARATED = by_level({0.2: "00", 0.4: "0", 0.7: "11"})
