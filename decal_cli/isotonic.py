@@ -37,7 +37,7 @@ def first_of_pools(n: Sums, pos: Sums) -> Ints:
 
 def _levels_or_runs(n: Sums, pos: Sums) -> tuple[Ints, Sums, Sums]:
     """What to pool of some levels: the levels, or where each holds one row the runs 1..1 0..0, which any fit pools."""
-    if float(n.max()) > 1 or float(n.min()) < 1 or bool(((pos != 0) & (pos != 1)).any()):
+    if bool((n != 1).any()) or bool(((pos != 0) & (pos != 1)).any()):
         return np.arange(len(n), dtype=np.int64), _wide(n), _wide(pos)
     starts = np.concatenate(([0], np.flatnonzero(pos[1:] > pos[:-1]) + 1))
     falls = np.flatnonzero(pos[1:] < pos[:-1]) + 1

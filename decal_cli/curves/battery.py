@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +22,9 @@ from decal_cli.metrics.levels import at_levels
 from decal_cli.metrics.regret import calibration_regret
 from decal_cli.regions import Regions
 from decal_cli.table import Estimate, Floats, Ints, Table
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -67,8 +72,8 @@ def curves_of(
 
 def _without_features(s: Setting) -> Iterator[Curve]:
     at, total = s.grid.at, s.table.total
-    held_out, by_bin = _meanwhile(
-        s, lambda: held.worth_held_out(s.table, at, s.rng("gain_recalibration")), lambda: _by_bin(s)
+    held_out, regret = _meanwhile(
+        s, lambda: held.worth_held_out(s.table, at, s.rng("gain_recalibration")), lambda: _calibration_regret(s)
     )
     segments, pools = levels_of(s.segments), s.table.isotonic
     fitted = levels_of(pools, pools.pos / pools.n)
@@ -85,7 +90,10 @@ def _without_features(s: Setting) -> Iterator[Curve]:
     instead = np.where(always, -at, 0.0), np.where(always, 1 - at, 0.0)
     of_one = np.where(always, 0.0, at), np.where(always, 0.0, at - 1)
     yield _v_regret(s, sums.of_decisions(segments, (instead, of_one), s.grid))
-    yield from by_bin()
+    levels = at_levels(s.table, "auto")
+    best = levels_of(levels, levels.pos / levels.n)
+    yield _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))
+    yield regret()
 
 
 def _meanwhile(s: Setting, first: Callable[[], A], second: Callable[[], B]) -> tuple[Callable[[], A], Callable[[], B]]:
@@ -95,16 +103,23 @@ def _meanwhile(s: Setting, first: Callable[[], A], second: Callable[[], B]) -> t
     """
     if len(s.table) <= SMALL:
         return first, second
+    helper = _helper(os.getpid())
+    coming = helper.submit(first), helper.submit(second)
+    return coming[0].result, coming[1].result
+
+
+@cache
+def _helper(process: int) -> ThreadPoolExecutor:
+    """The second thread of this process (a fork has none), kept: its memory is at hand for the next model or group."""
     from concurrent.futures import ThreadPoolExecutor
 
-    pool = ThreadPoolExecutor(1)
-    coming = pool.submit(first), pool.submit(second)
-    pool.shutdown(wait=False)
-    return coming[0].result, coming[1].result
+    return ThreadPoolExecutor(1)
 
 
 def _area(t: Table) -> float:
     """The exact area under the Brier curve, level by level [T 4.2a]."""
+    if t.n2 is None and t.total == len(t):  # one row a level: the same, with a third of the work
+        return t.sum(lambda b: (b.pos - b.score) ** 2 / 2) / t.total
     return t.sum(lambda b: (b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / 2) / t.total
 
 
@@ -175,13 +190,6 @@ def _recalibrated(s: Setting, held_out: Callable[[], Floats], worth_now: Floats,
 def _unreached(adjusted: Floats) -> str | None:
     missing = np.isnan(adjusted)
     return "the isotonic fit does not reach t*: decide 0" if missing.any() else None
-
-
-def _by_bin(s: Setting) -> list[Curve]:
-    """What acting on the score loses against the frequencies of bins or levels."""
-    levels = at_levels(s.table, "auto")
-    best = levels_of(levels, levels.pos / levels.n)
-    return [_calibration_regret(s), _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))]
 
 
 def _calibration_regret(s: Setting) -> Curve:
