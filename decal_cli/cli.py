@@ -152,7 +152,7 @@ def apply(options: ApplyOptions) -> None:
 
     Example: decal apply model.json new.parquet -o scored.parquet
     """
-    from decal_cli.session import fit as session
+    from decal_cli.session import apply as session
 
     session.apply(options)
 

@@ -55,9 +55,7 @@ class Writer:
         import pyarrow as pa
 
         for name, values in added.items():
-            column = np.zeros(len(known), dtype=values.dtype)
-            column[known] = values
-            table = table.append_column(name, pa.array(column, mask=~known))
+            table = table.append_column(name, _column(values, known))
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
         table = self._plain(table)
@@ -97,6 +95,19 @@ class Writer:
                     "write Parquet: end the name with .parquet",
                 )
         return table
+
+
+def _column(values: np.ndarray, known: np.ndarray) -> Any:
+    """Numbers of the rows in `known` as a pyarrow array, null in the others.
+
+    pa.array() does the same, and imports pandas for it where that is installed.
+    """
+    import pyarrow as pa
+
+    column = np.zeros(len(known), dtype=values.dtype)
+    column[known] = values
+    mask = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(known), [mask, pa.py_buffer(column)])
 
 
 def _as_csv(table: Any, header: bool) -> bytes:

@@ -1,20 +1,15 @@
-"""One run of `decal fit`, `decal apply` or `decal methods`."""
+"""One run of `decal fit` or `decal methods`."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
-
-from numpy.typing import NDArray
 
 from decal_cli import fitting as fitting_room
 from decal_cli import verdict as judging
 from decal_cli.errors import DecalError
 from decal_cli.flowchart import Advice
 from decal_cli.options import (
-    ApplyOptions,
     FitFormat,
     FitOptions,
     InputOptions,
@@ -22,8 +17,8 @@ from decal_cli.options import (
     OutputOptions,
     TaskOptions,
 )
-from decal_cli.posttrain import Chosen, Inputs, Saved, from_text, named, new_name, parse, score_rows, to_text
-from decal_cli.read import Batch, Columns, Dataset, NewRows, Writer, format_of, read
+from decal_cli.posttrain import Chosen, named, parse, to_text
+from decal_cli.read import Columns, Dataset, read
 from decal_cli.render import Page
 from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
 from decal_cli.report import Plan
@@ -34,7 +29,6 @@ from decal_cli.session.common import (
     plan_of,
     progress_of,
     settings_of,
-    whole_file,
     write_whole,
 )
 
@@ -100,65 +94,6 @@ def _advised(data: Dataset, plan: Plan) -> Chosen:
             f"there is nothing to fit: the advice is {advice.action}", "see why: decal recommend, or name a method"
         )
     return parse(advice.fit)
-
-
-def apply(options: ApplyOptions) -> None:
-    """`decal apply`."""
-    typed = format_of(options.output) == ".parquet"
-    check_new(options.output, "output", options.force)
-    saved = _read_model(options.model)
-    columns = Columns(
-        score=(saved.score,),
-        features=saved.features,
-        group=saved.groups,
-        logit=saved.logit,
-        missing="error" if options.missing is None else options.missing.value,
-    )
-    stdin = sys.stdin.buffer if options.file == "-" else None
-    rows = NewRows(options.file, columns, saved.width, stdin, typed)
-    name = options.name or new_name(saved.score, parse(saved.method))
-    fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
-    scored = unscored = 0
-    with whole_file(options.output, "output") as file, progress_of() as progress:
-        writer = Writer(options.output, file)
-        for batch in rows.batches():
-            writer.write(batch.table, _added(saved, options.model, batch, name, rows.names), batch.known)
-            scored += len(batch.score)
-            unscored += len(batch.known) - len(batch.score)
-            progress(f"{scored:,} rows")
-        writer.close()
-    left = f"; {unscored:,} without one, as a value they need is missing" if unscored else ""
-    print(f"{options.output}: {scored:,} rows with {name} by {saved.method}{left}", file=sys.stderr)
-    if rows.source.raw.sha256() in fitted_on:
-        print(
-            "These are rows that the model was fitted to: figures computed on them flatter it "
-            "(`decal fit` printed honest ones).",
-            file=sys.stderr,
-        )
-
-
-def _read_model(path: str) -> Saved:
-    try:
-        return from_text(Path(path).read_bytes().decode("utf-8"), path)
-    except OSError as error:
-        raise DecalError(f"model file {path}: {error.strerror}", "name a file that `decal fit` wrote") from None
-    except UnicodeDecodeError:
-        raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
-
-
-def _added(saved: Saved, shown: str, batch: Batch, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
-    """The new columns of a batch: the score, or where the model moves the threshold, that and the decision."""
-    applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), shown)
-    if applied.threshold is not None:
-        acts = (applied.score >= applied.threshold).astype("uint8")
-        added: dict[str, NDArray[Any]] = {name: applied.threshold, f"{name}_decision": acts}
-    else:
-        ends = {f"{name}_lower": applied.lower, f"{name}_upper": applied.upper}
-        added = {name: applied.score} | {key: values for key, values in ends.items() if values is not None}
-    for column in added:
-        if column in names:
-            raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
-    return added
 
 
 def explain(name: str | None) -> None:

@@ -1,0 +1,74 @@
+"""One run of `decal apply`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from decal_cli.errors import DecalError
+from decal_cli.options import ApplyOptions
+from decal_cli.posttrain import Inputs, Saved, from_text, new_name, parse, score_rows
+from decal_cli.read import Batch, Columns, NewRows, Writer, format_of
+from decal_cli.session.common import check_new, progress_of, whole_file
+
+
+def apply(options: ApplyOptions) -> None:
+    """`decal apply`."""
+    typed = format_of(options.output) == ".parquet"
+    check_new(options.output, "output", options.force)
+    saved = _read_model(options.model)
+    columns = Columns(
+        score=(saved.score,),
+        features=saved.features,
+        group=saved.groups,
+        logit=saved.logit,
+        missing="error" if options.missing is None else options.missing.value,
+    )
+    stdin = sys.stdin.buffer if options.file == "-" else None
+    rows = NewRows(options.file, columns, saved.width, stdin, typed)
+    name = options.name or new_name(saved.score, parse(saved.method))
+    fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
+    scored = unscored = 0
+    with whole_file(options.output, "output") as file, progress_of() as progress:
+        writer = Writer(options.output, file)
+        for batch in rows.batches():
+            writer.write(batch.table, _added(saved, options.model, batch, name, rows.names), batch.known)
+            scored += len(batch.score)
+            unscored += len(batch.known) - len(batch.score)
+            progress(f"{scored:,} rows")
+        writer.close()
+    left = f"; {unscored:,} without one, as a value they need is missing" if unscored else ""
+    print(f"{options.output}: {scored:,} rows with {name} by {saved.method}{left}", file=sys.stderr)
+    if rows.source.raw.sha256() in fitted_on:
+        print(
+            "These are rows that the model was fitted to: figures computed on them flatter it "
+            "(`decal fit` printed honest ones).",
+            file=sys.stderr,
+        )
+
+
+def _read_model(path: str) -> Saved:
+    try:
+        return from_text(Path(path).read_bytes().decode("utf-8"), path)
+    except OSError as error:
+        raise DecalError(f"model file {path}: {error.strerror}", "name a file that `decal fit` wrote") from None
+    except UnicodeDecodeError:
+        raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
+
+
+def _added(saved: Saved, shown: str, batch: Batch, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
+    """The new columns of a batch: the score, or where the model moves the threshold, that and the decision."""
+    applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), shown)
+    if applied.threshold is not None:
+        acts = (applied.score >= applied.threshold).astype("uint8")
+        added: dict[str, NDArray[Any]] = {name: applied.threshold, f"{name}_decision": acts}
+    else:
+        ends = {f"{name}_lower": applied.lower, f"{name}_upper": applied.upper}
+        added = {name: applied.score} | {key: values for key, values in ends.items() if values is not None}
+    for column in added:
+        if column in names:
+            raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
+    return added
