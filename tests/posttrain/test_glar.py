@@ -74,7 +74,8 @@ def every_level_is_a_bin(rows: Training) -> bool:
 def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t: float) -> None:
     """[R prop. B.12]: acting on p, on the frequency in p's level set, and in regions of the level set."""
     rows = with_task(rows, t)
-    assume(every_level_is_a_bin(rows))
+    lowest, next_lowest = rows.table.score[:2]
+    assume(every_level_is_a_bin(rows) and not lowest < t <= next_lowest)
     as_it_is = utility(rows, rows.score >= t)
     by_bin = utility(rows, applied("histogram(bins=100)", rows).score >= t)
     by_region = utility(rows, applied(EVERY_LEVEL, rows).score >= t)
