@@ -1,8 +1,8 @@
 """Regions: parts of the feature space where the true probability may differ from what the score alone can say.
 
 Two uses, two partitions. Grouping loss is estimated on bins of the score times leaves of an honest tree within each bin
-([P]; Perez-Lebel et al. 2025): grown on one half of the bin's rows, counted on the other, halves swapped. What deciding
-per region would win is judged on rows that took no part: each fold's rows meet regions grown on the other folds.
+([P]; Perez-Lebel et al. 2025): grown on one half of the bin's rows, counted on the other, halves swapped. The Brier
+curve of deciding per region is judged on rows that took no part: each fold's rows meet regions grown on the others.
 
 Rows are first put into an order that depends on their content alone, so that halves and folds, and with them every
 number, are the same however the rows came.
@@ -10,7 +10,6 @@ number, are the same however the rows came.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -54,23 +53,19 @@ class Leaves(NamedTuple):
 class HeldOut(NamedTuple):
     """Rows with what the other folds say about them, shape (T,) each."""
 
-    score: Floats
     label: Floats
     weight: Floats
-    isotonic: Floats
-    """Isotonic fit of the other folds at the row's score."""
     region: Floats
-    """The same plus the shrunken deviation of the row's region."""
+    """Isotonic fit of the other folds at the row's score, plus the shrunken deviation of the row's region."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Counts by bin and leaf for the grouping loss, and out-of-fold probabilities for what regions would win.
+    """Counts by bin and leaf for the grouping loss.
 
     n, pos, n2, induced: shape (bins,): weight, positive weight, squared weights, and the variance of the isotonic fit
     inside the bin, which bins alone would pass off as grouping loss. halves: one Leaves for each half. sketches: the
-    same with trees grown on a quarter of the rows, which tells how much more trees on more rows would show. held: None
-    where there are too few rows to hold some out.
+    same with trees grown on a quarter of the rows, which tells how much more trees on more rows would show.
     """
 
     n: Floats
@@ -79,7 +74,6 @@ class Regions:
     induced: Floats
     halves: tuple[Leaves, Leaves]
     sketches: tuple[Leaves, Leaves]
-    held: HeldOut | None
 
 
 def build_regions(
@@ -115,9 +109,8 @@ def build_regions(
 
     halves = of_rows(np.ones_like(quarter))
     if loss_only:
-        return Regions(n, pos, n2, induced, halves, halves, None)
-    held = _held_out(rows, weight is not None, seed) if len(score) >= FEWEST_ROWS else None
-    return Regions(n, pos, n2, induced, halves, of_rows(quarter), held)
+        return Regions(n, pos, n2, induced, halves, halves)
+    return Regions(n, pos, n2, induced, halves, of_rows(quarter))
 
 
 def canonical(score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any]) -> Rows:
@@ -270,18 +263,17 @@ def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floa
     return mean * np.maximum(1 - DOUBT * ratio, 0.0)
 
 
-def fold_rules(rows: Rows, weighted: bool, seed: int) -> Iterator[tuple[NDArray[np.bool_], RegionRule]]:
-    """Each fold of the rows, as a mask, with the rule learned on the other folds."""
+def hold_out(
+    score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any], *, seed: int
+) -> HeldOut | None:
+    """What regions grown on the other folds say of each row; None where there are too few rows to hold some out."""
+    rows = canonical(score, label, weight, features)
+    if len(rows.score) < FEWEST_ROWS:
+        return None
     rng = np.random.default_rng([seed, FOLDS])
-    fold = rng.permutation(len(rows.score)) % FOLDS
+    fold, region = rng.permutation(len(rows.score)) % FOLDS, np.empty(len(rows.score))
     for k in range(FOLDS):
         here = fold == k
-        yield here, RegionRule(Rows(*(column[~here] for column in rows)), weighted, rng, seed)
-
-
-def _held_out(rows: Rows, weighted: bool, seed: int) -> HeldOut:
-    isotonic, region = np.empty(len(rows.score)), np.empty(len(rows.score))
-    for here, rule in fold_rules(rows, weighted, seed):
-        isotonic[here] = rule.isotonic(rows.score[here])
+        rule = RegionRule(Rows(*(column[~here] for column in rows)), weight is not None, rng, seed)
         region[here] = rule(rows.score[here], rows.features[here])
-    return HeldOut(rows.score, rows.label, rows.weight, isotonic, region)
+    return HeldOut(rows.label, rows.weight, region)

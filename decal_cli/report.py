@@ -15,6 +15,7 @@ from decal_cli import __version__, bootstrap
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Choice
 from decal_cli.metrics.declare import Witness
+from decal_cli.probe import Probed, build_probe
 from decal_cli.read import Dataset, Input, Predictions
 from decal_cli.regions import Regions, build_regions
 from decal_cli.table import CELLS, Table, tabulate
@@ -22,6 +23,9 @@ from decal_cli.task import Task
 
 WORST = "regret_grouping_worst"
 """What could be lost to grouping, for those who name no features."""
+
+BUILT: dict[type, Callable[..., Any]] = {Regions: build_regions, Probed: build_probe}
+"""What is made of the features, where a metric asks for it."""
 
 Interval = tuple[float, float]
 Progress = Callable[[str], None]
@@ -137,8 +141,10 @@ def _report(model: Predictions, group: str | None, rows: Any, plan: Plan) -> Rep
     score, label, weight = taken(model.score), taken(model.label), taken(model.weight)
     table = tabulate(score, label, weight)
     inputs: dict[type, Any] = {Table: table, Task: plan.task}
-    if model.features is not None and any(Regions in choice.metric.needs for choice in plan.choices):
-        inputs[Regions] = build_regions(score, label, weight, taken(model.features()), seed=plan.seed)
+    asked = [need for need in BUILT if any(choice.metric.asks(need, plan.intervals) for choice in plan.choices)]
+    if model.features is not None and asked:
+        features = taken(model.features())
+        inputs |= {need: BUILT[need](score, label, weight, features, seed=plan.seed) for need in asked}
     results = {choice: _result(choice, inputs, plan) for choice in plan.choices}
     if plan.intervals:
         results = _with_bootstrap(results, inputs, plan)

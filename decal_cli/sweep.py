@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from decal_cli import bootstrap
-from decal_cli.curves import Curve, Grid, curves_of
+from decal_cli.curves import Curve, Featured, Grid, curves_of
 from decal_cli.errors import Undefined
 from decal_cli.metrics import grouping, parse
+from decal_cli.probe import build_probe
 from decal_cli.read import Dataset, Predictions
-from decal_cli.regions import Regions, build_regions
+from decal_cli.regions import Regions, build_regions, hold_out
 from decal_cli.report import Evaluation, Plan, Progress, Result, groups_of
 from decal_cli.table import Table, tabulate
 from decal_cli.task import Task
@@ -91,10 +92,12 @@ def _swept(model: Predictions, group: str | None, rows: Any, plan: Plan, grid: G
     score, label = model.score[keep], model.label[keep]
     weight = None if model.weight is None else model.weight[keep]
     table = tabulate(score, label, weight)
-    regions = None
+    regions = featured = None
     if model.features is not None:
-        regions = build_regions(score, label, weight, model.features()[keep], seed=plan.seed)
-    curves = curves_of(table, regions, grid, confidence=plan.confidence if plan.intervals else None, seed=plan.seed)
+        of_rows = score, label, weight, model.features()[keep]
+        regions, held = build_regions(*of_rows, seed=plan.seed), hold_out(*of_rows, seed=plan.seed)
+        featured = Featured(regions, held, build_probe(*of_rows, seed=plan.seed))
+    curves = curves_of(table, featured, grid, confidence=plan.confidence if plan.intervals else None, seed=plan.seed)
     return Swept(model.model, group, len(score), int(np.count_nonzero(label)), model.dropped, curves, table, regions)
 
 

@@ -9,7 +9,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import decal_cli.metrics  # noqa: F401  (declares them)
-from decal_cli import crossfit
+from decal_cli import crossfit, probe
 from decal_cli.errors import Undefined
 from decal_cli.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.metrics.declare import parse
-from decal_cli.regions import Regions, build_regions, canonical, fold_rules
+from decal_cli.report import BUILT
 from decal_cli.table import Table, tabulate
 from decal_cli.task import Task
 from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
@@ -34,7 +34,7 @@ CONFIDENCE = 0.9
 ACTED_ON = 0.95
 COVERED = ("brier", "auc", "ece_debiased")
 COVERED_WITH_TASK = ("expected_utility", "gain_recalibration")
-WITH_REGIONS = ("gain_regions", "gain_post_training", "grouping_loss", "regret_grouping", "regret")
+WITH_FEATURES = ("gain_beyond", "gain_post_training", "grouping_loss", "regret_grouping", "regret")
 TRUTH_ROWS = 20_000
 
 
@@ -81,8 +81,16 @@ class Coverage:
         return "| " + " | ".join(cells) + " |"
 
 
-def _inputs(table: Table, task: Task | None, seed: int, regions: Regions | None = None) -> dict[type, Any]:
-    return {Table: table, Task: task, Regions: regions, np.random.Generator: np.random.default_rng(seed)}
+Seen = Mapping[type, Any]
+"""What is made of the features, by type."""
+
+
+def _seen(rows: Draw, seed: int) -> Seen:
+    return {need: build(rows.score, rows.label, None, rows.features, seed=seed) for need, build in BUILT.items()}
+
+
+def _inputs(table: Table, task: Task | None, seed: int, seen: Seen | None = None) -> dict[type, Any]:
+    return {Table: table, Task: task, **(seen or {}), np.random.Generator: np.random.default_rng(seed)}
 
 
 def _judged(metric: str, table: Table, task: Task | None, seed: int) -> tuple[float, float, float]:
@@ -125,17 +133,16 @@ def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> 
 
 
 def region_coverage(kind: str, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
-    """Coverage of what rests on regions in worlds of a kind; utilities per unit of u_delta."""
-    found: dict[str, list[Outcome]] = {metric: [] for metric in WITH_REGIONS}
+    """Coverage of what rests on features in worlds of a kind; utilities per unit of u_delta."""
+    found: dict[str, list[Outcome]] = {metric: [] for metric in WITH_FEATURES}
     for _ in range(replicates):
         world = draw_kind(kind, rng)
         rows, fresh, seed = world.draw(n, rng), world.draw(TRUTH_ROWS, rng), int(rng.integers(2**31))
-        regions = build_regions(rows.score, rows.label, None, rows.features, seed=seed)
-        table = tabulate(rows.score, rows.label)
+        table, seen = tabulate(rows.score, rows.label), _seen(rows, seed)
         for metric, truth in (_gains(world, rows, fresh, seed) | _regrets(world, fresh)).items():
             choice, unit = parse(metric), 1.0 if metric == "grouping_loss" else world.task.u_delta
-            low, high = choice.interval(_inputs(table, world.task, seed, regions), CONFIDENCE) or (np.nan, np.nan)
-            value = choice.value(_inputs(table, world.task, seed, regions))
+            low, high = choice.interval(_inputs(table, world.task, seed, seen), CONFIDENCE) or (np.nan, np.nan)
+            value = choice.value(_inputs(table, world.task, seed, seen))
             found[metric].append(Outcome(value / unit, low / unit, high / unit, truth))
     return [Coverage(kind, metric, None, tuple(outcomes)) for metric, outcomes in found.items()]
 
@@ -145,13 +152,16 @@ def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
     t = world.task.threshold
     worth = (fresh.q - t) / len(fresh.q)
     acts = worth[fresh.score >= world.task.decision_threshold].sum()
-    features = fresh.features.astype(np.float32)
-    beyond, together = [], []
-    for _, rule in fold_rules(canonical(rows.score, rows.label, None, rows.features), False, seed):
-        won = worth[rule(fresh.score, features) >= t].sum()
-        beyond.append(won - worth[rule.isotonic(fresh.score) >= t].sum())
-        together.append(won - acts)
-    return {"gain_regions": float(np.mean(beyond)), "gain_post_training": float(np.mean(together))}
+    learned = probe.canonical(rows.score, rows.label, None, rows.features)
+    inputs, beyond, together = probe.Inputs(learned), [], []
+    x = inputs.standard(fresh.features)
+    for division in range(probe.divisions(len(rows.score))):
+        for _, rule in probe.fold_rules(learned, inputs, division, seed):
+            isotonic, probed = rule(fresh.score, x)
+            won = worth[probed >= t].sum()
+            beyond.append(won - worth[isotonic >= t].sum())
+            together.append(won - acts)
+    return {"gain_beyond": float(np.mean(beyond)), "gain_post_training": float(np.mean(together))}
 
 
 def _regrets(world: Kind, fresh: Draw) -> dict[str, float]:
@@ -168,18 +178,18 @@ def _regrets(world: Kind, fresh: Draw) -> dict[str, float]:
 def advised(rows: Draw, task: Task, seed: int, features: bool = True) -> Advice:
     """The advice on these rows, as `decal recommend` gives it at its defaults."""
     table = tabulate(rows.score, rows.label)
-    regions = build_regions(rows.score, rows.label, None, rows.features, seed=seed) if features else None
-    items = {key: _item(key, table, task, seed, regions) for key in EVIDENCE_KEYS}
+    seen = _seen(rows, seed) if features else {}
+    items = {key: _item(key, table, task, seed, seen) for key in EVIDENCE_KEYS}
     return walk(Evidence(items, task.u_delta, int(table.total), features))
 
 
-def _item(key: str, table: Table, task: Task, seed: int, regions: Regions | None) -> Item:
+def _item(key: str, table: Table, task: Task, seed: int, seen: Seen) -> Item:
     choice = parse(key)
     try:
-        value = choice.value(_inputs(table, task, seed, regions))
+        value = choice.value(_inputs(table, task, seed, seen))
     except Undefined as undefined:
         return Item(key, reason=undefined.reason)
-    return Item(key, value, choice.interval(_inputs(table, task, seed, regions), ACTED_ON))
+    return Item(key, value, choice.interval(_inputs(table, task, seed, seen), ACTED_ON))
 
 
 def actions(kind: str, n: int, replicates: int, rng: np.random.Generator, features: bool = True) -> Counter[str]:

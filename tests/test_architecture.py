@@ -13,6 +13,7 @@ ROOMS = [
     {"task", "settings", "isotonic", "draw", "calls"},
     {"read", "table"},
     {"crossfit", "regions", "pairs"},
+    {"probe"},
     {"metrics", "crossings"},
     {"bootstrap", "splice", "posttrain"},
     {"curves"},

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.curves import KINDS, Curve, Grid, battery, curves_of, parse_prior, parse_thresholds
+from decal_cli.curves import KINDS, Curve, Featured, Grid, battery, curves_of, parse_prior, parse_thresholds
 from decal_cli.curves import held as held_out
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
+from decal_cli.probe import build_probe
 from decal_cli.read import from_arrays
-from decal_cli.regions import Regions, build_regions
+from decal_cli.regions import build_regions, hold_out
 from decal_cli.report import Plan, evaluate
 from decal_cli.table import Table, tabulate
 from decal_cli.task import Task
@@ -25,7 +26,7 @@ SAME = {
     "gain_recalibration": "gain_recalibration",
     "regret_grouping_lower": "regret_grouping_lower",
     "regret_grouping_upper": "regret_grouping_upper",
-    "gain_regions": "gain_regions",
+    "gain_beyond": "gain_beyond",
     "gain_post_training": "gain_post_training",
     "net_benefit": "net_benefit",
     "threshold_adjusted": "threshold_adjusted",
@@ -40,6 +41,13 @@ def rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tuple[np.n
     score = 1 / (1 + np.exp(-1.5 * x[:, 0]))
     label = rng.random(n) < 1 / (1 + np.exp(-x[:, 0] - np.sign(x[:, 1])))
     return score if decimals is None else np.round(score, decimals), label.astype(np.uint8), x
+
+
+def featured_of(
+    score: np.ndarray, label: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, seed: int = 0
+) -> Featured:
+    made = (build(score, label, weight, x, seed=seed) for build in (build_regions, hold_out, build_probe))
+    return Featured(*made)
 
 
 def brier_at(key: np.ndarray, label: np.ndarray, weight: np.ndarray, t: float) -> float:
@@ -59,8 +67,8 @@ def area(key: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
 def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weighted: bool) -> None:
     score, label, x = rows()
     weight = np.random.default_rng(1).uniform(0.5, 2, len(score)) if weighted else None
-    t, regions = tabulate(score, label, weight), build_regions(score, label, weight, x, seed=3)
-    curves = curves_of(t, regions, Grid(ALL), seed=3)
+    t, featured = tabulate(score, label, weight), featured_of(score, label, x, weight, 3)
+    curves = curves_of(t, featured, Grid(ALL), seed=3)
     assert set(curves) == set(KINDS)
     for threshold in (0.07, 0.31, 0.5, 0.83):
         k = int(np.flatnonzero(threshold == ALL)[0])
@@ -75,7 +83,7 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
         assert curves["v_regret"].value[k] == pytest.approx(
             2 * max(report.results["external_regret"].value, 0), abs=1e-12
         )
-        for name, metric in (("net_benefit", "net_benefit"), ("gain_regions", "gain_regions")):
+        for name, metric in (("net_benefit", "net_benefit"), ("gain_beyond", "gain_beyond")):
             ends = report.results[metric].interval
             assert (curves[name].low[k], curves[name].high[k]) == pytest.approx(ends, abs=1e-9), name
         low, high = report.results["expected_utility"].interval
@@ -125,9 +133,9 @@ def test_brier_curves_by_brute_force_with_their_areas(drawn: list[tuple[int, int
 
 def test_the_region_curves_are_those_of_their_probabilities() -> None:
     score, label, x = rows()
-    t, regions = tabulate(score, label), build_regions(score, label, None, x, seed=0)
-    curves, ones = curves_of(t, regions, Grid(ALL), seed=0), np.ones(len(score))
-    held = regions.held
+    t, featured = tabulate(score, label), featured_of(score, label, x)
+    curves, ones = curves_of(t, featured, Grid(ALL), seed=0), np.ones(len(score))
+    regions, held = featured.regions, featured.held
     assert held is not None
     assert curves["brier_regions"].brier == pytest.approx(2 * area(held.region, held.label, ones), abs=1e-12)
     assert curves["brier_regions"].value[30] == pytest.approx(brier_at(held.region, held.label, ones, ALL[30]))
@@ -167,8 +175,7 @@ def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
 
 def test_intervals_hold_the_value_and_stay_in_the_range() -> None:
     score, label, x = rows(200, 1, 1)
-    t, regions = tabulate(score, label), build_regions(score, label, None, x, seed=0)
-    for curve in curves_of(t, regions, Grid(ALL)).values():
+    for curve in curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL)).values():
         assert curve.low is not None and curve.high is not None
         some = ~np.isnan(curve.value)
         assert (curve.low[some] <= curve.high[some]).all(), curve.kind.name
@@ -195,11 +202,11 @@ def test_the_uniform_prior_expects_half_the_brier_score() -> None:
 
 def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
     score, label, x = rows()
-    t, regions = tabulate(score, label), build_regions(score, label, None, x, seed=0)
+    t, featured = tabulate(score, label), featured_of(score, label, x)
     path = tmp_path / "weights.csv"
     path.write_text("threshold,weight\n0.4,3\n0.2,1\n")
     grid = Grid(np.array([0.2, 0.3, 0.4]), parse_prior(str(path)))
-    for name, curve in curves_of(t, regions, grid).items():
+    for name, curve in curves_of(t, featured, grid).items():
         if name != "threshold_adjusted":
             assert curve.expectation == pytest.approx(curve.value[0] / 4 + 0.75 * curve.value[2], abs=1e-12), name
             low, high = curve.expectation_interval
@@ -260,10 +267,10 @@ def test_a_few_rows_have_curves_or_reasons(label: list[int]) -> None:
 
 def test_few_rows_with_features_have_reasons() -> None:
     score, label, x = rows(6)
-    regions = build_regions(score, label, None, x, seed=0)
-    curves = curves_of(tabulate(score, label), regions, Grid(ALL))
-    assert isinstance(regions, Regions) and isinstance(curves["brier_regions"], Curve)
-    assert curves["brier_regions"].reason and np.isnan(curves["brier_regions"].value).all()
+    curves = curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL))
+    for name in ("brier_regions", "gain_beyond", "gain_post_training"):
+        assert isinstance(curves[name], Curve)
+        assert "rows" in str(curves[name].reason) and np.isnan(curves[name].value).all()
 
 
 def test_the_consistency_band_holds_calibrated_fits() -> None:

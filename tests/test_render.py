@@ -35,7 +35,7 @@ RESULTS = {
     "gain_recalibration": Result(-0.0033, (-0.0091, 0.0025)),
     "grouping_loss": Result(0.0144, (0.0097, 0.0191)),
     "regret_grouping": Result(0.0108, (0.0056, 0.0138)),
-    "gain_regions": Result(0.0194, (0.0078, 0.0310)),
+    "gain_beyond": Result(0.0194, (0.0078, 0.0310)),
     "gain_post_training": Result(0.0142, (0.0026, 0.0259)),
     "threshold_adjusted": Result(0.2012889),
 }

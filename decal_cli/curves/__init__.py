@@ -1,7 +1,7 @@
 """Decision quality as functions of the threshold t*, for every unit task at once; pure arrays."""
 
-from decal_cli.curves.battery import curves_of
+from decal_cli.curves.battery import Featured, curves_of
 from decal_cli.curves.grid import Grid, Prior, parse_prior, parse_thresholds
 from decal_cli.curves.kinds import KINDS, Curve, Kind
 
-__all__ = ["KINDS", "Curve", "Grid", "Kind", "Prior", "curves_of", "parse_prior", "parse_thresholds"]
+__all__ = ["KINDS", "Curve", "Featured", "Grid", "Kind", "Prior", "curves_of", "parse_prior", "parse_thresholds"]

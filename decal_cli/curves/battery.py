@@ -20,7 +20,8 @@ from decal_cli.metrics import grouping, parse
 from decal_cli.metrics.intervals import normal, quantile
 from decal_cli.metrics.levels import at_levels
 from decal_cli.metrics.regret import calibration_regret
-from decal_cli.regions import Regions
+from decal_cli.probe import Probed, gain_altogether, gain_beyond
+from decal_cli.regions import HeldOut, Regions
 from decal_cli.table import Estimate, Floats, Ints, Table
 
 if TYPE_CHECKING:
@@ -50,14 +51,23 @@ class Setting(NamedTuple):
         return generator
 
 
+class Featured(NamedTuple):
+    """What the features say of the rows; held: None where there are too few rows to hold some out."""
+
+    regions: Regions
+    held: HeldOut | None
+    probed: Probed
+
+
 def curves_of(
-    t: Table, regions: Regions | None, grid: Grid, *, confidence: float | None = 0.95, seed: int = 0
+    t: Table, featured: Featured | None, grid: Grid, *, confidence: float | None = 0.95, seed: int = 0
 ) -> dict[str, Curve]:
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 
     Means over rows have normal intervals from their standard error (isotonic fit, levels and regions held fixed), the
     calibration regret a bias-corrected one from 200 Poisson resamples, gain_recalibration and threshold_adjusted normal
-    ones from 100 replays of the procedure that every t* shares, the grouping bounds those of `evaluate`.
+    ones from 100 replays of the procedure that every t* shares, the grouping bounds and the gains on the features those
+    of `evaluate`.
     Intervals are pointwise: each holds at its own t*.
     """
     cut = np.searchsorted(t.score, grid.at, side="left")
@@ -65,8 +75,8 @@ def curves_of(
     starts = np.unique(np.concatenate((cut, t.bin_starts(), few)))
     setting = Setting(t, t.merge_levels(starts[starts < len(t)]), grid, confidence, seed)
     found = {curve.kind.name: curve for curve in _without_features(setting)}
-    if regions is not None:
-        found |= {curve.kind.name: curve for curve in _with_features(setting, regions)}
+    if featured is not None:
+        found |= {curve.kind.name: curve for curve in _with_features(setting, featured)}
     return {name: found[name] for name in KINDS if name in found}
 
 
@@ -238,24 +248,28 @@ def _regret_of(neg: Floats, pos: Floats, first: Ints, cut: Ints, at: Floats) -> 
     return regret
 
 
-def _with_features(s: Setting, regions: Regions) -> Iterator[Curve]:
-    at = s.grid.at
+def _with_features(s: Setting, featured: Featured) -> Iterator[Curve]:
+    at, rows = s.grid.at, featured.held
     loss = ((0.0, 1 - at), (at, 0.0))
-    leaves = _leaves(regions)
+    leaves = _leaves(featured.regions)
     yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, loss, s.grid), sums.brier_of(leaves))
-    yield from _bounds(s, regions)
-    rows = regions.held
+    yield from _bounds(s, featured.regions)
     if rows is None:
-        reason = "needs more rows: too few to grow regions on some and judge them on others"
-        for name in ("brier_regions", "gain_regions", "gain_post_training"):
+        reason = "needs more rows: too few to learn from some and judge on others"
+        for name in ("brier_regions", "gain_beyond", "gain_post_training"):
             yield Curve(KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
         return
     by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight)
     yield _mean(s, "brier_regions", sums.of_decisions(by_region, loss, s.grid), sums.brier_of(by_region))
-    for name, before in (("gain_regions", rows.isotonic), ("gain_post_training", rows.score)):
-        gain = sums.of_changes(by_region, before, s.grid)
-        expected = gain.expected and Estimate(gain.expected.mean, grouping.LEARNED_TOGETHER * gain.expected.error)
-        yield _mean(s, name, Means(gain.value, grouping.LEARNED_TOGETHER * gain.error, expected))
+    probed = featured.probed
+    yield _gain(s, "gain_beyond", [gain_beyond(probed, float(t)) for t in at])
+    yield _gain(s, "gain_post_training", [gain_altogether(probed, float(t), float(t)) for t in at])
+
+
+def _gain(s: Setting, name: str, gains: list[Estimate]) -> Curve:
+    value, error = np.array(gains).T
+    reach = (0.0 if s.confidence is None else quantile(s.confidence)) * error
+    return _of_ends(s, name, value, *(np.clip(value + side * reach, *KINDS[name].range) for side in (-1, 1)))
 
 
 def _leaves(regions: Regions) -> Levels:

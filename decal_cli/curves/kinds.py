@@ -14,7 +14,7 @@ _UTILITY = "utility per decision"
 
 @dataclass(frozen=True)
 class Kind:
-    """What a curve shows. short: a column's heading. needs_features: only with --features."""
+    """What a curve shows. short: a column's heading."""
 
     name: str
     title: str
@@ -24,7 +24,6 @@ class Kind:
     range: tuple[float, float]
     source: str
     text: str
-    needs_features: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +54,12 @@ _ALL = (
     ),
     Kind(
         "brier_regions", "Brier curve, by region", "by region (held out)", "loss", _LOSS, (0, 1), "[T] def. 5.1",
-        "The same of isotonic fit and regions together, each row judged by what the other four folds learned.", True,
+        "The same of isotonic fit and regions together, each row judged by what the other four folds learned.",
     ),
     Kind(
         "brier_regions_plug_in", "Brier curve, by region, plug-in", "by region (plug-in)", "loss", _LOSS, (0, 1),
         "[T] def. 5.1",
-        "The same of the label frequencies of the leaves, on their own rows: too low by the noise of the leaves.", True,
+        "The same of the label frequencies of the leaves, on their own rows: too low by the noise of the leaves.",
     ),
     Kind(
         "regret_calibration", "Calibration regret", "calibration regret", "regret", _UTILITY, (0, 1), "[R] def. 3.6",
@@ -73,23 +72,21 @@ _ALL = (
     ),
     Kind(
         "regret_grouping_lower", "Grouping regret, lower bound", "grouping regret, at least", "regret", _UTILITY,
-        (0, 1), "[R] thm. 3.4", "What the best probability would surely add to recalibration.", True,
+        (0, 1), "[R] thm. 3.4", "What the best probability would surely add to recalibration.",
     ),
     Kind(
         "regret_grouping_upper", "Grouping regret, upper bound", "grouping regret, at most", "regret", _UTILITY,
         (0, 0.5), "[R] thm. 3.5", "What the best probability would at most add, given the grouping loss features show.",
-        True,
     ),
     Kind(
-        "gain_regions", "Gain of regions beyond recalibration", "gain of regions", "regret", _UTILITY, (-1, 1),
-        "honest counterpart of [R] def. 3.6; 5 folds",
-        "What deciding by region adds to recalibration, on rows held out.",
-        True,
+        "gain_beyond", "Gain beyond recalibration", "gain beyond recalibration", "regret", _UTILITY, (-1, 1),
+        "honest counterpart of [R] def. 3.6; docs/probe.md",
+        "To expect from post-training on the features, on top of recalibration, judged on rows held out.",
     ),
     Kind(
         "gain_post_training", "Gain of post-training", "gain of post-training", "regret", _UTILITY, (-1, 1),
-        "honest counterpart of [R] def. 3.6; 5 folds", "What recalibration and regions win together, on rows held out.",
-        True,
+        "honest counterpart of [R] def. 3.6; docs/probe.md",
+        "To expect from recalibration and post-training on the features together, judged on rows held out.",
     ),
     Kind(
         "net_benefit", "Net benefit", "net benefit", "decision", "true positives per row", (-float("inf"), 1),

@@ -1,7 +1,7 @@
 """How a metric is declared: one decorated function carries everything that is ever said about it.
 
 The signature carries the parameters (keyword-only, annotated with their help text), the positional annotations say
-what it needs (Table, Task, Regions, a random Generator), the docstring is the text the user reads.
+what it needs (Table, Task, Regions, Probed, a random Generator), the docstring is the text the user reads.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from decal_cli.calls import Declared, Given, Parameter, near, parameters_of, parse_call, written
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.probe import Probed
 from decal_cli.regions import Regions
 from decal_cli.table import Table
 from decal_cli.task import Matrix, Task
@@ -27,10 +28,12 @@ Unit = Literal[
 ]
 Interval = tuple[float, float]
 
+_FEATURES = "needs features: name the columns with --features"
 NEEDS: dict[type, tuple[str, str]] = {
     Table: ("table", ""),
     Task: ("task", "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds"),
-    Regions: ("features", "needs features: name the columns with --features"),
+    Regions: ("features", _FEATURES),
+    Probed: ("features", _FEATURES),
     np.random.Generator: ("seed", ""),
 }
 """What a metric may ask for by annotation: its name, and why it is undefined where the user did not give it."""
@@ -92,6 +95,10 @@ class Metric:
     def interval_arguments(self, inputs: Mapping[type, Any]) -> list[Any]:
         """The same for the interval, which may ask for more than the value does: to draw, a Generator."""
         return _given(self._interval_needs, inputs)
+
+    def asks(self, need: type, intervals: bool) -> bool:
+        """Whether the value, or with intervals the interval, asks for this."""
+        return need in self.needs or (intervals and need in self._interval_needs)
 
     @cached_property
     def _interval_needs(self) -> tuple[type, ...]:

@@ -1,4 +1,4 @@
-"""What regions say: grouping loss bin by bin, the bounds on regret that follow from it, and gains on held-out rows."""
+"""What regions say: grouping loss bin by bin, and the bounds on regret that follow from it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.intervals import Interval, quantile
-from decal_cli.regions import HeldOut, Leaves, Regions
+from decal_cli.regions import Leaves, Regions
 from decal_cli.table import Estimate, Floats
 
 DRAWS = 400
-LEARNED_TOGETHER = 1.2
-"""What the error of held-out differences is widened by: folds learn from each other's rows (see docs/simulation.md)."""
 
 
 class BinLosses(NamedTuple):
@@ -185,20 +183,3 @@ def _corrected(value: float, draws: Floats, confidence: float) -> Interval:
     reach = quantile(confidence) * float(draws.std())
     middle = 2 * value - float(draws.mean())
     return max(middle - reach, 0.0), max(middle + reach, 0.0)
-
-
-def held_out(regions: Regions) -> HeldOut:
-    """The held-out rows, or Undefined."""
-    if regions.held is None:
-        raise Undefined("needs more rows: too few to grow regions on some and judge them on others")
-    return regions.held
-
-
-def held_gain(held: HeldOut, threshold: float, acts: NDArray[np.bool_]) -> Estimate:
-    """Mean gain per unit of u_delta of deciding by region rather than by `acts`, and its widened error."""
-    change = (held.region >= threshold).astype(np.float64) - acts
-    gain = change * (held.label - threshold)
-    total = held.weight.sum()
-    mean = float(held.weight @ gain / total)
-    error = float(np.sqrt(held.weight**2 @ (gain - mean) ** 2) / total)
-    return Estimate(mean, LEARNED_TOGETHER * error)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.grouping import LEARNED_TOGETHER
 from decal_cli.posttrain.declare import Applied, Chosen, Model, Training
+from decal_cli.probe import WIDENED
 from decal_cli.regions import canonical_order
 from decal_cli.table import FEWEST_ROWS, FOLDS, Estimate, Floats
 from decal_cli.task import Task
@@ -42,7 +42,7 @@ def try_out(chosen: Chosen, rows: Training) -> Trial:
                 columns.setdefault(name, np.empty(len(rows)))[here] = values
     applied = Applied(**columns)
     seconds = time.process_time() - before
-    return Trial(chosen, applied, _gain(applied, rows, LEARNED_TOGETHER), seconds)
+    return Trial(chosen, applied, _gain(applied, rows, WIDENED), seconds)
 
 
 def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:

@@ -18,7 +18,7 @@ from decal_cli.flowchart import EVIDENCE_KEYS
 from decal_cli.metrics import Choice, parse
 from decal_cli.posttrain import Applied, Chosen, Model, Training, training_rows, won
 from decal_cli.read import Predictions
-from decal_cli.regions import Regions, build_regions
+from decal_cli.report import BUILT
 from decal_cli.table import Table
 from decal_cli.task import Task
 
@@ -90,7 +90,8 @@ def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[
     """What the fit half alone says, by threshold."""
     inputs: dict[type, Any] = {Table: fit.table}
     if fit.features is not None:
-        inputs[Regions] = build_regions(fit.score, fit.label, fit.weight, fit.features, seed=unit.seed)
+        for need, build in BUILT.items():
+            inputs[need] = build(fit.score, fit.label, fit.weight, fit.features, seed=unit.seed)
     shared = {choice.key: _values(choice, inputs, unit.seed, setting, 1.0) for choice in OF_SCORES}
     found = {}
     for t in setting.thresholds:

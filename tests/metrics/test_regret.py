@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,38 +11,55 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, grouping, parse
-from decal_cli.regions import HeldOut, Leaves, Regions, build_regions
+from decal_cli.probe import Probed, build_probe
+from decal_cli.regions import Leaves, Regions, build_regions
 from decal_cli.table import Table, tabulate
 from decal_cli.task import Task
 from tests.metrics.worlds import Rows, columns, drawn_rows, tasks, world
 
 
-def given_to(table: Table | None, task: Task | None, regions: Regions | None = None) -> dict[type, object]:
-    return {Table: table, Task: task, Regions: regions, np.random.Generator: np.random.default_rng(0)}
+class Seen(NamedTuple):
+    """What the features say of some rows."""
+
+    regions: Regions | None = None
+    probed: Probed | None = None
 
 
-def value(key: str, table: Table | None, task: Task | None, regions: Regions | None = None) -> float:
-    return parse(key).value(given_to(table, task, regions))
+NOTHING = Seen()
 
 
-def interval(key: str, table: Table | None, task: Task | None, regions: Regions | None = None) -> tuple[float, float]:
-    found = parse(key).interval(given_to(table, task, regions), 0.95)
+def seen(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Seen:
+    return Seen(*(build(score, label, None, features, seed=0) for build in (build_regions, build_probe)))
+
+
+def given_to(table: Table | None, task: Task | None, features: Seen = NOTHING) -> dict[type, object]:
+    given = {Table: table, Task: task, np.random.Generator: np.random.default_rng(0)}
+    return {**given, Regions: features.regions, Probed: features.probed}
+
+
+def value(key: str, table: Table | None, task: Task | None, features: Seen = NOTHING) -> float:
+    return parse(key).value(given_to(table, task, features))
+
+
+def interval(key: str, table: Table | None, task: Task | None, features: Seen = NOTHING) -> tuple[float, float]:
+    found = parse(key).interval(given_to(table, task, features), 0.95)
     assert found is not None
     return found
 
 
-def by_hand() -> Regions:
+def by_hand() -> Seen:
     """One bin, 100 rows in each half: a leaf of 50 with 40 positives, and one of 50 with 10; ten rows held out."""
     half = Leaves(np.array([0, 0]), np.array([50.0, 50.0]), np.array([40.0, 10.0]), np.array([50.0, 50.0]))
-    held = HeldOut(
+    probed = Probed(
         score=np.array([0.1, 0.1, 0.1, 0.1, 0.4, 0.4, 0.6, 0.6, 0.6, 0.6]),
         label=np.array([0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]),
         weight=np.ones(10),
-        isotonic=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
-        region=np.array([0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]),
+        isotonic=np.array([[0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]]),
+        probe=np.array([[0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]]),
+        judge=np.array([[0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]]),
     )
     one = np.array([200.0])
-    return Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half), held)
+    return Seen(Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half)), probed)
 
 
 HALF, FIFTH = Task.of_threshold(0.5), Task.of_threshold(0.2)
@@ -56,9 +75,10 @@ BY_HAND = {
     ("regret_grouping_lower", FIFTH): 0.0,  # Vmin = .5 x .3 exceeds the loss
     ("regret_grouping_upper", FIFTH): (np.sqrt(LOSS + 0.09) - 0.3) / 2,
     ("regret_grouping_upper", DOUBLED): np.sqrt(LOSS),
-    ("gain_regions", HALF): 3 * 0.5 / 10,  # two rows of label 1 are now acted on, one of label 0 no more
-    ("gain_regions", DOUBLED): 2 * 3 * 0.5 / 10,
-    ("gain_post_training", HALF): 3 * 0.5 / 10,  # acting on .1, .1 and .4, all of label 1
+    # Two rows of label 1 are now acted on, one of label 0 no more; the judge gives them .6, .7 and .3.
+    ("gain_beyond", HALF): (3 * 0.5 + 0.1 + 0.2 + 0.2) / 2 / 10,
+    ("gain_beyond", DOUBLED): 2 * (3 * 0.5 + 0.1 + 0.2 + 0.2) / 2 / 10,
+    ("gain_post_training", HALF): (3 * 0.5 + 0.1 + 0.2 + 0.4) / 2 / 10,  # acting on .1, .1 and .4, all of label 1
 }
 
 
@@ -130,7 +150,7 @@ def test_grouping_loss_of_leaves_is_unbiased_and_its_error_is_right() -> None:
         total = np.array([halves[0].n.sum() + halves[1].n.sum()])
         pos = np.array([halves[0].pos.sum() + halves[1].pos.sum()])
         both = (halves[0], halves[1])
-        estimate = grouping.loss(Regions(total, pos, total, np.zeros(1), both, both, None))
+        estimate = grouping.loss(Regions(total, pos, total, np.zeros(1), both, both))
         found.append((estimate.mean, estimate.error))
     mean, error = np.array(found).T
     assert mean.mean() == pytest.approx(truth, abs=4 * mean.std() / np.sqrt(len(mean)))
@@ -138,24 +158,24 @@ def test_grouping_loss_of_leaves_is_unbiased_and_its_error_is_right() -> None:
 
 
 def test_parts_add_up_and_scale_with_the_stakes() -> None:
-    table, regions = reference()
+    table, features = reference()
     small = Task.of_threshold(0.2)
     large = Task.of_costs(20, 80)
     for task in (small, large):
-        parts = value("regret_calibration", table, task) + value("regret_grouping", table, task, regions)
-        assert value("regret", table, task, regions) == pytest.approx(parts)
+        parts = value("regret_calibration", table, task) + value("regret_grouping", table, task, features)
+        assert value("regret", table, task, features) == pytest.approx(parts)
     for metric in METRICS.values():
         if metric.family == "regret" and metric.unit == "utility":
-            scaled = 100 * value(metric.name, table, small, regions)
-            assert value(metric.name, table, large, regions) == pytest.approx(scaled), metric.name
+            scaled = 100 * value(metric.name, table, small, features)
+            assert value(metric.name, table, large, features) == pytest.approx(scaled), metric.name
 
 
-def reference() -> tuple[Table, Regions]:
+def reference() -> tuple[Table, Seen]:
     """The reference file, its features x1, x2 and x3."""
     rows = world("binary")
     data = columns("binary_n2000.csv")
     features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
-    return rows.table(), build_regions(rows.score, rows.label, None, features, seed=0)
+    return rows.table(), seen(rows.score, rows.label, features)
 
 
 POPULATION = {0.1: (0.0082, 0.0063), 0.2: (0.0039, 0.0167), 0.3: (0.0004, 0.0228)}
@@ -164,12 +184,12 @@ POPULATION = {0.1: (0.0082, 0.0063), 0.2: (0.0039, 0.0167), 0.3: (0.0004, 0.0228
 
 @pytest.mark.parametrize("threshold", POPULATION)
 def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: float) -> None:
-    table, regions = reference()
+    table, features = reference()
     task = Task.of_threshold(threshold)
     calibration, beyond = POPULATION[threshold]
 
     def holds(key: str, truth: float) -> bool:
-        low, high = interval(key, table, task, regions)
+        low, high = interval(key, table, task, features)
         return low <= truth <= high
 
     assert holds("gain_recalibration", calibration)
@@ -179,9 +199,9 @@ def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: f
 
 
 def test_one_error_of_calibration_is_worth_another_gain_at_every_threshold() -> None:
-    table, regions = reference()
+    table, features = reference()
     won = {t: value("gain_recalibration", table, Task.of_threshold(t)) for t in POPULATION}
-    beyond = {t: value("gain_regions", table, Task.of_threshold(t), regions) for t in POPULATION}
+    beyond = {t: value("gain_beyond", table, Task.of_threshold(t), features) for t in POPULATION}
     assert won[0.1] > 0.002 > won[0.3]
     assert beyond[0.3] > 0.012 > beyond[0.1]
 
@@ -199,17 +219,17 @@ FEW = {
 @pytest.mark.filterwarnings("error")
 def test_few_rows_have_a_value_or_a_reason(name: str) -> None:
     score, label = FEW[name]
-    table, regions = tabulate(score, label), build_regions(score, label, None, score[:, None], seed=0)
+    table, features = tabulate(score, label), seen(score, label, score[:, None])
     for metric in METRICS.values():
         if metric.family != "regret":
             continue
         try:
-            found = value(metric.name, table, FIFTH, regions)
+            found = value(metric.name, table, FIFTH, features)
         except Undefined as undefined:
             assert undefined.reason
             continue
         low, high = metric.range
         assert low <= found <= high
         if callable(metric.interval):
-            ends = parse(metric.name).interval(given_to(table, FIFTH, regions), 0.9)
+            ends = parse(metric.name).interval(given_to(table, FIFTH, features), 0.9)
             assert ends is None or low - 1e-12 <= ends[0] <= ends[1] <= high + 1e-12

@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from decal_cli.metrics import Metric, parse
+from decal_cli.probe import Probed
 from decal_cli.regions import Regions
 from decal_cli.table import Table, tabulate
 from decal_cli.task import Task
@@ -68,7 +69,7 @@ def world(name: str) -> Rows:
 
 def inputs(table: Table, task: Task | None = None, seed: int = 0) -> dict[type, Any]:
     """What a metric may ask for; features are another test's business."""
-    return {Table: table, Task: task, np.random.Generator: np.random.default_rng(seed), Regions: None}
+    return {Table: table, Task: task, np.random.Generator: np.random.default_rng(seed), Regions: None, Probed: None}
 
 
 def value(key: str, table: Table, task: Task | None = None, seed: int = 0) -> float:
