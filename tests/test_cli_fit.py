@@ -1,0 +1,396 @@
+"""`decal fit`, `apply` and `methods` as a user meets them: real processes through the installed entry point."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from decal_cli.posttrain import METHODS, from_text, to_text
+from tests.conftest import DECAL, FIXTURES, Done
+from tests.test_cli import one_line, valid
+
+Decal = Callable[..., Done]
+FOX = FIXTURES / "fox_news.parquet"
+BINARY = FIXTURES / "binary_n2000.csv"
+NAMED = ("--score", "p", "--label", "y")
+STORY = ("--score", "p_profanity", "--label", "y", "--features", "x*", "--threshold", "0.3")
+
+
+def half(path: Path, part: slice) -> None:
+    """One half of the shipped real data, dealt at random."""
+    table = pq.read_table(FOX)
+    pq.write_table(table.take(np.random.default_rng(2).permutation(len(table))[part]), path)
+
+
+def run(folder: Path, *arguments: object) -> None:
+    subprocess.run([str(DECAL), *map(str, arguments)], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Halves of the shipped data, and models fitted to them."""
+    folder = tmp_path_factory.mktemp("fit")
+    middle = len(pq.read_table(FOX)) // 2
+    half(folder / "train.parquet", slice(0, middle))
+    half(folder / "other.parquet", slice(middle, None))
+    run(folder, "fit", "isotonic", BINARY, *NAMED, "-o", "isotonic.json")
+    run(folder, "fit", "glar", "train.parquet", *STORY, "-o", "glar.json")
+    return folder
+
+
+def test_fit_apply_evaluate_is_one_story(decal: Decal, folder: Path, tmp_path: Path) -> None:
+    fitted = decal("fit", "glar", folder / "train.parquet", *STORY, "-o", "glar.json")
+    assert fitted.code == 0, fitted.err
+    for words in (
+        "GLAR (glar), fitted to 759 rows, written to glar.json",
+        "cross-fitted on 5 folds of the 759 rows",
+        "Expected utility per 1,000 decisions",
+        "gain ",
+        "Calibration regret",
+        "Next: decal apply glar.json NEW -o OUT adds p_profanity_glar to the rows of NEW.",
+    ):
+        assert words in " ".join(fitted.out.split()), words
+    applied = decal("apply", "glar.json", folder / "other.parquet", "-o", "out.parquet")
+    assert applied.code == 0, applied.err
+    assert applied.out == ""
+    assert applied.err == "out.parquet: 760 rows with p_profanity_glar by glar\n"
+    before, after = pq.read_table(folder / "other.parquet"), pq.read_table(tmp_path / "out.parquet")
+    assert after.column_names == [*before.column_names, "p_profanity_glar"]
+    assert after.drop(["p_profanity_glar"]).equals(before)
+
+    def regrets(score: str) -> dict[str, float]:
+        named = (
+            "-s",
+            score,
+            "-y",
+            "y",
+            "-t",
+            "0.3",
+            "-m",
+            "regret_calibration",
+            "-m",
+            "expected_utility",
+            "-m",
+            "brier",
+        )
+        report = valid(decal("evaluate", "out.parquet", *named, "--no-intervals", "-f", "json").out)
+        return {key: result["value"] for key, result in report["metrics"].items()}
+
+    old, new = regrets("p_profanity"), regrets("p_profanity_glar")
+    assert new["regret_calibration"] < old["regret_calibration"]
+    assert new["expected_utility"] > old["expected_utility"]
+    assert new["brier"] < old["brier"]
+
+
+class TestFit:
+    def test_the_model_file_says_what_it_is_and_is_the_same_each_time(self, decal: Decal, folder: Path) -> None:
+        decal("fit", "isotonic", BINARY, *NAMED, "-o", folder / "again.json")
+        text = (folder / "again.json").read_text()
+        assert text == (folder / "isotonic.json").read_text()
+        saved = from_text(text, "again.json")
+        assert (saved.method, saved.score, saved.features, saved.task) == ("isotonic", "p", (), None)
+        assert saved.fitted_on["rows"] == 2000
+        assert to_text(saved) == text
+
+    def test_json_is_valid(self, decal: Decal, folder: Path) -> None:
+        named = (*NAMED, "--threshold", "0.3", "--weight", "weight", "-f", "json", "--seed", "3")
+        document = valid(decal("fit", "platt(on=p)", BINARY, *named, "-o", "platt.json").out)
+        found = document["fit"]
+        assert found["method"] == "platt(on=p)" and found["kind"] == "recalibration"
+        assert (found["model_file"], found["column"], found["rows"]) == ("platt.json", "p_platt", 2000)
+        assert found["judged"] == "cross-fitted"
+        low, high = found["gain"]["interval"]
+        assert low < found["gain"]["value"] < high
+        assert found["gain"]["value"] == pytest.approx(found["gain"]["after"] - found["gain"]["before"])
+        assert set(found["metrics"]) == {"brier", "log_loss", "auc", "ece", "regret_calibration"}
+        brier = found["metrics"]["brier"]
+        assert brier["difference"] == pytest.approx(brier["after"] - brier["before"])
+        evaluated = valid(decal("evaluate", BINARY, *NAMED, "--weight", "weight", "-m", "brier", "-f", "json").out)
+        assert brier["before"] == pytest.approx(evaluated["metrics"]["brier"]["value"], abs=1e-12)
+
+    def test_a_test_file_judges_in_place_of_folds(self, decal: Decal, folder: Path) -> None:
+        files = (folder / "train.parquet", "--test", folder / "other.parquet")
+        done = decal("fit", "isotonic", *files, *STORY, "-o", "m.json", "-f", "json")
+        document = valid(done.out)
+        assert document["fit"]["judged"] == "test" and document["fit"]["rows"] == 759
+        assert [item["rows"] for item in document["inputs"]] == [760]
+        score = ("-s", "p_profanity", "-y", "y", "-m", "brier", "-f", "json")
+        whole = valid(decal("evaluate", folder / "other.parquet", *score).out)
+        assert document["fit"]["metrics"]["brier"]["before"] == whole["metrics"]["brier"]["value"]
+        text = decal("fit", "isotonic", *files, *STORY, "-o", "m2.json").out
+        assert "on the 760 rows of the test file, which the model has not seen" in text
+
+    def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
+        document = valid(decal("fit", "beta", BINARY, *NAMED, "-o", "m.json", "-f", "json").out)
+        assert document["fit"]["gain"] is None and document["task"] is None
+        assert set(document["fit"]["metrics"]) == {"brier", "log_loss", "auc", "ece"}
+
+    def test_auto_is_what_recommend_advises(self, decal: Decal, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        score = rng.random(3000)
+        pacsv.write_csv(pa.table({"p": score, "y": (rng.random(3000) < score**3).astype(int)}), tmp_path / "off.csv")
+        wanted = ("off.csv", "-t", "0.5")
+        advised = valid(decal("recommend", *wanted, "-f", "json").out)["recommendation"]["fit"]
+        assert advised in METHODS
+        for method in (("auto", *wanted), ("--method", "auto", *wanted)):
+            done = decal("fit", *method, "-o", "m.json", "--force", "-f", "json")
+            assert valid(done.out)["fit"]["method"] == advised, done.err
+
+    def test_auto_says_where_there_is_nothing_to_fit(self, decal: Decal, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        score = rng.choice([0.02, 0.98], 4000)
+        pacsv.write_csv(pa.table({"p": score, "y": (rng.random(4000) < score).astype(int)}), tmp_path / "good.csv")
+        line = one_line(decal("fit", "auto", "good.csv", "-t", "0.5", "-o", "m.json"))
+        assert "there is nothing to fit: the advice is " in line
+        assert not (tmp_path / "m.json").exists()
+        assert "auto takes what `decal recommend` advises" in one_line(decal("fit", "auto", "good.csv", "-o", "m.json"))
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (("isotonic", FOX, "--score", "p_profanity", "--score", "p_hatesonar"), "2 score columns are named"),
+            (("isotonic", BINARY, *NAMED[2:], "--score", "[pq]"), "fit one at a time: --score NAME"),
+            (("isotonik", BINARY, *NAMED), "there is no method 'isotonik'; did you mean isotonic"),
+            (("platt(on=q)", BINARY, *NAMED), "on=q is not one of logit, p"),
+            (("glar", BINARY, *NAMED, "-t", "0.3"), "glar cannot be fitted to p: needs features"),
+            (("threshold", BINARY, *NAMED), "threshold cannot be fitted to p: needs a task"),
+            (("isotonic", "nowhere.csv"), "nowhere.csv: no such file"),
+            (("isotonic", BINARY, *NAMED, "--test", "nowhere.csv"), "nowhere.csv: no such file"),
+            (("isotonic", BINARY, *NAMED, "--test", FOX), "no column 'p'"),
+            (("isotonic", "tiny.csv"), "needs at least"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else value[0],
+    )
+    def test_what_cannot_be_fitted_is_one_line(
+        self, decal: Decal, tmp_path: Path, arguments: Sequence[Any], says: str
+    ) -> None:
+        (tmp_path / "tiny.csv").write_text("p,y\n0.1,0\n0.9,1\n0.4,1\n")
+        assert says in one_line(decal("fit", *arguments, "-o", "m.json"))
+        assert os.listdir(tmp_path) == ["tiny.csv"], "nothing is written"
+
+    def test_the_place_of_the_model_is_looked_at_first(self, decal: Decal, tmp_path: Path) -> None:
+        (tmp_path / "m.json").write_text("mine")
+        line = one_line(decal("fit", "isotonic", "nowhere.csv", "-o", "m.json"))
+        assert "m.json: is there already; add --force" in line
+        assert (tmp_path / "m.json").read_text() == "mine"
+        assert "there is no folder" in one_line(decal("fit", "isotonic", BINARY, *NAMED, "-o", "no/m.json"))
+        without = decal("fit", "isotonic", BINARY, *NAMED)
+        assert without.code == 2 and "--output" in without.err
+        assert decal("fit", "isotonic", BINARY, *NAMED, "-o", "m.json", "--force").code == 0
+        from_text((tmp_path / "m.json").read_text(), "m.json")
+
+
+class TestApply:
+    def test_every_format_gives_the_same_scores(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
+        table = pacsv.read_csv(BINARY)
+        pq.write_table(table, tmp_path / "new.parquet")
+        (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+        found = {}
+        forms = {BINARY: "a.csv", "new.parquet": "b.csv", "new.jsonl": "c.parquet", "-": "d.parquet"}
+        for source, out in forms.items():
+            stdin = BINARY.read_bytes() if source == "-" else None
+            done = decal("apply", folder / "isotonic.json", source, "-o", out, stdin=stdin)
+            assert done.code == 0, done.err
+            read = pacsv.read_csv if out.endswith("csv") else pq.read_table
+            back = read(tmp_path / out)
+            assert back.column_names == [*table.column_names, "p_isotonic"]
+            assert back.select(table.column_names).to_pydict() == table.to_pydict(), (source, out)
+            found[source] = back["p_isotonic"].to_pylist()
+        model = from_text((folder / "isotonic.json").read_text(), "").model
+        expected = np.interp(table["p"].to_numpy(), model.at, model.value).tolist()
+        assert all(scores == expected for scores in found.values())
+
+    def test_it_says_that_these_are_the_rows_it_was_fitted_to(self, decal: Decal, folder: Path) -> None:
+        done = decal("apply", folder / "isotonic.json", BINARY, "-o", "out.csv")
+        assert "These are rows that the model was fitted to" in done.err
+        other = decal("apply", folder / "isotonic.json", "-", "-o", "other.csv", stdin=b"p\n0.5\n")
+        assert other.code == 0 and "fitted to" not in other.err
+
+    def test_it_writes_over_nothing_without_force_and_onto_its_own_input_with_it(
+        self, decal: Decal, folder: Path, tmp_path: Path
+    ) -> None:
+        again = ("apply", folder / "isotonic.json", "new.parquet", "-o", "new.parquet")
+        pq.write_table(pa.table({"p": [0.1, 0.5, 0.9], "id": ["a", "b", "c"]}), tmp_path / "new.parquet")
+        before = (tmp_path / "new.parquet").read_bytes()
+        assert "output new.parquet: is there already; add --force" in one_line(decal(*again))
+        assert (tmp_path / "new.parquet").read_bytes() == before
+        assert decal(*again, "--force").code == 0
+        back = pq.read_table(tmp_path / "new.parquet")
+        assert back.column_names == ["p", "id", "p_isotonic"] and back["id"].to_pylist() == ["a", "b", "c"]
+        line = one_line(decal(*again, "--force"))
+        assert "there is a column 'p_isotonic' already; name the new one: --name" in line
+        (tmp_path / "new.csv").write_text("p,id\n0.1,a\n0.9,b\n")
+        named = ("new.csv", "-o", "new.csv", "--force", "--name", "q")
+        assert decal("apply", folder / "isotonic.json", *named).code == 0
+        assert (tmp_path / "new.csv").read_text().startswith("p,id,q\n0.1,a,0.")
+        assert sorted(os.listdir(tmp_path)) == ["new.csv", "new.parquet"]
+
+    def test_missing_values_are_an_error_or_kept_without_a_score(
+        self, decal: Decal, folder: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "new.csv").write_text("p,id\n0.1,a\n,b\n0.9,c\n")
+        line = one_line(decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv"))
+        assert "column 'p': score missing in 1 of 3 rows (row 2)" in line
+        assert os.listdir(tmp_path) == ["new.csv"]
+        done = decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv", "--missing", "drop")
+        assert "2 rows with p_isotonic by isotonic; 1 without one, as a value they need is missing" in done.err
+        back = pacsv.read_csv(tmp_path / "out.csv")
+        assert back["id"].to_pylist() == ["a", "b", "c"]
+        assert [value is None for value in back["p_isotonic"].to_pylist()] == [False, True, False]
+
+    def test_the_threshold_method_writes_thresholds_and_decisions(self, decal: Decal, tmp_path: Path) -> None:
+        fitted = decal("fit", "threshold", BINARY, *NAMED, "-t", "0.3", "-o", "m.json")
+        assert "The score stays as it is: only the threshold moves." in fitted.out
+        assert decal("apply", "m.json", BINARY, "-o", "out.parquet").code == 0
+        back = pq.read_table(tmp_path / "out.parquet")
+        limit, decision = back["p_threshold"].to_numpy(), back["p_threshold_decision"].to_numpy()
+        assert len(set(limit)) == 1
+        np.testing.assert_array_equal(decision, back["p"].to_numpy() >= limit)
+
+    def test_venn_abers_writes_its_interval(self, decal: Decal, tmp_path: Path) -> None:
+        decal("fit", "venn-abers", BINARY, *NAMED, "-o", "m.json")
+        assert decal("apply", "m.json", BINARY, "-o", "out.parquet", "--name", "v").code == 0
+        back = pq.read_table(tmp_path / "out.parquet")
+        assert back.column_names[-3:] == ["v", "v_lower", "v_upper"]
+        low, middle, high = (back[name].to_numpy() for name in ("v_lower", "v", "v_upper"))
+        assert ((low >= 0) & (low <= middle) & (middle <= high) & (high <= 1)).all()
+
+    def test_log_odds_stay_log_odds(self, decal: Decal, tmp_path: Path) -> None:
+        table = pacsv.read_csv(BINARY)
+        p = table["p"].to_numpy()
+        pacsv.write_csv(pa.table({"z": np.log(p / (1 - p)), "y": table["y"]}), tmp_path / "logits.csv")
+        assert decal("fit", "platt", "logits.csv", "--logit", "--score", "z", "-o", "m.json").code == 0
+        assert decal("apply", "m.json", "logits.csv", "-o", "out.csv").code == 0
+        decal("fit", "platt", BINARY, *NAMED, "-o", "n.json")
+        decal("apply", "n.json", BINARY, "-o", "same.csv")
+        scores = (pacsv.read_csv(tmp_path / name) for name in ("out.csv", "same.csv"))
+        np.testing.assert_allclose(next(scores)["z_platt"], next(scores)["p_platt"], atol=1e-9)
+
+    def test_groups_are_asked_for_where_a_method_may_use_them(self, decal: Decal, tmp_path: Path) -> None:
+        named = (BINARY, *NAMED, "--features", "x*", "--group", "group")
+        assert decal("fit", "multicalibration", *named, "-o", "m.json").code == 0
+        assert decal("apply", "m.json", BINARY, "-o", "out.csv").code == 0
+        new = pacsv.read_csv(BINARY)
+        pacsv.write_csv(new.drop(["group"]), tmp_path / "new.csv")
+        assert "no column 'group', which the model was fitted on" in one_line(
+            decal("apply", "m.json", "new.csv", "-o", "no.csv")
+        )
+        # A function of the score asks for nothing else, whatever it was fitted beside.
+        assert decal("fit", "isotonic", *named, "-o", "i.json").code == 0
+        pacsv.write_csv(new.select(["p"]), tmp_path / "scores.csv")
+        assert decal("apply", "i.json", "scores.csv", "-o", "yes.csv").code == 0
+
+    def test_files_with_other_columns_are_refused(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
+        line = one_line(decal("apply", folder / "glar.json", BINARY, "-o", "out.parquet"))
+        assert "no column 'p_profanity', which the model was fitted on" in line
+        table = pq.read_table(folder / "other.parquet")
+        pq.write_table(table.drop(["x07"]), tmp_path / "new.parquet")
+        assert "no column 'x07'" in one_line(decal("apply", folder / "glar.json", "new.parquet", "-o", "out.parquet"))
+        assert os.listdir(tmp_path) == ["new.parquet"]
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            (lambda content: content[:500] + b"7" + content[501:], "was changed after it was written"),
+            (lambda content: content.replace(b'"decal_model": 1', b'"decal_model": 2'), "is a model file of version 2"),
+            (lambda content: b"PAR1\xff\xfe", "is not a model file (not text)"),
+        ],
+    )
+    def test_other_model_files_are_refused(
+        self, decal: Decal, folder: Path, tmp_path: Path, change: Callable[[bytes], bytes], says: str
+    ) -> None:
+        content = (folder / "glar.json").read_bytes()
+        (tmp_path / "m.json").write_bytes(change(content))
+        assert (tmp_path / "m.json").read_bytes() != content
+        assert says in one_line(decal("apply", "m.json", folder / "other.parquet", "-o", "out.parquet"))
+        assert os.listdir(tmp_path) == ["m.json"]
+
+    def test_the_output_is_looked_at_first(self, decal: Decal, folder: Path) -> None:
+        model = folder / "isotonic.json"
+        assert "end the name with .csv or .parquet" in one_line(decal("apply", model, BINARY, "-o", "out.json"))
+        assert "there is no folder" in one_line(decal("apply", model, BINARY, "-o", "no/out.csv"))
+        assert "model file no.json: No such file" in one_line(decal("apply", "no.json", BINARY, "-o", "out.csv"))
+        without = decal("apply", model, BINARY)
+        assert without.code == 2 and "--output" in without.err
+
+
+class TestStopped:
+    """A run that is ended in the middle leaves nothing half-written."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def slow(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        """A model that takes a while, and rows enough for it."""
+        folder = tmp_path_factory.mktemp("slow")
+        run(folder, "fit", "stack-forest", BINARY, *NAMED, "--features", "x*", "-o", "forest.json")
+        rng = np.random.default_rng(0)
+        columns = {"p": rng.random(400_000)} | {name: rng.normal(size=400_000) for name in ("x1", "x2", "x3")}
+        pq.write_table(pa.table(columns), folder / "new.parquet")
+        return folder
+
+    @pytest.mark.parametrize(
+        ("number", "there"),
+        [(signal.SIGTERM, True), (signal.SIGINT, False), (signal.SIGHUP, False), (signal.SIGKILL, False)],
+    )
+    def test_nothing_stands_under_the_name_and_nothing_beside_it(
+        self, slow: Path, tmp_path: Path, number: signal.Signals, there: bool
+    ) -> None:
+        if there:
+            (tmp_path / "out.parquet").write_text("mine")
+        command = [DECAL, "apply", slow / "forest.json", slow / "new.parquet", "-o", "out.parquet", "--force"]
+        process = subprocess.Popen(list(map(str, command)), cwd=tmp_path, stderr=subprocess.PIPE)
+        begun = time.monotonic()
+        while not list(tmp_path.glob(".out.parquet.*")):
+            assert process.poll() is None and time.monotonic() - begun < 60
+            time.sleep(0.005)
+        time.sleep(0.1)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[1].decode()
+        left = [
+            name for name in os.listdir(tmp_path) if number != signal.SIGKILL or not name.startswith(".out.parquet.")
+        ]
+        assert left == (["out.parquet"] if there else [])
+        if there:
+            assert (tmp_path / "out.parquet").read_text() == "mine"
+        if number == signal.SIGKILL:
+            assert process.returncode == -signal.SIGKILL
+        else:
+            assert process.returncode == 130
+            assert "Traceback" not in said and len(said.strip().splitlines()) <= 1, said
+
+
+class TestMethods:
+    def test_all_are_listed_with_a_line_each(self, decal: Decal) -> None:
+        done = decal("methods")
+        lines = done.out.splitlines()
+        assert {line.split()[0] for line in lines if line.startswith("  ")} == set(METHODS)
+        assert max(map(len, lines)) <= 100
+
+    @pytest.mark.parametrize("name", METHODS)
+    def test_each_is_explained(self, name: str) -> None:
+        from decal_cli.render import Page
+        from decal_cli.render.fitting import render_method
+
+        text = render_method(METHODS[name], Page(100))
+        assert text.startswith(f"{name}: {METHODS[name].title}\n")
+        for words in ("kind ", "needs ", "source "):
+            assert f"\n{words}" in text
+        for parameter in METHODS[name].parameters:
+            assert f"\n{parameter.name}={parameter.default} " in text
+        assert max(map(len, text.splitlines())) <= 100
+
+    def test_one_through_the_command_line(self, decal: Decal) -> None:
+        assert "15 equal-mass bins" in decal("methods", "glar").out
+        assert "there is no method 'glarr'; did you mean glar" in one_line(decal("methods", "glarr"))
