@@ -119,6 +119,11 @@ class Model(Protocol):
         """New scores of rows; deterministic, row by row: a row's score does not depend on the others."""
 
 
+def note_of(fitted: Model) -> str | None:
+    """What a fitted model has to say of itself, for models that decide from the rows how much they do."""
+    return getattr(fitted, "note", None)
+
+
 M = TypeVar("M", bound=type)
 MODELS: dict[str, type] = {}
 """Every class that a model file may hold, by name."""

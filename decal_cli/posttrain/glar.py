@@ -55,6 +55,13 @@ class Glar:
             return Applied(score)
         return Applied(rows.score, threshold=thresholds(rows.score, score, self.t_star))
 
+    @property
+    def note(self) -> str:
+        """How much of the score is corrected by region."""
+        if not self.trees:
+            return "No bin of the score is corrected: the grouping regret does not exceed r; isotonic everywhere."
+        return f"{len(self.trees)} of {len(self.tree)} bins of the score are corrected by region, isotonic elsewhere."
+
 
 def _narrow(rows: Inputs, here: Ints) -> Narrow:
     if rows.features is None:
@@ -97,8 +104,7 @@ def glar(
     edges = edges_of(rows.table, bins)
     number = bin_of(rows.score, edges)
     corrected = corrected_bins(rows, rows.task, r, bins, len(edges) + 1)
-    features = narrow(rows.features)
-    trees = tuple(_tree(rows, features, np.flatnonzero(number == k), leaf) for k in np.flatnonzero(corrected))
+    trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf)) for k in np.flatnonzero(corrected).tolist())
     index = np.where(corrected, np.cumsum(corrected) - 1, NOWHERE).astype(np.int64)
     return Glar(edges, index, trees, _curve(rows, ~corrected[number]), rows.task.threshold, adjust)
 
@@ -108,10 +114,7 @@ def corrected_bins(rows: Training, task: Task, r: float, bins: int, found: int) 
     if r < 0:
         return np.ones(found, dtype=bool)
     assert rows.features is not None
-    regions = build_regions(
-        rows.score, rows.label, rows.weight, rows.features, seed=rows.seed, bins=bins, loss_only=True
-    )
-    losses = grouping.bin_losses(regions)
+    losses = rows.once(("losses", bins), lambda: _losses(rows, bins))
     # One bin at a time: the mean over bins weighted by the rows of the unit matrix.
     one_each = np.eye(len(losses.loss))
     regret = task.u_delta * grouping.bounds(losses.loss, losses.rate, one_each, task.threshold).middle
@@ -119,6 +122,25 @@ def corrected_bins(rows: Training, task: Task, r: float, bins: int, found: int) 
     if float(losses.share @ regret) > r:
         corrected[losses.judged[regret > r]] = True
     return corrected
+
+
+def _losses(rows: Training, bins: int) -> grouping.BinLosses:
+    """Grouping loss of each bin, whatever the task is."""
+    assert rows.features is not None
+    return grouping.bin_losses(
+        build_regions(rows.score, rows.label, rows.weight, rows.features, seed=rows.seed, bins=bins, loss_only=True)
+    )
+
+
+def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -> Tree:
+    """The same whatever the task; sizes: bins, and rows of a leaf."""
+
+    def grown() -> Tree:
+        assert rows.features is not None
+        features = rows.features
+        return _tree(rows, rows.once("narrow", lambda: narrow(features)), np.flatnonzero(number == k), sizes[1])
+
+    return rows.once(("tree", *sizes, k), grown)
 
 
 def _tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:

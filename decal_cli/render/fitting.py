@@ -9,7 +9,7 @@ from typing import Any
 
 from decal_cli.fitting import Fitting, Gain, how_judged
 from decal_cli.metrics import parse
-from decal_cli.posttrain import METHODS, Method
+from decal_cli.posttrain import METHODS, Method, note_of
 from decal_cli.posttrain.declare import NEEDS
 from decal_cli.render.contest import difference_cell, per_thousand
 from decal_cli.render.document import provenance
@@ -33,6 +33,9 @@ def render_fitting(fitting: Fitting, path: str, page: Page) -> str:
     method = fitting.chosen.method
     rows = f"{len(fitting.training.score):,} rows"
     target.print(Text.assemble((method.title, "bold"), f" ({fitting.chosen.key}), fitted to {rows}, written to {path}"))
+    note = note_of(fitting.model)
+    if note is not None:
+        target.print(note, markup=False)
     target.print(f"How it does, {how_judged(fitting)}:", markup=False)
     target.print()
     if fitting.gain is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from decal_cli.metrics import parse as metric
-from decal_cli.posttrain import Inputs, Training
+from decal_cli.posttrain import Inputs, Training, note_of, parse
 from decal_cli.posttrain.binned import bin_of
 from decal_cli.posttrain.glar import NOWHERE, Glar, thresholds
 from decal_cli.posttrain.trees import narrow
@@ -157,3 +159,23 @@ def test_trees_stay_small_and_find_what_the_score_does_not_know() -> None:
 def test_a_model_without_its_features_says_what_it_needs() -> None:
     with pytest.raises(Exception, match="needs the features"):
         fitted("glar(r=-1)", made(200, 0))(Inputs(np.array([0.5])))
+
+
+def test_tasks_share_what_does_not_depend_on_them() -> None:
+    rows = made(400, 3)
+    tasks = [Task.of_utility(((1.0, 0.0), (0.0, 1.0 / t - 1.0))) for t in (0.05, 0.3, 0.5)]
+    chosen = parse("glar(r=0.001)")
+    for task, model in zip(tasks, chosen.fit_each(rows, tasks), strict=True):
+        alone = chosen.fit(replace(rows, task=task))
+        np.testing.assert_array_equal(model(inputs(rows)).score, alone(inputs(rows)).score)
+
+
+def test_it_says_how_much_it_corrects() -> None:
+    rows = made(400, 3)
+    assert note_of(fitted("glar(r=9)", rows)) == (
+        "No bin of the score is corrected: the grouping regret does not exceed r; isotonic everywhere."
+    )
+    assert (
+        note_of(fitted("glar(r=-1)", rows)) == "15 of 15 bins of the score are corrected by region, isotonic elsewhere."
+    )
+    assert note_of(fitted("isotonic", rows)) is None
