@@ -38,9 +38,10 @@ class Attempt:
         return None if self.achieved.value is None else self.achieved.value - self.cost
 
 
-def candidates(kinds: Sequence[Kind]) -> tuple[Chosen, ...]:
-    """Every method of these kinds, at its defaults."""
-    return tuple(Chosen(method) for method in METHODS.values() if method.kind in kinds)
+def candidates(rows: Training) -> tuple[Chosen, ...]:
+    """Every method that the user gave enough for, at its defaults."""
+    every = (Chosen(method) for method in METHODS.values())
+    return tuple(one for one in every if one.missing(rows) is None)
 
 
 def attempts(
@@ -51,12 +52,11 @@ def attempts(
     confidence: float,
     progress: Progress,
 ) -> tuple[Attempt, ...]:
-    """Try methods on the rows of a report, the best first; what the user gave nothing for is left out."""
+    """Try methods on the rows of a report, the best first; what cannot be fitted last."""
     made = []
     for one in chosen:
-        if one.missing(rows) is None:
-            progress(f"{report.model} by {one.key}")
-            made.append(_attempt(one, report, rows, costs.get(ACTIONS[one.method.kind], 0.0), confidence))
+        progress(f"{report.model} by {one.key}")
+        made.append(_attempt(one, report, rows, costs.get(ACTIONS[one.method.kind], 0.0), confidence))
     return tuple(sorted(made, key=lambda attempt: (attempt.net is None, -(attempt.net or 0.0))))
 
 
@@ -64,6 +64,9 @@ def _attempt(chosen: Chosen, report: Report, rows: Training, cost: float, confid
     action = ACTIONS[chosen.method.kind]
     predicted = report.results[GAINS[action]]
     try:
+        missing = chosen.missing(rows)
+        if missing is not None:
+            raise Undefined(missing)
         trial = try_out(chosen, rows)
     except Undefined as undefined:
         return Attempt(chosen, predicted, Result(None, None, undefined.reason), cost)

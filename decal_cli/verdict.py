@@ -133,7 +133,7 @@ def try_methods(
 def _rounds(
     dataset: Dataset, report: Report, plan: Plan, wishes: Wishes, progress: Progress, methods: Sequence[Chosen]
 ) -> Iterator[Round]:
-    chosen = tuple(methods) or candidates(("recalibration", "post-training"))
+    chosen = tuple(methods) or candidates(training_rows(dataset.models[0], plan.task, plan.seed))
     for _ in range(ROUNDS):
         model = dataset.models[0]
         rows = training_rows(model, plan.task, plan.seed)
@@ -153,6 +153,8 @@ def _rounds(
             return
         if advice.action == "recalibrate":
             chosen = tuple(one for one in chosen if one.method.kind == "recalibration")
+        if not chosen:
+            return
 
 
 def gate(

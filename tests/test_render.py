@@ -4,6 +4,7 @@ After a wanted change: GOLDEN=write python -m pytest tests/test_render.py, then 
 """
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,14 @@ import pytest
 from decal_cli.flowchart import Evidence, Item, walk
 from decal_cli.gates import judge, parse_rule
 from decal_cli.metrics import parse
+from decal_cli.posttrain import parse as parse_method
 from decal_cli.read import Input
 from decal_cli.render import RENDERERS, Page, render_metric
 from decal_cli.render.numbers import plain, short, span
 from decal_cli.report import Evaluation, Plan, Report, Result
 from decal_cli.task import Task
-from decal_cli.verdict import Verdict
+from decal_cli.trials import Attempt
+from decal_cli.verdict import Round, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -65,6 +68,29 @@ def advised(whole: Evaluation, **wishes: object) -> Verdict:
     return Verdict(whole, advice=tuple(walk(evidence) for _ in whole.reports))
 
 
+def attempt(key: str, predicted: Result, achieved: Result, cost: float, seconds: float) -> Attempt:
+    return Attempt(parse_method(key), predicted, achieved, cost, seconds=seconds)
+
+
+def tried() -> Verdict:
+    """Two rounds: stacking is best, and a recalibration may be as good; then nothing is left."""
+    whole = advised(ONE, costs={"post-train": 0.001})
+    assert whole.advice is not None
+    recalibrated, together = RESULTS["gain_recalibration"], RESULTS["gain_post_training"]
+    made = (
+        attempt("stack", together, Result(0.0213, (0.0091, 0.0335)), 0.001, 0.214),
+        attempt("platt(on=p)", recalibrated, Result(0.0101, (0.0002, 0.0220)), 0.0, 0.004),
+        attempt("glar", together, Result(0.0004, (-0.0006, 0.0014)), 0.001, 1.31),
+        attempt(
+            "meta-cal", recalibrated, Result(None, None, "needs at least 10 rows that p >= .5 decides rightly"), 0, 0
+        ),
+    )
+    again = (attempt("isotonic", recalibrated, Result(-0.002, (-0.006, 0.002)), 0.0, 0.003),)
+    report = replace(ONE.reports[0], model="p_a_stack")
+    rounds = (Round("p_a", made, made[0], report, whole.advice[0]), Round("p_a_stack", again))
+    return replace(whole, rounds={"p_a": rounds})
+
+
 RULES = [parse_rule(text) for text in ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7")]
 GATED = Verdict(MANY, gates=judge(RULES, MANY.reports[:2]))
 CASES = {
@@ -79,6 +105,9 @@ CASES = {
     "recommend_one.md": (advised(ONE), "markdown", Page()),
     "recommend_many.csv": (advised(MANY), "csv", Page()),
     "recommend_one.json": (advised(ONE), "json", Page()),
+    "tried.txt": (tried(), "table", Page(100)),
+    "tried.md": (tried(), "markdown", Page()),
+    "tried.json": (tried(), "json", Page()),
     "gate.txt": (GATED, "table", Page(100)),
     "gate.md": (GATED, "markdown", Page()),
     "gate.csv": (GATED, "csv", Page()),

@@ -1,0 +1,242 @@
+"""Methods tried: the best after its cost comes first, each start-over begins where the last one ended, and it ends."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+from decal_cli import verdict
+from decal_cli.posttrain import METHODS, Training, parse, training_rows, try_out
+from decal_cli.read import Columns, Dataset, read
+from decal_cli.report import Plan, Report, Result
+from decal_cli.task import Task
+from decal_cli.trials import Attempt, attempts, best, candidates
+from decal_cli.verdict import EVIDENCE, ROUNDS, Verdict, Wishes, try_methods
+from tests.conftest import FIXTURES, Done
+from tests.posttrain.rows import FIFTH, made
+from tests.test_cli import one_line, valid
+
+Decal = Callable[..., Done]
+FOX = FIXTURES / "fox_news.parquet"
+STORY = (FOX, "--score", "p_profanity", "--label", "y", "--features", "x*", "--threshold", "0.3")
+PREDICTED = {"gain_recalibration": Result(0.01, (0.0, 0.02)), "gain_post_training": Result(0.03, (0.02, 0.04))}
+REPORT = Report("p", None, 200, 100, 200, 0, True, PREDICTED)
+CHEAP = tuple(map(parse, ("isotonic", "platt", "threshold", "multicalibration")))
+
+
+def tried(rows: Training, costs: dict[str, float] | None = None) -> tuple[Attempt, ...]:
+    return attempts(REPORT, rows, CHEAP, costs or {}, 0.95, lambda text: None)
+
+
+def attempt(key: str, value: float | None, cost: float = 0.0) -> Attempt:
+    """Made by hand; what it said of rows is that of the method on a few."""
+    trial = None if value is None else try_out(parse(key), made(60, seed=0))
+    return Attempt(parse(key), Result(0.0), Result(value), cost, trial and trial.applied)
+
+
+class TestAttempts:
+    def test_the_best_comes_first_with_what_was_predicted_of_its_kind(self) -> None:
+        found = tried(made(300, seed=1))
+        assert {one.chosen.key for one in found} == {"isotonic", "platt", "threshold", "multicalibration"}
+        gains = [one.achieved.value for one in found]
+        assert gains == sorted(gains, key=lambda gain: -(gain or 0.0))
+        for one in found:
+            kind = one.chosen.method.kind
+            assert one.predicted == PREDICTED["gain_recalibration" if kind == "recalibration" else "gain_post_training"]
+            assert one.achieved.interval is not None
+            low, high = one.achieved.interval
+            assert low <= (one.achieved.value or 0.0) <= high
+
+    def test_what_is_achieved_is_the_gain_of_a_trial(self) -> None:
+        rows = made(300, seed=1)
+        for one in tried(rows):
+            trial = try_out(one.chosen, rows)
+            assert trial.gain is not None
+            assert one.achieved.value == trial.gain.mean
+
+    def test_costs_enter_by_the_kind_of_method(self) -> None:
+        rows = made(300, seed=1)
+        free, costly = tried(rows), tried(rows, {"post-train": 0.5, "recalibrate": 0.001})
+        assert costly[-1].chosen.key == "multicalibration", "worth less than it costs"
+        gains = {one.chosen.key: one.achieved.value or 0.0 for one in free}
+        for one in costly:
+            assert one.achieved.value == gains[one.chosen.key], "a cost changes no gain"
+            cost = 0.5 if one.chosen.key == "multicalibration" else 0.001
+            assert one.net == pytest.approx(gains[one.chosen.key] - cost)
+
+    def test_what_the_user_gave_nothing_for_is_no_candidate(self) -> None:
+        rows = replace(made(100, seed=1), features=None)
+        assert [one.key for one in candidates(made(100, seed=1))] == list(METHODS)
+        assert {one.method.kind for one in candidates(rows)} == {"recalibration"}
+        assert parse("threshold") in candidates(rows)
+        assert parse("threshold") not in candidates(replace(rows, task=None))
+
+    def test_but_whoever_names_it_hears_why(self) -> None:
+        *_, last = tried(replace(made(100, seed=1), features=None))
+        assert last.chosen.key == "multicalibration"
+        assert last.achieved.reason == "needs features: name the columns with --features"
+
+    def test_what_cannot_be_fitted_stands_last_with_its_reason(self) -> None:
+        rows = replace(made(100, seed=1), score=np.full(100, 0.4))
+        *others, last = tried(rows)
+        assert last.chosen.key == "platt"
+        assert (last.achieved.value, last.net, last.applied) == (None, None, None)
+        assert last.achieved.reason is not None and "distinct scores" in last.achieved.reason
+        assert all(one.achieved.value is not None for one in others)
+
+
+class TestBest:
+    def test_it_wins_something_after_its_cost(self) -> None:
+        assert best([attempt("isotonic", 0.02), attempt("platt", 0.01)]).chosen.key == "isotonic"  # type: ignore[union-attr]
+        assert best([attempt("isotonic", 0.0), attempt("platt", -0.01)]) is None
+        assert best([attempt("isotonic", 0.02, cost=0.02), attempt("beta", None)]) is None
+        assert best([]) is None
+
+    def test_a_moved_threshold_leaves_nothing_new_to_evaluate(self) -> None:
+        found = best([attempt("threshold", 0.03), attempt("isotonic", 0.02)])
+        assert found is not None and found.chosen.key == "isotonic"
+
+
+def data(folder: Path, rows: int = 800, power: float = 3.0) -> Dataset:
+    """A score whose truth is a power of it, in a file."""
+    rng = np.random.default_rng(5)
+    score = rng.random(rows)
+    label = (rng.random(rows) < score**power).astype(int)
+    pacsv.write_csv(pa.table({"p": score, "y": label}), folder / "p.csv")
+    return read([str(folder / "p.csv")], Columns(score=("p",), label="y"))
+
+
+def started_over(dataset: Dataset, *costs: str, at: float | None = None) -> Verdict:
+    plan = Plan(EVIDENCE, Task.of_threshold(0.5, at))
+    return try_methods(dataset, plan, Wishes.parse(costs, None, None, None), methods=CHEAP[:3])
+
+
+class TestRounds:
+    def test_the_flowchart_is_entered_again_with_the_best_until_it_ends(self, tmp_path: Path) -> None:
+        whole = started_over(data(tmp_path))
+        assert whole.rounds is not None
+        rounds = whole.rounds["p"]
+        assert 1 <= len(rounds) <= ROUNDS
+        first = rounds[0]
+        assert first.score == "p"
+        assert first.best is not None and first.report is not None and first.advice is not None
+        assert first.best.net == max(one.net or 0.0 for one in first.attempts if one.chosen.key != "threshold")
+        assert first.report.model == f"p_{first.best.chosen.key}"
+        before = whole.evaluation.reports[0].results["expected_utility"].value
+        after = first.report.results["expected_utility"].value
+        assert before is not None and after is not None
+        assert after - before == pytest.approx(first.best.achieved.value)
+        for earlier, later in itertools.pairwise(rounds):
+            assert earlier.report is not None and later.score == earlier.report.model
+            assert earlier.advice is not None and earlier.advice.action in ("recalibrate", "post-train")
+
+    def test_it_ends_at_once_where_nothing_is_won(self, tmp_path: Path) -> None:
+        (only,) = (started_over(data(tmp_path, power=1.0), "0.5").rounds or {})["p"]
+        assert (only.best, only.report, only.advice) == (None, None, None)
+        assert len(only.attempts) == 3
+
+    def test_it_ends_where_the_advice_is_of_a_kind_that_nobody_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        walked = verdict.walk
+        monkeypatch.setattr(verdict, "walk", lambda evidence: replace(walked(evidence), action="recalibrate"))
+        rows = made(300, seed=3)
+        assert rows.features is not None
+        pacsv.write_csv(pa.table({"p": rows.score, "y": rows.label, "x": rows.features[:, 1]}), tmp_path / "x.csv")
+        dataset = read([str(tmp_path / "x.csv")], Columns(score=("p",), label="y", features=("x",)))
+        found = verdict.try_methods(dataset, Plan(EVIDENCE, FIFTH), Wishes(), methods=[parse("stack")])
+        assert [[one.chosen.key for one in each.attempts] for each in (found.rounds or {})["p"]] == [["stack"]]
+
+    def test_the_new_score_is_operated_at_t_star(self, tmp_path: Path) -> None:
+        # The model was operated at .9; a gain is counted from there, the next report from t*.
+        first = (started_over(data(tmp_path), at=0.9).rounds or {})["p"][0]
+        assert first.best is not None and first.report is not None
+        rows = training_rows(data(tmp_path).models[0], Task.of_threshold(0.5, 0.9), 0)
+        applied = try_out(first.best.chosen, rows).applied
+        utility = float(np.mean(-0.5 * ((applied.score >= 0.5) != rows.label)))
+        assert first.report.results["expected_utility"].value == pytest.approx(utility)
+
+
+class TestCommandLine:
+    def test_the_story_on_real_data(self, decal: Decal) -> None:
+        done = decal("recommend", *STORY, "--method", "isotonic", "--method", "stack")
+        assert done.code == 0, done.err
+        story = done.out[done.out.index("Tried on p_profanity") :]
+        lines = story.splitlines()
+        assert max(map(len, lines[:-1])) <= 100
+        head = next(line for line in lines if line.startswith("method "))
+        assert head.split() == ["method", "kind", "predicted", "achieved", "after", "cost", "processor"]
+        table = lines[lines.index(head) + 1 :][:2]
+        assert [line.split()[0] for line in table] == ["→", *[line.split()[0] for line in table[1:]]]
+        assert {line.removeprefix("→").split()[0] for line in table} == {"isotonic", "stack"}
+        assert table[0].split()[1] == "stack", "the features matter here"
+        assert "Starting over with p_profanity_stack: " in story
+
+    def test_json_is_valid_and_costs_change_who_is_best(self, decal: Decal, tmp_path: Path) -> None:
+        rows = made(400, seed=3)
+        assert rows.features is not None
+        features = dict(zip(("x1", "x2", "x3"), rows.features.T, strict=True))
+        pacsv.write_csv(pa.table({"p": rows.score, "y": rows.label, **features}), tmp_path / "new.csv")
+        few = ("new.csv", "--features", "x*", "-t", "0.2", "--method", "platt", "--method", "stack", "-f", "json")
+        free = valid(decal("recommend", *few).out)["recommendation"]["tried"]
+        costs = ("--cost", "post-train=0.09", "--cost", "recalibrate=0.0001")
+        costly = valid(decal("recommend", *few, *costs).out)["recommendation"]["tried"]
+        assert free[0]["best"] == "stack" and costly[0]["attempts"][0]["method"] == "platt"
+        for rounds in (free, costly):
+            assert len(rounds) <= ROUNDS
+            nets = [attempt["net"] for attempt in rounds[0]["attempts"]]
+            assert nets == sorted(nets, reverse=True)
+        first = costly[0]["attempts"][0]
+        assert first["net"] == pytest.approx(first["achieved"]["value"] - 0.0001)
+        low, high = first["achieved"]["interval"]
+        assert low <= first["achieved"]["value"] <= high
+
+    def test_all_methods_are_tried_on_the_score_alone(self, decal: Decal, tmp_path: Path) -> None:
+        data(tmp_path, rows=120)
+        done = decal("recommend", "p.csv", "-t", "0.5", "--try", "-f", "json")
+        attempts = valid(done.out)["recommendation"]["tried"][0]["attempts"]
+        alone = {name for name, method in METHODS.items() if set(method.needs) <= {"task"}}
+        assert {attempt["method"] for attempt in attempts} == alone
+
+    def test_a_reason_in_the_table_and_in_markdown(self, decal: Decal, tmp_path: Path) -> None:
+        rng = np.random.default_rng(0)
+        score = rng.choice([0.3, 0.6], 200)
+        pacsv.write_csv(pa.table({"p": score, "y": (rng.random(200) < score**2).astype(int)}), tmp_path / "two.csv")
+        for form, start in (("table", "– beta: "), ("markdown", "- – beta: ")):
+            methods = ("--method", "beta", "--method", "isotonic", "-f", form)
+            out = decal("recommend", "two.csv", "-t", "0.4", *methods).out
+            assert f"\n{start}needs at least 3 distinct scores; there are 2" in out, out
+
+    def test_each_model_has_its_own_rounds_and_groups_share_them(self, decal: Decal) -> None:
+        named = (FIXTURES / "binary_n2000.csv", "-s", "p", "-s", "q", "-y", "y", "--group", "group", "-t", "0.3")
+        document = valid(decal("recommend", *named, "--method", "isotonic", "-f", "json").out)
+        tried = {(entry["model"], entry["group"]): "tried" in entry["recommendation"] for entry in document["reports"]}
+        assert tried == {(model, group): group is None for model in "pq" for group in (None, "A", "B")}
+        scores = [entry["recommendation"]["tried"][0]["score"] for entry in document["reports"] if not entry["group"]]
+        assert scores == ["p", "q"]
+
+    def test_wrong_methods_are_one_line(self, decal: Decal) -> None:
+        assert "there is no method 'glr'; did you mean glar" in one_line(decal("recommend", *STORY, "--method", "glr"))
+
+    def test_a_method_without_what_it_needs_says_so(self, decal: Decal, tmp_path: Path) -> None:
+        data(tmp_path, rows=120)
+        done = decal("recommend", "p.csv", "-t", "0.5", "--method", "glar")
+        assert "\n– glar: needs features: name the columns with --features\n" in done.out, done
+
+    def test_the_same_twice(self, decal: Decal, tmp_path: Path) -> None:
+        data(tmp_path, rows=200)
+        runs = [decal("recommend", "p.csv", "-t", "0.5", "--method", "meta-cal", "-f", "json").out for _ in range(2)]
+        first, second = (json.loads(text)["recommendation"]["tried"] for text in runs)
+        for rounds in (first, second):
+            for found in rounds:
+                for attempt in found["attempts"]:
+                    assert attempt.pop("seconds") >= 0
+        assert first == second
