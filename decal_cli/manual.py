@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from decal_cli import __version__
 from decal_cli.errors import Exit
 
 ROOT = Path(__file__).resolve().parent.parent
-_BLOCK = re.compile(r"(<!-- (?P<kind>exits|metrics|run)(?:: (?P<what>.*?))? -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- (?P<kind>exits|metrics|methods|run)(?:: (?P<what>.*?))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def command_tree() -> Any:
@@ -44,7 +46,8 @@ def readme(text: str) -> str:
     """README with its generated blocks made anew; a run block shows what its command prints."""
 
     def block(match: re.Match[str]) -> str:
-        body = {"exits": _exit_table, "metrics": _metric_table}.get(match["kind"], lambda: _run(match["what"]))()
+        tables = {"exits": _exit_table, "metrics": _metric_table, "methods": _method_table}
+        body = tables.get(match["kind"], lambda: _run(match["what"]))()
         return f"{match[1]}{body}\n{match[4]}"
 
     return _BLOCK.sub(block, text)
@@ -148,15 +151,35 @@ def _metric_table() -> str:
     )
 
 
-def _run(command: str) -> str:
-    """A console block with what the command prints in the project's folder, through the installed entry point."""
-    words = shlex.split(command)
-    words[0] = str(Path(sys.executable).with_name(words[0]))
-    done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, env={"COLUMNS": "100", "PATH": ""}, check=False
-    )
-    status = f"[exit code {done.returncode}]\n" if done.returncode else ""
-    return f"```console\n$ {command}\n{done.stdout}{done.stderr}{status}```"
+def _method_table() -> str:
+    from decal_cli.posttrain import METHODS
+
+    rows = [f"| `{each.name}` | {each.kind} | {each.summary.rstrip('.')} |" for each in METHODS.values()]
+    return "\n".join(["| method | kind | what it is |", "| --- | --- | --- |", *rows])
+
+
+def _run(line: str) -> str:
+    """A console block with what commands print, one after the other, through the installed entry point.
+
+    They run in a folder of their own that holds the fixtures, so that what they write is gone afterwards.
+    """
+    shown = []
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "fixtures").symlink_to(ROOT / "fixtures")
+        for command in line.split(" && "):
+            words = shlex.split(command)
+            words[0] = str(Path(sys.executable).with_name(words[0]))
+            done = subprocess.run(
+                words,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                env={"COLUMNS": "100", "PATH": os.defpath},
+                check=False,
+            )
+            status = f"[exit code {done.returncode}]\n" if done.returncode else ""
+            shown.append(f"$ {command}\n{done.stdout}{done.stderr}{status}")
+    return "```console\n" + "\n".join(shown) + "```"
 
 
 if __name__ == "__main__":
