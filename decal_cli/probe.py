@@ -43,7 +43,8 @@ BEND = 3.0
 MOST_BENT = 100
 """Features above which squares are left out: they would cost more than they find."""
 FLAT = 1e-9
-"""Standard deviation, of features scaled to at most 1 or of predictions, up to which they count as constant."""
+"""Standard deviation, of features scaled to at most 1 or of predictions, up to which they count as constant; share of a
+label up to which there is but one."""
 HIGHEST_LEVERAGE = 0.95
 """A row's share in its own prediction is cut here: its leave-one-out prediction divides by the rest."""
 SURE = 1e-3
@@ -221,7 +222,8 @@ class FoldRule:
         here = np.flatnonzero(some)
         label, weight = rows.label[here], rows.weight[here]
         self.rate = float(weight @ label / weight.sum())
-        if not 0 < self.rate < 1:
+        self.taught = FLAT < self.rate < 1 - FLAT
+        if not self.taught:
             return
         # Two rows of the base rate: the ends of the isotonic fit are 0 and 1, where the log-odds are not.
         self.drawn = 2 / (len(here) + 2)
@@ -244,7 +246,7 @@ class FoldRule:
     def __call__(self, score: Floats, x: Floats) -> tuple[Floats, Floats]:
         """Both probabilities of rows with these standardised features."""
         fitted = self.isotonic(score)
-        if not 0 < self.rate < 1:
+        if not self.taught:
             return fitted, fitted
         probe = np.empty(len(score))
         for start in range(0, len(score), BLOCK):
