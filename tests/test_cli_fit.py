@@ -132,6 +132,16 @@ class TestFit:
         text = decal("fit", "isotonic", *files, *STORY, "-o", "m2.json").out
         assert "on the 760 rows of the test file, which the model has not seen" in text
 
+    def test_a_test_file_that_was_seen_is_refused(self, decal: Decal, tmp_path: Path) -> None:
+        (tmp_path / "copy.csv").write_bytes(BINARY.read_bytes())
+        line = one_line(decal("fit", "isotonic", BINARY, *NAMED, "--test", "copy.csv", "-o", "m.json"))
+        assert "--test copy.csv: holds the rows that the model is fitted to" in line
+
+    def test_rows_from_a_pipe_and_a_name_with_a_space(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
+        done = decal("fit", "isotonic", *NAMED, "-o", "my model.json", stdin=BINARY.read_bytes())
+        assert "Next: decal apply 'my model.json' NEW -o OUT adds p_isotonic to the rows of NEW.\n" in done.out
+        assert (tmp_path / "my model.json").read_text() == (folder / "isotonic.json").read_text()
+
     def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
         document = valid(decal("fit", "beta", BINARY, *NAMED, "-o", "m.json", "-f", "json").out)
         assert document["fit"]["gain"] is None and document["task"] is None

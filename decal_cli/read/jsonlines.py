@@ -76,10 +76,7 @@ class JsonLinesSource:
 
     def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
         """The same; other columns are numbers, truth values, texts, lists or objects as in the file, else texts."""
-        kinds = self._kinds(others)
-        lists = frozenset(
-            name for _, rows in self._blocks() for name in numbers if any(isinstance(r.get(name), list) for r in rows)
-        )
+        kinds, lists = self._kinds(others, numbers)
         for start, rows in self._blocks():
             yield self._table(rows, start, numbers, kinds, lists)
 
@@ -96,12 +93,14 @@ class JsonLinesSource:
         if rows:
             yield start, rows
 
-    def _kinds(self, names: Sequence[str]) -> dict[str, Any]:
-        """The pyarrow type that holds all values of a column; text where none does."""
+    def _kinds(self, names: Sequence[str], numbers: Sequence[str]) -> tuple[dict[str, Any], set[str]]:
+        """The pyarrow type that holds all values of a column, text where none does; and which numbers are in lists."""
         import pyarrow as pa
 
         kinds: dict[str, Any] = {name: pa.null() for name in names}
+        lists: set[str] = set()
         for _, rows in self._blocks():
+            lists.update(name for name in numbers if any(isinstance(row.get(name), list) for row in rows))
             for name, before in kinds.items():
                 if pa.types.is_string(before):
                     continue
@@ -111,7 +110,7 @@ class JsonLinesSource:
                     kinds[name] = pa.unify_schemas(both, promote_options="permissive").field(name).type
                 except (pa.ArrowException, OverflowError, ValueError, TypeError):
                     kinds[name] = pa.string()
-        return kinds
+        return kinds, lists
 
     def _table(
         self,

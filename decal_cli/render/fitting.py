@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import textwrap
 from typing import Any
 
@@ -59,7 +60,11 @@ def render_fitting(fitting: Fitting, path: str, page: Page) -> str:
     else:
         target.print("The score stays as it is: only the threshold moves.", markup=False)
     target.print()
-    target.print(f"Next: decal apply {path} NEW -o OUT adds {fitting.name} to the rows of NEW.", markup=False)
+    target.print(
+        f"Next: decal apply {shlex.quote(path)} NEW -o OUT adds {fitting.name} to the rows of NEW.",
+        markup=False,
+        soft_wrap=True,
+    )
     target.print(fitting.judged.signature, markup=False, style="dim", soft_wrap=True)
     return written(target)
 

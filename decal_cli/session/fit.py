@@ -31,6 +31,7 @@ from decal_cli.session.common import (
     settings_of,
     write_whole,
 )
+from decal_cli.settings import printable
 
 AUTO = "auto"
 
@@ -47,7 +48,7 @@ def fit(wanted: MethodOptions, source: InputOptions, task: TaskOptions, options:
     plan = plan_of((), task, out, settings)
     columns = columns_of(source, settings)
     data = _one_model(data_of(source, settings))
-    test = _one_model(read(options.test, _same(columns, data))) if options.test else None
+    test = _unseen(_one_model(read(options.test, _same(columns, data))), data) if options.test else None
     with progress_of() as progress:
         if chosen is None:
             chosen = _advised(data, plan)
@@ -66,6 +67,18 @@ def _one_model(data: Dataset) -> Dataset:
         names = ", ".join(model.model for model in data.models)
         raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
     return data
+
+
+def _unseen(test: Dataset, data: Dataset) -> Dataset:
+    """A test set none of whose files the model is fitted to."""
+    known = {item.sha256 for item in data.inputs}
+    for item in test.inputs:
+        if item.sha256 in known:
+            raise DecalError(
+                f"--test {printable(item.path)}: holds the rows that the model is fitted to",
+                "name a file that it has not seen, or leave --test out: then it is judged by cross-fitting",
+            )
+    return test
 
 
 def _same(columns: Columns, data: Dataset) -> Columns:
