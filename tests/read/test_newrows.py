@@ -14,9 +14,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
 from decal_cli.read import Batch, Columns, NewRows, read
+from decal_cli.read.csvfile import NUMBER
 from decal_cli.read.sources import BATCH
 from tests.read.files import FORMATS, every_format, text, written
 
@@ -181,6 +184,20 @@ class TestOtherColumnsAreKept:
             "half": [0.5, 1.0, 0.0],
         }
         assert str(batch.table["count"].type) == "int64"
+
+    @settings(deadline=None)
+    @given(st.lists(st.from_regex(NUMBER, fullmatch=True), min_size=1, max_size=4))
+    def test_numbers_are_those_that_python_reads(self, cells: list[str]) -> None:
+        stdin = io.BytesIO("".join(f"{line}\n" for line in ["p,n", *(f"0.5,{cell}" for cell in cells)]).encode())
+        (batch,) = NewRows("-", ONE, 0, stdin, typed=True).batches()
+        kept = batch.table["n"].to_pylist()
+        if isinstance(kept[0], str):
+            assert kept == [cell.strip("\ufeff") for cell in cells]
+        else:
+            for cell, number in zip(cells, kept, strict=True):
+                assert number == float(cell)
+                if isinstance(number, int):
+                    assert str(number) == cell
 
     def test_a_text_in_the_last_batch_keeps_the_whole_column_text(self, tmp_path: Path) -> None:
         rows = 300_000
