@@ -110,7 +110,9 @@ class JsonLinesSource:
                     kinds[name] = pa.unify_schemas(both, promote_options="permissive").field(name).type
                 except (pa.ArrowException, OverflowError, ValueError, TypeError):
                     kinds[name] = pa.string()
-        return kinds, lists
+        # An object without a key in any row has no type that a file could hold.
+        bare = {name for name, kind in kinds.items() if pa.types.is_struct(kind) and not kind.num_fields}
+        return {name: pa.string() if name in bare else kind for name, kind in kinds.items()}, lists
 
     def _table(
         self,

@@ -65,8 +65,9 @@ class Writer:
             else:
                 self._parquet(table.schema).write_table(table)
         except pa.ArrowException as error:
+            said = first_line(error).rstrip(".")
             raise oops(
-                f"{self.path}: cannot hold these columns ({first_line(error)})", "leave the odd one out"
+                f"{self.path}: cannot hold all of the columns ({said})", "leave one out, or convert it"
             ) from None
         self.begun = True
 

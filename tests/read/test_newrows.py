@@ -223,6 +223,11 @@ class TestOtherColumnsAreKept:
         assert kept["big"] == [str(2**70), "1", None]
         assert kept["late"] == [None, None, 1]
 
+    def test_objects_without_keys_become_text(self, tmp_path: Path) -> None:
+        path = text(tmp_path, '{"p": 0.5, "o": {}}\n{"p": 0.5}\n', "new.jsonl")
+        (batch,) = batches(path, typed=True)
+        assert batch.table["o"].to_pylist() == ["{}", None]
+
     def test_json_types_are_those_of_all_lines(self, tmp_path: Path) -> None:
         rows = 40_000
         lines = [f'{{"p": 0.5, "n": {i}, "v": null}}\n' for i in range(rows)]
