@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decal_cli.posttrain.declare import Applied, Inputs, Training, method, model
+from decal_cli.posttrain.declare import Applied, Inputs, Model, Training, method, model
 from decal_cli.posttrain.newton import logistic
 from decal_cli.posttrain.retrain import Stacked, StackedBoosting, stack, stack_boosting
 
+PARTS = ("stack", "stack-boosting")
+"""The methods that are blended."""
 _NEAREST = 1e-9
 """Scores are taken this far from 0 and 1 before their log-odds are."""
 
@@ -43,6 +45,10 @@ def blend(rows: Training) -> Blended:
     overfits. What `decal recommend` names where recalibration is not enough: on real sets it lost least utility to
     the best method known afterwards, whatever methods cost (docs/study.md).
     """
-    regression, boosting = stack(rows), stack_boosting(rows)
+    return blended(stack(rows), stack_boosting(rows))
+
+
+def blended(regression: Model, boosting: Model) -> Blended:
+    """The blend of both, fitted to the same rows."""
     assert isinstance(regression, Stacked) and isinstance(boosting, StackedBoosting)
     return Blended(regression, boosting)

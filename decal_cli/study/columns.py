@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.study.points import ESTIMATES
+from decal_cli.study.points import ESTIMATES, WITH_INTERVALS
 from decal_cli.study.run import Study
 from decal_cli.table import Floats
 
@@ -24,7 +24,8 @@ BEYOND = f" - {BASE}"
 class Points:
     """All points of a study as columns, shape (P,) each; NaN where undefined.
 
-    file, pair: number of the file, and of the file and score. estimates, gains: by name.
+    file, pair: number of the file, and of the file and score. estimates, gains: by name; ends: low and high of the
+    estimates that are WITH_INTERVALS.
     """
 
     file: NDArray[np.int64]
@@ -63,7 +64,9 @@ def points_of(study: Study) -> Points:
     for name in ESTIMATES:
         cells = [point["estimates"][name] for _, point in rows]
         value, low, high = (column(values) for values in zip(*cells, strict=True))
-        estimates[name], ends[name] = value, (low, high)
+        estimates[name] = value
+        if name in WITH_INTERVALS:
+            ends[name] = (low, high)
     methods = [chosen.key for chosen in study.setting.methods]
     gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
     return Points(
@@ -89,7 +92,6 @@ def columns_of(points: Points) -> dict[str, NDArray[Any]]:
     }
     for name, values in points.estimates.items():
         columns[name] = values
-        low, high = points.ends[name]
-        if np.isfinite(low).any():
-            columns |= {f"{name} low": low, f"{name} high": high}
+        if name in points.ends:
+            columns |= {f"{name} {end}": side for end, side in zip(("low", "high"), points.ends[name], strict=True)}
     return columns | {f"gain of {name}": values for name, values in points.gains.items()}

@@ -14,11 +14,13 @@ import numpy as np
 
 from decal_cli.bootstrap import seeded
 from decal_cli.errors import Undefined
-from decal_cli.flowchart import EVIDENCE_KEYS
+from decal_cli.flowchart import BEYOND, EVIDENCE_KEYS, RECALIBRATION, TOGETHER
 from decal_cli.metrics import Choice, parse
 from decal_cli.posttrain import Applied, Chosen, Model, Training, training_rows, won
+from decal_cli.posttrain.blend import PARTS, blended
+from decal_cli.probe import Probed, build_probe
 from decal_cli.read import Predictions
-from decal_cli.report import BUILT
+from decal_cli.regions import Regions, build_regions
 from decal_cli.table import Table
 from decal_cli.task import Task
 
@@ -28,6 +30,8 @@ OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier",
 """What others look at: the same whatever t* is."""
 OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, "regret")))
 ESTIMATES = tuple(choice.key for choice in (*OF_TASKS, *OF_SCORES))
+WITH_INTERVALS = (RECALIBRATION, BEYOND, TOGETHER)
+"""Estimates whose interval is kept: the advice rests on no other, and some take longer than all else together."""
 FEWEST = 100
 """Rows below which a score of a file is left out: halves of it say nothing."""
 
@@ -64,7 +68,7 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
 
     {"file", "score", "seed", "rows", "seconds": {method: s}, "reasons": {method: why it has no gain},
     "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}}]}; values are
-    null where undefined, low and high where the metric has no interval of its own.
+    null where undefined, low and high where it is not among WITH_INTERVALS.
     """
     rows = training_rows(model, None, unit.seed)
     half = np.random.default_rng([unit.seed, len(rows)]).permutation(len(rows))
@@ -90,28 +94,27 @@ def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[
     """What the fit half alone says, by threshold."""
     inputs: dict[type, Any] = {Table: fit.table}
     if fit.features is not None:
-        for need, build in BUILT.items():
-            inputs[need] = build(fit.score, fit.label, fit.weight, fit.features, seed=unit.seed)
-    shared = {choice.key: _values(choice, inputs, unit.seed, setting, 1.0) for choice in OF_SCORES}
+        rows = (fit.score, fit.label, fit.weight, fit.features)
+        inputs[Regions] = build_regions(*rows, seed=unit.seed, loss_only=True)
+        inputs[Probed] = build_probe(*rows, seed=unit.seed)
+    shared = {choice.key: _values(choice, inputs, unit.seed, setting) for choice in OF_SCORES}
     found = {}
     for t in setting.thresholds:
         given = {**inputs, Task: task_of(t)}
-        own = {choice.key: _values(choice, given, unit.seed, setting, given[Task].u_delta) for choice in OF_TASKS}
-        found[t] = {**own, **shared}
+        found[t] = {choice.key: _values(choice, given, unit.seed, setting) for choice in OF_TASKS} | shared
     return found
 
 
-def _values(choice: Choice, inputs: dict[type, Any], seed: int, setting: Setting, u_delta: float) -> list[float | None]:
-    """Value and interval, in units of u_delta where the metric is a utility."""
-    unit = u_delta if choice.metric.unit == "utility" else 1.0
+def _values(choice: Choice, inputs: Mapping[type, Any], seed: int, setting: Setting) -> list[float | None]:
+    """Value, low and high, in units of u_delta where the metric is a utility."""
+    unit = inputs[Task].u_delta if choice.metric.unit == "utility" else 1.0
     try:
-        given = seeded(inputs, choice, seed)
-        value = choice.value(given)
-        interval = choice.interval(seeded(inputs, choice, seed), setting.confidence)
+        value = choice.value(seeded(inputs, choice, seed)) / unit
     except Undefined:
         return [None, None, None]
-    low, high = (None, None) if interval is None else (interval[0] / unit, interval[1] / unit)
-    return [value / unit, low, high]
+    kept = choice.metric.name in WITH_INTERVALS
+    interval = choice.interval(seeded(inputs, choice, seed), setting.confidence) if kept else None
+    return [value, None, None] if interval is None else [value, interval[0] / unit, interval[1] / unit]
 
 
 def _gains(
@@ -121,21 +124,46 @@ def _gains(
     seconds: dict[str, float] = {}
     reasons: dict[str, str] = {}
     gains: dict[float, dict[str, float | None]] = {t: {} for t in setting.thresholds}
+    fitted: dict[str, dict[float, Model]] = {}
+    if any("features" in chosen.method.needs for chosen in setting.methods):
+        _import_once()
     for chosen in setting.methods:
         missing = chosen.missing(replace(fit, task=task_of(setting.thresholds[0])))
         if missing is not None:
             reasons[chosen.key] = missing
             continue
         try:
-            before = time.process_time()
-            models = _fitted(chosen, fit, setting.thresholds)
-            seconds[chosen.key] = time.process_time() - before
+            models, seconds[chosen.key] = _timed(chosen, fit, setting.thresholds, fitted, seconds)
         except Undefined as undefined:
             reasons[chosen.key] = undefined.reason
             continue
+        fitted[chosen.key] = models
         for t, acts in _decisions(models, test).items():
             gains[t][chosen.key] = won(acts, test, task_of(t)).mean / task_of(t).u_delta
     return seconds, reasons, gains
+
+
+def _import_once() -> None:
+    """What methods import is not to count as the time of the first that does."""
+    import sklearn.ensemble
+    import sklearn.linear_model
+    import sklearn.tree  # noqa: F401
+
+
+def _timed(
+    chosen: Chosen,
+    fit: Training,
+    thresholds: Sequence[float],
+    fitted: Mapping[str, Mapping[float, Model]],
+    seconds: Mapping[str, float],
+) -> tuple[dict[float, Model], float]:
+    """The model for each threshold and its processor time; the blend of two that are there takes as long as both."""
+    if chosen.key == "blend" and fitted.keys() >= set(PARTS):
+        regression, boosting = (fitted[name][thresholds[0]] for name in PARTS)
+        return dict.fromkeys(thresholds, blended(regression, boosting)), sum(seconds[name] for name in PARTS)
+    before = time.process_time()
+    models = _fitted(chosen, fit, thresholds)
+    return models, time.process_time() - before
 
 
 def _fitted(chosen: Chosen, fit: Training, thresholds: Sequence[float]) -> dict[float, Model]:
