@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,51 +10,87 @@ import numpy as np
 
 from decal_cli.flowchart import BEYOND as BEYOND_GAIN
 from decal_cli.flowchart import GAINS
-from decal_cli.metrics import named
-from decal_cli.plot.style import COLOURS, GREY, MARKERS, RC
+from decal_cli.plot.style import COLOURS, GREY, RC, style_of
 from decal_cli.study.columns import BASE, BEYOND
 from decal_cli.study.points import OF_SCORES
-from decal_cli.study.summary import Summary
+from decal_cli.study.summary import Summary, short_title
 
 RECALIBRATION, TOGETHER = GAINS["recalibrate"], GAINS["post-train"]
+_WIDE, _HIGH = 10.0, 4.9
+_MOST_FILES = 24
+"""Files that the legend names; more would leave no room for the picture."""
+_RC = {**RC, "text.parse_math": False}
+"""Names of files and scores are no formulas."""
 
 
 def draw_study(summary: Summary, picture: str) -> bytes | None:
-    """A picture as PNG; None where matplotlib is not installed or the study lacks its methods."""
-    if importlib.util.find_spec("matplotlib") is None:
-        return None
+    """A picture as PNG, with matplotlib; None where the study lacks its methods."""
     import matplotlib
-    from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(RC):
-        figure = Figure(figsize=(10.0, 4.6), layout="constrained")
-        if not _DRAWERS[picture](figure, summary):
+    with matplotlib.rc_context(_RC):
+        figure = study_figure(summary, picture)
+        if figure is None:
             return None
         out = io.BytesIO()
         figure.savefig(out, format="png", dpi=130, metadata={"Software": None})
     return out.getvalue()
 
 
+def study_figure(summary: Summary, picture: str) -> Any:
+    """The figure; None where the study lacks its methods."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(_WIDE, _HIGH), layout="constrained")
+    return figure if _DRAWERS[picture](figure, summary) else None
+
+
 def _pairs(figure: Any, summary: Summary, pairs: Sequence[tuple[str, str]]) -> bool:
     there = [pair for pair in pairs if pair in summary.relations]
     for k, (estimate, target) in enumerate(there):
         _scatter(figure.add_subplot(1, len(there), k + 1), summary, estimate, target)
+    if there:
+        _name_files(figure, summary.points.files)
     return bool(there)
 
 
 def _scatter(axes: Any, summary: Summary, estimate: str, target: str) -> None:
-    """Gain against estimate, a mark for each file; the diagonal is where the estimate is right."""
+    """Gain against estimate, a mark for each file; on the line, the estimate is right."""
     points, relation = summary.points, summary.relations[estimate, target]
     x, y = points.estimates[estimate], points.targets[target]
-    low, high = float(np.nanmin([x.min(), np.nanmin(y)])), float(np.nanmax([x.max(), np.nanmax(y)]))
-    axes.plot([low, high], [low, high], color=GREY, linewidth=1)
+    ends = [np.nanmin([x, y]), np.nanmax([x, y])]
+    axes.plot(ends, ends, color=GREY, linewidth=1)
     for k in range(len(points.files)):
         here = points.file == k
-        look = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
-        axes.plot(x[here], y[here], linestyle="", markersize=2.6, alpha=0.55, markeredgewidth=0, **look)
-    axes.set_xlabel(f"{named(estimate).title}, estimated on one half")
-    axes.set_ylabel(f"gain of {target.replace(BEYOND, f' beyond {BASE}')}, on the other half")
-    axes.set_title(f"r² {relation.r2:.2f}, slope {relation.slope:.2f}")
+        axes.plot(x[here], y[here], **_mark(k), markersize=3, alpha=0.6)
+    axes.set_xlabel(f"{short_title(estimate)} (one half)")
+    axes.set_ylabel("gain (other half)")
+    axes.set_title(f"{_gain_of(target)}\nr² {relation.r2:.3f}, slope {relation.slope:.2f}")
+
+
+def _mark(number: int) -> dict[str, Any]:
+    colour, marker = style_of(number)
+    return {"linestyle": "", "color": colour, "marker": marker, "markeredgewidth": 0}
+
+
+def _gain_of(target: str) -> str:
+    """What is won by a method, or by it beyond recalibration, in short lines."""
+    return "Gain of " + target.replace(BEYOND, f"\nbeyond {BASE}")
+
+
+def _name_files(figure: Any, files: Sequence[str]) -> None:
+    """The legend beneath all panels: the mark of each file, and what the line is."""
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], markersize=6, **_mark(k)) for k in range(min(len(files), _MOST_FILES))]
+    names = list(files[:_MOST_FILES])
+    if len(files) > _MOST_FILES:
+        handles.append(Line2D([], [], linestyle=""))
+        names.append(f"and {len(files) - _MOST_FILES} more")
+    handles.append(Line2D([], [], color=GREY, linewidth=1))
+    # A legend leaves out what begins with an underscore.
+    names = [f" {name}" if name.startswith("_") else name for name in (*names, "gain = estimate")]
+    longest = max(map(len, names))
+    figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(6, 110 // (longest + 5))))
 
 
 def _recalibration(figure: Any, summary: Summary) -> bool:
@@ -74,23 +109,27 @@ def _beyond(figure: Any, summary: Summary) -> bool:
 def _correlations(figure: Any, summary: Summary) -> bool:
     targets = [t for t in (BASE, "refit", "refit" + BEYOND, "stack-boosting" + BEYOND) if t in summary.points.targets]
     ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND_GAIN, "regret", TOGETHER)
-    names = [n for n in (*ours, *(choice.key for choice in OF_SCORES)) if (n, targets[0]) in summary.relations]
-    if not targets or not names:
+    others = tuple(choice.key for choice in OF_SCORES)
+    names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
+    if not names:
         return False
     for k, target in enumerate(targets):
         axes = figure.add_subplot(1, len(targets), k + 1)
         found = [summary.relations[name, target] for name in names]
-        values = [relation.r2 for relation in found]
-        ends = np.array([(r.r2 - r.interval[0], r.interval[1] - r.r2) for r in found]).T
+        ends = np.array(
+            [(np.nan, np.nan) if r.interval is None else np.abs(np.subtract(r.interval, r.r2)) for r in found]
+        )
         colours = [COLOURS[0] if name in ours else COLOURS[7] for name in names]
-        look = {"ecolor": "0.3", "elinewidth": 0.9, "capsize": 2}
-        axes.barh(range(len(names)), values, color=colours, xerr=ends, error_kw=look)
-        axes.set_yticks(range(len(names)), [named(name).title for name in names] if k == 0 else [""] * len(names))
+        look = {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}
+        axes.barh(range(len(names)), [r.r2 for r in found], color=colours, xerr=ends.T, error_kw=look)
+        axes.set_yticks(range(len(names)), [short_title(name) for name in names] if k == 0 else [""] * len(names))
+        axes.tick_params(axis="y", length=0)
         axes.invert_yaxis()
         axes.set_xlim(0, 1)
+        axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("r²")
-        axes.set_title(target.replace(BEYOND, f"\nbeyond {BASE}"))
+        axes.set_title(_gain_of(target))
     return True
 
 
@@ -101,21 +140,24 @@ def _time(figure: Any, summary: Summary) -> bool:
         return False
     axes = figure.add_subplot(1, 1, 1)
     base = max(summary.seconds[BASE], 1e-6)
-    for k, (name, seconds) in enumerate(sorted(summary.seconds.items())):
-        more = 1000 * (points.gains[name] - points.gains[BASE])
-        low, high = np.nanpercentile(more, [25, 75])
-        mean = float(np.nanmean(more))
+    for k, (name, seconds) in enumerate(sorted(summary.seconds.items(), key=lambda item: item[1])):
+        mean, error = points.mean(1000 * (points.gains[name] - points.gains[BASE]))
         at = max(seconds, 1e-6) / base
-        look = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
-        axes.plot([at, at], [low, high], color=look["color"], linewidth=1, alpha=0.5)
-        axes.plot([at], [mean], linestyle="", markersize=6, **look)
-        axes.annotate(name, (at, mean), xytext=(5, 4), textcoords="offset points", fontsize=8)
-    axes.axhline(0, color=GREY, linewidth=1)
+        axes.plot([at, at], [mean - 2 * error, mean + 2 * error], color=style_of(k).colour, linewidth=1)
+        axes.plot([at], [mean], **_mark(k), markersize=7, label=f"{name}, {_seconds(seconds)}")
+    axes.axhline(0, color=GREY, linewidth=1, zorder=0.5)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.set_xlabel("processor time of a fit, over that of isotonic regression")
-    axes.set_ylabel("gain beyond isotonic per 1,000 decisions")
-    axes.set_title("What methods win and take: mean (mark) and middle half of the points (line)")
+    axes.set_ylabel(f"gain beyond {BASE}, per 1,000 decisions")
+    axes.set_title("What methods win and take: mean over all points, line: two standard errors over scores")
+    figure.legend(loc="outside right upper", title="method, median fit", alignment="left")
     return True
+
+
+def _seconds(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms" if seconds < 0.1 else f"{seconds:.2f} s"
 
 
 _DRAWERS: dict[str, Callable[[Any, Summary], bool]] = {

@@ -6,24 +6,30 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from decal_cli import __version__
 from decal_cli.flowchart import BEYOND as BEYOND_GAIN
 from decal_cli.flowchart import GAINS
-from decal_cli.metrics import named
+from decal_cli.render.document import SCHEMA
 from decal_cli.render.markdown import markdown_table
 from decal_cli.render.numbers import DASH, short, span
 from decal_cli.render.page import Page
-from decal_cli.render.tables import console, written
+from decal_cli.render.tables import console, width_of, written
 from decal_cli.study.columns import BASE, BEYOND, columns_of
 from decal_cli.study.points import OF_SCORES
-from decal_cli.study.summary import Relation, Summary, by_threshold, without_a_file
+from decal_cli.study.summary import Relation, Summary, by_threshold, short_title, without_a_file
 
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+_HEADINGS = (25, 15, 6)
+"""Characters after which a heading is broken, where its column is not wider than that; narrower where it must be."""
 TOTALS = ("isotonic", "refit", "stack-boosting", "blend")
 FURTHER = tuple(name + BEYOND for name in TOTALS[1:])
 OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND_GAIN, "regret", GAINS["post-train"])
@@ -65,12 +71,14 @@ def sections(summary: Summary) -> Iterator[Section]:
 
 
 def _correlations(summary: Summary) -> Iterator[Section]:
+    over = summary.points.drawn
+    drawn = "" if over is None else f", with bootstrap intervals over {over}"
     for title, targets, text in (
         (
             "What predicts the gain of post-training",
             TOTALS,
-            "Squared correlation over all points, r2, of each estimate with the gain of each method on the other half, "
-            "with bootstrap intervals over files.",
+            "Squared correlation over all points, r2, of each estimate with the gain of each method on the other "
+            f"half{drawn}.",
         ),
         (
             "What predicts the gain beyond recalibration",
@@ -83,15 +91,15 @@ def _correlations(summary: Summary) -> Iterator[Section]:
         for name in (*OURS, *OTHERS):
             found = [summary.relations.get((name, target)) for target in there]
             if any(found):
-                rows.append((named(name).title, *(_r2(relation) for relation in found)))
+                rows.append((short_title(name), *(_r2(relation) for relation in found)))
         if there and rows:
-            yield Section(title, text, ("estimate", *there), tuple(rows))
+            yield Section(title, text, ("estimate", *(target.removesuffix(BEYOND) for target in there)), tuple(rows))
 
 
 def _r2(relation: Relation | None) -> str:
     if relation is None or math.isnan(relation.r2):
         return DASH
-    return f"{short(relation.r2, 3)} {span(relation.interval, 2)}"
+    return " ".join(filter(None, (short(relation.r2, 3), span(relation.interval, 2))))
 
 
 def _slopes(summary: Summary) -> Iterator[Section]:
@@ -100,7 +108,9 @@ def _slopes(summary: Summary) -> Iterator[Section]:
         found = summary.relations.get((estimate, target))
         if found is not None:
             error = f"{1000 * found.mean_error:+.2f}"
-            rows.append((named(estimate).title, target, short(found.r2, 3), f"{found.slope:.2f}", error))
+            slope = DASH if math.isnan(found.slope) else f"{found.slope:.2f}"
+            words = target.replace(BEYOND, f" beyond {BASE}")
+            rows.append((short_title(estimate), words, _plain(found.r2), slope, error))
     if rows:
         text = "Slope of the gain on its estimate; mean error: gain less estimate, per 1,000 decisions, u_delta 1."
         yield Section(
@@ -132,7 +142,7 @@ def _methods(summary: Summary) -> Section:
         cells = [name, f"{seconds:.4f} s", f"{1000 * np.nanmean(gains):.2f}"]
         if BASE in points.gains and name != BASE:
             more = gains - points.gains[BASE]
-            cells += [f"{1000 * np.nanmean(more):+.2f}", f"{100 * np.nanmean(more > 0):.0f} %"]
+            cells += [f"{1000 * np.nanmean(more):+.2f}", f"{100 * np.mean(more[np.isfinite(more)] > 0):.0f} %"]
         rows.append((*cells, *("",) * (5 - len(cells))))
     text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond isotonic."
     head = ("method", "fit", "gain", "beyond isotonic", "better at")
@@ -143,15 +153,19 @@ def _closer(summary: Summary) -> Iterator[Section]:
     pairs = [pair for pair in CLOSER if pair in summary.relations]
     if not pairs:
         return
-    titles = [f"{named(estimate).title} → {target}" for estimate, target in pairs]
+    titles = [f"{short_title(estimate)} → {target.removesuffix(BEYOND)}" for estimate, target in pairs]
     at = [by_threshold(summary.points, *pair) for pair in pairs]
     rows = [(f"{t:g}", *(_plain(found[t]) for found in at)) for t in at[0]]
-    yield Section("Beyond recalibration, at each t*", "r2 at one threshold.", ("t*", *titles), tuple(rows))
+    yield Section(
+        "What predicts the gain beyond recalibration, at each t*", "r2 at one threshold.", ("t*", *titles), tuple(rows)
+    )
     if len(summary.points.files) > 2:
         without = [without_a_file(summary.points, *pair) for pair in pairs]
         rows = [(name, *(_plain(found[name]) for found in without)) for name in without[0]]
         text = "r2 of all points but those of the file."
-        yield Section("Beyond recalibration, without each file", text, ("without", *titles), tuple(rows))
+        yield Section(
+            "What predicts the gain beyond recalibration, without each file", text, ("without", *titles), tuple(rows)
+        )
 
 
 def _plain(value: float) -> str:
@@ -163,17 +177,31 @@ def heading(summary: Summary) -> list[str]:
     points = summary.points
     seeds = len(np.unique(points.seed))
     thresholds = len(np.unique(points.threshold))
-    return [
-        f"{len(points.files)} files, {len(points.pairs)} scores of them, {thresholds} thresholds, {seeds} halvings: "
-        f"{len(points.threshold):,} points",
-        "Every estimate from the half that methods are fitted to, every gain on the other; utilities over u_delta.",
-        *(f"{name}: {reason}" for name, reason in summary.reasons.items()),
+    counts = [
+        (len(points.files), "file"),
+        (len(points.pairs), "score"),
+        (thresholds, "threshold"),
+        (seeds, "halving"),
+        (len(points.threshold), "point"),
     ]
+    *what, found = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+    return [
+        f"{', '.join(what)}: {found}",
+        "Every estimate from the half that methods are fitted to, every gain on the other; utilities over u_delta.",
+        *(f"{', '.join(names)}: {reason}" for reason, names in _grouped(summary.reasons).items()),
+    ]
+
+
+def _grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Methods by the reason why they have no gain."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason, []).append(name)
+    return groups
 
 
 def render_study(summary: Summary, page: Page) -> str:
     """The tables for the terminal."""
-    from rich.table import Table
     from rich.text import Text
 
     target = console(page.width, page.color)
@@ -183,18 +211,54 @@ def render_study(summary: Summary, page: Page) -> str:
         target.print()
         target.print(Text(section.title, style="bold"))
         target.print(Text(section.text, style="dim"))
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-        for k, name in enumerate(section.head):
-            table.add_column(name, justify="right" if k else "left")
-        for row in section.rows:
-            table.add_row(*map(Text, row))
-        target.print(table)
+        for table in _tables(section, page.width):
+            target.print(table)
     return written(target)
+
+
+def _tables(section: Section, width: int) -> list[RichTable]:
+    """One table, its headings broken as far as it takes; where that is not enough, some columns below the others."""
+    columns = range(1, len(section.head))
+    for heading_width in _HEADINGS:
+        table = _table(section, columns, heading_width)
+        if width_of(table) <= width:
+            return [table]
+    for size in range(len(columns) - 1, 0, -1):
+        tables = [_table(section, columns[at : at + size], _HEADINGS[1]) for at in range(0, len(columns), size)]
+        if size == 1 or all(width_of(table) <= width for table in tables):
+            return tables
+    return [table]
+
+
+def _table(section: Section, columns: Sequence[int], heading_width: int) -> RichTable:
+    """The first column and some of the others."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for k in (0, *columns):
+        widest = max((len(row[k]) for row in section.rows), default=0)
+        name = Text("\n".join(_broken(section.head[k], max(widest, heading_width))))
+        table.add_column(name, justify="right" if k else "left", no_wrap=True, vertical="bottom")
+    for row in section.rows:
+        table.add_row(*(Text(row[k]) for k in (0, *columns)))
+    return table
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """Lines of a heading; an arrow stays with what it points to."""
+    tied = text.replace("→ ", "→\xa0")
+    lines = textwrap.wrap(tied, width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def render_study_markdown(summary: Summary, pictures: dict[str, str]) -> str:
     """The tables and pictures (file name to what it shows) as a page."""
-    lines = ["# Do the estimates predict the gains?", "", *(f"{line}  " for line in heading(summary))]
+    lines = [
+        "# Do the estimates predict the gains?",
+        "",
+        *(f"{line}  " for line in (*heading(summary), *summary.notes)),
+    ]
     for section in sections(summary):
         lines += ["", f"## {section.title}", "", section.text, "", *markdown_table(section.head, section.rows)]
     for name, caption in pictures.items():
@@ -212,16 +276,21 @@ def render_study_json(summary: Summary) -> str:
             return [finite(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
+    points = summary.points
     document = {
-        "schema": 1,
+        "schema": SCHEMA,
         "decal": __version__,
         "study": {
-            "files": list(summary.points.files),
-            "points": len(summary.points.threshold),
+            "files": points.files,
+            "scores": points.pairs,
+            "thresholds": np.unique(points.threshold).tolist(),
+            "seeds": np.unique(points.seed).tolist(),
+            "points": len(points.threshold),
             "relations": [asdict(relation) for relation in summary.relations.values()],
             "policies": [asdict(found) for found in summary.policies],
             "seconds": dict(summary.seconds),
             "reasons": dict(summary.reasons),
+            "notes": summary.notes,
         },
     }
     return json.dumps(finite(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"

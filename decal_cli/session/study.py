@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from decal_cli.posttrain import METHODS, Chosen, parse
 from decal_cli.read import as_file
 from decal_cli.render import Page
 from decal_cli.render.study import render_points_csv, render_study, render_study_json, render_study_markdown
+from decal_cli.report import Plan
 from decal_cli.session.common import columns_of, write_whole
 from decal_cli.settings import find_settings
 from decal_cli.study import Setting, Summary, run, summarise
@@ -28,43 +30,54 @@ from decal_cli.study.store import folder_of
 def study(source: InputOptions, options: StudyOptions) -> None:
     """`decal study`."""
     settings = find_settings(Path.cwd())
-    paths = source.files or list(settings.input)
+    paths = list(dict.fromkeys(source.files or settings.input))
     if not paths or "-" in paths:
         raise DecalError("a study needs files by name", "name them: decal study a.parquet b.parquet --score 'p_*'")
     if options.seeds < 1:
         raise DecalError(f"--seeds {options.seeds} is not positive", "give how often every file is halved")
     if options.workers is not None and options.workers < 1:
         raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
-    methods = tuple(parse(text) for text in options.method) or tuple(Chosen(method) for method in METHODS.values())
+    methods = tuple(dict.fromkeys(map(parse, options.method))) or tuple(map(Chosen, METHODS.values()))
     thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
-    setting = Setting(thresholds, methods, 0.95 if options.confidence is None else options.confidence)
+    confidence = settings.confidence if options.confidence is None else options.confidence
+    setting = Setting(thresholds, methods, Plan((), confidence=0.95 if confidence is None else confidence).confidence)
     folder = folder_of(options.folder)
     workers = options.workers or os.cpu_count() or 1
-    with _progress() as done:
-        found = run(paths, columns_of(source, settings), setting, range(options.seeds), folder, workers, done)
-    summary = summarise(found)
+    try:
+        with _progress() as done:
+            found = run(paths, columns_of(source, settings), setting, range(options.seeds), folder, workers, done)
+        summary = summarise(found)
+    except KeyboardInterrupt:
+        print("decal: interrupted; run the same command again to go on", file=sys.stderr)
+        raise SystemExit(130) from None
     for note in found.notes:
         print(f"decal: {note}", file=sys.stderr)
-    _write(folder, summary)
+    written = _write(folder, summary)
     if options.format is FitFormat.json:
         sys.stdout.write(render_study_json(summary))
     else:
         sys.stdout.write(render_study(summary, Page.of_terminal(sys.stdout)))
-    print(f"{folder}: points.csv, points.parquet, summary.md, summary.json and pictures", file=sys.stderr)
+    print(f"{folder}: {', '.join(written)}", file=sys.stderr)
 
 
-def _write(folder: Path, summary: Summary) -> None:
+def _write(folder: Path, summary: Summary) -> list[str]:
+    """All files of a study but its units, each in one step; their names."""
+    files = {
+        "points.csv": render_points_csv(summary).encode(),
+        "points.parquet": as_file("points.parquet", point_columns(summary.points)),
+        "summary.json": render_study_json(summary).encode(),
+    }
     pictures = {}
-    for name, caption in STUDY_PICTURES.items():
-        drawn = draw_study(summary, name)
-        if drawn is not None:
-            pictures[f"{name}.png"] = caption
-            write_whole(str(folder / f"{name}.png"), drawn, "picture")
-    columns = point_columns(summary.points)
-    write_whole(str(folder / "points.csv"), render_points_csv(summary).encode(), "points")
-    write_whole(str(folder / "points.parquet"), as_file("points.parquet", columns), "points")
-    write_whole(str(folder / "summary.json"), render_study_json(summary).encode(), "summary")
-    write_whole(str(folder / "summary.md"), render_study_markdown(summary, pictures).encode(), "summary")
+    if importlib.util.find_spec("matplotlib") is None:
+        print("decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'", file=sys.stderr)
+    else:
+        drawn = {name: draw_study(summary, name) for name in STUDY_PICTURES}
+        pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture is not None}
+    captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
+    files = {"summary.md": render_study_markdown(summary, captions).encode(), **files, **pictures}
+    for name, content in files.items():
+        write_whole(str(folder / name), content, "file")
+    return list(files)
 
 
 @contextlib.contextmanager

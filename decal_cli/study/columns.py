@@ -6,18 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.study.points import ESTIMATES, WITH_INTERVALS
 from decal_cli.study.run import Study
-from decal_cli.table import Floats
+from decal_cli.table import Estimate, Floats
 
 BASE = "isotonic"
 """Recalibration, beyond which other gains are counted."""
 BEYOND = f" - {BASE}"
+FEWEST = 5
+"""Files, or scores, of which drawing with replacement says anything."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,24 @@ class Points:
         if BASE in self.gains:
             beyond = {name + BEYOND: values - self.gains[BASE] for name, values in self.gains.items() if name != BASE}
         return {**self.gains, **beyond}
+
+    @property
+    def drawn(self) -> Literal["files", "scores"] | None:
+        """What a bootstrap draws: files, scores where there are too few files, or None where these are few as well."""
+        if len(self.files) >= FEWEST:
+            return "files"
+        return "scores" if len(self.pairs) >= FEWEST else None
+
+    def mean(self, values: Floats) -> Estimate:
+        """Mean over the points where it is defined; its standard error is that over scores, whose points go together.
+
+        The error is NaN where there is one score.
+        """
+        usable = np.isfinite(values)
+        counts = np.bincount(self.pair[usable])
+        means = (np.bincount(self.pair[usable], values[usable]) / np.maximum(counts, 1))[counts > 0]
+        error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan")
+        return Estimate(float(values[usable].mean()), error)
 
 
 def points_of(study: Study) -> Points:

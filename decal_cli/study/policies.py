@@ -75,13 +75,9 @@ def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies |
 
 
 def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points) -> Policy:
-    usable = np.isfinite(loss)
-    pairs = points.pair[usable]
-    counts = np.bincount(pairs)
-    means = (np.bincount(pairs, loss[usable]) / np.maximum(counts, 1))[counts > 0]
-    names, times = np.unique(chosen[usable], return_counts=True)
-    shares = {str(action): float(count / usable.sum()) for action, count in zip(names, times, strict=True)}
-    return Policy(name, float(loss[usable].mean()), float(means.std(ddof=1) / np.sqrt(len(means))), shares)
+    names, times = np.unique(chosen[np.isfinite(loss)], return_counts=True)
+    shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
+    return Policy(name, *points.mean(loss), shares)
 
 
 def advised(points: Points, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:

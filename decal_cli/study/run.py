@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -53,7 +55,9 @@ def run(
     for count, (key, record) in enumerate(_measured(waiting, columns, setting, workers), before + 1):
         store.add(key, record)
         done(count, len(units), before)
-    return Study(tuple(store.records[key] for _, key in units), tuple(notes), setting)
+    # A file that was measured under another name is the same file.
+    records = tuple({**store.records[key], "file": unit.file} for unit, key in units)
+    return Study(records, tuple(notes), setting)
 
 
 def _units(
@@ -88,7 +92,9 @@ def _measured(
         return
     with _single_threads():
         # A fresh interpreter each: threads of the reading library do not survive a fork.
-        pool = ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+        context = multiprocessing.get_context("spawn")
+        others = multiprocessing.active_children()
+        pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=context, initializer=_end_with_parent)
         try:
             futures: dict[Future[Record], str] = {pool.submit(work, unit): key for unit, key in waiting}
             for future in as_completed(futures):
@@ -98,6 +104,11 @@ def _measured(
                 "a process of the study was ended from outside, perhaps for want of memory",
                 "run the same command again, it goes on from here; with --workers 1 it needs less memory",
             ) from None
+        except BaseException:
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.terminate()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -114,6 +125,19 @@ def _single_threads() -> Iterator[None]:
                 os.environ.pop(name)
             else:
                 os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """In a process of its own: an interrupt is the parent's to heed, and without it there is nothing left to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _measure(columns: Columns, setting: Setting, unit: Unit) -> Record:

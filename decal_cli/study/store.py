@@ -33,9 +33,16 @@ def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
 
 
 class Store:
-    """Records by key, in a file that is only ever added to; a last line that was cut off is dropped."""
+    """Records by key, in a file that is only ever added to; a last line that was cut off is dropped.
+
+    The folder is made where it is not there. Errors: DecalError where it cannot be.
+    """
 
     def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DecalError(f"{folder}: {error.strerror}", "name another folder") from None
         self.path = folder / NAME
         self.records: dict[str, Record] = {}
         whole = 0
@@ -67,15 +74,11 @@ def _entry(line: bytes) -> Mapping[str, Any] | None:
 
 
 def folder_of(path: str) -> Path:
-    """The folder of a study, made where it is not there. Errors: DecalError where it cannot be used."""
+    """The folder of a study. Errors: DecalError where it is a file, or holds something else."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise DecalError(f"{path}: is a file", "name a folder for the study: -o FOLDER")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DecalError(f"{path}: {error.strerror}", "name another folder") from None
-    foreign = [item.name for item in folder.iterdir()]
-    if foreign and NAME not in foreign:
-        raise DecalError(f"{path}: holds files, and no study ({foreign[0]}, ...)", "name a new folder: -o FOLDER")
+    there = sorted(item.name for item in folder.iterdir()) if folder.exists() else []
+    if there and NAME not in there:
+        raise DecalError(f"{path}: holds files, and no study ({there[0]}, ...)", "name a new folder: -o FOLDER")
     return folder
