@@ -113,15 +113,17 @@ def _gain(trial: Trial, model: Predictions, plan: Plan) -> Gain | None:
 def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
     """What the model's file holds."""
     training = fitting.training
-    # A function of the score asks nothing else of the rows that it is applied to.
-    other = fitting.chosen.method.kind != "recalibration"
+    # A model asks of new rows what it looks at, not what else was named when it was fitted.
+    method = fitting.chosen.method
+    takes = {*method.needs, *method.uses}
+    features = training.features if "features" in takes else None
     return Saved(
         method=fitting.chosen.key,
         model=fitting.model,
         score=training.model,
-        features=training.feature_names if other else (),
-        width=int(training.features().shape[1]) if other and training.features is not None else 0,
-        groups=tuple(training.groups) if other else (),
+        features=() if features is None else training.feature_names,
+        width=0 if features is None else int(features().shape[1]),
+        groups=tuple(training.groups) if "groups" in takes else (),
         logit=logit,
         task=plan.task,
         fitted_on={

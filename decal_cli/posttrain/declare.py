@@ -137,12 +137,16 @@ def model(cls: M) -> M:
 
 @dataclass(frozen=True)
 class Method:
-    """A declared method; everything decal says about it is read from here."""
+    """A declared method; everything decal says about it is read from here.
+
+    needs: what it cannot do without; uses: what it takes as well where the user gave it.
+    """
 
     name: str
     title: str
     kind: Kind
     needs: tuple[Need, ...]
+    uses: tuple[Need, ...]
     source: str
     function: Callable[..., Model]
     parameters: tuple[Parameter, ...] = ()
@@ -195,7 +199,7 @@ METHODS: dict[str, Method] = {}
 
 
 def method(
-    *, title: str, kind: Kind, source: str, needs: tuple[Need, ...] = ()
+    *, title: str, kind: Kind, source: str, needs: tuple[Need, ...] = (), uses: tuple[Need, ...] = ()
 ) -> Callable[[Callable[..., Model]], Callable[..., Model]]:
     """Declare the decorated function as a method, under its own name with dashes.
 
@@ -205,7 +209,7 @@ def method(
 
     def declare(function: Callable[..., Model]) -> Callable[..., Model]:
         name = function.__name__.replace("_", "-")
-        METHODS[name] = Method(name, title, kind, needs, source, function, parameters_of(function))
+        METHODS[name] = Method(name, title, kind, needs, uses, source, function, parameters_of(function))
         return function
 
     return declare

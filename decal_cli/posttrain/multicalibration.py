@@ -119,6 +119,7 @@ def cell_of(score: Floats, cells: int) -> Ints:
     kind="post-training",
     source="Hébert-Johnson et al. 2018, with a stopping rule on rows held out",
     needs=("features",),
+    uses=("groups",),
 )
 def multicalibration(
     rows: Training, *, bins: Annotated[int, "bins of the score within which it corrects", COUNT] = CELLS

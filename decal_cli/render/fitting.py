@@ -132,6 +132,7 @@ def render_method(method: Method, page: Page) -> str:
     facts = [
         ("kind", KINDS[method.kind]),
         ("needs", ", ".join(needs) or "scores and labels"),
+        *([("uses", ", ".join(method.uses) + ", where they are given")] if method.uses else []),
         ("source", method.source),
     ]
     facts += [

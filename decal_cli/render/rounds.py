@@ -58,6 +58,12 @@ def conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
             f"stay with {found.score}." if number > 1 else "keep the score as it is."
         )
         return
+    tried = sum(attempt.achieved.value is not None for attempt in found.attempts)
+    if number == 1 and tried > 1:
+        yield (
+            f"The best of {tried} looks somewhat better than it is, since the same rows chose it: before it decides, "
+            f"judge it on rows of their own (decal fit {found.best.chosen.key} --test FILE)."
+        )
     cheaper = _as_good(found)
     if cheaper is not None:
         yield (

@@ -33,7 +33,7 @@ def memorise(rows: Training) -> Memory:
     return Memory(dict(zip(rows.score.tolist(), rows.label.tolist(), strict=True)))
 
 
-MEMORISE = Chosen(Method("memorise", "Memory", "recalibration", (), "this test", memorise))
+MEMORISE = Chosen(Method("memorise", "Memory", "recalibration", (), (), "this test", memorise))
 
 
 def overconfident(size: int, seed: int) -> Training:
