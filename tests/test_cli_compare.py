@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,17 @@ def files(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
         return Path("old.csv"), Path("new.csv")
 
     return write
+
+
+def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
+    """After a wanted change: GOLDEN=write, then read the difference; README holds the table for the terminal."""
+    text = decal("compare", *PAIR, "--threshold", "0.3", "--format", "markdown").out
+    golden = Path(__file__).parent / "golden" / "compare.md"
+    # Where the file lies is not part of what is said.
+    text = text.replace(str(FOX), "fox_news.parquet")
+    if os.environ.get("GOLDEN") == "write":
+        golden.write_text(text)
+    assert text == golden.read_text()
 
 
 class TestTwoColumns:
