@@ -30,6 +30,9 @@ RIGHT_ACTION = {
     "calibrated, grouping loss at t*": "post-train",
     "miscalibrated and grouping loss": "post-train",
 }
+PRODUCT = "calibrated, grouping loss in a product"
+"""A sixth kind: the hidden signal is the product of two features, which neither of them shows by itself."""
+RIGHT_BEYOND = {PRODUCT: "post-train"}
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,14 @@ def _fits(name: str, calibration: float, grouping: float, error: float) -> bool:
         return calibration >= SMALLEST
     if name == "miscalibrated away from t*":
         return error >= 0.03
-    if name == "calibrated, grouping loss at t*":
+    if name.startswith("calibrated, "):
         return grouping >= SMALLEST
     return calibration >= SMALLEST and grouping >= SMALLEST
 
 
 def _propose(name: str, rng: np.random.Generator) -> Kind:
     grouped = "grouping" in name
-    signal, nodes = _signal(rng)
+    signal, nodes = _signal(rng, name == PRODUCT)
     known, noise = int(rng.integers(1, 5)), int(rng.integers(0, 8))
     threshold = float(rng.uniform(0.1, 0.8))
     return Kind(
@@ -135,8 +138,8 @@ def _task(threshold: float, rng: np.random.Generator) -> Task:
     return Task.of_costs(scale * threshold, scale * (1 - threshold))
 
 
-def _signal(rng: np.random.Generator) -> tuple[Map, Floats]:
-    shape = str(rng.choice(["step", "smooth", "two steps", "two smooth"]))
+def _signal(rng: np.random.Generator, product: bool) -> tuple[Map, Floats]:
+    shape = "product" if product else str(rng.choice(["step", "smooth", "two steps", "two smooth"]))
     cut = float(rng.uniform(-0.6, 0.6))
     sign = float(rng.choice([-1.0, 1.0]))
 
@@ -145,6 +148,8 @@ def _signal(rng: np.random.Generator) -> tuple[Map, Floats]:
 
     def signal(x: Floats) -> Floats:
         one, two = x[:, 0], x[:, 1]
+        if shape == "product":
+            return sign * one * two
         if shape == "step":
             return sign * step(one)
         if shape == "smooth":

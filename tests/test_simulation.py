@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.kinds import RIGHT_ACTION, SMALLEST, draw_kind
-from simulation.study import PAGE, actions, covered, region_coverage, write
+from simulation.kinds import PRODUCT, RIGHT_ACTION, SMALLEST, draw_kind
+from simulation.study import PAGE, STREAMS, actions, covered, feature_coverage, write
 from simulation.worlds import World, beta, calibrated, coverage_worlds, tilted, uniform
 
 WORLDS = {world.name: world for world in coverage_worlds()}
@@ -21,9 +21,9 @@ def test_intervals_cover_the_truth(name: str) -> None:
         assert abs(values.mean()) < 4 * values.std() / np.sqrt(len(values)), f"{found.metric} is biased"
 
 
-def test_the_gain_of_regions_covers_what_their_rules_win() -> None:
+def test_the_gains_cover_what_the_rules_of_their_folds_win() -> None:
     for kind in ("calibrated and sufficient", "miscalibrated and grouping loss"):
-        for found in region_coverage(kind, 2000, 15, np.random.default_rng(12)):
+        for found in feature_coverage(kind, 2000, 15, np.random.default_rng(12)):
             if found.metric.startswith("gain"):
                 assert found.share >= 0.6, f"{found.metric} of {kind}"
 
@@ -58,7 +58,7 @@ def test_worlds_know_their_truth() -> None:
     assert shifted.binned_error(np.array([0.25, 0.5, 0.75])) == pytest.approx(np.dot(off, mass), abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", RIGHT_ACTION)
+@pytest.mark.parametrize("kind", [*RIGHT_ACTION, PRODUCT])
 def test_kinds_are_what_they_are_called(kind: str) -> None:
     world = draw_kind(kind, np.random.default_rng(16))
     rows = world.draw(200_000, np.random.default_rng(17))
@@ -75,7 +75,7 @@ def test_kinds_are_what_they_are_called(kind: str) -> None:
 
 def test_the_page_has_room_for_every_table(tmp_path: Path) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert all(f"<!-- end of {name} -->" in text for name in ("coverage", "regions", "actions", "without"))
+    assert all(f"<!-- end of {name} -->" in text for name in STREAMS)
     copy = tmp_path / "page.md"
     copy.write_text(text, encoding="utf-8")
     write(copy, "coverage", ["| one |"])
