@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from decal_cli.flowchart.evidence import (
     BEYOND,
@@ -67,7 +67,8 @@ def walk(evidence: Evidence) -> Advice:
     """The advice that the flowchart gives on this evidence."""
     suboptimal = _suboptimal(evidence)
     if suboptimal.answer == "no":
-        return _satisfied(evidence, (suboptimal,), "done")
+        advice = _satisfied(evidence, (suboptimal,), "done")
+        return replace(advice, next_steps=(*advice.next_steps, _UNSEEN)) if evidence.features else advice
     if suboptimal.answer == "unknown":
         return _undecided(evidence, suboptimal)
     origin = _origin(evidence)
@@ -85,6 +86,12 @@ def walk(evidence: Evidence) -> Advice:
         if _pays(evidence, "recalibrate", cheaper):
             return _method(evidence, steps, "recalibrate")
     return _satisfied(evidence, steps, "do-not-post-train")
+
+
+_UNSEEN = (
+    "What only products of features show is not seen here (docs/probe.md); `decal recommend --try` fits trees too."
+)
+"""Said where nothing seems to be won: the estimate's blind spot."""
 
 
 def _pays(evidence: Evidence, action: Action, worth: Step) -> bool:
