@@ -125,7 +125,7 @@ def _advice(summary: Summary) -> Iterator[Section]:
     rows = []
     for found in summary.policies:
         losses = (f"{1000 * policy.loss:.2f}" for policy in found.policies)
-        rows.append((f"{found.multiple:g}", *losses, f"{100 * found.share:.0f} %", f"{100 * found.right:.0f} %"))
+        rows.append((f"{found.multiple:g}", *losses, _percent(found.share), _percent(found.right)))
     text = (
         "Utility per 1,000 decisions (u_delta 1) lost to the best choice known afterwards, when recalibration costs "
         ".002 and retraining .01 per decision, times the first column. share: of what the better of always isotonic "
@@ -142,7 +142,7 @@ def _methods(summary: Summary) -> Section:
         cells = [name, f"{seconds:.4f} s", f"{1000 * np.nanmean(gains):.2f}"]
         if BASE in points.gains and name != BASE:
             more = gains - points.gains[BASE]
-            cells += [f"{1000 * np.nanmean(more):+.2f}", f"{100 * np.mean(more[np.isfinite(more)] > 0):.0f} %"]
+            cells += [f"{1000 * np.nanmean(more):+.2f}", _percent(float(np.mean(more[np.isfinite(more)] > 0)))]
         rows.append((*cells, *("",) * (5 - len(cells))))
     text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond isotonic."
     head = ("method", "fit", "gain", "beyond isotonic", "better at")
@@ -170,6 +170,10 @@ def _closer(summary: Summary) -> Iterator[Section]:
 
 def _plain(value: float) -> str:
     return DASH if math.isnan(value) else short(value, 3)
+
+
+def _percent(share: float) -> str:
+    return DASH if math.isnan(share) else f"{100 * share:.0f} %"
 
 
 def heading(summary: Summary) -> list[str]:
@@ -211,7 +215,9 @@ def render_study(summary: Summary, page: Page) -> str:
         target.print()
         target.print(Text(section.title, style="bold"))
         target.print(Text(section.text, style="dim"))
-        for table in _tables(section, page.width):
+        for k, table in enumerate(_tables(section, page.width)):
+            if k:
+                target.print()
             target.print(table)
     return written(target)
 
@@ -223,7 +229,8 @@ def _tables(section: Section, width: int) -> list[RichTable]:
         table = _table(section, columns, heading_width)
         if width_of(table) <= width:
             return [table]
-    for size in range(len(columns) - 1, 0, -1):
+    for parts in range(2, len(columns) + 1):
+        size = math.ceil(len(columns) / parts)
         tables = [_table(section, columns[at : at + size], _HEADINGS[1]) for at in range(0, len(columns), size)]
         if size == 1 or all(width_of(table) <= width for table in tables):
             return tables

@@ -18,6 +18,7 @@ from decal_cli.flowchart import BEYOND, EVIDENCE_KEYS, RECALIBRATION, TOGETHER
 from decal_cli.metrics import Choice, parse
 from decal_cli.posttrain import Applied, Chosen, Model, Training, training_rows, won
 from decal_cli.posttrain.blend import PARTS, blended
+from decal_cli.posttrain.linear import one_thread
 from decal_cli.probe import Probed, build_probe
 from decal_cli.read import Predictions
 from decal_cli.regions import Regions, build_regions
@@ -70,6 +71,20 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
     "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}}]}; values are
     null where undefined, low and high where it is not among WITH_INTERVALS.
     """
+    _import_once()
+    # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
+    with one_thread():
+        return _measured(unit, model, setting)
+
+
+def _import_once() -> None:
+    """What methods import is not to count as the time of the first that does, and its threads can be limited."""
+    import sklearn.ensemble
+    import sklearn.linear_model
+    import sklearn.tree  # noqa: F401
+
+
+def _measured(unit: Unit, model: Predictions, setting: Setting) -> Record:
     rows = training_rows(model, None, unit.seed)
     half = np.random.default_rng([unit.seed, len(rows)]).permutation(len(rows))
     fit, test = rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
@@ -125,8 +140,6 @@ def _gains(
     reasons: dict[str, str] = {}
     gains: dict[float, dict[str, float | None]] = {t: {} for t in setting.thresholds}
     fitted: dict[str, dict[float, Model]] = {}
-    if any("features" in chosen.method.needs for chosen in setting.methods):
-        _import_once()
     for chosen in setting.methods:
         missing = chosen.missing(replace(fit, task=task_of(setting.thresholds[0])))
         if missing is not None:
@@ -141,13 +154,6 @@ def _gains(
         for t, acts in _decisions(models, test).items():
             gains[t][chosen.key] = won(acts, test, task_of(t)).mean / task_of(t).u_delta
     return seconds, reasons, gains
-
-
-def _import_once() -> None:
-    """What methods import is not to count as the time of the first that does."""
-    import sklearn.ensemble
-    import sklearn.linear_model
-    import sklearn.tree  # noqa: F401
 
 
 def _timed(

@@ -47,6 +47,7 @@ def run(
 
     Errors: DecalError for a file that cannot be read, before anything is measured.
     """
+    _read.cache_clear()
     units, notes = _units(paths, columns, setting, seeds)
     store = Store(folder)
     waiting = [(unit, key) for unit, key in units if key not in store.records]

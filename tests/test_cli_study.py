@@ -1,0 +1,221 @@
+"""`decal study` as a user meets it: what it writes, how it goes on after it was stopped, what it refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from decal_cli.cli import run
+from tests.conftest import DECAL, FIXTURES, Done
+from tests.test_cli import one_line, valid
+
+Decal = Callable[..., Done]
+FOX = FIXTURES / "fox_news.parquet"
+SMALL = (
+    "study", FOX, "-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "--features", "x*",
+    "--method", "isotonic", "--method", "refit", "--thresholds", "0.3,0.6",
+)  # fmt: skip
+PICTURES = ["recalibration.png", "post-training.png", "beyond.png", "correlations.png", "time.png"]
+FILES = ["summary.md", "points.csv", "points.parquet", "summary.json", *PICTURES]
+TIMED = ["summary.md", "summary.json", "time.png"]
+"""Files that hold processor times, which are never the same."""
+UNITS = 2 * 8
+
+
+def small(folder: object, seeds: int = 8, workers: int = 2) -> list[str]:
+    return [*map(str, SMALL), "--seeds", str(seeds), "--workers", str(workers), "-o", str(folder)]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess]:
+    """A study that nothing disturbed, by two processes."""
+    folder = tmp_path_factory.mktemp("study") / "whole"
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
+    done = subprocess.run([DECAL, *small(folder)], capture_output=True, text=True, env=environment, check=False)
+    return folder, done
+
+
+def finished(folder: Path) -> int:
+    path = folder / "units.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def same_but_for_times(one: Path, other: Path) -> None:
+    for name in FILES:
+        if name not in TIMED:
+            assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    summaries = [valid((folder / "summary.json").read_text())["study"] for folder in (one, other)]
+    assert [set(each.pop("seconds")) for each in summaries] == [{"isotonic", "refit"}] * 2
+    assert summaries[0] == summaries[1]
+
+
+def test_it_writes_points_tables_and_pictures(whole: tuple[Path, subprocess.CompletedProcess]) -> None:
+    folder, done = whole
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        f"decal: {UNITS} units to measure, 0 of them there already",
+        f"{folder}: {', '.join(FILES)}",
+    ]
+    assert sorted(item.name for item in folder.iterdir()) == sorted([*FILES, "units.jsonl"])
+    assert done.stdout.startswith("1 file, 2 scores, 2 thresholds, 8 halvings: 32 points\n")
+    for words in (
+        "What predicts the gain of post-training",
+        "Calibration regret",
+        "What methods take and win",
+        "refit",
+    ):
+        assert words in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    points = pq.read_table(folder / "points.parquet")
+    assert len(points) == UNITS * 2 and {"file", "score", "gain of refit", "gain_beyond low"} <= set(
+        points.column_names
+    )
+    assert (folder / "points.csv").read_text().count("\n") == UNITS * 2 + 1
+    for name in PICTURES:
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+        assert f"]({name})" in (folder / "summary.md").read_text()
+    assert valid((folder / "summary.json").read_text())["study"]["points"] == UNITS * 2
+
+
+def test_the_same_command_again_measures_nothing_and_says_the_same(
+    whole: tuple[Path, subprocess.CompletedProcess], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, done = whole
+    before = {name: (folder / name).read_bytes() for name in [*FILES, "units.jsonl"]}
+    monkeypatch.setenv("COLUMNS", "100")
+    assert run(small(folder)) == 0
+    out, err = capsys.readouterr()
+    assert out == done.stdout
+    assert err.splitlines()[0] == f"decal: {UNITS} units to measure, {UNITS} of them there already"
+    assert {name: (folder / name).read_bytes() for name in before} == before
+
+
+def stopped(folder: Path, number: int, at: int, workers: int) -> tuple[int, str]:
+    """Exit code and standard error of a study that gets a signal, as from a terminal, once so many units are done."""
+    process = subprocess.Popen(
+        [DECAL, *small(folder, workers=workers)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 60
+    while finished(folder) < at and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.005)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    error = process.communicate()[1]
+    return process.returncode, error
+
+
+def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
+    whole: tuple[Path, subprocess.CompletedProcess],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = tmp_path / "stopped"
+    code, error = stopped(folder, signal.SIGINT, 1, workers=2)
+    assert code == 130
+    assert error.splitlines()[1:] == ["decal: interrupted; run the same command again to go on"]
+    first = finished(folder)
+    assert 1 <= first < UNITS and [item.name for item in folder.iterdir()] == ["units.jsonl"]
+    code, error = stopped(folder, signal.SIGKILL, first + 1, workers=1)
+    assert code == -signal.SIGKILL
+    assert f"{first} of them there already" in error
+    second = finished(folder)
+    assert first < second < UNITS and [item.name for item in folder.iterdir()] == ["units.jsonl"]
+    # What a kill in the middle of a line leaves behind.
+    with (folder / "units.jsonl").open("ab") as file:
+        file.write(b'{"key": "cut o')
+    assert run(small(folder, workers=1)) == 0
+    assert f"{UNITS} units to measure, {second} of them there already" in capsys.readouterr().err
+    same_but_for_times(whole[0], folder)
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    folder = tmp_path / "killed"
+    process = subprocess.Popen(
+        [DECAL, *small(folder, seeds=40)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while finished(folder) < 1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    while time.monotonic() < deadline and alive(process.pid):
+        time.sleep(0.05)
+    assert not alive(process.pid)
+
+
+def alive(session: int) -> list[int]:
+    """Processes of a session that are still running."""
+    listed = subprocess.run(["ps", "-eo", "pid=,sess=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in listed.splitlines())
+    return [int(pid) for pid, its, state in rows if int(its) == session and not state.startswith("Z")]
+
+
+def test_without_features_each_method_says_once_what_it_needs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--thresholds", "0.3,0.6,0.9", "--seeds", "2"]
+    assert run([*line, "--workers", "1", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    found = valid(out)["study"]
+    assert "decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'" in err.splitlines()
+    assert not list(tmp_path.glob("decal-study/*.png"))
+    assert json.loads((tmp_path / "decal-study" / "summary.json").read_text())["study"] == found
+    assert set(found["seconds"]) == {
+        "isotonic", "platt", "temperature", "beta", "histogram", "scaling-binning", "meta-cal", "venn-abers",
+        "threshold",
+    }  # fmt: skip
+    needing = ["glar", "multicalibration", "refit", "stack", "stack-forest", "stack-boosting", "blend", "probing"]
+    assert found["reasons"] == dict.fromkeys(needing, "needs features: name the columns with --features")
+    text = (tmp_path / "decal-study" / "summary.md").read_text()
+    assert text.count("needs features") == 1 and ", ".join(needing) in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "a study needs files by name"),
+        (("-",), "a study needs files by name"),
+        (("nowhere.parquet",), "nowhere.parquet: no such file"),
+        ((FOX, "--seeds", "0"), "--seeds 0 is not positive"),
+        ((FOX, "--workers", "0"), "--workers 0 is not positive"),
+        ((FOX, "--method", "isotonik"), "did you mean isotonic?"),
+        ((FOX, "--method", "platt(on=q)"), "on=q is not one of logit, p"),
+        ((FOX, "--thresholds", "0,0.5"), "inside (0, 1)"),
+        ((FOX, "--thresholds", "half"), "do not parse"),
+        ((FOX, "--confidence", "95"), "did you mean 0.95?"),
+        ((FOX, "-s", "nope", "-y", "y"), "no column 'nope'"),
+        ((FOX, "-o", "a file"), "a file: is a file"),
+        ((FOX, "-o", "foreign"), "foreign: holds files, and no study (thesis.tex, ...)"),
+    ],
+)
+def test_what_cannot_be_studied_gets_one_line_and_leaves_nothing(
+    arguments: tuple[object, ...],
+    words: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a file").write_text("")
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "thesis.tex").write_text("")
+    code = run(["study", *map(str, arguments)])
+    assert words in one_line(Done(code, *capsys.readouterr()))
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["a file", "foreign"]
