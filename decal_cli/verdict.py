@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decal_cli import report as reporting
 from decal_cli.comparison import compare
 from decal_cli.errors import DecalError
-from decal_cli.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
+from decal_cli.flowchart import EVIDENCE_KEYS, TRY, Advice, Evidence, Item, walk
 from decal_cli.gates import Baseline, GateRow, Rule, judge
 from decal_cli.metrics import Choice, parse
 from decal_cli.posttrain import Chosen, new_name, training_rows, with_score
@@ -127,7 +127,11 @@ def try_methods(
     for model in dataset.models:
         report = next(each for each in verdict.evaluation.reports if each.model == model.model and each.group is None)
         rounds[model.model] = tuple(_rounds(replace(dataset, models=(model,)), report, plan, wishes, progress, methods))
-    return replace(verdict, rounds=rounds)
+    return replace(verdict, advice=tuple(map(_without_try, verdict.advice or ())), rounds=rounds)
+
+
+def _without_try(advice: Advice) -> Advice:
+    return replace(advice, next_steps=tuple(text for text in advice.next_steps if text != TRY))
 
 
 def _rounds(

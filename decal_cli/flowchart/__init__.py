@@ -14,7 +14,7 @@ from decal_cli.flowchart.evidence import (
     Interval,
     Item,
 )
-from decal_cli.flowchart.walk import Advice, Step, walk
+from decal_cli.flowchart.walk import TRY, Advice, Step, walk
 
 __all__ = [
     "BEYOND",
@@ -24,6 +24,7 @@ __all__ = [
     "METHODS",
     "RECALIBRATION",
     "TOGETHER",
+    "TRY",
     "Action",
     "Advice",
     "Answer",

@@ -88,6 +88,8 @@ def walk(evidence: Evidence) -> Advice:
     return _satisfied(evidence, steps, "do-not-post-train")
 
 
+TRY = "`decal recommend --try` compares methods and starts over with the best."
+"""Said to whoever has not tried yet."""
 _UNSEEN = (
     "What only products of features show is not seen here (docs/probe.md); `decal recommend --try` fits trees too."
 )
@@ -166,7 +168,7 @@ def _doubts(evidence: Evidence, limit: str) -> list[str]:
 
 _WON_BY = {
     RECALIBRATION: "recalibration",
-    BEYOND: "the features (on top of recalibration)",
+    BEYOND: "deciding by the features (on top of recalibration)",
     TOGETHER: "recalibration and the features together",
 }
 
@@ -264,15 +266,12 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
 
 def _method(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item = evidence.item(GAINS[action])
-    after = (
-        f"`decal fit {FITS[action]}` carries it out and judges it on rows it has not seen; "
-        "`decal recommend --try` compares methods and starts over with the best."
-    )
-    steps_next: tuple[str, ...] = (after,)
+    after = f"`decal fit {FITS[action]}` carries it out and judges it on rows it has not seen."
+    steps_next: tuple[str, ...] = (after, TRY)
     moved = evidence.item(NEW_THRESHOLD).value
     if action == "recalibrate" and moved is not None:
         same = f"For this decision alone the same is won without a new model: decide 1 from a score of {moved:.4g} on."
-        steps_next = (same, after)
+        steps_next = (same, after, TRY)
     return Advice(steps, action, METHODS[action], item.value, item.interval, steps_next)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from decal_cli.flowchart import Advice
 from decal_cli.render.contest import per_thousand
 from decal_cli.render.numbers import DASH
 from decal_cli.render.prose import ACTIONS
@@ -21,7 +22,7 @@ def intro(number: int, found: Round) -> str:
     which = "Tried on" if number == 1 else "Started over with"
     return (
         f"{which} {found.score}, cross-fitted on {FOLDS} folds, so on rows that no model had seen: utility won per "
-        "1,000 decisions over acting on this score as it is."
+        "1,000 decisions over acting on this score as it is. Predicted: of the kind, before anything was fitted."
     )
 
 
@@ -70,11 +71,16 @@ def conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
             f"{cheaper.chosen.key} is a function of the score alone and may be as good: their intervals reach as far "
             "as each other's gains."
         )
-    yield f"Starting over with {found.report.model}: {ACTIONS[found.advice.action][:1].lower()}" + (
-        f"{ACTIONS[found.advice.action][1:]} {found.advice.steps[0].reason}"
-    )
+    action = ACTIONS[found.advice.action]
+    yield f"Starting over with {found.report.model}: {action[:1].lower()}{action[1:]} {_why(found.advice)}"
     if number == len(rounds) and found.advice.action in ("recalibrate", "post-train"):
         yield "Here the trying ends; what is left is within the error of these rows, or needs other features."
+
+
+def _why(advice: Advice) -> str:
+    """The reason that the action goes by: what there is to win, or where that does not pay, the cost."""
+    priced = [step.reason for step in advice.steps if step.question.endswith("worth its cost?")]
+    return priced[-1] if advice.action == "do-not-post-train" and priced else advice.steps[0].reason
 
 
 def _as_good(found: Round) -> Attempt | None:
