@@ -270,6 +270,8 @@ def render_study_markdown(summary: Summary, pictures: dict[str, str]) -> str:
         lines += ["", f"## {section.title}", "", section.text, "", *markdown_table(section.head, section.rows)]
     for name, caption in pictures.items():
         lines += ["", f"![{caption}]({name})", "", caption]
+    if summary.notes:
+        lines += ["", "## What was left out", "", *(f"- {note}" for note in summary.notes)]
     return "\n".join([*lines, ""])
 
 

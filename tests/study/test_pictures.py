@@ -86,6 +86,7 @@ def test_long_and_strange_names_of_files_stay_readable(summary: Summary, picture
     figure = drawn(replace(summary, points=replace(summary.points, files=names)), picture)
     shown = [text.get_text().strip() for text in figure.legends[0].get_texts()]
     assert shown[:2] == ["_hidden", "cost in $ and $"] and len(shown) == 7
+    assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
     renderer = figure.canvas.get_renderer()
     assert all(text.get_window_extent(renderer).x1 <= figure.bbox.x1 for text in words(figure))
 
