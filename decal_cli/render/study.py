@@ -264,7 +264,7 @@ def render_study_markdown(summary: Summary, pictures: dict[str, str]) -> str:
     lines = [
         "# Do the estimates predict the gains?",
         "",
-        *(f"{line}  " for line in (*heading(summary), *summary.notes)),
+        *(f"{line}  " for line in heading(summary)),
     ]
     for section in sections(summary):
         lines += ["", f"## {section.title}", "", section.text, "", *markdown_table(section.head, section.rows)]
