@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from decal_cli.errors import Undefined
 from decal_cli.flowchart import GAINS, Action
 from decal_cli.metrics.intervals import quantile
-from decal_cli.posttrain import METHODS, Applied, Chosen, Training, Trial, try_out
-from decal_cli.posttrain.declare import Kind
 from decal_cli.report import Interval, Progress, Report, Result
 
-ACTIONS: Mapping[Kind, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
+if TYPE_CHECKING:
+    from decal_cli.posttrain import Applied, Chosen, Training, Trial
+
+ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
 """The action of the flowchart that a kind of method carries out; costs are given by action."""
 
 
@@ -40,6 +42,8 @@ class Attempt:
 
 def candidates(rows: Training) -> tuple[Chosen, ...]:
     """Every method that the user gave enough for, at its defaults."""
+    from decal_cli.posttrain import METHODS, Chosen
+
     every = (Chosen(method) for method in METHODS.values())
     return tuple(one for one in every if one.missing(rows) is None)
 
@@ -61,6 +65,8 @@ def attempts(
 
 
 def _attempt(chosen: Chosen, report: Report, rows: Training, cost: float, confidence: float) -> Attempt:
+    from decal_cli.posttrain import try_out
+
     action = ACTIONS[chosen.method.kind]
     predicted = report.results[GAINS[action]]
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from decal_cli import report as reporting
 from decal_cli.comparison import compare
@@ -11,11 +12,13 @@ from decal_cli.errors import DecalError
 from decal_cli.flowchart import EVIDENCE_KEYS, TRY, Advice, Evidence, Item, walk
 from decal_cli.gates import Baseline, GateRow, Rule, judge
 from decal_cli.metrics import Choice, parse
-from decal_cli.posttrain import Chosen, new_name, training_rows, with_score
 from decal_cli.read import Dataset, on_same_rows
 from decal_cli.report import Evaluation, Plan, Progress, Report
 from decal_cli.task import Task
 from decal_cli.trials import Attempt, attempts, best, candidates
+
+if TYPE_CHECKING:
+    from decal_cli.posttrain import Chosen
 
 EVIDENCE: tuple[Choice, ...] = tuple(
     parse(name)
@@ -137,6 +140,9 @@ def _without_try(advice: Advice) -> Advice:
 def _rounds(
     dataset: Dataset, report: Report, plan: Plan, wishes: Wishes, progress: Progress, methods: Sequence[Chosen]
 ) -> Iterator[Round]:
+    # Loaded late: whoever only evaluates needs no method.
+    from decal_cli.posttrain import new_name, training_rows, with_score
+
     chosen = tuple(methods) or candidates(training_rows(dataset.models[0], plan.task, plan.seed))
     for _ in range(ROUNDS):
         model = dataset.models[0]

@@ -19,11 +19,17 @@ def cells(t: Table, task: Task) -> Confusion:
 
 
 def headroom(t: Table, task: Task) -> float:
-    """What acting on the isotonic fit adds to the better constant action."""
-    pools = t.isotonic
-    gain = pools.pos - task.threshold * pools.n
-    always_better = t.positives > task.threshold * t.total
-    return float(-gain[gain < 0].sum() if always_better else gain[gain > 0].sum()) / t.total
+    """What acting on the isotonic fit adds to the better constant action.
+
+    The fit decides 1 from the cut on that leaves the least below it: no fit is made.
+    """
+    n = pos = worth = least = 0.0
+    for block in t.blocks():
+        rows, positives = n + np.cumsum(block.n), pos + np.cumsum(block.pos)
+        below = positives - task.threshold * rows
+        n, pos, worth = float(rows[-1]), float(positives[-1]), float(below[-1])
+        least = min(least, float(below.min()))
+    return (min(worth, 0.0) - least) / t.total
 
 
 def advantage(t: Table, task: Task) -> float:

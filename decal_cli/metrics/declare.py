@@ -72,6 +72,7 @@ class Metric:
     needs: tuple[type, ...]
     parameters: tuple[Parameter, ...] = field(default=())
     witness: Callable[..., Witness] | None = None
+    loads: str = ""
 
     @property
     def summary(self) -> str:
@@ -162,6 +163,7 @@ def metric(
     interval: Callable[..., Interval] | Literal["bootstrap"] | None = "bootstrap",
     interval_text: str = "",
     witness: Callable[..., Witness] | None = None,
+    loads: str = "",
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Declare the decorated function as a metric.
 
@@ -169,7 +171,7 @@ def metric(
     is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as
     the metric does, with the metric's parameters and `confidence`, or 'bootstrap', or None; interval_text says in
     words how the interval is made. witness: a function of the metric's own arguments that gives the task at which a
-    supremum is attained.
+    supremum is attained. loads: a heavy module that the metric imports late.
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:
@@ -192,6 +194,7 @@ def metric(
             needs=_positional(function),
             parameters=parameters_of(function),
             witness=witness,
+            loads=loads,
         )
         return function
 

@@ -134,6 +134,7 @@ def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
     range=(0, 1),
     interval=_dist_cal_lower_interval,
     interval_text="normal, from the standard error of the test functions' mean; from 0 unless c_emp_pvalue rejects",
+    loads="scipy.optimize",
 )
 def dist_cal_lower(t: Table) -> float:
     """At least this far, on average, scores must move to become calibrated; never below half of sm_cal.

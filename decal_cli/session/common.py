@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import stat
@@ -88,6 +89,13 @@ def inputs_of(source: InputOptions, settings: Settings) -> tuple[list[str], Bina
         "there is nothing to read: no file is named, nothing is piped in, and no settings file names an input",
         'try: decal evaluate preds.csv, or: cat preds.csv | decal evaluate, or: input = "preds.csv" in decal.toml',
     )
+
+
+def load_ahead(choices: Sequence[Choice]) -> None:
+    """Import what these metrics import late, while files are read: that needs the other processor."""
+    modules = {choice.metric.loads for choice in choices} - {""}
+    if modules:
+        threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 
 
 def data_of(source: InputOptions, settings: Settings) -> Dataset:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from decal_cli import verdict as judging
 from decal_cli.errors import DecalError, Exit
@@ -20,10 +22,12 @@ from decal_cli.options import (
     ReportOptions,
     TaskOptions,
 )
-from decal_cli.posttrain import parse as parse_method
 from decal_cli.render import RENDERERS, Page, render_metric, render_metrics
 from decal_cli.report import all_choices, shown_choices
-from decal_cli.session.common import data_of, emit, page_of, plan_of, progress_of, settings_of
+from decal_cli.session.common import data_of, emit, load_ahead, page_of, plan_of, progress_of, settings_of
+
+if TYPE_CHECKING:
+    from decal_cli.posttrain import Chosen
 
 
 def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out: OutputOptions) -> None:
@@ -32,6 +36,7 @@ def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out
     everything = report.all_metrics or report.format in (Format.json, Format.csv)
     chosen = tuple(parse(text) for text in report.metric)
     plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
+    load_ahead(chosen or (all_choices() if everything else ()))
     data = data_of(source, settings)
     plan = replace(plan, choices=chosen or (all_choices() if everything else shown_choices(data)))
     with progress_of() as progress:
@@ -50,7 +55,7 @@ def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, ou
             "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
         )
     asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
-    methods = tuple(parse_method(text) for text in wishes.method)
+    methods = _methods(wishes.method)
     data = data_of(source, settings)
     with progress_of() as progress:
         if wishes.trying or methods:
@@ -58,6 +63,14 @@ def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, ou
         else:
             result = judging.recommend(data, plan, asked, progress)
     emit(RENDERERS[wishes.format.value](result, page_of(out)), out)
+
+
+def _methods(texts: Sequence[str]) -> tuple[Chosen, ...]:
+    if not texts:
+        return ()
+    from decal_cli.posttrain import parse as parse_method
+
+    return tuple(map(parse_method, texts))
 
 
 def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: OutputOptions) -> Exit:
