@@ -8,6 +8,7 @@ Cases run in child processes, so that a crash of the interpreter is caught as we
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import io
 import json
@@ -32,7 +33,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from decal_cli.errors import DecalError
-from decal_cli.read import Columns, from_arrays, read
+from decal_cli.posttrain import Saved, Training, from_text, parse, to_text
+from decal_cli.read import Columns, NewRows, Writer, from_arrays, read
 
 CASES_PER_CHILD = 1_000
 SLOW = 30
@@ -247,6 +249,60 @@ def attempt(content: bytes, path: Path, columns: Columns, way: int) -> str:
         return "refused"
 
 
+STREAMED = [
+    (Columns(score=("p",)), 0),
+    (Columns(score=("q",), missing="drop"), 0),
+    (Columns(score=("p",), features=("x1", "k"), group=("g", "b")), 2),
+    (Columns(score=("q",), features=("x2", "w"), group=("t",), missing="drop"), 2),
+    (Columns(score=("p",), features=("emb",), missing="drop"), 3),
+    (Columns(score=("z",), logit=True), 0),
+]
+"""What a model may ask of new rows, and how many numbers its features hold."""
+
+
+def streamed(path: Path, rng: random.Random) -> str:
+    """Read as rows to be scored, every column, and written again; the outcome in a word."""
+    columns, width = rng.choice(STREAMED)
+    try:
+        writer = Writer(f"out{rng.choice(['.csv', '.parquet'])}", io.BytesIO())
+        rows = NewRows(str(path), columns, width, None)
+        for batch in rows.batches():
+            assert len(batch.known) == batch.table.num_rows and int(batch.known.sum()) == len(batch.score)
+            assert not len(batch.score) or 0 <= batch.score.min() <= batch.score.max() <= 1
+            assert batch.features is None or batch.features.shape == (len(batch.score), width)
+            writer.write(batch.table, {"new score": batch.score}, batch.known)
+        writer.close()
+        return "streamed"
+    except DecalError as error:
+        assert str(error).isprintable() and error.fix, f"not one line: {str(error)!r}"
+        return "refused"
+
+
+@functools.cache
+def model_files() -> tuple[str, ...]:
+    """Model files of several shapes: curves, regressions, trees."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(120, 2))
+    label = (rng.random(120) < 0.5).astype(np.float64)
+    rows = Training(rng.random(120), features, label=label)
+    keys = ("isotonic", "stack", "stack-forest(trees=2)")
+    return tuple(to_text(Saved(key, parse(key).fit(rows), "p", ("x1", "x2"), 2)) for key in keys)
+
+
+def model_file(rng: random.Random) -> str:
+    """A damaged model file is refused, whatever the damage."""
+    files = [text.encode() for text in model_files()]
+    whole = rng.choice(files)
+    damaged = mutated(whole, files, rng)
+    try:
+        from_text(damaged.decode("utf-8", "surrogateescape"), "model.json")
+    except DecalError as error:
+        assert str(error).isprintable() and error.fix
+        return "model refused"
+    assert damaged in files, "a damaged model file was taken"
+    return "model read"
+
+
 def child(seed: int, cases: int, folder: str, results: Any) -> None:
     """Run some cases; report counts, or the first failure. A warning is one too: users would see it."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -271,7 +327,10 @@ def child(seed: int, cases: int, folder: str, results: Any) -> None:
         columns = rng.choice(COLUMNS)
         signal.alarm(SLOW)
         try:
-            outcomes[attempt(content, path, columns, rng.randrange(6))] += 1
+            way = rng.randrange(8)
+            outcomes[attempt(content, path, columns, way) if way < 6 else streamed(path, rng)] += 1
+            if rng.random() < 0.05:
+                outcomes[model_file(rng)] += 1
             if rng.random() < 0.02:
                 outcomes[arrays(rng)] += 1
         except BaseException:
