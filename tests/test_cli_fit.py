@@ -255,7 +255,7 @@ class TestApply:
         assert "column 'p': score missing in 1 of 3 rows (row 2)" in line
         assert os.listdir(tmp_path) == ["new.csv"]
         done = decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv", "--missing", "drop")
-        assert "2 rows with p_isotonic by isotonic; 1 without one, as a value they need is missing" in done.err
+        assert "2 rows with p_isotonic by isotonic; 1 without, as a value they need is missing" in done.err
         back = pacsv.read_csv(tmp_path / "out.csv")
         assert back["id"].to_pylist() == ["a", "b", "c"]
         assert [value is None for value in back["p_isotonic"].to_pylist()] == [False, True, False]
@@ -263,19 +263,48 @@ class TestApply:
     def test_the_threshold_method_writes_thresholds_and_decisions(self, decal: Decal, tmp_path: Path) -> None:
         fitted = decal("fit", "threshold", BINARY, *NAMED, "-t", "0.3", "-o", "m.json")
         assert "The score stays as it is: only the threshold moves." in fitted.out
-        assert decal("apply", "m.json", BINARY, "-o", "out.parquet").code == 0
+        done = decal("apply", "m.json", BINARY, "-o", "out.parquet")
+        assert done.err.splitlines()[0] == (
+            "out.parquet: 2,000 rows with threshold_p and decision_p by threshold "
+            "(p stays as it is: decision_p holds the decisions)"
+        )
         back = pq.read_table(tmp_path / "out.parquet")
-        limit, decision = back["p_threshold"].to_numpy(), back["p_threshold_decision"].to_numpy()
+        assert back.column_names == [*pacsv.read_csv(BINARY).column_names, "threshold_p", "decision_p"]
+        limit, decision = back["threshold_p"].to_numpy(), back["decision_p"].to_numpy()
         assert len(set(limit)) == 1
         np.testing.assert_array_equal(decision, back["p"].to_numpy() >= limit)
+        assert decal("apply", "m.json", BINARY, "-o", "named.parquet", "--name", "v").code == 0
+        assert pq.read_table(tmp_path / "named.parquet").column_names[-2:] == ["threshold_v", "decision_v"]
+        assert "a column 'threshold_p' already" in one_line(decal("apply", "m.json", "out.parquet", "-o", "no.csv"))
+
+    def test_thresholds_of_each_row_are_not_taken_for_scores(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
+        fitted = decal("fit", "glar(adjust=threshold)", folder / "train.parquet", *STORY, "-o", "m.json")
+        assert fitted.code == 0, fitted.err
+        done = decal("apply", "m.json", folder / "other.parquet", "-o", "out.parquet")
+        assert "p_profanity stays as it is: decision_p_profanity holds the decisions" in done.err
+        back = pq.read_table(tmp_path / "out.parquet")
+        limit, decision = (back[f"{name}_p_profanity"].to_numpy() for name in ("threshold", "decision"))
+        assert len(set(limit)) > 1
+        np.testing.assert_array_equal(decision, back["p_profanity"].to_numpy() >= limit)
+        scores = ("evaluate", "out.parquet", "-s", "p_prof*", "-y", "y", "-m", "brier", "-f", "json")
+        assert valid(decal(*scores).out)["model"] == "p_profanity"
 
     def test_venn_abers_writes_its_interval(self, decal: Decal, tmp_path: Path) -> None:
         decal("fit", "venn-abers", BINARY, *NAMED, "-o", "m.json")
-        assert decal("apply", "m.json", BINARY, "-o", "out.parquet", "--name", "v").code == 0
+        done = decal("apply", "m.json", BINARY, "-o", "out.parquet", "--name", "v")
+        assert "2,000 rows with v, lower_v and upper_v by venn-abers\n" in done.err
         back = pq.read_table(tmp_path / "out.parquet")
-        assert back.column_names[-3:] == ["v", "v_lower", "v_upper"]
-        low, middle, high = (back[name].to_numpy() for name in ("v_lower", "v", "v_upper"))
+        assert back.column_names[-3:] == ["v", "lower_v", "upper_v"]
+        low, middle, high = (back[name].to_numpy() for name in ("lower_v", "v", "upper_v"))
         assert ((low >= 0) & (low <= middle) & (middle <= high) & (high <= 1)).all()
+
+    def test_the_ends_of_an_interval_are_not_taken_for_scores(self, decal: Decal, tmp_path: Path) -> None:
+        decal("fit", "venn-abers", BINARY, *NAMED, "-o", "m.json")
+        decal("apply", "m.json", BINARY, "-o", "out.parquet")
+        added = ["p_venn_abers", "lower_p_venn_abers", "upper_p_venn_abers"]
+        assert pq.read_table(tmp_path / "out.parquet").column_names[-3:] == added
+        text = decal("evaluate", "out.parquet", "-s", "p*", "-y", "y", "-m", "brier", "-f", "csv").out
+        assert "p_venn_abers" in text and "lower_" not in text and "upper_" not in text
 
     def test_log_odds_stay_log_odds(self, decal: Decal, tmp_path: Path) -> None:
         table = pacsv.read_csv(BINARY)

@@ -14,6 +14,9 @@ from decal_cli.posttrain import Inputs, Saved, from_text, new_name, parse, score
 from decal_cli.read import Batch, Columns, NewRows, Writer, format_of
 from decal_cli.session.common import check_new, progress_of, whole_file
 
+_THRESHOLD, _DECISION = "threshold_", "decision_"
+"""What the columns of a model that moves the threshold begin with."""
+
 
 def apply(options: ApplyOptions) -> None:
     """`decal apply`."""
@@ -29,19 +32,20 @@ def apply(options: ApplyOptions) -> None:
     )
     stdin = sys.stdin.buffer if options.file == "-" else None
     rows = NewRows(options.file, columns, saved.width, stdin, typed)
-    name = options.name or new_name(saved.score, parse(saved.method))
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
     scored = unscored = 0
+    added: dict[str, NDArray[Any]] = {}
     with whole_file(options.output, "output") as file, progress_of() as progress:
         writer = Writer(options.output, file)
         for batch in rows.batches():
-            writer.write(batch.table, _added(saved, options.model, batch, name, rows.names), batch.known)
+            added = _added(saved, options, batch, rows.names)
+            writer.write(batch.table, added, batch.known)
             scored += len(batch.score)
             unscored += len(batch.known) - len(batch.score)
             progress(f"{scored:,} rows")
         writer.close()
-    left = f"; {unscored:,} without one, as a value they need is missing" if unscored else ""
-    print(f"{options.output}: {scored:,} rows with {name} by {saved.method}{left}", file=sys.stderr)
+    left = f"; {unscored:,} without, as a value they need is missing" if unscored else ""
+    print(f"{options.output}: {scored:,} rows with {_said(saved, list(added))}{left}", file=sys.stderr)
     if rows.source.raw.sha256() in fitted_on:
         print(
             "These are rows that the model was fitted to: figures computed on them flatter it "
@@ -59,16 +63,30 @@ def _read_model(path: str) -> Saved:
         raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
 
 
-def _added(saved: Saved, shown: str, batch: Batch, name: str, names: list[str]) -> dict[str, NDArray[Any]]:
-    """The new columns of a batch: the score, or where the model moves the threshold, that and the decision."""
-    applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), shown)
+def _added(saved: Saved, options: ApplyOptions, batch: Batch, names: list[str]) -> dict[str, NDArray[Any]]:
+    """The new columns of a batch: the score and the ends of its interval, or the moved threshold and the decision.
+
+    All but the score are named by what they are first, so that 'p_*' takes none of them for a score.
+    """
+    applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), options.model)
     if applied.threshold is not None:
+        of = options.name or saved.score
         acts = (applied.score >= applied.threshold).astype("uint8")
-        added: dict[str, NDArray[Any]] = {name: applied.threshold, f"{name}_decision": acts}
+        added: dict[str, NDArray[Any]] = {f"{_THRESHOLD}{of}": applied.threshold, f"{_DECISION}{of}": acts}
     else:
-        ends = {f"{name}_lower": applied.lower, f"{name}_upper": applied.upper}
+        name = options.name or new_name(saved.score, parse(saved.method))
+        ends = {f"lower_{name}": applied.lower, f"upper_{name}": applied.upper}
         added = {name: applied.score} | {key: values for key, values in ends.items() if values is not None}
     for column in added:
         if column in names:
             raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
     return added
+
+
+def _said(saved: Saved, added: list[str]) -> str:
+    """Every column that was added, and that the score was not where only the threshold moves."""
+    *others, last = added
+    listed = f"{', '.join(others)} and {last} by {saved.method}" if others else f"{last} by {saved.method}"
+    if not (added[0].startswith(_THRESHOLD) and last.startswith(_DECISION)):
+        return listed
+    return f"{listed} ({saved.score} stays as it is: {last} holds the decisions)"
