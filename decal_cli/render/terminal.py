@@ -10,11 +10,12 @@ from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import plain
 from decal_cli.render.page import Page
 from decal_cli.render.prose import advice_lines, data_lines, ladder_lines, unknown_lines, worst_lines
-from decal_cli.render.tables import console, metric_tables, undefined_reasons, written
+from decal_cli.render.tables import console, metric_tables, undefined_reasons, width_of, written
 from decal_cli.verdict import Round, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as RichTable
 
 
 def render_table(verdict: Verdict, page: Page) -> str:
@@ -78,24 +79,63 @@ def _advice(verdict: Verdict, page: Page) -> str:
 
 def _rounds(target: Console, found: Sequence[Round]) -> None:
     from rich.padding import Padding
-    from rich.table import Table
     from rich.text import Text
 
     for number, one in enumerate(found, 1):
         target.print()
         target.print(Text(rounds.intro(number, one)))
         target.print()
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-        for name in rounds.HEADINGS:
-            table.add_column(name, justify="left" if name in ("method", "kind") else "right", no_wrap=True)
-        for cells in rounds.rows(one):
-            table.add_row(*map(Text, cells), style="bold" if cells[0].startswith("→") else "")
+        table = _attempts(one, target.width)
+        # Wider than the page rather than cut off: names and intervals are there to be read.
+        page = target.width
+        target.width = max(page, width_of(table))
         target.print(table)
+        target.width = page
         for line in rounds.reasons(one):
             target.print(Text(line, style="dim"))
         target.print()
         for line in rounds.conclusion(found, number):
             target.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def _attempts(found: Round, width: int) -> RichTable:
+    """The first layout that fits: columns left out, then intervals beneath their values, then on two lines each."""
+    rows = rounds.rows(found)
+    empty = [name for name, *cells in zip(rounds.HEADINGS, *rows, strict=True) if not any(cells)]
+    narrow = ("processor", "kind", *empty)
+    for left_out, breaks in (
+        ((), ()),
+        (("processor",), ()),
+        (narrow, ()),
+        (narrow, (" [",)),
+        (narrow, (" [", ", ")),
+    ):
+        table = _attempt_table(rows, left_out, breaks)
+        if width_of(table) <= width:
+            break
+    return table
+
+
+def _attempt_table(rows: Sequence[Sequence[str]], left_out: Sequence[str], breaks: Sequence[str]) -> RichTable:
+    """breaks: where a cell of numbers goes on in the next line."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    shown = [k for k, name in enumerate(rounds.HEADINGS) if name not in left_out]
+    words = [name in ("method", "kind") for name in rounds.HEADINGS]
+    for k in shown:
+        table.add_column(rounds.HEADINGS[k], justify="left" if words[k] else "right", no_wrap=True)
+    for cells in rows:
+        broken = (cells[k] if words[k] else _broken(cells[k], breaks) for k in shown)
+        table.add_row(*map(Text, broken), style="bold" if cells[0].startswith("→") else "")
+    return table
+
+
+def _broken(cell: str, breaks: Sequence[str]) -> str:
+    for at in breaks:
+        cell = cell.replace(at, f"{at.rstrip(' [')}\n{'[' if '[' in at else ''}")
+    return cell
 
 
 def _gates(verdict: Verdict, page: Page) -> str:

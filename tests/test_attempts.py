@@ -1,0 +1,83 @@
+"""The table of attempts on the terminal: whatever the width, no name and no number is cut."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from decal_cli.render import RENDERERS, Page
+from decal_cli.render.rounds import rows
+from decal_cli.report import Result
+from decal_cli.verdict import Round, Verdict
+from tests.test_render import attempt, tried
+
+
+def scaled(factor: float, cost: float = 0.001) -> Verdict:
+    """One round of which the utilities are in another unit."""
+    whole = tried()
+    assert whole.rounds is not None
+    first = whole.rounds["p_a"][0]
+
+    def times(result: Result) -> Result:
+        if result.value is None or result.interval is None:
+            return result
+        low, high = result.interval
+        return replace(result, value=factor * result.value, interval=(factor * low, factor * high))
+
+    made = tuple(
+        attempt(key, times(one.predicted), times(one.achieved), factor * cost, 123.456)
+        for key, one in zip(
+            ("stack-boosting", "scaling-binning(bins=10)", "multicalibration", "meta-cal"), first.attempts, strict=True
+        )
+    )
+    return replace(whole, rounds={"p_a": (Round("p_a", made),)})
+
+
+def table_of(verdict: Verdict, width: int) -> list[str]:
+    lines = RENDERERS["table"](verdict, Page(width)).splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("method  "))
+    end = next(k for k, line in enumerate(lines) if k > start and line.startswith("–"))
+    return lines[start:end]
+
+
+def parts(cell: str) -> list[str]:
+    """What of a cell stands on one line at least."""
+    return re.findall(r"[^\s\[\],]*[^\s]*[^\s\[\],]", cell)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+@pytest.mark.parametrize("factor", [1.0, 1900.0, 190_000.0])
+@pytest.mark.parametrize("cost", [0.0, 0.001])
+def test_names_and_numbers_are_whole(width: int, factor: float, cost: float) -> None:
+    verdict = scaled(factor, cost)
+    assert verdict.rounds is not None
+    lines = table_of(verdict, width)
+    text = "\n".join(lines)
+    assert "…" not in text
+    # Of these names, numbers so large take more than 60 columns however they are laid out.
+    assert max(map(len, lines)) <= (74 if factor > 1 and cost and width == 60 else width)
+    for name, _, predicted, achieved, net, _ in rows(verdict.rounds["p_a"][0]):
+        assert name in text
+        for part in (part for cell in (predicted, achieved, net) for part in parts(cell)):
+            assert part in text, part
+
+
+def test_columns_go_one_after_the_other_and_then_intervals_stand_beneath() -> None:
+    heads = {width: table_of(scaled(1.0), width)[0].split() for width in (140, 90, 78, 66, 60)}
+    everything = ["method", "kind", "predicted", "achieved", "after", "cost", "processor"]
+    assert heads[140] == everything
+    assert heads[90] == everything[:-1]
+    narrow = [name for name in everything[:-1] if name != "kind"]
+    assert heads[78] == heads[66] == heads[60] == narrow
+    assert "14.2 [2.6, 25.9]" in "\n".join(table_of(scaled(1.0), 78))
+    first, second = table_of(scaled(1.0), 66)[1:3]
+    assert first.split() == ["stack-boosting", "14.2", "21.3", "20.3"]
+    assert second.split() == ["[2.6,", "25.9]", "[9.1,", "33.5]"]
+
+
+def test_a_column_without_anything_goes_before_intervals_are_broken() -> None:
+    lines = table_of(scaled(1.0, cost=0.0), 70)
+    assert lines[0].split() == ["method", "predicted", "achieved"]
+    assert "14.2 [2.6, 25.9]" in lines[1]
