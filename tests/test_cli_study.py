@@ -22,7 +22,7 @@ Decal = Callable[..., Done]
 FOX = FIXTURES / "fox_news.parquet"
 SMALL = (
     "study", FOX, "-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "--features", "x*",
-    "--method", "isotonic", "--method", "refit", "--thresholds", "0.3,0.6",
+    "--method", "isotonic", "--method", "refit", "--thresholds", "0.1,0.2,0.3,0.4,0.6",
 )  # fmt: skip
 PICTURES = ["recalibration.png", "post-training.png", "beyond.png", "correlations.png", "time.png"]
 FILES = ["summary.md", "points.csv", "points.parquet", "summary.json", *PICTURES]
@@ -66,7 +66,7 @@ def test_it_writes_points_tables_and_pictures(whole: tuple[Path, subprocess.Comp
         f"{folder}: {', '.join(FILES)}",
     ]
     assert sorted(item.name for item in folder.iterdir()) == sorted([*FILES, "units.jsonl"])
-    assert done.stdout.startswith("1 file, 2 scores, 2 thresholds, 8 halvings: 32 points\n")
+    assert done.stdout.startswith("1 file, 2 scores, 5 thresholds, 8 halvings: 80 points\n")
     for words in (
         "What predicts the gain of post-training",
         "Calibration regret",
@@ -76,14 +76,14 @@ def test_it_writes_points_tables_and_pictures(whole: tuple[Path, subprocess.Comp
         assert words in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 100
     points = pq.read_table(folder / "points.parquet")
-    assert len(points) == UNITS * 2 and {"file", "score", "gain of refit", "gain_beyond low"} <= set(
+    assert len(points) == UNITS * 5 and {"file", "score", "gain of refit", "gain_beyond low"} <= set(
         points.column_names
     )
-    assert (folder / "points.csv").read_text().count("\n") == UNITS * 2 + 1
+    assert (folder / "points.csv").read_text().count("\n") == UNITS * 5 + 1
     for name in PICTURES:
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
         assert f"]({name})" in (folder / "summary.md").read_text()
-    assert valid((folder / "summary.json").read_text())["study"]["points"] == UNITS * 2
+    assert valid((folder / "summary.json").read_text())["study"]["points"] == UNITS * 5
 
 
 def test_the_same_command_again_measures_nothing_and_says_the_same(
@@ -156,6 +156,42 @@ def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     while time.monotonic() < deadline and alive(process.pid):
         time.sleep(0.05)
     assert not alive(process.pid)
+
+
+def test_a_request_to_end_is_heeded_as_an_interrupt(tmp_path: Path) -> None:
+    folder = tmp_path / "ended"
+    code, error = stopped(folder, signal.SIGTERM, 1, workers=2)
+    assert code == 130
+    assert error.splitlines()[1:] == ["decal: interrupted; run the same command again to go on"]
+    assert [item.name for item in folder.iterdir()] == ["units.jsonl"]
+
+
+def test_pictures_of_a_larger_study_go_when_a_smaller_one_takes_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "study"
+    line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--thresholds", "0.3,0.6", "-o", str(folder)]
+    line += ["--seeds", "1", "--workers", "1"]
+    assert run([*line, "--method", "isotonic"]) == 0
+    assert {item.name for item in folder.glob("*.png")} == {"recalibration.png", "time.png"}
+    (folder / "mine.png").write_bytes(b"")
+    assert run([*line, "--method", "platt"]) == 0
+    assert {item.name for item in folder.glob("*.png")} == {"mine.png"}
+    assert ".png" not in (folder / "summary.md").read_text()
+    out = capsys.readouterr().out
+    assert "So few scores say little of others" in out
+
+
+def test_a_study_in_which_nothing_can_be_fitted_is_an_error_with_the_reasons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "study"
+    line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--seeds", "1", "--workers", "1", "-o", str(folder)]
+    assert run([*line, "--method", "glar", "--method", "refit"]) == 2
+    out, err = capsys.readouterr()
+    needs = "needs features: name the columns with --features"
+    assert out == "" and f"no method could be fitted (glar, refit: {needs}); give what they need" in err
+    assert [item.name for item in folder.iterdir()] == ["units.jsonl"]
 
 
 def alive(session: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ _RC = {**RC, "text.parse_math": False}
 
 
 def draw_study(summary: Summary, picture: str) -> bytes | None:
-    """A picture as PNG, with matplotlib; None where the study lacks its methods."""
+    """A picture as PNG, with matplotlib; None where the study lacks its methods, or points for them."""
     import matplotlib
 
     with matplotlib.rc_context(_RC):
@@ -37,7 +38,7 @@ def draw_study(summary: Summary, picture: str) -> bytes | None:
 
 
 def study_figure(summary: Summary, picture: str) -> Any:
-    """The figure; None where the study lacks its methods."""
+    """The figure; None where the study lacks its methods, or points for them."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(_WIDE, _HIGH), layout="constrained")
@@ -64,7 +65,8 @@ def _scatter(axes: Any, summary: Summary, estimate: str, target: str) -> None:
         axes.plot(x[here], y[here], **_mark(k), markersize=3, alpha=0.6)
     axes.set_xlabel(f"{short_title(estimate)} (one half)")
     axes.set_ylabel("gain (other half)")
-    axes.set_title(f"{_gain_of(target)}\nr² {relation.r2:.3f}, slope {relation.slope:.2f}")
+    fit = "" if np.isnan(relation.r2) else f"\nr² {relation.r2:.3f}, slope {relation.slope:.2f}"
+    axes.set_title(f"{_gain_of(target)}{fit}")
 
 
 def _mark(number: int) -> dict[str, Any]:
@@ -111,17 +113,25 @@ def _correlations(figure: Any, summary: Summary) -> bool:
     ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND_GAIN, "regret", TOGETHER)
     others = tuple(choice.key for choice in OF_SCORES)
     names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
-    if not names:
+    r2 = {pair: found.r2 for pair, found in summary.relations.items()}
+    if np.isnan([r2.get(pair, np.nan) for pair in itertools.product(names, targets)]).all():
         return False
     for k, target in enumerate(targets):
         axes = figure.add_subplot(1, len(targets), k + 1)
-        found = [summary.relations[name, target] for name in names]
-        ends = np.array(
-            [(np.nan, np.nan) if r.interval is None else np.abs(np.subtract(r.interval, r.r2)) for r in found]
-        )
+        ends = np.full((len(names), 2), np.nan)
+        for row, name in enumerate(names):
+            found = summary.relations.get((name, target))
+            if found is not None and found.interval is not None:
+                ends[row] = np.abs(np.subtract(found.interval, found.r2))
         colours = [COLOURS[0] if name in ours else COLOURS[7] for name in names]
         look = {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}
-        axes.barh(range(len(names)), [r.r2 for r in found], color=colours, xerr=ends.T, error_kw=look)
+        axes.barh(
+            range(len(names)),
+            [r2.get((name, target), np.nan) for name in names],
+            color=colours,
+            xerr=ends.T,
+            error_kw=look,
+        )
         axes.set_yticks(range(len(names)), [short_title(name) for name in names] if k == 0 else [""] * len(names))
         axes.tick_params(axis="y", length=0)
         axes.invert_yaxis()

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,9 @@ from decal_cli.render.markdown import markdown_table
 from decal_cli.render.numbers import DASH, short, span
 from decal_cli.render.page import Page
 from decal_cli.render.tables import console, width_of, written
-from decal_cli.study.columns import BASE, BEYOND, columns_of
+from decal_cli.study.columns import BASE, BEYOND, FEWEST, FEWEST_POINTS, columns_of
 from decal_cli.study.points import OF_SCORES
-from decal_cli.study.summary import Relation, Summary, by_threshold, short_title, without_a_file
+from decal_cli.study.summary import Relation, Summary, by_threshold, grouped, short_title, without_a_file
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -188,20 +188,18 @@ def heading(summary: Summary) -> list[str]:
         (seeds, "halving"),
         (len(points.threshold), "point"),
     ]
+    few = []
+    if points.drawn is None:
+        few = [f"So few scores say little of others: intervals need {FEWEST} files or {FEWEST} scores."]
+    if not points.enough(np.ones(len(points.threshold), dtype=bool)):
+        few.append(f"{DASH}: fewer than {FEWEST_POINTS} points in a halving, too few for a correlation.")
     *what, found = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
     return [
         f"{', '.join(what)}: {found}",
         "Every estimate from the half that methods are fitted to, every gain on the other; utilities over u_delta.",
-        *(f"{', '.join(names)}: {reason}" for reason, names in _grouped(summary.reasons).items()),
+        *few,
+        *(f"{', '.join(names)}: {reason}" for reason, names in grouped(summary.reasons).items()),
     ]
-
-
-def _grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    """Methods by the reason why they have no gain."""
-    groups: dict[str, list[str]] = {}
-    for name, reason in reasons.items():
-        groups.setdefault(reason, []).append(name)
-    return groups
 
 
 def render_study(summary: Summary, page: Page) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +46,9 @@ def study(source: InputOptions, options: StudyOptions) -> None:
     folder = folder_of(options.folder)
     workers = options.workers or os.cpu_count() or 1
     try:
-        with _progress() as done:
+        with _ended_as_interrupted(), _progress() as done:
             found = run(paths, columns_of(source, settings), setting, range(options.seeds), folder, workers, done)
-        summary = summarise(found)
+            summary = summarise(found)
     except KeyboardInterrupt:
         print("decal: interrupted; run the same command again to go on", file=sys.stderr)
         raise SystemExit(130) from None
@@ -61,7 +63,7 @@ def study(source: InputOptions, options: StudyOptions) -> None:
 
 
 def _write(folder: Path, summary: Summary) -> list[str]:
-    """All files of a study but its units, each in one step; their names."""
+    """All files of a study but its units, each in one step; their names. Pictures of an older one are removed."""
     files = {
         "points.csv": render_points_csv(summary).encode(),
         "points.parquet": as_file("points.parquet", point_columns(summary.points)),
@@ -75,9 +77,35 @@ def _write(folder: Path, summary: Summary) -> list[str]:
         pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture is not None}
     captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
     files = {"summary.md": render_study_markdown(summary, captions).encode(), **files, **pictures}
+    _remove([folder / f"{name}.png" for name in STUDY_PICTURES if f"{name}.png" not in pictures])
     for name, content in files.items():
         write_whole(str(folder / name), content, "file")
     return list(files)
+
+
+def _remove(stale: Sequence[Path]) -> None:
+    for path in stale:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DecalError(f"{path}: {error.strerror}", "remove it, it is of an older study") from None
+
+
+@contextlib.contextmanager
+def _ended_as_interrupted() -> Iterator[None]:
+    """A request to end (SIGTERM) acts as an interrupt, so that the processes of the study end in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

@@ -20,6 +20,8 @@ BASE = "isotonic"
 BEYOND = f" - {BASE}"
 FEWEST = 5
 """Files, or scores, of which drawing with replacement says anything."""
+FEWEST_POINTS = 10
+"""Points of a halving, below which a correlation is none: of three, chance alone makes r2 a half."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ class Points:
     ends: Mapping[str, tuple[Floats, Floats]]
     gains: Mapping[str, Floats]
     files: tuple[str, ...]
-    """By name alone, where that tells them apart."""
+    """As `labels` has them."""
     pairs: tuple[tuple[str, str], ...]
 
     @cached_property
@@ -56,6 +58,10 @@ class Points:
             return "files"
         return "scores" if len(self.pairs) >= FEWEST else None
 
+    def enough(self, rows: NDArray[np.bool_]) -> bool:
+        """Whether these points are enough for a correlation; halvings of the same rows do not count for more."""
+        return bool(rows.sum() >= FEWEST_POINTS * len(np.unique(self.seed[rows])) > 0)
+
     def mean(self, values: Floats) -> Estimate:
         """Mean over the points where it is defined; its standard error is that over scores, whose points go together.
 
@@ -72,8 +78,7 @@ def points_of(study: Study) -> Points:
     """The records as columns."""
     rows = [(record, point) for record in study.records for point in record["points"]]
     paths = tuple(dict.fromkeys(record["file"] for record in study.records))
-    stems = tuple(Path(path).stem for path in paths)
-    files = stems if len(set(stems)) == len(stems) else paths
+    files = labels(paths)
     scores = tuple(dict.fromkeys((record["file"], record["score"]) for record in study.records))
     pairs = tuple((files[paths.index(path)], score) for path, score in scores)
 
@@ -100,6 +105,28 @@ def points_of(study: Study) -> Points:
         files,
         pairs,
     )
+
+
+def labels(paths: Sequence[str]) -> tuple[str, ...]:
+    """What files are called: the name without its ending where no other has it, else with as many folders, and the
+    ending if need be, as tell them apart.
+    """
+    alike: dict[str, list[str]] = {}
+    for path in paths:
+        alike.setdefault(Path(path).stem, []).append(path)
+    called = {path: label for group in alike.values() for path, label in _apart(group).items()}
+    found = tuple(called[path] for path in paths)
+    return found if len(set(found)) == len(found) else tuple(paths)
+
+
+def _apart(paths: Sequence[str]) -> dict[str, str]:
+    """The shortest ends of these paths that differ."""
+    for depth in range(1, max(len(Path(path).parts) for path in paths) + 1):
+        for whole in (False, True):
+            ends = [Path(*(Path(path) if whole else Path(path).with_suffix("")).parts[-depth:]) for path in paths]
+            if len(set(ends)) == len(ends):
+                return {path: end.as_posix() for path, end in zip(paths, ends, strict=True)}
+    return {path: path for path in paths}
 
 
 def columns_of(points: Points) -> dict[str, NDArray[Any]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.errors import DecalError
 from decal_cli.metrics import named
 from decal_cli.metrics.intervals import quantile
 from decal_cli.study.columns import Points, points_of
@@ -32,8 +33,9 @@ class Relation:
     """How an estimate predicts a gain over all points, seed by seed and then averaged.
 
     r2: squared Pearson correlation; interval: its bootstrap interval, None where there is too little to draw from
-    (`Points.drawn`). slope: of the gain on the estimate; mean_error: gain less
-    estimate, per unit of u_delta: both mean something for estimates that are utilities.
+    (`Points.drawn`). slope: of the gain on the estimate; mean_error: gain less estimate, per unit of u_delta: both
+    mean something for estimates that are utilities. r2 and slope are NaN where there are too few points
+    (`Points.enough`).
     """
 
     estimate: str
@@ -72,19 +74,20 @@ def _relations(
 ) -> Iterator[tuple[tuple[str, str], Relation]]:
     stacked = np.array([*estimates.values(), *targets.values()])
     usable = np.isfinite(stacked).all(axis=0)
-    if usable.sum() < 3:
+    if not usable.any():
         return
+    enough = points.enough(usable)
     cluster = points.file if points.drawn == "files" else points.pair
     sums = _sums(stacked[:, usable], cluster[usable], points.seed[usable])
     whole = _statistics(sums.sum(axis=1))
-    reach = None if points.drawn is None else _reach(sums, confidence, rng)
+    reach = None if points.drawn is None or not enough else _reach(sums, confidence, rng)
     for i, estimate in enumerate(estimates):
         for j, target in enumerate(targets, len(estimates)):
-            r2 = float(whole.r2[i, j])
+            r2, slope = (float(each[i, j]) if enough else float("nan") for each in (whole.r2, whole.slope))
             ends = None
             if reach is not None and np.isfinite(reach[i, j]):
                 ends = max(r2 - float(reach[i, j]), 0.0), min(r2 + float(reach[i, j]), 1.0)
-            slope, error = float(whole.slope[i, j]), float(whole.mean[j] - whole.mean[i])
+            error = float(whole.mean[j] - whole.mean[i])
             yield (estimate, target), Relation(estimate, target, r2, ends, slope, error)
 
 
@@ -136,11 +139,14 @@ def _statistics(sums: Floats) -> _Statistics:
 
 
 def correlation(points: Points, estimate: str, target: str, rows: NDArray[np.bool_]) -> float:
-    """Squared correlation on some points, averaged over seeds; NaN where it is not defined."""
+    """Squared correlation on some points, averaged over seeds; NaN where it is not defined or there are too few."""
     x, y = points.estimates[estimate], points.targets[target]
+    rows = rows & np.isfinite(x) & np.isfinite(y)
+    if not points.enough(rows):
+        return float("nan")
     found = []
     for s in np.unique(points.seed):
-        here = rows & (points.seed == s) & np.isfinite(x) & np.isfinite(y)
+        here = rows & (points.seed == s)
         if here.sum() > 2 and all(v.var() > CONSTANT * (v**2).mean() for v in (x[here], y[here])):
             found.append(float(np.corrcoef(x[here], y[here])[0, 1] ** 2))
     return float(np.mean(found)) if found else float("nan")
@@ -171,8 +177,11 @@ class Summary:
 
 
 def summarise(study: Study, seed: int = 0) -> Summary:
-    """All tables of a study."""
+    """All tables of a study. Errors: DecalError where no method has a gain anywhere."""
     points = points_of(study)
+    if not points.gains:
+        said = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(_reasons(study)).items())
+        raise DecalError(f"no method could be fitted ({said})", "give what they need, or study others: --method METHOD")
     seconds: dict[str, list[float]] = {}
     for record in study.records:
         for name, value in record["seconds"].items():
@@ -187,6 +196,14 @@ def summarise(study: Study, seed: int = 0) -> Summary:
         tuple(found for found in (policies(points, rows, multiple) for multiple in MULTIPLES) if found is not None),
         study.notes,
     )
+
+
+def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Methods by the reason why they have no gain."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason, []).append(name)
+    return groups
 
 
 def _reasons(study: Study) -> dict[str, str]:

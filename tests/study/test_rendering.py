@@ -66,7 +66,12 @@ def test_the_first_lines_say_what_was_studied(summary: Summary) -> None:
     assert first == "6 files, 12 scores, 3 thresholds, 2 halvings: 72 points"
     assert reasons == "glar, stack: needs a task"
     one = summarise(study(files=1, scores=1, seeds=1))
-    assert heading(one)[0] == "1 file, 1 score, 3 thresholds, 1 halving: 3 points"
+    first, _, few, dash = heading(one)
+    assert first == "1 file, 1 score, 3 thresholds, 1 halving: 3 points"
+    assert few == "So few scores say little of others: intervals need 5 files or 5 scores."
+    assert dash == "–: fewer than 10 points in a halving, too few for a correlation."
+    assert len(heading(summarise(study(files=4, scores=1)))) == 3
+    assert len(heading(summarise(study(files=1, scores=5)))) == 2
 
 
 def test_the_json_is_known_to_the_schema_and_holds_everything(summary: Summary) -> None:
@@ -88,6 +93,8 @@ def test_what_is_undefined_is_null_in_json_and_a_dash_in_tables() -> None:
     assert {policy["error"] for each in found["policies"] for policy in each["policies"]} == {None}
     for text in (render_study(few, Page(width=100)), render_study_markdown(few, {})):
         assert "nan" not in text and "bootstrap" not in text
+    (table,) = (each for each in sections(few) if each.title == "What predicts the gain of post-training")
+    assert {cell for row in table.rows for cell in row[1:]} == {"–"}
 
 
 def test_points_are_written_with_every_number(summary: Summary) -> None:

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from decal_cli.errors import DecalError
 from decal_cli.study import Study, Summary, summarise
-from decal_cli.study.columns import Points, columns_of, points_of
+from decal_cli.study.columns import Points, columns_of, labels, points_of
 from decal_cli.study.summary import by_threshold, without_a_file
 from tests.study.made import METHODS, point, record, setting, study
 
@@ -167,4 +168,44 @@ def test_files_of_one_name_keep_their_folders() -> None:
     records = tuple(
         record(path, "p", 0, [point(0.5, {}, {"isotonic": 0.1})]) for path in ("a/x.csv", "b/x.csv", "b/z.csv")
     )
-    assert points_of(Study(records, (), setting("isotonic"))).files == ("a/x.csv", "b/x.csv", "b/z.csv")
+    points = points_of(Study(records, (), setting("isotonic")))
+    assert points.files == ("a/x", "b/x", "z")
+    assert points.pairs == (("a/x", "p"), ("b/x", "p"), ("z", "p"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "called"),
+    [
+        (("a/x.csv", "a/y.csv"), ("x", "y")),
+        (("x.csv", "x.parquet"), ("x.csv", "x.parquet")),
+        (("2023/north/x.csv", "2024/north/x.csv", "2024/south/y.csv"), ("2023/north/x", "2024/north/x", "y")),
+        (("x.csv", "a/x.csv", "/b/a/x.csv"), ("x", "a/x", "b/a/x")),
+        (("a/x.csv", "b/x.csv", "b/x.parquet"), ("a/x.csv", "b/x.csv", "b/x.parquet")),
+        (("x.csv", "x.parquet", "x.csv.gz"), ("x.csv", "x.parquet", "x.csv.gz")),
+        (("x.csv", "./x.csv"), ("x.csv", "./x.csv")),
+    ],
+)
+def test_files_are_told_apart_by_the_end_of_their_path(paths: tuple[str, ...], called: tuple[str, ...]) -> None:
+    assert labels(paths) == called
+
+
+def test_few_points_of_a_halving_correlate_with_nothing_however_often_they_are_halved() -> None:
+    """Three points: any two columns would seem to go together."""
+    few = summarise(study(files=1, scores=3, seeds=20))
+    assert not few.points.enough(np.ones(len(few.points.seed), dtype=bool))
+    assert few.relations and np.isnan([[each.r2, each.slope] for each in few.relations.values()]).all()
+    assert {each.interval for each in few.relations.values()} == {None}
+    assert np.isfinite([each.mean_error for each in few.relations.values()]).all()
+    more = summarise(study(files=1, scores=4, seeds=2))
+    assert more.points.enough(np.ones(len(more.points.seed), dtype=bool))
+    assert np.isfinite([each.r2 for each in more.relations.values()]).all()
+    # At one threshold there are fewer.
+    assert np.isnan(list(by_threshold(more.points, "regret", "refit").values())).all()
+
+
+def test_without_any_gain_there_is_no_study() -> None:
+    made = study(files=1, methods=())
+    reasons = {"glar": "needs features", "refit": "needs features", "platt": "needs rows"}
+    records = tuple({**each, "reasons": reasons} for each in made.records)
+    with pytest.raises(DecalError, match=r"could be fitted \(glar, refit: needs features; platt: needs rows\)"):
+        summarise(replace(made, records=records))
