@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from decal_cli import __version__
-from decal_cli.errors import DecalError, Exit
+from decal_cli.errors import DecalError, Exit, Interrupted
 from decal_cli.options import (
     AdviceOptions,
     ApplyOptions,
@@ -36,6 +36,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+INTERRUPTED = 130
+"""Exit code after an interrupt, as shells have it."""
 
 
 def _version(asked: bool) -> None:
@@ -135,14 +139,16 @@ def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: Ou
 
 @app.command()
 @flat
-def fit(wanted: MethodOptions, source: InputOptions, task: TaskOptions, options: FitOptions) -> None:
+def fit(
+    wanted: MethodOptions, source: InputOptions, task: TaskOptions, wishes: WishOptions, options: FitOptions
+) -> None:
     """Fit a post-training method to a calibration file, judge it on rows it has not seen, and write a model file.
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
     from decal_cli.session import fit as session
 
-    session.fit(wanted, source, task, options)
+    session.fit(wanted, source, task, wishes, options)
 
 
 @app.command()
@@ -204,6 +210,8 @@ def run(arguments: list[str]) -> int:
     try:
         app(arguments, prog_name="decal")
     except SystemExit as stop:
+        if stop.code == INTERRUPTED and not isinstance(stop, Interrupted):
+            print("decal: interrupted", file=sys.stderr)
         return stop.code if isinstance(stop.code, int) else Exit.OK
     except DecalError as error:
         print(f"decal: {error}", file=sys.stderr)
@@ -214,7 +222,7 @@ def run(arguments: list[str]) -> int:
         return Exit.CANNOT_JUDGE
     except KeyboardInterrupt:
         print("decal: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except Exception as error:
         return _bug(error)
     return Exit.OK

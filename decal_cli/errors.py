@@ -26,6 +26,13 @@ class Undefined(Exception):
         self.reason = reason
 
 
+class Interrupted(SystemExit):
+    """The end of a run that was interrupted and has said so."""
+
+    def __init__(self) -> None:
+        super().__init__(130)
+
+
 class Exit(IntEnum):
     """Exit codes of every command."""
 

@@ -25,6 +25,7 @@ from decal_cli.posttrain import (
     with_score,
 )
 from decal_cli.read import Dataset, Predictions
+from decal_cli.regions import row_hashes
 from decal_cli.report import Evaluation, Interval, Plan
 from decal_cli.table import FOLDS
 
@@ -45,6 +46,7 @@ class Gain:
 class Fitting:
     """A fitted model and how it did.
 
+    shared: how many test rows are training rows as well, None where that cannot be told.
     judged: the evaluation on the rows it was judged on: those it was fitted to, each scored by a model that other
     folds fitted (cross_fitted), or those of a test file. differences: metrics of the score as it is and of the new one,
     empty where the model moves the threshold and leaves the score. gain: None without a task.
@@ -56,6 +58,7 @@ class Fitting:
     judged: Evaluation
     name: str
     cross_fitted: bool
+    shared: int | None
     differences: Mapping[str, Difference]
     gain: Gain | None
     seconds: float
@@ -80,7 +83,26 @@ def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = Non
     name = new_name(training.model, chosen)
     evaluation, differences = _differences(judged, plan, trial.applied, name)
     gain = _gain(trial, judged.models[0], plan)
-    return Fitting(chosen, model, training, evaluation, name, test is None, differences, gain, trial.seconds)
+    shared = 0 if test is None else shared_rows(training, test.models[0])
+    return Fitting(chosen, model, training, evaluation, name, test is None, shared, differences, gain, trial.seconds)
+
+
+def shared_rows(training: Predictions, test: Predictions) -> int | None:
+    """How many test rows stand among the training rows as well; None where equal rows say nothing, being many.
+
+    Equal in score, label and features. Where most training rows have a twin, as with few distinct scores and no
+    features, an equal row need not be the same one.
+    """
+    known, asked = _keys(training), _keys(test)
+    if 2 * len(np.unique(known)) <= len(known):
+        return None
+    return int(np.isin(asked, known).sum())
+
+
+def _keys(model: Predictions) -> np.ndarray:
+    columns = [model.score[:, None], model.label[:, None].astype(np.float64)]
+    columns += [] if model.features is None else [model.features()]
+    return row_hashes(np.hstack(columns))
 
 
 _OTHER = "give what it needs, or name another method: `decal methods` lists them"
@@ -138,7 +160,12 @@ def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
 
 def how_judged(fitting: Fitting) -> str:
     """Which rows the figures are of, in words: never those that the model was fitted to."""
-    rows = f"{sum(item.rows for item in fitting.judged.inputs):,} rows"
+    rows = f"{fitting.judged.reports[0].rows:,} rows"
     if fitting.cross_fitted:
         return f"cross-fitted on {FOLDS} folds of the {rows}: each row is scored by a model that has not seen it"
-    return f"on the {rows} of the test file, which the model has not seen"
+    if fitting.shared:
+        return (
+            f"on the {rows} of the test file; {fitting.shared:,} of them stand in the training file as well, "
+            "and on these the model flatters itself"
+        )
+    return f"on the {rows} of the test file" + (", which the model has not seen" if fitting.shared == 0 else "")

@@ -128,10 +128,10 @@ def canonical_order(
 ) -> Ints:
     """Indices that sort rows by their content alone: score, label, weight, a hash of the features, groups."""
     last = () if groups is None else tuple(np.asarray(groups, dtype=str).T)
-    return np.lexsort((*last, _hash(features), weight, label, score))
+    return np.lexsort((*last, row_hashes(features), weight, label, score))
 
 
-def _hash(features: NDArray[Any]) -> NDArray[np.uint64]:
+def row_hashes(features: NDArray[Any]) -> NDArray[np.uint64]:
     """64 bits of each row's features: equal rows get equal bits, whatever else the file holds."""
     mixed = np.zeros(len(features), dtype=np.uint64)
     for column in range(features.shape[1]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from decal_cli.errors import Undefined
@@ -33,6 +33,8 @@ class Attempt:
     cost: float
     applied: Applied | None = None
     seconds: float = 0.0
+    behind: Result | None = None
+    """What it leaves behind the best attempt that gives a new score, on the same rows, with its paired interval."""
 
     @property
     def net(self) -> float | None:
@@ -61,7 +63,20 @@ def attempts(
     for one in chosen:
         progress(f"{report.model} by {one.key}")
         made.append(_attempt(one, report, rows, costs.get(ACTIONS[one.method.kind], 0.0), confidence))
-    return tuple(sorted(made, key=lambda attempt: (attempt.net is None, -(attempt.net or 0.0))))
+    ordered = tuple(sorted(made, key=lambda attempt: (attempt.net is None, -(attempt.net or 0.0))))
+    first = best(ordered)
+    return ordered if first is None else tuple(_behind(each, first, rows, confidence) for each in ordered)
+
+
+def _behind(attempt: Attempt, first: Attempt, rows: Training, confidence: float) -> Attempt:
+    """The attempt with its paired difference to the best one, each after its cost."""
+    from decal_cli.posttrain import won_over
+
+    if attempt.applied is None or first.applied is None or rows.task is None:
+        return attempt
+    mean, error = won_over(first.applied.acts(rows.task), attempt.applied.acts(rows.task), rows, rows.task)
+    left, reach = mean - (first.cost - attempt.cost), quantile(confidence) * error
+    return replace(attempt, behind=Result(left, (left - reach, left + reach)))
 
 
 def _attempt(chosen: Chosen, report: Report, rows: Training, cost: float, confidence: float) -> Attempt:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from decal_cli import report as reporting
 from decal_cli.comparison import compare
 from decal_cli.errors import DecalError
-from decal_cli.flowchart import EVIDENCE_KEYS, TRY, Advice, Evidence, Item, walk
+from decal_cli.flowchart import BEYOND, EVIDENCE_KEYS, GAINS, TRY, Advice, Evidence, Item, walk
 from decal_cli.gates import Baseline, GateRow, Rule, judge
 from decal_cli.metrics import Choice, parse
 from decal_cli.read import Dataset, on_same_rows
-from decal_cli.report import Evaluation, Plan, Progress, Report
+from decal_cli.report import Evaluation, Plan, Progress, Report, Result
 from decal_cli.task import Task
 from decal_cli.trials import Attempt, attempts, best, candidates
 
@@ -204,6 +204,10 @@ def _evidence(report: Report, plan: Plan, wishes: Wishes) -> Evidence:
     if plan.task is None:
         raise DecalError("a recommendation needs the decision it is for", "give --threshold or --utility")
     found = {key: report.results[key] for key in EVIDENCE_KEYS}
+    if report.positives in (0, report.rows):
+        # Rows of one label say which constant action suits them, not what a method would win.
+        one = Result(None, None, "needs rows of both labels")
+        found |= {key: one for key in (*GAINS.values(), BEYOND)}
     return Evidence(
         items={key: Item(key, result.value, result.interval, result.reason) for key, result in found.items()},
         u_delta=plan.task.u_delta,

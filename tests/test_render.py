@@ -79,7 +79,10 @@ def tried() -> Verdict:
     recalibrated, together = RESULTS["gain_recalibration"], RESULTS["gain_post_training"]
     made = (
         attempt("stack", together, Result(0.0213, (0.0091, 0.0335)), 0.001, 0.214),
-        attempt("platt(on=p)", recalibrated, Result(0.0101, (0.0002, 0.0220)), 0.0, 0.004),
+        replace(
+            attempt("platt(on=p)", recalibrated, Result(0.0101, (0.0002, 0.0220)), 0.0, 0.004),
+            behind=Result(0.0102, (-0.0013, 0.0217)),
+        ),
         attempt("glar", together, Result(0.0004, (-0.0006, 0.0014)), 0.001, 1.31),
         attempt(
             "meta-cal", recalibrated, Result(None, None, "needs at least 10 rows that p >= .5 decides rightly"), 0, 0

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
 import pytest
 
 from decal_cli import verdict
@@ -53,6 +55,19 @@ class TestAttempts:
             assert one.achieved.interval is not None
             low, high = one.achieved.interval
             assert low <= (one.achieved.value or 0.0) <= high
+
+    def test_each_is_compared_with_the_best_on_the_same_rows(self) -> None:
+        rows, costs = made(300, seed=1), {"recalibrate": 0.002, "post-train": 0.01}
+        found = tried(rows, costs)
+        first = best(found)
+        assert first is not None and first.applied is not None and rows.task is not None
+        for one in found:
+            assert one.applied is not None and one.behind is not None and one.behind.interval is not None
+            apart = first.applied.acts(rows.task).astype(float) - one.applied.acts(rows.task)
+            won = rows.task.u_delta * apart * (rows.label - rows.task.threshold)
+            assert one.behind.value == pytest.approx(won.mean() - (first.cost - one.cost), abs=1e-12)
+            reach = 1.959964 * 1.2 * won.std() / np.sqrt(len(won))
+            assert one.behind.interval[1] - one.behind.value == pytest.approx(reach, abs=1e-6)
 
     def test_what_is_achieved_is_the_gain_of_a_trial(self) -> None:
         rows = made(300, seed=1)
@@ -234,3 +249,16 @@ class TestCommandLine:
         data(tmp_path, rows=120)
         done = decal("recommend", "p.csv", "-t", "0.5", "--method", "glar")
         assert "\n– glar: needs features: name the columns with --features\n" in done.out, done
+
+
+def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_path: Path) -> None:
+    table = pacsv.read_csv(FIXTURES / "binary_n2000.csv")
+    pq.write_table(table.filter(pa.compute.equal(table["y"], 1)), tmp_path / "ones.parquet")
+    named = ("ones.parquet", "--score", "p", "--label", "y", "--threshold", "0.3", "--try")
+    done = decal("recommend", *named)
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    assert "Cannot tell yet" in said and "needs rows of both labels" in said
+    assert "No method could be tried on these rows" in said and "keep the score as it is" not in said
+    assert said.count("needs both classes") == 1
+    assert "Always deciding 1 is worth more on these rows than the score as it is" in said

@@ -18,21 +18,29 @@ class InputOptions:
         list[str],
         typer.Argument(
             metavar="[FILES]...",
-            help="CSV (also gzip), Parquet, Arrow/Feather or JSON Lines; - is standard input. Several: one data set.",
+            help="CSV (also gzip), Parquet, Arrow/Feather or JSON Lines; - is standard input. "
+            "Several: one data set (study: one each).",
             show_default=False,
         ),
     ] = field(default_factory=list)
     score: Annotated[
         list[str],
         typer.Option(
-            "--score", "-s", metavar="COLUMN", help="Score column or glob such as 'p_*'; repeat for several models."
+            "--score",
+            "-s",
+            metavar="COLUMN",
+            help="Score column or glob such as 'p_*'; repeat for several models (fit: one).",
         ),
     ] = field(default_factory=list)
     label: Annotated[str | None, typer.Option("--label", "-y", metavar="COLUMN", help="Label column.")] = None
     positive: Annotated[str | None, typer.Option(metavar="VALUE", help="The label value that counts as 1.")] = None
     weight: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of positive row weights.")] = None
     group: Annotated[
-        list[str], typer.Option(metavar="COLUMN", help="Also report every value of this column by itself; repeatable.")
+        list[str],
+        typer.Option(
+            metavar="COLUMN",
+            help="Also report every value of this column by itself (fit: what multicalibration corrects); repeatable.",
+        ),
     ] = field(default_factory=list)
     features: Annotated[
         list[str],

@@ -67,7 +67,11 @@ class WishOptions:
         float | None, typer.Option(metavar="EU", help="Expected utility per decision that is good enough.")
     ] = None
     tolerance: Annotated[
-        float | None, typer.Option(metavar="U", help="Regret per decision too small to matter. [default: 0.01 u_delta]")
+        float | None,
+        typer.Option(
+            metavar="U",
+            help="Regret per decision too small to matter. [default: 0.01 u_delta, or the least --cost below it]",
+        ),
     ] = None
 
 

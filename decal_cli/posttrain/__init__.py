@@ -5,7 +5,7 @@ from decal_cli.posttrain import glar, multicalibration, retrain, blend, probing 
 from decal_cli.posttrain.declare import METHODS, Applied, Chosen, Inputs, Method, Model, Training, named, note_of, parse
 from decal_cli.posttrain.model_file import Saved, from_text, score_rows, to_text
 from decal_cli.posttrain.predictions import new_name, training_rows, with_score
-from decal_cli.posttrain.trial import Trial, judge, try_out, won
+from decal_cli.posttrain.trial import Trial, judge, try_out, won, won_over
 
 __all__ = [
     "METHODS",
@@ -29,4 +29,5 @@ __all__ = [
     "try_out",
     "with_score",
     "won",
+    "won_over",
 ]

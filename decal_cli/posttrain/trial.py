@@ -71,7 +71,14 @@ def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:
 
 def won(acts: NDArray[Any], rows: Training, task: Task, widened: float = 1.0) -> Estimate:
     """Utility per decision of these decisions less that of acting on the score as it is, and its paired error."""
-    change = acts.astype(np.float64) - (rows.score >= task.decision_threshold)
+    return won_over(acts, rows.score >= task.decision_threshold, rows, task, widened)
+
+
+def won_over(
+    acts: NDArray[Any], others: NDArray[Any], rows: Training, task: Task, widened: float = WIDENED
+) -> Estimate:
+    """Utility per decision of some decisions less that of others on the same rows, and its paired error."""
+    change = acts.astype(np.float64) - others
     weight = rows.weights / rows.weights.sum()
     gain = task.u_delta * change * (rows.label - task.threshold)
     mean = float(weight @ gain)

@@ -10,7 +10,16 @@ from decal_cli.flowchart import Advice
 from decal_cli.metrics import METRICS, Metric, parse
 from decal_cli.render.explain import facts
 from decal_cli.render.numbers import DASH, short, span
-from decal_cli.render.prose import ACTIONS, data_lines, ece_sentence, gain_sentence, ladder, unknown_lines, worst_lines
+from decal_cli.render.prose import (
+    ACTIONS,
+    constant_sentence,
+    data_lines,
+    ece_sentence,
+    gain_sentence,
+    ladder,
+    unknown_lines,
+    worst_lines,
+)
 from decal_cli.render.tables import ARROWS, undefined_reasons
 from decal_cli.report import Report, Result
 from decal_cli.verdict import Verdict
@@ -71,7 +80,7 @@ def _advice(verdict: Verdict) -> list[str]:
         method = f" Method: {advice.method}." if advice.method else ""
         lines.append(f"<p class='action'>{escape(ACTIONS[advice.action] + method)}</p>")
         said = [gain_sentence(advice)] if advice.gain is not None else []
-        said += [*advice.next_steps, *filter(None, [ece_sentence(report, advice)])]
+        said += [*advice.next_steps, *filter(None, [constant_sentence(report), ece_sentence(report, advice)])]
         lines += [f"<p>{escape(sentence)}</p>" for sentence in said]
         lines += [_ladder(report), _walk(advice), "</section>"]
     return lines

@@ -138,9 +138,25 @@ def advice_lines(report: Report, advice: Advice) -> Iterator[Line]:
         yield 2, "", gain_sentence(advice)
     for text in advice.next_steps:
         yield 2, "", text
-    said = ece_sentence(report, advice)
-    if said:
-        yield 2, "", said
+    for said in (constant_sentence(report), ece_sentence(report, advice)):
+        if said:
+            yield 2, "", said
+
+
+def constant_sentence(report: Report) -> str | None:
+    """Where deciding the same always is worth more than the score as it is."""
+    now = report.results["expected_utility"].value
+    constant = {0: report.results["eu_never"].value, 1: report.results["eu_always"].value}
+    worth = {action: value for action, value in constant.items() if value is not None}
+    if now is None or not worth:
+        return None
+    best = max(worth, key=lambda action: worth[action])
+    if worth[best] <= now:
+        return None
+    return (
+        f"Always deciding {best} is worth more on these rows than the score as it is: "
+        f"{short(1000 * worth[best], 3)} against {short(1000 * now, 3)} per 1,000 decisions."
+    )
 
 
 def gain_sentence(advice: Advice) -> str:

@@ -46,15 +46,21 @@ def _row(attempt: Attempt, chosen: bool, costly: bool) -> list[str]:
 
 def reasons(found: Round) -> Iterator[str]:
     """Why a method was not tried to the end."""
+    told: dict[str, list[str]] = {}
     for attempt in found.attempts:
         if attempt.achieved.reason is not None:
-            yield f"{DASH} {attempt.chosen.key}: {attempt.achieved.reason}"
+            told.setdefault(attempt.achieved.reason, []).append(attempt.chosen.key)
+    for reason, keys in told.items():
+        yield f"{DASH} {', '.join(keys)}: {reason}"
 
 
 def conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
     """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
     found = rounds[number - 1]
     if found.best is None or found.advice is None or found.report is None:
+        if all(attempt.achieved.value is None for attempt in found.attempts):
+            yield "No method could be tried on these rows, so nothing is said of what one would win."
+            return
         yield "No method wins anything on rows held out: " + (
             f"stay with {found.score}." if number > 1 else "keep the score as it is."
         )
@@ -68,8 +74,8 @@ def conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
     cheaper = _as_good(found)
     if cheaper is not None:
         yield (
-            f"{cheaper.chosen.key} is a function of the score alone and may be as good: their intervals reach as far "
-            "as each other's gains."
+            f"{cheaper.chosen.key} is a function of the score alone and may be as good: on the same rows it wins "
+            f"{_fewer(cheaper)} less per 1,000 decisions{_after(found)}."
         )
     action = ACTIONS[found.advice.action]
     yield f"Starting over with {found.report.model}: {action[:1].lower()}{action[1:]} {_why(found.advice)}"
@@ -84,16 +90,22 @@ def _why(advice: Advice) -> str:
 
 
 def _as_good(found: Round) -> Attempt | None:
-    """The best recalibration where a costlier kind was best, and each one's gain lies in the other's interval."""
+    """The best recalibration where a costlier kind was best, and on the same rows the difference may be nothing."""
     best = found.best
     if best is None or best.chosen.method.kind == "recalibration":
         return None
     other = next((a for a in found.attempts if a.chosen.method.kind == "recalibration" and (a.net or 0) > 0), None)
-    if other is None or other.achieved.interval is None or best.achieved.interval is None:
+    if other is None or other.behind is None or other.behind.interval is None:
         return None
-    high, low = other.achieved.interval[1], best.achieved.interval[0]
-    reached = (best.achieved.value or 0) <= high and low <= (other.achieved.value or 0)
-    return other if reached else None
+    return other if other.behind.interval[0] <= 0 else None
+
+
+def _fewer(attempt: Attempt) -> str:
+    return "" if attempt.behind is None else per_thousand(attempt.behind.value or 0.0, attempt.behind.interval)
+
+
+def _after(found: Round) -> str:
+    return " after costs" if any(attempt.cost for attempt in found.attempts) else ""
 
 
 def document(rounds: Sequence[Round]) -> list[dict[str, Any]]:
@@ -121,5 +133,6 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "achieved": result(attempt.achieved),
         "cost": attempt.cost,
         "net": attempt.net,
+        "behind": None if attempt.behind is None else result(attempt.behind),
         "seconds": attempt.seconds,
     }

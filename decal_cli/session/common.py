@@ -33,6 +33,8 @@ def settings_of(out: OutputOptions) -> Settings:
 
 def check_writable(path: str, what: str) -> None:
     """Raise a DecalError where a file cannot be written."""
+    if path in ("", "-"):
+        raise DecalError(f"{what} {path!r} is not the name of a file", "name one, such as -o result.txt")
     folder = Path(path).parent
     if Path(path).is_dir():
         raise DecalError(f"{what} {path} is a directory", "name a file")
@@ -76,14 +78,19 @@ def columns_of(source: InputOptions, settings: Settings) -> Columns:
     )
 
 
-def inputs_of(source: InputOptions, settings: Settings) -> tuple[list[str], BinaryIO | None]:
-    """The files of the line, else what is piped in, else those of the settings; and standard input where it is read."""
+def inputs_of(source: InputOptions, settings: Settings, output: str | None = None) -> tuple[list[str], BinaryIO | None]:
+    """The files of the line, else what is piped in, else those of the settings; and standard input where it is read.
+
+    output: where the result goes, which must not be one of them.
+    """
     if source.files:
+        check_not_read(output, source.files)
         return source.files, sys.stdin.buffer if "-" in source.files else None
     piped = _piped()
     if piped is not None:
         return ["-"], piped
     if settings.input:
+        check_not_read(output, settings.input)
         return list(settings.input), None
     raise DecalError(
         "there is nothing to read: no file is named, nothing is piped in, and no settings file names an input",
@@ -98,9 +105,18 @@ def load_ahead(choices: Sequence[Choice]) -> None:
         threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 
 
-def data_of(source: InputOptions, settings: Settings) -> Dataset:
-    """What the line and the settings say is to be read."""
-    paths, stdin = inputs_of(source, settings)
+def check_not_read(output: str | None, paths: Sequence[str]) -> None:
+    """Raise a DecalError where a result would take the place of what it is made from."""
+    if output is None or not os.path.exists(output):
+        return
+    for path in paths:
+        if os.path.exists(path) and os.path.samefile(path, output):
+            raise DecalError(f"output {output}: is one of the files to be read", "write elsewhere")
+
+
+def data_of(source: InputOptions, settings: Settings, output: str | None = None) -> Dataset:
+    """What the line and the settings say is to be read; output: where the result goes."""
+    paths, stdin = inputs_of(source, settings, output)
     return read(paths, columns_of(source, settings), stdin)
 
 

@@ -12,6 +12,7 @@ from decal_cli.render import COMPARE_RENDERERS
 from decal_cli.report import all_choices
 from decal_cli.session.common import (
     check_new,
+    check_not_read,
     columns_of,
     emit,
     inputs_of,
@@ -34,7 +35,8 @@ def compare(
     everything = report.all_metrics or report.format in (Format.json, Format.csv)
     chosen = tuple(parse(text) for text in report.metric)
     plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
-    paths, stdin = inputs_of(source, settings)
+    paths, stdin = inputs_of(source, settings, out.output)
+    check_not_read(models.write_splice, paths)
     paired = read_pair(paths, columns_of(source, settings), models.id, stdin)
     plan = replace(plan, choices=chosen or (all_choices() if everything else comparing.shown_choices(paired.dataset)))
     with progress_of() as progress:

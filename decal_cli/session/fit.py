@@ -8,7 +8,7 @@ from dataclasses import replace
 from decal_cli import fitting as fitting_room
 from decal_cli import verdict as judging
 from decal_cli.errors import DecalError
-from decal_cli.flowchart import Advice
+from decal_cli.flowchart import FITS, Advice
 from decal_cli.options import (
     FitFormat,
     FitOptions,
@@ -16,14 +16,16 @@ from decal_cli.options import (
     MethodOptions,
     OutputOptions,
     TaskOptions,
+    WishOptions,
 )
-from decal_cli.posttrain import Chosen, named, parse, to_text
+from decal_cli.posttrain import METHODS, Chosen, named, parse, to_text
 from decal_cli.read import Columns, Dataset, read
 from decal_cli.render import Page
 from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
 from decal_cli.report import Plan
 from decal_cli.session.common import (
     check_new,
+    check_not_read,
     columns_of,
     data_of,
     plan_of,
@@ -36,9 +38,13 @@ from decal_cli.settings import printable
 AUTO = "auto"
 
 
-def fit(wanted: MethodOptions, source: InputOptions, task: TaskOptions, options: FitOptions) -> None:
+def fit(
+    wanted: MethodOptions, source: InputOptions, task: TaskOptions, wishes: WishOptions, options: FitOptions
+) -> None:
     """`decal fit`."""
     if wanted.option is not None:
+        if wanted.method in (AUTO, *METHODS):
+            raise DecalError(f"two methods are named: {wanted.method} and {wanted.option}", "keep one")
         # With --method, the first word of the line is a file as the others are.
         wanted, source = MethodOptions(wanted.option), replace(source, files=[wanted.method, *source.files])
     chosen = None if wanted.method == AUTO else parse(wanted.method)
@@ -47,11 +53,13 @@ def fit(wanted: MethodOptions, source: InputOptions, task: TaskOptions, options:
     check_new(options.model, "model file", options.force)
     plan = plan_of((), task, out, settings)
     columns = columns_of(source, settings)
-    data = _one_model(data_of(source, settings))
+    asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
+    check_not_read(options.model, options.test)
+    data = _one_model(data_of(source, settings, options.model))
     test = _unseen(_one_model(read(options.test, _same(columns, data))), data) if options.test else None
     with progress_of() as progress:
         if chosen is None:
-            chosen = _advised(data, plan)
+            chosen = _advised(data, plan, asked)
         progress(chosen.key)
         found = fitting_room.fit(data, plan, chosen, test)
     saved = fitting_room.saved(found, data, plan, columns.logit)
@@ -96,12 +104,18 @@ def _same(columns: Columns, data: Dataset) -> Columns:
     )
 
 
-def _advised(data: Dataset, plan: Plan) -> Chosen:
+def _advised(data: Dataset, plan: Plan, asked: judging.Wishes) -> Chosen:
     """The method that the flowchart ends in."""
     if plan.task is None:
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
     whole = Plan(judging.EVIDENCE, plan.task, plan.confidence, plan.seed)
-    advice: Advice = (judging.recommend(data, whole, judging.Wishes()).advice or ())[0]
+    advice: Advice = (judging.recommend(data, whole, asked).advice or ())[0]
+    leaning = None if advice.lean is None else FITS.get(advice.lean)
+    if leaning is not None:
+        raise DecalError(
+            f"`decal recommend` cannot tell yet what is to be won; by the estimates it leans to {leaning}",
+            f"name it to fit it all the same: decal fit {leaning}",
+        )
     if advice.fit is None:
         raise DecalError(
             f"there is nothing to fit: the advice is {advice.action}", "see why: decal recommend, or name a method"

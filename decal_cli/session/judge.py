@@ -37,7 +37,7 @@ def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out
     chosen = tuple(parse(text) for text in report.metric)
     plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
     load_ahead(chosen or (all_choices() if everything else ()))
-    data = data_of(source, settings)
+    data = data_of(source, settings, out.output)
     plan = replace(plan, choices=chosen or (all_choices() if everything else shown_choices(data)))
     with progress_of() as progress:
         result = judging.evaluate(data, plan, progress)
@@ -56,7 +56,7 @@ def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, ou
         )
     asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
     methods = _methods(wishes.method)
-    data = data_of(source, settings)
+    data = data_of(source, settings, out.output)
     with progress_of() as progress:
         if wishes.trying or methods:
             result = judging.try_methods(data, plan, asked, progress, methods)
@@ -83,7 +83,7 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
     baseline = _baseline(gates.baseline or settings.baseline)
     choices = tuple(dict.fromkeys(rule.choice for rule in rules))
     plan = replace(plan_of(choices, task, out, settings), intervals=any(rule.needs_interval for rule in rules))
-    data = data_of(source, settings)
+    data = data_of(source, settings, out.output)
     with progress_of() as progress:
         result = judging.gate(data, plan, rules, baseline, progress)
     emit(RENDERERS[gates.format.value](result, page_of(out)), out)

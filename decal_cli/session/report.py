@@ -21,7 +21,7 @@ def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: Ou
     settings = settings_of(out)
     plan = plan_of(all_choices(), task, out, settings)
     asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
-    data = data_of(source, settings)
+    data = data_of(source, settings, out.output)
     with progress_of() as progress:
         if plan.task is None:
             result = judging.evaluate(data, plan, progress)

@@ -34,7 +34,7 @@ def sweep(source: InputOptions, task: TaskOptions, curves: SweepOptions, out: Ou
     _check_plot(curves, out, form)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
     plan = replace(plan_of((), task, out, settings), intervals=not curves.no_intervals)
-    data = data_of(source, settings)
+    data = data_of(source, settings, out.output)
     with progress_of() as progress:
         result = swept(data, plan, grid, progress)
         picture = None if curves.plot in (None, "-") else draw(result, _pictures(curves), str(curves.plot))
