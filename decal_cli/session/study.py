@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from decal_cli.curves import parse_thresholds
-from decal_cli.errors import DecalError
+from decal_cli.errors import DecalError, Interrupted
 from decal_cli.options import FitFormat, InputOptions, StudyOptions
 from decal_cli.plot import STUDY_PICTURES, draw_study
 from decal_cli.posttrain import METHODS, Chosen, parse
@@ -51,7 +51,7 @@ def study(source: InputOptions, options: StudyOptions) -> None:
             summary = summarise(found)
     except KeyboardInterrupt:
         print("decal: interrupted; run the same command again to go on", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise Interrupted from None
     for note in found.notes:
         print(f"decal: {note}", file=sys.stderr)
     written = _write(folder, summary)
