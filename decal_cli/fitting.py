@@ -18,6 +18,7 @@ from decal_cli.posttrain import (
     Model,
     Saved,
     Trial,
+    added_columns,
     judge,
     new_name,
     training_rows,
@@ -46,7 +47,8 @@ class Gain:
 class Fitting:
     """A fitted model and how it did.
 
-    shared: how many test rows are training rows as well, None where that cannot be told.
+    columns: what applying the model adds to rows, the new score first. shared: how many test rows are training rows as
+    well, None where that cannot be told.
     judged: the evaluation on the rows it was judged on: those it was fitted to, each scored by a model that other
     folds fitted (cross_fitted), or those of a test file. differences: metrics of the score as it is and of the new one,
     empty where the model moves the threshold and leaves the score. gain: None without a task.
@@ -56,7 +58,7 @@ class Fitting:
     model: Model
     training: Predictions
     judged: Evaluation
-    name: str
+    columns: tuple[str, ...]
     cross_fitted: bool
     shared: int | None
     differences: Mapping[str, Difference]
@@ -84,7 +86,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = Non
     evaluation, differences = _differences(judged, plan, trial.applied, name)
     gain = _gain(trial, judged.models[0], plan)
     shared = 0 if test is None else shared_rows(training, test.models[0])
-    return Fitting(chosen, model, training, evaluation, name, test is None, shared, differences, gain, trial.seconds)
+    columns = tuple(added_columns(trial.applied, training.model, name))
+    return Fitting(chosen, model, training, evaluation, columns, test is None, shared, differences, gain, trial.seconds)
 
 
 def shared_rows(training: Predictions, test: Predictions) -> int | None:

@@ -4,7 +4,7 @@ from decal_cli.posttrain import isotonic, sigmoid, binned, venn_abers, threshold
 from decal_cli.posttrain import glar, multicalibration, retrain, blend, probing  # noqa: F401  (these need more than the score)
 from decal_cli.posttrain.declare import METHODS, Applied, Chosen, Inputs, Method, Model, Training, named, note_of, parse
 from decal_cli.posttrain.model_file import Saved, from_text, score_rows, to_text
-from decal_cli.posttrain.predictions import new_name, training_rows, with_score
+from decal_cli.posttrain.predictions import added_columns, new_name, training_rows, with_score
 from decal_cli.posttrain.trial import Trial, judge, try_out, won, won_over
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Saved",
     "Training",
     "Trial",
+    "added_columns",
     "from_text",
     "judge",
     "named",

@@ -61,7 +61,7 @@ def render_fitting(fitting: Fitting, path: str, page: Page) -> str:
         target.print("The score stays as it is: only the threshold moves.", markup=False)
     target.print()
     target.print(
-        f"Next: decal apply {shlex.quote(path)} NEW -o OUT adds {fitting.name} to the rows of NEW.",
+        f"Next: decal apply {shlex.quote(path)} NEW -o OUT adds {' and '.join(fitting.columns)} to the rows of NEW.",
         markup=False,
         soft_wrap=True,
     )
@@ -88,7 +88,7 @@ def render_fitting_json(fitting: Fitting, path: str) -> str:
             "method": fitting.chosen.key,
             "kind": fitting.chosen.method.kind,
             "model_file": os.fspath(path),
-            "column": fitting.name,
+            "column": fitting.columns[0],
             "rows": len(fitting.training.score),
             "judged": "cross-fitted" if fitting.cross_fitted else "test",
             "seconds": fitting.seconds,

@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import DecalError
 from decal_cli.options import ApplyOptions
-from decal_cli.posttrain import Inputs, Saved, from_text, new_name, parse, score_rows
+from decal_cli.posttrain import Inputs, Saved, added_columns, from_text, new_name, parse, score_rows
+from decal_cli.posttrain.predictions import DECISION, THRESHOLD
 from decal_cli.read import Batch, Columns, NewRows, Writer, format_of
 from decal_cli.session.common import check_new, progress_of, whole_file
-
-_THRESHOLD, _DECISION = "threshold_", "decision_"
-"""What the columns of a model that moves the threshold begin with."""
 
 
 def apply(options: ApplyOptions) -> None:
@@ -64,19 +62,10 @@ def _read_model(path: str) -> Saved:
 
 
 def _added(saved: Saved, options: ApplyOptions, batch: Batch, names: list[str]) -> dict[str, NDArray[Any]]:
-    """The new columns of a batch: the score and the ends of its interval, or the moved threshold and the decision.
-
-    All but the score are named by what they are first, so that 'p_*' takes none of them for a score.
-    """
+    """The new columns of a batch, none of which is there already."""
     applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), options.model)
-    if applied.threshold is not None:
-        of = options.name or saved.score
-        acts = (applied.score >= applied.threshold).astype("uint8")
-        added: dict[str, NDArray[Any]] = {f"{_THRESHOLD}{of}": applied.threshold, f"{_DECISION}{of}": acts}
-    else:
-        name = options.name or new_name(saved.score, parse(saved.method))
-        ends = {f"lower_{name}": applied.lower, f"upper_{name}": applied.upper}
-        added = {name: applied.score} | {key: values for key, values in ends.items() if values is not None}
+    of = options.name or saved.score
+    added = added_columns(applied, of, options.name or new_name(saved.score, parse(saved.method)))
     for column in added:
         if column in names:
             raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
@@ -87,6 +76,6 @@ def _said(saved: Saved, added: list[str]) -> str:
     """Every column that was added, and that the score was not where only the threshold moves."""
     *others, last = added
     listed = f"{', '.join(others)} and {last} by {saved.method}" if others else f"{last} by {saved.method}"
-    if not (added[0].startswith(_THRESHOLD) and last.startswith(_DECISION)):
+    if not (added[0].startswith(THRESHOLD) and last.startswith(DECISION)):
         return listed
     return f"{listed} ({saved.score} stays as it is: {last} holds the decisions)"
