@@ -168,3 +168,12 @@ def test_a_metric_is_explained_in_full() -> None:
     for words in ("ece: ", "bins=15", "strategy=mass", "mass, width", "lower is better", "interval", "source"):
         assert words in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_value_outside_its_interval_is_explained() -> None:
+    assert "corrected for that" not in RENDERERS["table"](Verdict(ONE), Page(100))
+    results = {**RESULTS, "ece": Result(0.02, (0.0, 0.01))}
+    moved = Verdict(replace(ONE, reports=(replace(ONE.reports[0], results=results),)))
+    for form in ("table", "markdown"):
+        text = " ".join(RENDERERS[form](moved, Page(100)).split())
+        assert "Noise alone moves ECE; the interval is corrected for that, and so need not hold the value." in text

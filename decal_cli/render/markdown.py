@@ -11,7 +11,7 @@ from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import DASH, plain, short, span
 from decal_cli.render.page import Page
 from decal_cli.render.prose import advice_lines, data_lines, ladder, unknown_lines, worst_lines
-from decal_cli.render.tables import ARROWS, heading, undefined_reasons
+from decal_cli.render.tables import ARROWS, corrected_lines, heading, undefined_reasons
 from decal_cli.report import Report, Result
 from decal_cli.verdict import Round, Verdict
 
@@ -37,7 +37,12 @@ def render_markdown(verdict: Verdict, page: Page) -> str:
             cells = [_cell(report.results[key]) for report in reports]
             rows.append([f"{metric.title} (`{key}`)", ARROWS[metric.better], *cells])
         lines += markdown_table(["metric", "", *(heading(report).replace("\n", ", ") for report in reports)], rows)
-        said = [*worst_lines(reports), *undefined_reasons(reports), *unknown_lines(evaluation)]
+        said = [
+            *worst_lines(reports),
+            *undefined_reasons(reports),
+            *corrected_lines(reports),
+            *unknown_lines(evaluation),
+        ]
         lines += [""] + [f"- {text}" for text in said]
     return "\n".join([*lines, "", f"`{evaluation.signature}`", ""])
 

@@ -128,6 +128,22 @@ class _Measure:
 _MEASURE = _Measure()
 
 
+def corrected_lines(reports: Sequence[Report]) -> list[str]:
+    """Which values lie outside of their own intervals, and why that is no mistake."""
+    names = [
+        parse(key).metric.title
+        for report in reports
+        for key, result in report.results.items()
+        if result.value is not None
+        and result.interval is not None
+        and not result.interval[0] <= result.value <= result.interval[1]
+    ]
+    if not names:
+        return []
+    listed = ", ".join(dict.fromkeys(names))
+    return [f"Noise alone moves {listed}; the interval is corrected for that, and so need not hold the value."]
+
+
 def undefined_reasons(reports: Sequence[Report]) -> list[str]:
     """Why cells show a dash, one line for each reason."""
     reasons: dict[str, list[str]] = {}

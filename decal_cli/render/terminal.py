@@ -10,7 +10,7 @@ from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import plain
 from decal_cli.render.page import Page
 from decal_cli.render.prose import advice_lines, data_lines, ladder_lines, unknown_lines, worst_lines
-from decal_cli.render.tables import console, metric_tables, undefined_reasons, width_of, written
+from decal_cli.render.tables import console, corrected_lines, metric_tables, undefined_reasons, width_of, written
 from decal_cli.verdict import Round, Verdict
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _evaluation(verdict: Verdict, page: Page) -> str:
     for line in worst_lines(reports):
         # Never wrapped: it is there to be copied.
         target.print(line, markup=False, soft_wrap=True)
-    for line in [*undefined_reasons(reports), *unknown_lines(verdict.evaluation)]:
+    for line in [*undefined_reasons(reports), *corrected_lines(reports), *unknown_lines(verdict.evaluation)]:
         target.print(line, markup=False, style="dim")
     target.print(verdict.evaluation.signature, markup=False, style="dim", soft_wrap=True)
     return written(target)
