@@ -111,6 +111,7 @@ CASES = {
     "tried.txt": (tried(), "table", Page(100)),
     "tried.md": (tried(), "markdown", Page()),
     "tried.json": (tried(), "json", Page()),
+    "tried.csv": (tried(), "csv", Page()),
     "gate.txt": (GATED, "table", Page(100)),
     "gate.md": (GATED, "markdown", Page()),
     "gate.csv": (GATED, "csv", Page()),

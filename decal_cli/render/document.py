@@ -44,7 +44,7 @@ def render_json(verdict: Verdict) -> str:
 
 
 def render_csv(verdict: Verdict) -> str:
-    """One line per model, group and metric; gates or recommendations, where asked for, in rows of their own table."""
+    """One line per model, group and metric; gates, methods tried or recommendations in rows of their own table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if verdict.gates is not None:
@@ -52,6 +52,9 @@ def render_csv(verdict: Verdict) -> str:
         for row in verdict.gates:
             passed = None if row.passed is None else str(row.passed).lower()
             writer.writerow([row.rule, row.model, row.group, row.value, row.bound, passed, row.reason])
+        return out.getvalue()
+    if verdict.rounds is not None:
+        writer.writerows(rounds.csv_rows(verdict.rounds))
         return out.getvalue()
     if verdict.advice is not None:
         writer.writerow(["model", "group", "action", "method", "gain", "low", "high"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from decal_cli.flowchart import Advice
@@ -106,6 +106,32 @@ def _fewer(attempt: Attempt) -> str:
 
 def _after(found: Round) -> str:
     return " after costs" if any(attempt.cost for attempt in found.attempts) else ""
+
+
+def csv_rows(found: Mapping[str, Sequence[Round]]) -> Iterator[list[Any]]:
+    """A heading, and a line for each method tried: by model, and by the score it was tried on."""
+    yield [
+        "model",
+        "score",
+        "method",
+        "kind",
+        "predicted",
+        *ends,
+        "achieved",
+        *ends,
+        "cost",
+        "net",
+        "seconds",
+        "reason",
+    ]
+    for model, each in found.items():
+        for one in each:
+            for attempt in one.attempts:
+                predicted, achieved = attempt.predicted, attempt.achieved
+                first = [model, one.score, attempt.chosen.key, attempt.chosen.method.kind]
+                gains = [predicted.value, *(predicted.interval or ("", ""))]
+                gains += [achieved.value, *(achieved.interval or ("", ""))]
+                yield [*first, *gains, attempt.cost, attempt.net, attempt.seconds, achieved.reason]
 
 
 def document(rounds: Sequence[Round]) -> list[dict[str, Any]]:
