@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from decal_cli.errors import DecalError
@@ -64,6 +65,22 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
     text = next((note for note in notes if isinstance(note, str)), "")
     limits = next((note for note in notes if isinstance(note, Between)), ANY)
     return Parameter(parameter.name, parameter.default, str if choices else kind, choices, text, limits)
+
+
+class Described:
+    """Something declared by a function, whose docstring is what a user reads."""
+
+    function: Callable[..., Any]
+
+    @property
+    def summary(self) -> str:
+        """The first docstring line: the sentence the user sees."""
+        return self.text.splitlines()[0]
+
+    @cached_property
+    def text(self) -> str:
+        """The whole docstring."""
+        return inspect.getdoc(self.function) or ""
 
 
 class Declared(NamedTuple):

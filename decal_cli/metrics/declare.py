@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 
-from decal_cli.calls import Declared, Given, Parameter, near, parameters_of, parse_call, written
+from decal_cli.calls import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.probe import Probed
 from decal_cli.regions import Regions
@@ -54,7 +54,7 @@ class Witness(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Metric:
+class Metric(Described):
     """A declared metric; everything decal says about it is read from here."""
 
     name: str
@@ -73,16 +73,6 @@ class Metric:
     parameters: tuple[Parameter, ...] = field(default=())
     witness: Callable[..., Witness] | None = None
     loads: str = ""
-
-    @property
-    def summary(self) -> str:
-        """The first docstring line: the sentence the user sees."""
-        return self.text.splitlines()[0]
-
-    @cached_property
-    def text(self) -> str:
-        """The whole docstring."""
-        return inspect.getdoc(self.function) or ""
 
     @property
     def bounds_in_u_delta(self) -> bool:

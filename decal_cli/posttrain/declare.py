@@ -6,7 +6,6 @@ arrays that maps new rows to new scores. That is all a model file holds, and why
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,9 +14,10 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.calls import Declared, Given, Parameter, near, parameters_of, parse_call, written
+from decal_cli.calls import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.regions import canonical_order
+from decal_cli.metrics.declare import NEEDS as METRIC_NEEDS
+from decal_cli.regions import Regions, canonical_order
 from decal_cli.table import Floats, Table, tabulate
 from decal_cli.task import Task
 
@@ -26,9 +26,9 @@ Kind = Literal["recalibration", "post-training"]
 """What a method costs to run and to keep: a function of the score, or a model on the features."""
 Need = Literal["features", "groups", "task"]
 NEEDS: dict[Need, str] = {
-    "features": "needs features: name the columns with --features",
+    "features": METRIC_NEEDS[Regions][1],
     "groups": "needs groups: name the columns with --group",
-    "task": "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds",
+    "task": METRIC_NEEDS[Task][1],
 }
 """What a method may need beyond scores and labels, and what is said where the user did not give it."""
 
@@ -136,7 +136,7 @@ def model(cls: M) -> M:
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(Described):
     """A declared method; everything decal says about it is read from here.
 
     needs: what it cannot do without; uses: what it takes as well where the user gave it.
@@ -150,16 +150,6 @@ class Method:
     source: str
     function: Callable[..., Model]
     parameters: tuple[Parameter, ...] = ()
-
-    @property
-    def summary(self) -> str:
-        """The first docstring line: the sentence the user sees."""
-        return self.text.splitlines()[0]
-
-    @cached_property
-    def text(self) -> str:
-        """The whole docstring."""
-        return inspect.getdoc(self.function) or ""
 
 
 @dataclass(frozen=True)

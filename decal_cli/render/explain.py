@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 
+from decal_cli.calls import Parameter
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.declare import NEEDS
 from decal_cli.render.page import Page
@@ -38,31 +40,42 @@ def facts(metric: Metric) -> list[tuple[str, str]]:
         ("unit", metric.unit),
         ("range", bounds(metric)),
         ("direction", _DIRECTIONS[metric.better]),
-        ("needs", ", ".join(needs(metric)) or "scores and labels"),
+        ("needs", what_it_needs(needs(metric))),
         ("interval", metric.interval_text),
         ("source", metric.source),
     ]
     if metric.witness is not None:
         found.append(("beside it", "the task of the agent that loses most, as a --utility to paste"))
-    return found + [
-        (f"{parameter.name}={parameter.default}", f"{parameter.text}{_choices(parameter.choices)}")
-        for parameter in metric.parameters
-    ]
+    return found + parameter_facts(metric.parameters)
 
 
 def render_metric(metric: Metric, page: Page) -> str:
     """One metric in full."""
-    declared = facts(metric)
+    return explained(f"{metric.name}: {metric.title}", metric.text, facts(metric), page)
+
+
+def explained(title: str, text: str, declared: Sequence[tuple[str, str]], page: Page) -> str:
+    """A title, the paragraphs of a docstring, and what is declared besides, name by name."""
     wide = max(len(name) for name, _ in declared) + 2
     width = min(page.width, 100)
     body = []
-    for paragraph in metric.text.split("\n\n"):
+    for paragraph in text.split("\n\n"):
         body += [textwrap.fill(" ".join(paragraph.split()), width), ""]
     rows = [
-        textwrap.fill(text, width, initial_indent=f"{name:<{wide}}", subsequent_indent=" " * wide)
-        for name, text in declared
+        textwrap.fill(words, width, initial_indent=f"{name:<{wide}}", subsequent_indent=" " * wide)
+        for name, words in declared
     ]
-    return "\n".join([f"{metric.name}: {metric.title}", "", *body, *rows, ""])
+    return "\n".join([title, "", *body, *rows, ""])
+
+
+def what_it_needs(reasons: Sequence[str]) -> str:
+    """Beside the word 'needs': reasons that begin with it, without it."""
+    return ", ".join(reason.removeprefix("needs ") for reason in reasons) or "scores and labels"
+
+
+def parameter_facts(parameters: Sequence[Parameter]) -> list[tuple[str, str]]:
+    """Each parameter with its default, and what it is."""
+    return [(f"{each.name}={each.default}", f"{each.text}{_choices(each.choices)}") for each in parameters]
 
 
 def bounds(metric: Metric) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import textwrap
 from typing import Any
 
 from decal_cli.fitting import Fitting, Gain, how_judged
@@ -14,6 +13,7 @@ from decal_cli.posttrain import METHODS, Method, note_of
 from decal_cli.posttrain.declare import NEEDS
 from decal_cli.render.contest import difference_cell, per_thousand
 from decal_cli.render.document import provenance
+from decal_cli.render.explain import explained, parameter_facts, what_it_needs
 from decal_cli.render.numbers import DASH, short
 from decal_cli.render.page import Page
 from decal_cli.render.prose import data_lines
@@ -127,24 +127,10 @@ def render_methods() -> str:
 
 def render_method(method: Method, page: Page) -> str:
     """One method in full."""
-    width = min(page.width, 100)
-    needs = [NEEDS[need] for need in method.needs]
     facts = [
         ("kind", KINDS[method.kind]),
-        ("needs", ", ".join(needs) or "scores and labels"),
+        ("needs", what_it_needs([NEEDS[need] for need in method.needs])),
         *([("uses", ", ".join(method.uses) + ", where they are given")] if method.uses else []),
         ("source", method.source),
     ]
-    facts += [
-        (f"{each.name}={each.default}", each.text + (f" ({', '.join(each.choices)})" if each.choices else ""))
-        for each in method.parameters
-    ]
-    wide = max(len(name) for name, _ in facts) + 2
-    body = []
-    for paragraph in method.text.split("\n\n"):
-        body += [textwrap.fill(" ".join(paragraph.split()), width), ""]
-    rows = [
-        textwrap.fill(text, width, initial_indent=f"{name:<{wide}}", subsequent_indent=" " * wide)
-        for name, text in facts
-    ]
-    return "\n".join([f"{method.name}: {method.title}", "", *body, *rows, ""])
+    return explained(f"{method.name}: {method.title}", method.text, facts + parameter_facts(method.parameters), page)

@@ -17,7 +17,6 @@ from decal_cli.errors import Undefined
 from decal_cli.flowchart import BEYOND, EVIDENCE_KEYS, RECALIBRATION, TOGETHER
 from decal_cli.metrics import Choice, parse
 from decal_cli.posttrain import Applied, Chosen, Model, Training, training_rows, won
-from decal_cli.posttrain.blend import PARTS, blended
 from decal_cli.posttrain.linear import one_thread
 from decal_cli.probe import Probed, build_probe
 from decal_cli.read import Predictions
@@ -139,37 +138,21 @@ def _gains(
     seconds: dict[str, float] = {}
     reasons: dict[str, str] = {}
     gains: dict[float, dict[str, float | None]] = {t: {} for t in setting.thresholds}
-    fitted: dict[str, dict[float, Model]] = {}
     for chosen in setting.methods:
         missing = chosen.missing(replace(fit, task=task_of(setting.thresholds[0])))
         if missing is not None:
             reasons[chosen.key] = missing
             continue
         try:
-            models, seconds[chosen.key] = _timed(chosen, fit, setting.thresholds, fitted, seconds)
+            before = time.process_time()
+            models = _fitted(chosen, fit, setting.thresholds)
+            seconds[chosen.key] = time.process_time() - before
         except Undefined as undefined:
             reasons[chosen.key] = undefined.reason
             continue
-        fitted[chosen.key] = models
         for t, acts in _decisions(models, test).items():
             gains[t][chosen.key] = won(acts, test, task_of(t)).mean / task_of(t).u_delta
     return seconds, reasons, gains
-
-
-def _timed(
-    chosen: Chosen,
-    fit: Training,
-    thresholds: Sequence[float],
-    fitted: Mapping[str, Mapping[float, Model]],
-    seconds: Mapping[str, float],
-) -> tuple[dict[float, Model], float]:
-    """The model for each threshold and its processor time; the blend of two that are there takes as long as both."""
-    if chosen.key == "blend" and fitted.keys() >= set(PARTS):
-        regression, boosting = (fitted[name][thresholds[0]] for name in PARTS)
-        return dict.fromkeys(thresholds, blended(regression, boosting)), sum(seconds[name] for name in PARTS)
-    before = time.process_time()
-    models = _fitted(chosen, fit, thresholds)
-    return models, time.process_time() - before
 
 
 def _fitted(chosen: Chosen, fit: Training, thresholds: Sequence[float]) -> dict[float, Model]:

@@ -12,7 +12,7 @@ from decal_cli.metrics import chance, envelope
 from decal_cli.metrics.agents import worst_task
 from decal_cli.table import Table
 from decal_cli.task import Task
-from tests.metrics.worlds import Rows, drawn_rows, interval, rows, value, world
+from tests.metrics.worlds import Rows, drawn_rows, interval, missed_of_twenty, rows, value, world
 
 SLACK = 1e-9
 drawn = settings(max_examples=60, deadline=None)
@@ -214,14 +214,4 @@ def test_a_null_is_the_mean_over_drawn_tables(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["cdl", "v_cdl", "u_cal", "v_cal"])
 def test_intervals_hold_the_value_of_a_large_sample(key: str) -> None:
-    """Twenty samples of a miscalibrated world; at most four of the 90 % intervals may miss."""
-    rng, score = np.random.default_rng(1), np.arange(1, 11) / 11
-    chance_of = score**1.8
-    # Rates instead of counts: the population itself.
-    truth = value(key, Table(score, np.full(10, 1.0), chance_of))
-    missed = 0
-    for _ in range(20):
-        t = Table(score, np.full(10, 120), rng.binomial(120, chance_of))
-        low, high = interval(key, t, confidence=0.9) or (0.0, 0.0)
-        missed += not low <= truth <= high
-    assert missed <= 5
+    assert missed_of_twenty(key) <= 4

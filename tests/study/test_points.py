@@ -129,12 +129,3 @@ def test_without_features_methods_that_need_them_say_so() -> None:
         "glar": "needs features",
     }
     assert found["points"][0]["estimates"]["gain_beyond"] == [None, None, None]
-
-
-def test_the_blend_of_what_is_fitted_is_the_blend_and_takes_as_long_as_both() -> None:
-    parts, alone = setting("stack", "stack-boosting", "blend"), setting("blend")
-    found, by_itself = measure(UNIT, WORLD, parts), measure(UNIT, WORLD, alone)
-    for one, other in zip(of(found, "gains"), of(by_itself, "gains"), strict=True):
-        assert one["blend"] == other["blend"]
-    seconds = found["seconds"]
-    assert seconds["blend"] == seconds["stack"] + seconds["stack-boosting"] > 0
