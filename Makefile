@@ -26,10 +26,10 @@ lint: $(VENV)/.ready ## linter, formatter and type checker
 	$(BIN)/mypy
 
 man: $(VENV)/.ready ## write the man pages and the generated blocks of README
-	$(BIN)/python -m decal_cli.manual
+	$(BIN)/python -m decal_cli.commands.manual
 
 check: $(VENV)/.ready ## fail where a generated page is stale
-	$(BIN)/python -m decal_cli.manual --check
+	$(BIN)/python -m decal_cli.commands.manual --check
 
 bench: $(VENV)/.ready ## speed and memory as ratios against numpy, pyarrow and scikit-learn
 	$(BIN)/python benchmarks/run.py

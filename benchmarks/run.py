@@ -132,7 +132,7 @@ def in_memory(data: Data, runs: int) -> list[Row]:
     from sklearn.metrics import log_loss, roc_auc_score
 
     from decal_cli.metrics import parse
-    from decal_cli.table import Table, tabulate
+    from decal_cli.tables.table import Table, tabulate
 
     score, label = data.score, data.label
     a, b = paired(lambda: tabulate(score, label), lambda: np.sort(score), runs)
@@ -162,7 +162,7 @@ def in_memory(data: Data, runs: int) -> list[Row]:
 def swept(score: np.ndarray, label: np.ndarray, runs: int) -> Row:
     """Every curve at 99 thresholds, with intervals and the honest gain, from rows."""
     from decal_cli.curves import Grid, curves_of, parse_thresholds
-    from decal_cli.table import tabulate
+    from decal_cli.tables.table import tabulate
 
     grid = Grid(parse_thresholds("0.01:0.99:0.01"))
     a, b = paired(lambda: curves_of(tabulate(score, label), None, grid), lambda: np.sort(score), runs)
@@ -173,7 +173,7 @@ def swept(score: np.ndarray, label: np.ndarray, runs: int) -> Row:
 def worst_cases(data: Data, runs: int) -> list[Row]:
     """Losses of the worst decision maker and smooth calibration, against sorting and against a linear program."""
     from decal_cli.metrics import parse
-    from decal_cli.table import Table, tabulate
+    from decal_cli.tables.table import Table, tabulate
 
     def values(table: Table, *names: str) -> None:
         for name in names:

@@ -5,7 +5,7 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    from decal_cli.cli import run
+    from decal_cli.commands.app import run
 
     sys.exit(run(sys.argv[1:]))
 

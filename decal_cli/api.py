@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from decal_cli import verdict as judging
+from decal_cli.analysis import recommend as judging
+from decal_cli.analysis.evaluate import Plan, Report, Result, all_choices
+from decal_cli.analysis.flowchart import Advice
+from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import DecalError
-from decal_cli.flowchart import Advice
 from decal_cli.metrics import parse
-from decal_cli.read import Columns, Dataset, from_arrays
 from decal_cli.render import RENDERERS, Page, document
-from decal_cli.report import Plan, Report, Result, all_choices
 from decal_cli.task import Task, task_of
 
 

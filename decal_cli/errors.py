@@ -50,3 +50,8 @@ class Exit(IntEnum):
             Exit.CANNOT_JUDGE: "could not judge: usage, bad input, or an undefined metric under a gate",
             Exit.BUG: "a bug in decal; please report it",
         }[self]
+
+
+def printable(text: str) -> str:
+    """The text as one line: whatever does not print (newlines, controls, broken unicode) is escaped."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

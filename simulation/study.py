@@ -17,12 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import decal_cli.metrics  # noqa: F401  (declares them)
-from decal_cli import crossfit, probe
+from decal_cli.analysis.evaluate import BUILT
+from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
+from decal_cli.crossfit import probe
+from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.errors import Undefined
-from decal_cli.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.metrics.declare import parse
-from decal_cli.report import BUILT
-from decal_cli.table import Table, tabulate
+from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import Task
 from simulation.kinds import PRODUCT, RIGHT_ACTION, RIGHT_BEYOND, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds

@@ -32,9 +32,9 @@ import pyarrow.csv as pacsv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
+from decal_cli.data import Columns, NewRows, Writer, from_arrays, read
 from decal_cli.errors import DecalError
-from decal_cli.posttrain import Saved, Training, from_text, parse, to_text
-from decal_cli.read import Columns, NewRows, Writer, from_arrays, read
+from decal_cli.methods import Saved, Training, from_text, parse, to_text
 
 CASES_PER_CHILD = 1_000
 SLOW = 30

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from decal_cli.analysis.evaluate import Result
+from decal_cli.analysis.recommend import Round, Verdict
 from decal_cli.render import RENDERERS, Page
 from decal_cli.render.rounds import rows
-from decal_cli.report import Result
-from decal_cli.verdict import Round, Verdict
 from tests.test_render import attempt, tried
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from decal_cli import bootstrap
-from decal_cli.metrics import Choice, parse
-from decal_cli.table import Table, tabulate
+from decal_cli.metrics import Choice, bootstrap, parse
+from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import Task
 
 

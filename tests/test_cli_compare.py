@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from decal_cli.data import Columns, read_pair
 from decal_cli.errors import DecalError
-from decal_cli.read import Columns, read_pair
 from tests.conftest import FIXTURES, Done
 from tests.test_cli import one_line, valid
 

@@ -17,7 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.posttrain import METHODS, from_text, to_text
+from decal_cli.methods import METHODS, from_text, to_text
 from tests.conftest import DECAL, FIXTURES, Done
 from tests.test_cli import one_line, valid
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.cli import run
+from decal_cli.commands.app import run
 from tests.conftest import DECAL, FIXTURES, Done
 from tests.test_cli import one_line, valid
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.comparison import compare
-from decal_cli.crossings import band, compare_curves
+from decal_cli.analysis.compare import compare
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.splice import Cut, best_cut, splice
+from decal_cli.curves.crossings import band, compare_curves
+from decal_cli.data import Dataset, Predictions, from_arrays, on_same_rows
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import parse
-from decal_cli.pairs import pair_up
-from decal_cli.read import Dataset, Predictions, from_arrays, on_same_rows
 from decal_cli.render.compare import document, render_table
 from decal_cli.render.page import Page
-from decal_cli.report import Plan
-from decal_cli.splice import Cut, best_cut, splice
+from decal_cli.tables.pairs import pair_up
 from decal_cli.task import Task
 from tests.test_pairs import columns, rows
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from decal_cli import crossfit
+from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.errors import Undefined
-from decal_cli.table import FOLDS, Table, tabulate
+from decal_cli.tables.table import FOLDS, Table, tabulate
 
 
 def drawn(rows: int = 400, seed: int = 0, decimals: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decal_cli.analysis.evaluate import Plan, evaluate
+from decal_cli.crossfit.probe import build_probe
+from decal_cli.crossfit.regions import build_regions, hold_out
 from decal_cli.curves import KINDS, Curve, Featured, Grid, battery, curves_of, parse_prior, parse_thresholds
 from decal_cli.curves import held as held_out
 from decal_cli.curves.nulls import consistency_band
+from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
-from decal_cli.probe import build_probe
-from decal_cli.read import from_arrays
-from decal_cli.regions import build_regions, hold_out
-from decal_cli.report import Plan, evaluate
-from decal_cli.table import Table, tabulate
+from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import Task
 
 ALL = parse_thresholds("0.01:0.99:0.01")
@@ -166,7 +166,7 @@ def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
     score, label, _ = rows(3000)
     t = tabulate(score, label)
     gain = curves_of(t, None, Grid(np.array([0.3, 0.6])))["gain_recalibration"]
-    from decal_cli.crossfit import gain_errors
+    from decal_cli.crossfit.recalibration import gain_errors
 
     for k, threshold in enumerate((0.3, 0.6)):
         sigma = gain_errors(t, threshold, threshold, np.random.default_rng(0)).std()

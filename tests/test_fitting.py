@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from decal_cli.fitting import shared_rows
-from decal_cli.read import Columns, read
+from decal_cli.analysis.fit import shared_rows
+from decal_cli.data import Columns, read
 from tests.conftest import FIXTURES, Done
 from tests.test_cli import one_line
 

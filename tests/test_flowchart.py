@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from decal_cli.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
+from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.metrics import METRICS
 
 NOTHING, CLEAR, DOUBTFUL = (-0.004, 0.006), (0.01, 0.03), (-0.01, 0.03)

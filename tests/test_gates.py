@@ -2,9 +2,9 @@
 
 import pytest
 
+from decal_cli.analysis.evaluate import Report, Result
+from decal_cli.analysis.gate import GateRow, baseline_of, judge, outcome, parse_rule
 from decal_cli.errors import DecalError, Exit
-from decal_cli.gates import GateRow, baseline_of, judge, outcome, parse_rule
-from decal_cli.report import Report, Result
 
 
 def report(model: str = "p", group: str | None = None, **results: Result) -> Report:

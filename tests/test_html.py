@@ -45,7 +45,7 @@ class Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from decal_cli.cli import run
+    from decal_cli.commands.app import run
 
     target = tmp_path_factory.mktemp("report") / "report.html"
     arguments = ["report", str(FIXTURES / "binary_n2000.csv"), "-s", "p", "-y", "y", "--features", "x*", "-t", "0.3"]

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
-from decal_cli.isotonic import pool
-from decal_cli.table import Table
+from decal_cli.tables.isotonic import pool
+from decal_cli.tables.table import Table
 from tests.metrics.worlds import Rows, drawn_rows, rows, world
 
 

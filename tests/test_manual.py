@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
-from decal_cli import manual
+from decal_cli.commands import manual
 from decal_cli.metrics import METRICS
 from tests.conftest import Done
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Choice, parse
 from decal_cli.metrics import paired as analytic
-from decal_cli.pairs import PairTable, pair_up
-from decal_cli.table import CELLS, Table, tabulate
+from decal_cli.tables.pairs import PairTable, pair_up
+from decal_cli.tables.table import CELLS, Table, tabulate
 from decal_cli.task import Task
 
 TASK = Task.of_threshold(0.3)

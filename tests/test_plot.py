@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.sweep import Sweep, ladder, swept
+from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.plot import PICTURES, draw, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
-from decal_cli.read import from_arrays
-from decal_cli.regions import IsotonicFit
 from decal_cli.render import Page
-from decal_cli.report import Plan
-from decal_cli.sweep import Sweep, ladder, swept
 from decal_cli.task import Task
 
 RNG = np.random.default_rng(0)
@@ -29,7 +29,7 @@ FRAME = {"y": LABEL, "p_a": SCORE, "p_b": np.round(SCORE**2, 1)} | {f"x{k}": X[:
 
 
 def made(scores: tuple[str, ...] = ("p_a",), task: Task | None = None, **more: object) -> Sweep:
-    from decal_cli.read import Columns
+    from decal_cli.data import Columns
 
     data = from_arrays(FRAME, "y", columns=Columns(score=scores), **more)
     return swept(data, Plan((), task), GRID)

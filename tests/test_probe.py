@@ -8,8 +8,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.linear_model import Ridge as SklearnRidge
 
-from decal_cli.errors import Undefined
-from decal_cli.probe import (
+from decal_cli.crossfit.probe import (
     DIVISIONS,
     ENOUGH_ROWS,
     FOLDS,
@@ -30,7 +29,8 @@ from decal_cli.probe import (
     gain_beyond,
     logistic,
 )
-from decal_cli.table import Estimate
+from decal_cli.errors import Undefined
+from decal_cli.tables.table import Estimate
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 AT = (0.1, 0.3, 0.5, 0.8)
@@ -102,12 +102,12 @@ def test_divisions_grow_fewer_and_the_inputs_of_many_rows_are_those_of_few(monke
     few = build_probe(score, label, None, features, seed=0)
     assert few.probe.shape == (DIVISIONS, 900)
     assert ENOUGH_ROWS // DIVISIONS > 900
-    monkeypatch.setattr("decal_cli.probe.ENOUGH_ROWS", 900)
+    monkeypatch.setattr("decal_cli.crossfit.probe.ENOUGH_ROWS", 900)
     many = build_probe(score, label, None, features, seed=0)
     assert many.probe.shape == (1, 900) and many.probe[0] == pytest.approx(few.probe[0], abs=1e-9)
-    monkeypatch.setattr("decal_cli.probe.BLOCK", 64)
+    monkeypatch.setattr("decal_cli.crossfit.probe.BLOCK", 64)
     assert build_probe(score, label, None, features, seed=0).probe == pytest.approx(many.probe, abs=1e-12)
-    monkeypatch.setattr("decal_cli.probe.LEARNED_ON", 300)
+    monkeypatch.setattr("decal_cli.crossfit.probe.LEARNED_ON", 300)
     taught = build_probe(score, label, None, features, seed=0)
     assert np.array_equal(taught.isotonic, many.isotonic) and not np.array_equal(taught.probe, many.probe)
 

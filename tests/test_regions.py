@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from decal_cli.regions import (
+from decal_cli.crossfit.regions import (
     DOUBT,
     IsotonicFit,
     Regions,
@@ -16,7 +16,7 @@ from decal_cli.regions import (
     canonical,
     hold_out,
 )
-from decal_cli.table import tabulate
+from decal_cli.tables.table import tabulate
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 

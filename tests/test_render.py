@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from decal_cli.flowchart import Evidence, Item, walk
-from decal_cli.gates import judge, parse_rule
+from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
+from decal_cli.analysis.flowchart import Evidence, Item, walk
+from decal_cli.analysis.gate import judge, parse_rule
+from decal_cli.analysis.recommend import Round, Verdict
+from decal_cli.analysis.tryout import Attempt
+from decal_cli.data import Input
+from decal_cli.methods import parse as parse_method
 from decal_cli.metrics import parse
-from decal_cli.posttrain import parse as parse_method
-from decal_cli.read import Input
 from decal_cli.render import RENDERERS, Page, render_metric
 from decal_cli.render.numbers import plain, short, span
-from decal_cli.report import Evaluation, Plan, Report, Result
 from decal_cli.task import Task
-from decal_cli.trials import Attempt
-from decal_cli.verdict import Round, Verdict
 
 GOLDEN = Path(__file__).parent / "golden"
 

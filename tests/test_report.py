@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from decal_cli.analysis.evaluate import Plan, Report, all_choices, evaluate, resampled_cells, shown_choices
+from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
-from decal_cli.read import from_arrays
-from decal_cli.report import Plan, Report, all_choices, evaluate, resampled_cells, shown_choices
-from decal_cli.table import CELLS
+from decal_cli.tables.table import CELLS
 from decal_cli.task import Task
 
 RNG = np.random.default_rng(5)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from decal_cli.commands.settings import Settings, find_settings
+from decal_cli.data.roles import Columns
 from decal_cli.errors import DecalError
-from decal_cli.settings import Columns, Settings, find_settings
 
 FULL = """
 input = ["preds.csv", "more/*.csv", "-"]

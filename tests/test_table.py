@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-import decal_cli.table as table_module
+import decal_cli.tables.table as table_module
 from decal_cli.errors import Undefined
-from decal_cli.table import CELLS, Table, merge, tabulate
+from decal_cli.tables.table import CELLS, Table, merge, tabulate
 from tests.metrics.worlds import Rows, drawn_rows, rows, world
 
 

@@ -14,15 +14,15 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli import verdict
-from decal_cli.posttrain import METHODS, Training, parse, training_rows, try_out
-from decal_cli.read import Columns, Dataset, read
-from decal_cli.report import Plan, Report, Result
+from decal_cli.analysis import recommend as verdict
+from decal_cli.analysis.evaluate import Plan, Report, Result
+from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Verdict, Wishes, try_methods
+from decal_cli.analysis.tryout import Attempt, attempts, best, candidates
+from decal_cli.data import Columns, Dataset, read
+from decal_cli.methods import METHODS, Training, parse, training_rows, try_out
 from decal_cli.task import Task
-from decal_cli.trials import Attempt, attempts, best, candidates
-from decal_cli.verdict import EVIDENCE, ROUNDS, Verdict, Wishes, try_methods
 from tests.conftest import FIXTURES, Done
-from tests.posttrain.rows import FIFTH, made
+from tests.methods.rows import FIFTH, made
 from tests.test_cli import one_line, valid
 
 Decal = Callable[..., Done]

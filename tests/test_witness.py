@@ -13,9 +13,9 @@ import jsonschema
 import numpy as np
 import pytest
 
-from decal_cli.cli import run
+from decal_cli.commands.app import run
 from decal_cli.metrics import METRICS, parse
-from decal_cli.table import Table
+from decal_cli.tables.table import Table
 from tests.conftest import FIXTURES
 from tests.metrics.test_agents import random_table
 

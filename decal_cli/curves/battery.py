@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli import bootstrap, draw
-from decal_cli.crossfit import need_rows
+from decal_cli.crossfit.probe import Probed, gain_altogether, gain_beyond
+from decal_cli.crossfit.recalibration import need_rows
+from decal_cli.crossfit.regions import HeldOut, Regions
 from decal_cli.curves import held, sums
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import KINDS, Curve
 from decal_cli.curves.sums import Levels, Means, levels_of
 from decal_cli.errors import Undefined
-from decal_cli.metrics import grouping, parse
-from decal_cli.metrics.intervals import normal, quantile
-from decal_cli.metrics.levels import at_levels
-from decal_cli.metrics.regret import calibration_regret
-from decal_cli.probe import Probed, gain_altogether, gain_beyond
-from decal_cli.regions import HeldOut, Regions
-from decal_cli.table import Estimate, Floats, Ints, Table
+from decal_cli.metrics import bootstrap, parse
+from decal_cli.metrics.confidence import normal, quantile
+from decal_cli.metrics.families.levels import at_levels
+from decal_cli.metrics.families.regret import calibration_regret
+from decal_cli.metrics.numerics import grouping
+from decal_cli.tables import resample as draw
+from decal_cli.tables.table import Estimate, Floats, Ints, Table
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.errors import DecalError
-from decal_cli.table import Floats, Ints
+from decal_cli.tables.table import Floats, Ints
 
 MOST = 1000
 """At most so many thresholds."""

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli import draw
-from decal_cli.crossfit import Weights, from_top, need_rows, smoothed, split
-from decal_cli.isotonic import pool
-from decal_cli.table import FOLDS, Floats, Ints, Table
+from decal_cli.crossfit.recalibration import Weights, from_top, need_rows, smoothed, split
+from decal_cli.tables import resample as draw
+from decal_cli.tables.isotonic import pool
+from decal_cli.tables.table import FOLDS, Floats, Ints, Table
 
 REPLICATES = 100
 

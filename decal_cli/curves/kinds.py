@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from decal_cli.table import Floats
+from decal_cli.tables.table import Floats
 
 Block = Literal["loss", "regret", "decision"]
 _LOSS = "utility lost per decision"

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.isotonic import pool
-from decal_cli.table import Floats, Table
+from decal_cli.tables.isotonic import pool
+from decal_cli.tables.table import Floats, Table
 
 DRAWS = 200
 CELLS = 512

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.curves.grid import Grid
-from decal_cli.table import Estimate, Floats, Table
+from decal_cli.tables.table import Estimate, Floats, Table
 
 
 class Levels(NamedTuple):

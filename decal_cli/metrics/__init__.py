@@ -1,21 +1,6 @@
-"""The metrics, one file a family; importing this package declares them all."""
+"""The metrics: each declared once, measured in one way; importing this package declares them all."""
 
-from decal_cli.metrics import loss, ranking, bins, levels, interval, agents, smooth, task, regret  # noqa: I001  (families in printed order)
+import decal_cli.metrics.families  # noqa: F401  (declares them)
 from decal_cli.metrics.declare import METRICS, Choice, Metric, named, parse
 
-__all__ = [
-    "METRICS",
-    "Choice",
-    "Metric",
-    "agents",
-    "bins",
-    "interval",
-    "levels",
-    "loss",
-    "named",
-    "parse",
-    "ranking",
-    "regret",
-    "smooth",
-    "task",
-]
+__all__ = ["METRICS", "Choice", "Metric", "named", "parse"]

@@ -15,11 +15,11 @@ from typing import Any, Literal, NamedTuple, get_type_hints
 
 import numpy as np
 
-from decal_cli.calls import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
+from decal_cli.crossfit.probe import Probed
+from decal_cli.crossfit.regions import Regions
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.probe import Probed
-from decal_cli.regions import Regions
-from decal_cli.table import Table
+from decal_cli.spec import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
+from decal_cli.tables.table import Table
 from decal_cli.task import Matrix, Task
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]

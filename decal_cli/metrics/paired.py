@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.metrics import ranking, task
-from decal_cli.metrics.corp import logarithmic, squared
 from decal_cli.metrics.declare import Choice, Metric
-from decal_cli.metrics.loss import brier, log_loss
-from decal_cli.pairs import PairTable
-from decal_cli.table import Estimate, Floats, Loss, Table
+from decal_cli.metrics.families import ranking, task
+from decal_cli.metrics.families.loss import brier, log_loss
+from decal_cli.metrics.numerics.corp import logarithmic, squared
+from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.table import Estimate, Floats, Loss, Table
 from decal_cli.task import Matrix, Task
 
 Difference = Callable[[PairTable, Task | None, Mapping[str, Any]], Estimate]

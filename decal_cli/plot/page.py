@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from decal_cli.analysis.sweep import Sweep, ladder
 from decal_cli.errors import DecalError
 from decal_cli.plot import panels
 from decal_cli.plot.style import RC
-from decal_cli.sweep import Sweep, ladder
 from decal_cli.task import Task
 
 PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")

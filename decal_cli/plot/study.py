@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.flowchart import BEYOND as BEYOND_GAIN
-from decal_cli.flowchart import GAINS
+from decal_cli.analysis.flowchart import BEYOND as BEYOND_GAIN
+from decal_cli.analysis.flowchart import GAINS
+from decal_cli.analysis.study.columns import BASE, BEYOND
+from decal_cli.analysis.study.points import OF_SCORES
+from decal_cli.analysis.study.summary import Summary, short_title
 from decal_cli.plot.style import COLOURS, GREY, RC, style_of
-from decal_cli.study.columns import BASE, BEYOND
-from decal_cli.study.points import OF_SCORES
-from decal_cli.study.summary import Summary, short_title
 
 RECALIBRATION, TOGETHER = GAINS["recalibrate"], GAINS["post-train"]
 _WIDE, _HIGH = 10.0, 4.9

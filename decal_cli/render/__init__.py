@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from decal_cli.analysis.recommend import Verdict
 from decal_cli.render.ci import render_github, render_junit
 from decal_cli.render.compare import COMPARE_RENDERERS
 from decal_cli.render.document import document, render_csv, render_json
@@ -11,7 +12,6 @@ from decal_cli.render.explain import render_metric, render_metrics
 from decal_cli.render.markdown import render_markdown
 from decal_cli.render.page import Page
 from decal_cli.render.terminal import render_table
-from decal_cli.verdict import Verdict
 
 RENDERERS: dict[str, Callable[[Verdict, Page], str]] = {
     "table": render_table,

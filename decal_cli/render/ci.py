@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from decal_cli.gates import GateRow
+from decal_cli.analysis.gate import GateRow
+from decal_cli.analysis.recommend import Verdict
 from decal_cli.render.numbers import plain
-from decal_cli.verdict import Verdict
 
 
 def finding(row: GateRow) -> str:

@@ -9,9 +9,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.comparison import Comparison, Contest, Difference
+from decal_cli.analysis.compare import Comparison, Contest, Difference
+from decal_cli.analysis.evaluate import Result
+from decal_cli.analysis.splice import HeldOut
 from decal_cli.metrics import parse
-from decal_cli.metrics.intervals import quantile
+from decal_cli.metrics.confidence import quantile
 from decal_cli.render import contest as words
 from decal_cli.render.document import provenance
 from decal_cli.render.markdown import markdown_table
@@ -19,8 +21,6 @@ from decal_cli.render.numbers import DASH, short
 from decal_cli.render.page import Page
 from decal_cli.render.prose import data_lines
 from decal_cli.render.tables import ARROWS, console, width_of, written
-from decal_cli.report import Result
-from decal_cli.splice import HeldOut
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

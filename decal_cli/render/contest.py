@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from decal_cli.comparison import Comparison, Contest, Difference
+from decal_cli.analysis.compare import Comparison, Contest, Difference
+from decal_cli.analysis.splice import HeldOut
 from decal_cli.metrics import parse
-from decal_cli.metrics.intervals import quantile
+from decal_cli.metrics.confidence import quantile
 from decal_cli.render.numbers import plain, short, span
-from decal_cli.splice import HeldOut
-from decal_cli.table import FOLDS
+from decal_cli.tables.table import FOLDS
 
 UTILITY = "expected_utility"
 MOST_RANGES = 4

@@ -7,11 +7,11 @@ import io
 import json
 from typing import Any
 
-from decal_cli import __version__
-from decal_cli.bootstrap import RESAMPLES
+from decal_cli.analysis.evaluate import Evaluation, Report, Result, resampled_cells
+from decal_cli.analysis.recommend import Verdict, ece_advice
+from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.render import rounds
-from decal_cli.report import Evaluation, Report, Result, resampled_cells
-from decal_cli.verdict import Verdict, ece_advice
+from decal_cli.version import __version__
 
 SCHEMA = 1
 

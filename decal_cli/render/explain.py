@@ -6,10 +6,10 @@ import math
 import textwrap
 from collections.abc import Sequence
 
-from decal_cli.calls import Parameter
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.declare import NEEDS
 from decal_cli.render.page import Page
+from decal_cli.spec import Parameter
 
 _DIRECTIONS = {
     "lower": "lower is better",

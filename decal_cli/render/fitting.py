@@ -7,10 +7,10 @@ import os
 import shlex
 from typing import Any
 
-from decal_cli.fitting import Fitting, Gain, how_judged
+from decal_cli.analysis.fit import Fitting, Gain, how_judged
+from decal_cli.methods import METHODS, Method, note_of
+from decal_cli.methods.declare import NEEDS
 from decal_cli.metrics import parse
-from decal_cli.posttrain import METHODS, Method, note_of
-from decal_cli.posttrain.declare import NEEDS
 from decal_cli.render.contest import difference_cell, per_thousand
 from decal_cli.render.document import provenance
 from decal_cli.render.explain import explained, parameter_facts, what_it_needs

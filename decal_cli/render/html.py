@@ -6,7 +6,9 @@ import base64
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from decal_cli.flowchart import Advice
+from decal_cli.analysis.evaluate import Report, Result
+from decal_cli.analysis.flowchart import Advice
+from decal_cli.analysis.recommend import Verdict
 from decal_cli.metrics import METRICS, Metric, parse
 from decal_cli.render.explain import facts
 from decal_cli.render.numbers import DASH, short, span
@@ -21,8 +23,6 @@ from decal_cli.render.prose import (
     worst_lines,
 )
 from decal_cli.render.tables import ARROWS, undefined_reasons
-from decal_cli.report import Report, Result
-from decal_cli.verdict import Verdict
 
 _STYLE = """
 :root { color-scheme: light; --line: #d5d5d5; --soft: #666; --bar: #4a6fa5; }

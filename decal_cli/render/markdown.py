@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decal_cli.flowchart import Advice
+from decal_cli.analysis.evaluate import Report, Result
+from decal_cli.analysis.flowchart import Advice
+from decal_cli.analysis.recommend import Round, Verdict
 from decal_cli.metrics import parse
 from decal_cli.render import rounds
 from decal_cli.render.ci import finding, place
@@ -12,8 +14,6 @@ from decal_cli.render.numbers import DASH, plain, short, span
 from decal_cli.render.page import Page
 from decal_cli.render.prose import advice_lines, data_lines, ladder, unknown_lines, worst_lines
 from decal_cli.render.tables import ARROWS, corrected_lines, heading, undefined_reasons
-from decal_cli.report import Report, Result
-from decal_cli.verdict import Round, Verdict
 
 
 def render_markdown(verdict: Verdict, page: Page) -> str:

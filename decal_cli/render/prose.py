@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from decal_cli.flowchart import Advice
+from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.flowchart import Advice
+from decal_cli.analysis.recommend import ece_advice, ece_disagrees
 from decal_cli.metrics import named
 from decal_cli.metrics.declare import Witness
 from decal_cli.render.numbers import plain, short, span
-from decal_cli.report import Evaluation, Report
 from decal_cli.task import Task, utility_text
-from decal_cli.verdict import ece_advice, ece_disagrees
 
 Line = tuple[int, str, str]
 """Indent, style, text."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from decal_cli.flowchart import Advice
+from decal_cli.analysis.flowchart import Advice
+from decal_cli.analysis.recommend import Round
+from decal_cli.analysis.tryout import Attempt
 from decal_cli.render.contest import per_thousand
 from decal_cli.render.numbers import DASH
 from decal_cli.render.prose import ACTIONS
-from decal_cli.table import FOLDS
-from decal_cli.trials import Attempt
-from decal_cli.verdict import Round
+from decal_cli.tables.table import FOLDS
 
 HEADINGS = ("method", "kind", "predicted", "achieved", "after cost", "processor")
 """Of the table of attempts; gains are per 1,000 decisions."""

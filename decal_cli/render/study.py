@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decal_cli import __version__
-from decal_cli.flowchart import BEYOND as BEYOND_GAIN
-from decal_cli.flowchart import GAINS
+from decal_cli.analysis.flowchart import BEYOND as BEYOND_GAIN
+from decal_cli.analysis.flowchart import GAINS
+from decal_cli.analysis.study.columns import BASE, BEYOND, FEWEST, FEWEST_POINTS, columns_of
+from decal_cli.analysis.study.points import OF_SCORES
+from decal_cli.analysis.study.summary import Relation, Summary, by_threshold, grouped, short_title, without_a_file
 from decal_cli.render.document import SCHEMA
 from decal_cli.render.markdown import markdown_table
 from decal_cli.render.numbers import DASH, short, span
 from decal_cli.render.page import Page
 from decal_cli.render.tables import console, width_of, written
-from decal_cli.study.columns import BASE, BEYOND, FEWEST, FEWEST_POINTS, columns_of
-from decal_cli.study.points import OF_SCORES
-from decal_cli.study.summary import Relation, Summary, by_threshold, grouped, short_title, without_a_file
+from decal_cli.version import __version__
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

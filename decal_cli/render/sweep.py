@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.curves import Curve
 from decal_cli.render.document import provenance
 from decal_cli.render.numbers import DASH, short, span
 from decal_cli.render.page import Page
 from decal_cli.render.prose import data_lines
 from decal_cli.render.tables import console, written
-from decal_cli.sweep import Sweep, Swept
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from decal_cli.analysis.evaluate import Report, Result
 from decal_cli.metrics import Metric, parse
 from decal_cli.render.numbers import DASH, short, span
-from decal_cli.report import Report, Result
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from decal_cli.analysis.recommend import Round, Verdict
 from decal_cli.render import rounds
 from decal_cli.render.ci import finding, place
 from decal_cli.render.numbers import plain
 from decal_cli.render.page import Page
 from decal_cli.render.prose import advice_lines, data_lines, ladder_lines, unknown_lines, worst_lines
 from decal_cli.render.tables import console, corrected_lines, metric_tables, undefined_reasons, width_of, written
-from decal_cli.verdict import Round, Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics import chance, envelope
-from decal_cli.metrics.agents import worst_task
-from decal_cli.table import Table
+from decal_cli.metrics.families.agents import worst_task
+from decal_cli.metrics.numerics import chance, envelope
+from decal_cli.tables.table import Table
 from decal_cli.task import Task
 from tests.metrics.worlds import Rows, drawn_rows, interval, missed_of_twenty, rows, value, world
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.declare import Choice
-from decal_cli.table import Table
+from decal_cli.tables.table import Table
 from decal_cli.task import Task
 from tests.metrics.worlds import TASKS, Rows, drawn_rows, inputs, rows, tasks, world
 
@@ -147,7 +147,7 @@ def test_a_large_table_gives_what_a_small_one_would(metric: Metric) -> None:
 
     The regret family is left out: its folds are not sums over blocks.
     """
-    import decal_cli.table as table_module
+    import decal_cli.tables.table as table_module
 
     rng = np.random.default_rng(7)
     score = rng.permutation(np.arange(1, 100_001)) / 100_002

@@ -11,7 +11,7 @@ import pytest
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Metric, parse
 from decal_cli.metrics.declare import Choice
-from decal_cli.table import Table
+from decal_cli.tables.table import Table
 from decal_cli.task import Task
 from tests.metrics.worlds import inputs, value, world
 

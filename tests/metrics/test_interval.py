@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from decal_cli.metrics.interval import range_above
+from decal_cli.metrics.families.interval import range_above
 from tests.metrics.worlds import Rows, rows, value
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from decal_cli.metrics.intervals import quantile, wilson
-from decal_cli.table import merge
+from decal_cli.metrics.confidence import quantile, wilson
+from decal_cli.tables.table import merge
 from decal_cli.task import Task
 from tests.metrics.worlds import Rows, interval, rows, value, world
 

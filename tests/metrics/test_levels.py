@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from decal_cli.metrics.levels import levels_used
-from decal_cli.table import Table
+from decal_cli.metrics.families.levels import levels_used
+from decal_cli.tables.table import Table
 from decal_cli.task import Task
 from tests.metrics.worlds import Rows, interval, rows, value, world
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from scipy import optimize
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.logistic import recalibration
+from decal_cli.metrics.numerics.logistic import recalibration
 from tests.metrics.worlds import Rows, drawn_rows, rows, value, world
 
 

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decal_cli.crossfit.probe import Probed, build_probe
+from decal_cli.crossfit.regions import Leaves, Regions, build_regions
 from decal_cli.errors import Undefined
-from decal_cli.metrics import METRICS, grouping, parse
-from decal_cli.probe import Probed, build_probe
-from decal_cli.regions import Leaves, Regions, build_regions
-from decal_cli.table import Table, tabulate
+from decal_cli.metrics import METRICS, parse
+from decal_cli.metrics.numerics import grouping
+from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import Task
 from tests.metrics.worlds import Rows, columns, drawn_rows, tasks, world
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from decal_cli.errors import Undefined
-from decal_cli.table import Table
+from decal_cli.tables.table import Table
 from decal_cli.task import Task
 from tests.metrics.worlds import Rows, drawn_rows, tasks, value, world
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from scipy.optimize import linprog
 
-from decal_cli.metrics import chain, smooth, transport
-from decal_cli.table import Table
+from decal_cli.metrics.families import smooth
+from decal_cli.metrics.numerics import chain, transport
+from decal_cli.tables.table import Table
 from tests.metrics.test_agents import levels, random_table
 from tests.metrics.worlds import Rows, drawn_rows, interval, missed_of_twenty, value, world
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from decal_cli.crossfit.probe import Probed
+from decal_cli.crossfit.regions import Regions
 from decal_cli.metrics import Metric, parse
-from decal_cli.probe import Probed
-from decal_cli.regions import Regions
-from decal_cli.table import Table, tabulate
+from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import Task
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

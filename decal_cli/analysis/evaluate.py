@@ -1,0 +1,198 @@
+"""Metrics over models and groups: every value with its interval, or the reason why there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from decal_cli.crossfit.probe import Probed, build_probe
+from decal_cli.crossfit.regions import Regions, build_regions
+from decal_cli.data import Dataset, Input, Predictions
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics import METRICS, Choice, bootstrap
+from decal_cli.metrics.declare import Witness
+from decal_cli.tables.table import CELLS, Table, tabulate
+from decal_cli.task import Task
+from decal_cli.version import __version__
+
+WORST = "regret_grouping_worst"
+"""What could be lost to grouping, for those who name no features."""
+
+BUILT: dict[type, Callable[..., Any]] = {Regions: build_regions, Probed: build_probe}
+"""What is made of the features, where a metric asks for it."""
+
+Interval = tuple[float, float]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum."""
+
+    value: float | None
+    interval: Interval | None = None
+    reason: str | None = None
+    witness: Witness | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The metrics of one model on one group of rows (group None: on all of them)."""
+
+    model: str
+    group: str | None
+    rows: int
+    positives: int
+    levels: int
+    dropped: int
+    features: bool
+    results: Mapping[str, Result]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compute and how: the choices of the user that stand in the signature."""
+
+    choices: tuple[Choice, ...]
+    task: Task | None = None
+    confidence: float = 0.95
+    seed: int = 0
+    intervals: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            hint = f"; did you mean {self.confidence / 100:g}?" if 1 < self.confidence < 100 else ""
+            raise DecalError(f"confidence {self.confidence:g} is not inside (0, 1)", f"give for example .9{hint}")
+        if self.seed < 0:
+            raise DecalError(f"seed {self.seed} is negative", "give 0 or a positive integer")
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """All reports on one data set, and where they come from."""
+
+    plan: Plan
+    inputs: tuple[Input, ...]
+    columns: Mapping[str, str | tuple[str, ...]]
+    found: tuple[str, ...]
+    notes: tuple[str, ...]
+    reports: tuple[Report, ...]
+
+    @property
+    def task(self) -> Task | None:
+        """The decision task the metrics speak of."""
+        return self.plan.task
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows read."""
+        return sum(item.rows for item in self.inputs)
+
+    @property
+    def signature(self) -> str:
+        """What one must know to reproduce the numbers, on one line."""
+        digest = hashlib.sha256("".join(sorted(item.sha256 for item in self.inputs)).encode()).hexdigest()[:8]
+        parts = [f"decal:{__version__}", f"n:{self.rows}", f"task:{_task_text(self.task)}", "bins:15mass"]
+        parts += [f"conf:{self.plan.confidence:g}"] if self.plan.intervals else ["conf:none"]
+        return "|".join([*parts, f"seed:{self.plan.seed}", f"in:{digest}"])
+
+
+def all_choices() -> tuple[Choice, ...]:
+    """Every declared metric at its defaults."""
+    return tuple(Choice(metric) for metric in METRICS.values())
+
+
+def shown_choices(dataset: Dataset) -> tuple[Choice, ...]:
+    """The readable choice of metrics that a table shows unasked; without features, with the worst case of them."""
+    with_features = any(model.features is not None for model in dataset.models)
+    unasked = {metric.name for metric in METRICS.values() if metric.shown} | (set() if with_features else {WORST})
+    return tuple(choice for choice in all_choices() if choice.metric.name in unasked)
+
+
+def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None) -> Evaluation:
+    """Compute the plan's metrics for every model, on all rows and on every group."""
+    reports = []
+    for model in dataset.models:
+        for group, rows in groups_of(model):
+            progress(f"{model.model}{'' if group is None else ' in ' + group}")
+            reports.append(_report(model, group, rows, plan))
+    return Evaluation(plan, dataset.inputs, dataset.columns, dataset.found, dataset.notes, tuple(reports))
+
+
+def groups_of(model: Predictions) -> Iterator[tuple[str | None, Any]]:
+    """All rows (None, None), then every value of every group column with its mask of rows, shape (T,)."""
+    yield None, None
+    for column, values in model.groups.items():
+        for value in np.unique(values):
+            name = str(value) if len(model.groups) == 1 else f"{column}={value}"
+            yield name, values == value
+
+
+def _report(model: Predictions, group: str | None, rows: Any, plan: Plan) -> Report:
+    def taken(values: Any) -> Any:
+        return values if rows is None or values is None else values[rows]
+
+    score, label, weight = taken(model.score), taken(model.label), taken(model.weight)
+    table = tabulate(score, label, weight)
+    inputs: dict[type, Any] = {Table: table, Task: plan.task}
+    asked = [need for need in BUILT if any(choice.metric.asks(need, plan.intervals) for choice in plan.choices)]
+    if model.features is not None and asked:
+        features = taken(model.features())
+        inputs |= {need: BUILT[need](score, label, weight, features, seed=plan.seed) for need in asked}
+    results = {choice: _result(choice, inputs, plan) for choice in plan.choices}
+    if plan.intervals:
+        results = _with_bootstrap(results, inputs, plan)
+    return Report(
+        model.model,
+        group,
+        len(score),
+        int(np.count_nonzero(label)),
+        len(table),
+        model.dropped,
+        model.features is not None,
+        {choice.key: result for choice, result in results.items()},
+    )
+
+
+def _result(choice: Choice, inputs: bootstrap.Inputs, plan: Plan) -> Result:
+    try:
+        value = choice.value(bootstrap.seeded(inputs, choice, plan.seed))
+    except Undefined as undefined:
+        return Result(None, None, undefined.reason)
+    witness = choice.witness(inputs)
+    if not plan.intervals:
+        return Result(value, witness=witness)
+    interval = choice.interval(bootstrap.seeded(inputs, choice, plan.seed), plan.confidence)
+    return Result(value, interval, witness=witness)
+
+
+def _with_bootstrap(results: dict[Choice, Result], inputs: bootstrap.Inputs, plan: Plan) -> dict[Choice, Result]:
+    waiting = {
+        choice: result.value
+        for choice, result in results.items()
+        if choice.metric.interval == "bootstrap" and result.value is not None
+    }
+    found = bootstrap.intervals(waiting, inputs, plan.confidence, plan.seed)
+    return results | {choice: replace(results[choice], interval=interval) for choice, interval in found.items()}
+
+
+def resampled_cells(evaluation: Evaluation) -> int | None:
+    """How many cells the resampling worked on, where a table had too many levels to resample them one by one."""
+    return CELLS if any(report.levels > CELLS for report in evaluation.reports) else None
+
+
+def _task_text(task: Task | None) -> str:
+    if task is None:
+        return "none"
+    text = f"t={task.threshold:.12g}"
+    if not math.isclose(task.u_delta, 1, rel_tol=1e-12):
+        text += f",u_delta={task.u_delta:.12g}"
+    if task.decision_threshold != task.threshold:
+        text += f",at={task.decision_threshold:.12g}"
+    return text

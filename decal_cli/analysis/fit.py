@@ -1,0 +1,174 @@
+"""One method fitted to a data set, and what it wins on rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from decal_cli.analysis.compare import Difference, compare
+from decal_cli.analysis.evaluate import Evaluation, Interval, Plan
+from decal_cli.crossfit.regions import row_hashes
+from decal_cli.data import Dataset, Predictions
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.methods import (
+    Applied,
+    Chosen,
+    Model,
+    Saved,
+    Trial,
+    added_columns,
+    judge,
+    new_name,
+    training_rows,
+    try_out,
+    with_score,
+)
+from decal_cli.metrics import parse
+from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.table import FOLDS
+from decal_cli.version import __version__
+
+JUDGED_BY = tuple(parse(name) for name in ("brier", "log_loss", "auc", "ece"))
+WITH_TASK = (parse("regret_calibration"),)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Expected utility per decision as it is and post-trained, and the difference with its interval."""
+
+    before: float
+    after: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """A fitted model and how it did.
+
+    columns: what applying the model adds to rows, the new score first. shared: how many test rows are training rows as
+    well, None where that cannot be told.
+    judged: the evaluation on the rows it was judged on: those it was fitted to, each scored by a model that other
+    folds fitted (cross_fitted), or those of a test file. differences: metrics of the score as it is and of the new one,
+    empty where the model moves the threshold and leaves the score. gain: None without a task.
+    """
+
+    chosen: Chosen
+    model: Model
+    training: Predictions
+    judged: Evaluation
+    columns: tuple[str, ...]
+    cross_fitted: bool
+    shared: int | None
+    differences: Mapping[str, Difference]
+    gain: Gain | None
+    seconds: float
+
+
+def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = None) -> Fitting:
+    """Fit a method to the one model of a data set; judge it there by cross-fitting, or on a test set.
+
+    Errors: DecalError where the method cannot be fitted to these rows, with the reason.
+    """
+    training = dataset.models[0]
+    rows = training_rows(training, plan.task, plan.seed)
+    try:
+        model = chosen.fit(rows)
+        if test is None:
+            trial = try_out(chosen, rows)
+        else:
+            trial = judge(chosen, model, training_rows(test.models[0], plan.task, plan.seed))
+    except Undefined as undefined:
+        raise DecalError(f"{chosen.key} cannot be fitted to {training.model}: {undefined.reason}", _OTHER) from None
+    judged = dataset if test is None else test
+    name = new_name(training.model, chosen)
+    evaluation, differences = _differences(judged, plan, trial.applied, name)
+    gain = _gain(trial, judged.models[0], plan)
+    shared = 0 if test is None else shared_rows(training, test.models[0])
+    columns = tuple(added_columns(trial.applied, training.model, name))
+    return Fitting(chosen, model, training, evaluation, columns, test is None, shared, differences, gain, trial.seconds)
+
+
+def shared_rows(training: Predictions, test: Predictions) -> int | None:
+    """How many test rows stand among the training rows as well; None where equal rows say nothing, being many.
+
+    Equal in score, label and features. Where most training rows have a twin, as with few distinct scores and no
+    features, an equal row need not be the same one.
+    """
+    known, asked = _keys(training), _keys(test)
+    if 2 * len(np.unique(known)) <= len(known):
+        return None
+    return int(np.isin(asked, known).sum())
+
+
+def _keys(model: Predictions) -> np.ndarray:
+    columns = [model.score[:, None], model.label[:, None].astype(np.float64)]
+    columns += [] if model.features is None else [model.features()]
+    return row_hashes(np.hstack(columns))
+
+
+_OTHER = "give what it needs, or name another method: `decal methods` lists them"
+
+
+def _differences(
+    dataset: Dataset, plan: Plan, applied: Applied, name: str
+) -> tuple[Evaluation, Mapping[str, Difference]]:
+    """The metrics on all rows, of the score as it is and of the new one."""
+    first = replace(dataset.models[0], groups={})
+    choices = JUDGED_BY + (() if plan.task is None else WITH_TASK)
+    pair = replace(dataset, models=(first, with_score(first, applied, name)))
+    found = compare(pair, replace(plan, choices=choices), splicing=False)
+    moved = applied.threshold is not None
+    return found.evaluation, {} if moved else found.contests[0].differences
+
+
+def _gain(trial: Trial, model: Predictions, plan: Plan) -> Gain | None:
+    if trial.gain is None or plan.task is None:
+        return None
+    task = plan.task
+    weight = np.ones(len(model.score)) if model.weight is None else model.weight
+    utility = np.array(task.utility)[(model.score >= task.decision_threshold).astype(int), model.label]
+    before = float(weight @ utility / weight.sum())
+    reach = quantile(plan.confidence) * trial.gain.error
+    ends = (trial.gain.mean - reach, trial.gain.mean + reach) if plan.intervals else None
+    return Gain(before, before + trial.gain.mean, ends)
+
+
+def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
+    """What the model's file holds."""
+    training = fitting.training
+    # A model asks of new rows what it looks at, not what else was named when it was fitted.
+    method = fitting.chosen.method
+    takes = {*method.needs, *method.uses}
+    features = training.features if "features" in takes else None
+    return Saved(
+        method=fitting.chosen.key,
+        model=fitting.model,
+        score=training.model,
+        features=() if features is None else training.feature_names,
+        width=0 if features is None else int(features().shape[1]),
+        groups=tuple(training.groups) if "groups" in takes else (),
+        logit=logit,
+        task=plan.task,
+        fitted_on={
+            "decal": __version__,
+            "rows": len(training.score),
+            "positives": int(training.label.sum()),
+            "seed": plan.seed,
+            "inputs": [{"sha256": item.sha256, "rows": item.rows} for item in dataset.inputs],
+        },
+    )
+
+
+def how_judged(fitting: Fitting) -> str:
+    """Which rows the figures are of, in words: never those that the model was fitted to."""
+    rows = f"{fitting.judged.reports[0].rows:,} rows"
+    if fitting.cross_fitted:
+        return f"cross-fitted on {FOLDS} folds of the {rows}: each row is scored by a model that has not seen it"
+    if fitting.shared:
+        return (
+            f"on the {rows} of the test file; {fitting.shared:,} of them stand in the training file as well, "
+            "and on these the model flatters itself"
+        )
+    return f"on the {rows} of the test file" + (", which the model has not seen" if fitting.shared == 0 else "")

@@ -1,0 +1,246 @@
+"""Gate rules: 'regret<=0.02' -> rows of passed, failed or cannot judge.
+
+rule    = side op bound
+side    = [upper | lower | max | gap] ( measure scope ) | measure scope
+measure = metric | delta ( metric )
+metric  = name | name(parameter=value, ...)
+scope   = { @model=NAME | @group=NAME }
+bound   = number | baseline [ (+ | -) number ]
+op      = <= | < | >= | >
+
+delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
+interval is the paired one. It goes without a model, a baseline, max and gap.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from decal_cli.analysis.evaluate import Report, Result
+from decal_cli.errors import DecalError, Exit
+from decal_cli.metrics import Choice, parse
+
+_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+    "<=": operator.le,
+    "<": operator.lt,
+    ">=": operator.ge,
+    ">": operator.gt,
+}
+_EXAMPLE = "write for example 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'brier@group=B<=baseline+0.005'"
+_RULE = re.compile(r"(?P<side>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
+_SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
+_DELTA = re.compile(r"\s*delta\s*\((?P<metric>.*)\)\s*")
+_BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One parsed gate rule. over: '' (the value), 'upper', 'lower' (interval ends), 'max', 'gap' (over groups).
+
+    delta: whether it speaks of the difference of two models.
+    """
+
+    text: str
+    over: str
+    choice: Choice
+    scope: tuple[tuple[str, str], ...]
+    operator: str
+    baseline: bool
+    number: float
+    delta: bool = False
+
+    @property
+    def needs_interval(self) -> bool:
+        """Whether the rule speaks of an end of the interval."""
+        return self.over in ("upper", "lower")
+
+    @property
+    def measure(self) -> str:
+        """What it measures: a metric's key, or delta(key)."""
+        return f"delta({self.choice.key})" if self.delta else self.choice.key
+
+    def applies_to(self, report: Report) -> bool:
+        """Whether the report lies in the rule's scope; max and gap look at groups only."""
+        if self.over in ("max", "gap") and report.group is None:
+            return False
+        seen = {"model": report.model, "group": report.group}
+        return all(seen[name] == value for name, value in self.scope)
+
+
+@dataclass(frozen=True)
+class GateRow:
+    """What one rule says of one report (or, for max and gap, of a model's groups). passed None: cannot judge."""
+
+    rule: str
+    model: str
+    group: str | None
+    value: float | None
+    bound: float | None
+    passed: bool | None
+    reason: str | None = None
+
+
+Baseline = Mapping[tuple[str, str | None], Mapping[str, float | None]]
+"""Values of an earlier report by (model, group) and key."""
+
+
+def parse_rule(text: str) -> Rule:
+    """Parse a gate rule; a DecalError says what is wrong with it."""
+    match = _RULE.fullmatch(text.strip())
+    if match is None:
+        raise DecalError(f"rule {text!r} does not parse", _EXAMPLE)
+    side = _SIDE.fullmatch(match["side"])
+    over, inner = (side["over"], side["inner"]) if side else ("", match["side"])
+    name, *scopes = inner.split("@")
+    delta = _DELTA.fullmatch(name)
+    scope = []
+    for part in scopes:
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if key not in ("model", "group") or not equals or not value:
+            raise DecalError(f"rule {text!r}: scope '@{part}' does not parse", "write @model=NAME or @group=NAME")
+        scope.append((key, value))
+    try:
+        choice = parse(delta["metric"] if delta else name)
+    except DecalError as error:
+        raise DecalError(f"rule {text!r}: {error.problem}", error.fix or _EXAMPLE) from None
+    bound = _BOUND.fullmatch(match["bound"].strip())
+    if bound is None or not (bound["baseline"] or bound["number"]):
+        raise DecalError(f"rule {text!r}: bound {match['bound'].strip()!r} is not a number or baseline", _EXAMPLE)
+    number = re.sub(r"\s", "", bound["number"] or "0")
+    if bound["baseline"] and bound["number"] and number[0] not in "+-":
+        raise DecalError(f"rule {text!r}: baseline and its tolerance need a sign between them", _EXAMPLE)
+    if delta and (over in ("max", "gap") or bound["baseline"] or any(key == "model" for key, _ in scope)):
+        raise DecalError(
+            f"rule {text!r}: delta(..) goes without max, gap, a baseline and @model",
+            "write 'delta(brier)<=0', 'upper(delta(brier))<=0.001' or 'delta(brier)@group=B<=0'",
+        )
+    return Rule(
+        text.strip(), over, choice, tuple(scope), match["op"], bool(bound["baseline"]), float(number), bool(delta)
+    )
+
+
+def judge(
+    rules: Sequence[Rule],
+    reports: Sequence[Report],
+    baseline: Baseline | None = None,
+    differences: Sequence[Report] = (),
+) -> tuple[GateRow, ...]:
+    """Every rule on every report in its scope; a rule that finds none cannot be judged.
+
+    differences: reports of the difference of two models, which the rules on delta(..) look at.
+    """
+    rows: list[GateRow] = []
+    for rule in rules:
+        if rule.baseline and baseline is None:
+            raise DecalError(f"rule {rule.text!r} compares with a baseline", "name it with --baseline report.json")
+        there = differences if rule.delta else reports
+        scoped = [report for report in there if rule.applies_to(report)]
+        if rule.delta and not differences:
+            rows.append(GateRow(rule.text, "", None, None, None, None, _not_two_models(reports)))
+        elif not scoped:
+            rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, there)))
+        elif rule.over in ("max", "gap"):
+            for model in dict.fromkeys(report.model for report in scoped):
+                rows.append(_judge_groups(rule, model, [r for r in scoped if r.model == model], baseline))
+        else:
+            rows.extend(_judge_one(rule, report, baseline) for report in scoped)
+    return tuple(rows)
+
+
+def outcome(rows: Sequence[GateRow]) -> Exit:
+    """The exit code: any undefined is 2 and wins, any failure is 1."""
+    if any(row.passed is None for row in rows):
+        return Exit.CANNOT_JUDGE
+    return Exit.OK if all(row.passed for row in rows) else Exit.GATE_FAILED
+
+
+def _judge_one(rule: Rule, report: Report, baseline: Baseline | None) -> GateRow:
+    value, reason = _side(rule, report.results[rule.choice.key])
+    return _row(rule, report.model, report.group, value, reason, baseline)
+
+
+def _judge_groups(rule: Rule, model: str, reports: Sequence[Report], baseline: Baseline | None) -> GateRow:
+    values = []
+    for report in reports:
+        result = report.results[rule.choice.key]
+        if result.value is None:
+            return _row(rule, model, None, None, f"undefined in group {report.group}: {result.reason}", baseline)
+        values.append(result.value)
+    value = max(values) if rule.over == "max" else max(values) - min(values)
+    return _row(rule, model, None, value, None, baseline)
+
+
+def _side(rule: Rule, result: Result) -> tuple[float | None, str | None]:
+    if result.value is None:
+        return None, f"{rule.measure} is undefined: {result.reason}"
+    if not rule.needs_interval:
+        return result.value, None
+    if result.interval is None:
+        return None, f"{rule.measure} has no interval here"
+    return result.interval[1 if rule.over == "upper" else 0], None
+
+
+def _row(
+    rule: Rule, model: str, group: str | None, value: float | None, reason: str | None, baseline: Baseline | None
+) -> GateRow:
+    bound: float | None = rule.number
+    if rule.baseline and baseline is not None:
+        before = _before(rule, model, group, baseline)
+        bound = None if before is None else before + rule.number
+        if bound is None and reason is None:
+            reason = f"the baseline holds no value of {rule.choice.key} for this model and group"
+    passed = None if value is None or bound is None else _OPERATORS[rule.operator](value, bound)
+    return GateRow(rule.text, model, group, value, bound, passed, reason)
+
+
+def _before(rule: Rule, model: str, group: str | None, baseline: Baseline) -> float | None:
+    """The baseline's value: of the same model and group, or, where it holds one model only, of that one."""
+    if rule.over in ("max", "gap"):
+        return None
+    models = {name for name, _ in baseline}
+    name = next(iter(models)) if len(models) == 1 else model
+    return baseline.get((name, group), {}).get(rule.choice.key)
+
+
+def _not_two_models(reports: Sequence[Report]) -> str:
+    names = list(dict.fromkeys(report.model for report in reports))
+    there = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
+    return f"delta(..) needs exactly two models, --score A --score B; {there}"
+
+
+def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
+    if rule.over in ("max", "gap") and all(report.group is None for report in reports):
+        return f"{rule.over}(..) goes over groups: name the column with --group"
+    there = {
+        "model": sorted({report.model for report in reports}),
+        "group": sorted({report.group for report in reports if report.group is not None}),
+    }
+    wrong = [
+        f"no {name} {value!r} (there are: {', '.join(there[name]) or 'none'})"
+        for name, value in rule.scope
+        if value not in there[name]
+    ]
+    return "; ".join(wrong) or "no report is in its scope"
+
+
+def baseline_of(document: Any, path: str) -> Baseline:
+    """The values of a JSON report that decal wrote earlier."""
+    if not isinstance(document, dict) or document.get("schema") != 1:
+        raise DecalError(
+            f"baseline {path} is not a decal report of schema 1",
+            "write one with: decal evaluate FILE --format json --output report.json",
+        )
+    entries = document.get("reports", [document])
+    try:
+        return {
+            (entry["model"], entry["group"]): {key: result["value"] for key, result in entry["metrics"].items()}
+            for entry in entries
+        }
+    except (KeyError, TypeError, AttributeError):
+        raise DecalError(
+            f"baseline {path} lacks its metrics", "write it anew with decal evaluate --format json"
+        ) from None

@@ -1,0 +1,144 @@
+"""A study's points as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.study.points import ESTIMATES, WITH_INTERVALS
+from decal_cli.analysis.study.run import Study
+from decal_cli.tables.table import Estimate, Floats
+
+BASE = "isotonic"
+"""Recalibration, beyond which other gains are counted."""
+BEYOND = f" - {BASE}"
+FEWEST = 5
+"""Files, or scores, of which drawing with replacement says anything."""
+FEWEST_POINTS = 10
+"""Points of a halving, below which a correlation is none: of three, chance alone makes r2 a half."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """All points of a study as columns, shape (P,) each; NaN where undefined.
+
+    file, pair: number of the file, and of the file and score. estimates, gains: by name; ends: low and high of the
+    estimates that are WITH_INTERVALS.
+    """
+
+    file: NDArray[np.int64]
+    pair: NDArray[np.int64]
+    seed: NDArray[np.int64]
+    threshold: Floats
+    estimates: Mapping[str, Floats]
+    ends: Mapping[str, tuple[Floats, Floats]]
+    gains: Mapping[str, Floats]
+    files: tuple[str, ...]
+    """As `labels` has them."""
+    pairs: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def targets(self) -> dict[str, Floats]:
+        """Gains, and those beyond recalibration by name with BEYOND."""
+        beyond = {}
+        if BASE in self.gains:
+            beyond = {name + BEYOND: values - self.gains[BASE] for name, values in self.gains.items() if name != BASE}
+        return {**self.gains, **beyond}
+
+    @property
+    def drawn(self) -> Literal["files", "scores"] | None:
+        """What a bootstrap draws: files, scores where there are too few files, or None where these are few as well."""
+        if len(self.files) >= FEWEST:
+            return "files"
+        return "scores" if len(self.pairs) >= FEWEST else None
+
+    def enough(self, rows: NDArray[np.bool_]) -> bool:
+        """Whether these points are enough for a correlation; halvings of the same rows do not count for more."""
+        return bool(rows.sum() >= FEWEST_POINTS * len(np.unique(self.seed[rows])) > 0)
+
+    def mean(self, values: Floats) -> Estimate:
+        """Mean over the points where it is defined; its standard error is that over scores, whose points go together.
+
+        The error is NaN where there is one score.
+        """
+        usable = np.isfinite(values)
+        counts = np.bincount(self.pair[usable])
+        means = (np.bincount(self.pair[usable], values[usable]) / np.maximum(counts, 1))[counts > 0]
+        error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan")
+        return Estimate(float(values[usable].mean()), error)
+
+
+def points_of(study: Study) -> Points:
+    """The records as columns."""
+    rows = [(record, point) for record in study.records for point in record["points"]]
+    paths = tuple(dict.fromkeys(record["file"] for record in study.records))
+    files = labels(paths)
+    scores = tuple(dict.fromkeys((record["file"], record["score"]) for record in study.records))
+    pairs = tuple((files[paths.index(path)], score) for path, score in scores)
+
+    def column(values: Sequence[float | None]) -> Floats:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    estimates, ends = {}, {}
+    for name in ESTIMATES:
+        cells = [point["estimates"][name] for _, point in rows]
+        value, low, high = (column(values) for values in zip(*cells, strict=True))
+        estimates[name] = value
+        if name in WITH_INTERVALS:
+            ends[name] = (low, high)
+    methods = [chosen.key for chosen in study.setting.methods]
+    gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
+    return Points(
+        np.array([paths.index(record["file"]) for record, _ in rows]),
+        np.array([scores.index((record["file"], record["score"])) for record, _ in rows]),
+        np.array([record["seed"] for record, _ in rows]),
+        np.array([point["threshold"] for _, point in rows]),
+        estimates,
+        ends,
+        {name: values for name, values in gains.items() if np.isfinite(values).any()},
+        files,
+        pairs,
+    )
+
+
+def labels(paths: Sequence[str]) -> tuple[str, ...]:
+    """What files are called: the name without its ending where no other has it, else with as many folders, and the
+    ending if need be, as tell them apart.
+    """
+    alike: dict[str, list[str]] = {}
+    for path in paths:
+        alike.setdefault(Path(path).stem, []).append(path)
+    called = {path: label for group in alike.values() for path, label in _apart(group).items()}
+    found = tuple(called[path] for path in paths)
+    return found if len(set(found)) == len(found) else tuple(paths)
+
+
+def _apart(paths: Sequence[str]) -> dict[str, str]:
+    """The shortest ends of these paths that differ."""
+    for depth in range(1, max(len(Path(path).parts) for path in paths) + 1):
+        for whole in (False, True):
+            ends = [Path(*(Path(path) if whole else Path(path).with_suffix("")).parts[-depth:]) for path in paths]
+            if len(set(ends)) == len(ends):
+                return {path: end.as_posix() for path, end in zip(paths, ends, strict=True)}
+    return {path: path for path in paths}
+
+
+def columns_of(points: Points) -> dict[str, NDArray[Any]]:
+    """All points as named columns of a file: where a point is from, its estimates, and gains as 'gain of METHOD'."""
+    columns: dict[str, NDArray[Any]] = {
+        "file": np.array(points.files)[points.file],
+        "score": np.array([score for _, score in points.pairs])[points.pair],
+        "seed": points.seed,
+        "threshold": points.threshold,
+    }
+    for name, values in points.estimates.items():
+        columns[name] = values
+        if name in points.ends:
+            columns |= {f"{name} {end}": side for end, side in zip(("low", "high"), points.ends[name], strict=True)}
+    return columns | {f"gain of {name}": values for name, values in points.gains.items()}

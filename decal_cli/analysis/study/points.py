@@ -1,0 +1,171 @@
+"""One unit of a study: a score of a file, its rows halved by a seed; estimates from one half, gains on the other.
+
+Everything is per unit of u_delta. The tasks are those of [R]: U = [[1, 0], [0, 1/t* - 1]], of which u_delta is 1/t*.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, RECALIBRATION, TOGETHER
+from decal_cli.crossfit.probe import Probed, build_probe
+from decal_cli.crossfit.regions import Regions, build_regions
+from decal_cli.data import Predictions
+from decal_cli.errors import Undefined
+from decal_cli.methods import Applied, Chosen, Model, Training, training_rows, won
+from decal_cli.methods.numerics.linear import one_thread
+from decal_cli.metrics import Choice, parse
+from decal_cli.metrics.bootstrap import seeded
+from decal_cli.tables.table import Table
+from decal_cli.task import Task
+
+GRID = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99)
+"""The thresholds of [R app. C.3]."""
+OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
+"""What others look at: the same whatever t* is."""
+OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, "regret")))
+ESTIMATES = tuple(choice.key for choice in (*OF_TASKS, *OF_SCORES))
+WITH_INTERVALS = (RECALIBRATION, BEYOND, TOGETHER)
+"""Estimates whose interval is kept: the advice rests on no other, and some take longer than all else together."""
+FEWEST = 100
+"""Rows below which a score of a file is left out: halves of it say nothing."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is halved: file and score by name, and the seed of the halving."""
+
+    file: str
+    score: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is measured of every unit."""
+
+    thresholds: tuple[float, ...]
+    methods: tuple[Chosen, ...]
+    confidence: float = 0.95
+
+
+Record = dict[str, Any]
+"""One unit as plain data: see `measure`."""
+
+
+def task_of(threshold: float) -> Task:
+    """The task of [R app. C.3] with this t*."""
+    return Task.of_utility(((1.0, 0.0), (0.0, 1.0 / threshold - 1.0)))
+
+
+def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
+    """Estimates and gains of one unit at every threshold, JSON-ready.
+
+    {"file", "score", "seed", "rows", "seconds": {method: s}, "reasons": {method: why it has no gain},
+    "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}}]}; values are
+    null where undefined, low and high where it is not among WITH_INTERVALS.
+    """
+    _import_once()
+    # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
+    with one_thread():
+        return _measured(unit, model, setting)
+
+
+def _import_once() -> None:
+    """What methods import is not to count as the time of the first that does, and its threads can be limited."""
+    import sklearn.ensemble
+    import sklearn.linear_model
+    import sklearn.tree  # noqa: F401
+
+
+def _measured(unit: Unit, model: Predictions, setting: Setting) -> Record:
+    rows = training_rows(model, None, unit.seed)
+    half = np.random.default_rng([unit.seed, len(rows)]).permutation(len(rows))
+    fit, test = rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
+    seconds, reasons, gains = _gains(fit, test, setting)
+    points = [
+        {"threshold": t, "estimates": estimates, "gains": gains[t]}
+        for t, estimates in _estimates(fit, unit, setting).items()
+    ]
+    return {
+        "file": unit.file,
+        "score": unit.score,
+        "seed": unit.seed,
+        "rows": len(rows),
+        "positives": float(rows.label.sum()),
+        "seconds": seconds,
+        "reasons": reasons,
+        "points": points,
+    }
+
+
+def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[str, Any]]:
+    """What the fit half alone says, by threshold."""
+    inputs: dict[type, Any] = {Table: fit.table}
+    if fit.features is not None:
+        rows = (fit.score, fit.label, fit.weight, fit.features)
+        inputs[Regions] = build_regions(*rows, seed=unit.seed, loss_only=True)
+        inputs[Probed] = build_probe(*rows, seed=unit.seed)
+    shared = {choice.key: _values(choice, inputs, unit.seed, setting) for choice in OF_SCORES}
+    found = {}
+    for t in setting.thresholds:
+        given = {**inputs, Task: task_of(t)}
+        found[t] = {choice.key: _values(choice, given, unit.seed, setting) for choice in OF_TASKS} | shared
+    return found
+
+
+def _values(choice: Choice, inputs: Mapping[type, Any], seed: int, setting: Setting) -> list[float | None]:
+    """Value, low and high, in units of u_delta where the metric is a utility."""
+    unit = inputs[Task].u_delta if choice.metric.unit == "utility" else 1.0
+    try:
+        value = choice.value(seeded(inputs, choice, seed)) / unit
+    except Undefined:
+        return [None, None, None]
+    kept = choice.metric.name in WITH_INTERVALS
+    interval = choice.interval(seeded(inputs, choice, seed), setting.confidence) if kept else None
+    return [value, None, None] if interval is None else [value, interval[0] / unit, interval[1] / unit]
+
+
+def _gains(
+    fit: Training, test: Training, setting: Setting
+) -> tuple[dict[str, float], dict[str, str], dict[float, dict[str, float | None]]]:
+    """Processor time of each method's fit, why some have no gain, and the gains on the test half by threshold."""
+    seconds: dict[str, float] = {}
+    reasons: dict[str, str] = {}
+    gains: dict[float, dict[str, float | None]] = {t: {} for t in setting.thresholds}
+    for chosen in setting.methods:
+        missing = chosen.missing(replace(fit, task=task_of(setting.thresholds[0])))
+        if missing is not None:
+            reasons[chosen.key] = missing
+            continue
+        try:
+            before = time.process_time()
+            models = _fitted(chosen, fit, setting.thresholds)
+            seconds[chosen.key] = time.process_time() - before
+        except Undefined as undefined:
+            reasons[chosen.key] = undefined.reason
+            continue
+        for t, acts in _decisions(models, test).items():
+            gains[t][chosen.key] = won(acts, test, task_of(t)).mean / task_of(t).u_delta
+    return seconds, reasons, gains
+
+
+def _fitted(chosen: Chosen, fit: Training, thresholds: Sequence[float]) -> dict[float, Model]:
+    """The model for each threshold: one for all, unless the method needs the task."""
+    if "task" not in chosen.method.needs:
+        return dict.fromkeys(thresholds, chosen.fit(fit))
+    tasks = [task_of(t) for t in thresholds]
+    return dict(zip(thresholds, chosen.fit_each(fit, tasks), strict=True))
+
+
+def _decisions(models: Mapping[float, Model], test: Training) -> dict[float, Any]:
+    applied: dict[int, Applied] = {}
+    for model in models.values():
+        if id(model) not in applied:
+            applied[id(model)] = model(test)
+    return {t: applied[id(model)].acts(task_of(t)) for t, model in models.items()}

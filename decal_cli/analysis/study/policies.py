@@ -1,0 +1,99 @@
+"""What following the advice costs, beside doing the same thing always, when methods have a price."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Advice, Evidence, Item, walk
+from decal_cli.analysis.study.columns import BASE, Points
+from decal_cli.tables.table import Floats
+
+COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
+"""Per decision, in units of u_delta; doing nothing costs nothing."""
+MULTIPLES = (0.5, 1.0, 2.0, 4.0)
+HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting", "blend")
+"""The methods among which the best is known afterwards; doing nothing is another."""
+REFIT = "refit"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A way of choosing, over all points. loss: mean utility lost, in units of u_delta, to the best net gain known
+    afterwards; error: its standard error over scores of files; chosen: share of points at which each action was taken.
+    """
+
+    name: str
+    loss: float
+    error: float
+    chosen: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Policies:
+    """All ways of choosing at one multiple of the costs.
+
+    share: of the loss of the better of 'always isotonic' and 'always refit' that following the advice loses.
+    right: share of points at which the advised action was the best one afterwards, or lost less than the tolerance.
+    """
+
+    multiple: float
+    policies: tuple[Policy, ...]
+    share: float
+    right: float
+
+
+TOLERANCE = 0.002
+"""In units of u_delta: the advice was right where it lost no more to the best action."""
+
+
+def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies | None:
+    """Ways of choosing compared at one multiple of COSTS; None where a method they need was not studied."""
+    methods = [name for name in HINDSIGHT if name in points.gains]
+    if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
+        return None
+    costs = {action: multiple * cost for action, cost in COSTS.items()}
+    net = {"nothing": np.zeros(len(points.threshold))}
+    for name in methods:
+        net[name] = points.gains[name] - costs["recalibrate" if name == BASE else "post-train"]
+    best = np.max(list(net.values()), axis=0)
+    actions = advised(points, rows, costs)
+    named = {"recalibrate": BASE, "post-train": FITS["post-train"]}
+    advised_net = np.select([actions == action for action in named], [net[name] for name in named.values()], 0.0)
+    kinds = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
+    found = [_policy("follow the advice", best - advised_net, actions, points)]
+    for name, chosen in kinds.items():
+        label = "always nothing" if name == "nothing" else f"always {name}"
+        found.append(_policy(label, best - net[name], chosen, points))
+    always = min(policy.loss for policy in found if policy.name in (f"always {BASE}", f"always {REFIT}"))
+    usable = np.isfinite(best)
+    right = float(np.mean((best - advised_net)[usable] <= TOLERANCE))
+    return Policies(multiple, tuple(found), found[0].loss / always if always > 0 else float("nan"), right)
+
+
+def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points) -> Policy:
+    names, times = np.unique(chosen[np.isfinite(loss)], return_counts=True)
+    shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
+    return Policy(name, *points.mean(loss), shares)
+
+
+def advised(points: Points, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
+    """The action that the flowchart gives at every point, shape (P,); where it cannot tell, what it leans to."""
+    return np.array([_followed(walk(_evidence(points, k, rows[k], costs))) for k in range(len(points.threshold))])
+
+
+def _followed(advice: Advice) -> str:
+    return advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
+
+
+def _evidence(points: Points, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:
+    items = {}
+    for key in EVIDENCE_KEYS:
+        value = points.estimates[key][at]
+        low, high = (float(end[at]) for end in points.ends[key]) if key in points.ends else (np.nan, np.nan)
+        if np.isfinite(value):
+            items[key] = Item(key, float(value), (low, high) if np.isfinite(low) else None)
+    return Evidence(items, 1.0, rows, True, costs={str(action): cost for action, cost in costs.items()})

@@ -1,0 +1,152 @@
+"""All units of a study, on every processor, each kept as soon as it is done."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from decal_cli.analysis.study.points import FEWEST, Record, Setting, Unit, measure
+from decal_cli.analysis.study.store import Store, key_of
+from decal_cli.data import Columns, Dataset, read
+from decal_cli.errors import DecalError
+
+Done = Callable[[int, int, int], None]
+"""Told of progress: units done, of how many, how many of them were there before."""
+_ONE_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Every process computes on one thread: the processes share the processors already."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """The records of all units, in the order of files, scores and seeds; notes: what was left out, and why."""
+
+    records: tuple[Record, ...]
+    notes: tuple[str, ...]
+    setting: Setting
+
+
+def run(
+    paths: Sequence[str],
+    columns: Columns,
+    setting: Setting,
+    seeds: Sequence[int],
+    folder: Path,
+    workers: int,
+    done: Done = lambda finished, total, before: None,
+) -> Study:
+    """Measure every score of every file under every seed; units that the folder holds already are not repeated.
+
+    Errors: DecalError for a file that cannot be read, before anything is measured.
+    """
+    _read.cache_clear()
+    units, notes = _units(paths, columns, setting, seeds)
+    store = Store(folder)
+    waiting = [(unit, key) for unit, key in units if key not in store.records]
+    before = len(units) - len(waiting)
+    done(before, len(units), before)
+    for count, (key, record) in enumerate(_measured(waiting, columns, setting, workers), before + 1):
+        store.add(key, record)
+        done(count, len(units), before)
+    # A file that was measured under another name is the same file.
+    records = tuple({**store.records[key], "file": unit.file} for unit, key in units)
+    return Study(records, tuple(notes), setting)
+
+
+def _units(
+    paths: Sequence[str], columns: Columns, setting: Setting, seeds: Sequence[int]
+) -> tuple[list[tuple[Unit, str]], list[str]]:
+    """All units with their keys, and what is left out."""
+    units, notes = [], []
+    for path in paths:
+        data = read([path], columns)
+        for model in data.models:
+            positives = int(model.label.sum())
+            if len(model.score) < FEWEST or positives < 2 or positives > len(model.score) - 2:
+                notes.append(f"{path}, {model.model}: left out, {len(model.score)} rows with {positives} positive")
+                continue
+            for seed in seeds:
+                unit = Unit(path, model.model, seed)
+                units.append((unit, key_of(unit, data.inputs[0].sha256, columns, setting)))
+        notes += [f"{path}: {note}" for note in data.notes]
+    if not units:
+        raise DecalError("there is nothing to study", f"give files of at least {FEWEST} rows with both labels")
+    return units, notes
+
+
+def _measured(
+    waiting: Sequence[tuple[Unit, str]], columns: Columns, setting: Setting, workers: int
+) -> Iterator[tuple[str, Record]]:
+    """Records as they are finished."""
+    work = functools.partial(_measure, columns, setting)
+    if workers == 1 or len(waiting) < 2:
+        for unit, key in waiting:
+            yield key, work(unit)
+        return
+    with _single_threads():
+        # A fresh interpreter each: threads of the reading library do not survive a fork.
+        context = multiprocessing.get_context("spawn")
+        others = multiprocessing.active_children()
+        pool = ProcessPoolExecutor(min(workers, len(waiting)), mp_context=context, initializer=_end_with_parent)
+        try:
+            futures: dict[Future[Record], str] = {pool.submit(work, unit): key for unit, key in waiting}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool:
+            raise DecalError(
+                "a process of the study was ended from outside, perhaps for want of memory",
+                "run the same command again, it goes on from here; with --workers 1 it needs less memory",
+            ) from None
+        except BaseException:
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.terminate()
+            raise
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _single_threads() -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in _ONE_EACH}
+    os.environ.update(dict.fromkeys(_ONE_EACH, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+def _end_with_parent() -> None:
+    """In a process of its own: an interrupt is the parent's to heed, and without it there is nothing left to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _measure(columns: Columns, setting: Setting, unit: Unit) -> Record:
+    """In a process of its own."""
+    data = _read(unit.file, columns)
+    return measure(unit, next(model for model in data.models if model.model == unit.score), setting)
+
+
+@functools.lru_cache(maxsize=2)
+def _read(path: str, columns: Columns) -> Dataset:
+    return read([path], columns)

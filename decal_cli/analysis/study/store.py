@@ -1,0 +1,84 @@
+"""Finished units on disk, a line each, so that a study that was stopped goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from decal_cli.analysis.study.points import ESTIMATES, Record, Setting, Unit
+from decal_cli.errors import DecalError
+from decal_cli.version import __version__
+
+NAME = "units.jsonl"
+
+
+def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
+    """What a unit's record depends on: the file's bytes, the columns, everything that is measured, the version."""
+    parts = [
+        __version__,
+        digest,
+        unit.score,
+        unit.seed,
+        repr(columns),
+        setting.thresholds,
+        [chosen.key for chosen in setting.methods],
+        setting.confidence,
+        ESTIMATES,
+    ]
+    return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
+
+
+class Store:
+    """Records by key, in a file that is only ever added to; a last line that was cut off is dropped.
+
+    The folder is made where it is not there. Errors: DecalError where it cannot be.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DecalError(f"{folder}: {error.strerror}", "name another folder") from None
+        self.path = folder / NAME
+        self.records: dict[str, Record] = {}
+        whole = 0
+        if self.path.exists():
+            for line in self.path.read_bytes().splitlines(keepends=True):
+                entry = _entry(line)
+                if entry is None:
+                    break
+                self.records[entry["key"]] = entry["record"]
+                whole += len(line)
+            # Lines are added after the last whole one, not after half a line.
+            os.truncate(self.path, whole)
+
+    def add(self, key: str, record: Record) -> None:
+        """Write one finished unit through to the disk."""
+        self.records[key] = record
+        with self.path.open("ab") as file:
+            file.write(json.dumps({"key": key, "record": record}, allow_nan=False).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _entry(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        entry = json.loads(line) if line.endswith(b"\n") else None
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and {"key", "record"} <= entry.keys() else None
+
+
+def folder_of(path: str) -> Path:
+    """The folder of a study. Errors: DecalError where it is a file, or holds something else."""
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise DecalError(f"{path}: is a file", "name a folder for the study: -o FOLDER")
+    there = sorted(item.name for item in folder.iterdir()) if folder.exists() else []
+    if there and NAME not in there:
+        raise DecalError(f"{path}: holds files, and no study ({there[0]}, ...)", "name a new folder: -o FOLDER")
+    return folder

@@ -1,0 +1,219 @@
+"""What a study's points say: how well each estimate predicts each gain, and what following the advice costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.study.columns import Points, points_of
+from decal_cli.analysis.study.policies import MULTIPLES, Policies, policies
+from decal_cli.analysis.study.run import Study
+from decal_cli.errors import DecalError
+from decal_cli.metrics import named
+from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.table import Floats
+
+RESAMPLES = 400
+CONSTANT = 1e-12
+"""Variance, as a share of the mean square, up to which values are the same but for rounding."""
+_SHORT = {"mce": "MCE", "rmsce": "RMSCE", "cl": "CL"}
+
+
+def short_title(estimate: str) -> str:
+    """How tables and pictures call an estimate."""
+    return _SHORT.get(estimate, named(estimate).title)
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How an estimate predicts a gain over all points, seed by seed and then averaged.
+
+    r2: squared Pearson correlation; interval: its bootstrap interval, None where there is too little to draw from
+    (`Points.drawn`). slope: of the gain on the estimate; mean_error: gain less estimate, per unit of u_delta: both
+    mean something for estimates that are utilities. r2 and slope are NaN where there are too few points
+    (`Points.enough`).
+    """
+
+    estimate: str
+    target: str
+    r2: float
+    interval: tuple[float, float] | None
+    slope: float
+    mean_error: float
+
+
+def relations(points: Points, confidence: float, seed: int) -> dict[tuple[str, str], Relation]:
+    """Every (estimate, target) pair, by it, over the points at which both are defined."""
+    found: dict[tuple[str, str], Relation] = {}
+    for estimates in _alike(points.estimates):
+        for targets in _alike(points.targets):
+            found.update(_relations(points, estimates, targets, confidence, np.random.default_rng([seed, RESAMPLES])))
+    return found
+
+
+def _alike(columns: Mapping[str, Floats]) -> list[dict[str, Floats]]:
+    """Columns that are defined at the same points, together; those that are defined nowhere are left out."""
+    groups: dict[bytes, dict[str, Floats]] = {}
+    for name, values in columns.items():
+        there = np.isfinite(values)
+        if there.any():
+            groups.setdefault(there.tobytes(), {})[name] = values
+    return list(groups.values())
+
+
+def _relations(
+    points: Points,
+    estimates: Mapping[str, Floats],
+    targets: Mapping[str, Floats],
+    confidence: float,
+    rng: np.random.Generator,
+) -> Iterator[tuple[tuple[str, str], Relation]]:
+    stacked = np.array([*estimates.values(), *targets.values()])
+    usable = np.isfinite(stacked).all(axis=0)
+    if not usable.any():
+        return
+    enough = points.enough(usable)
+    cluster = points.file if points.drawn == "files" else points.pair
+    sums = _sums(stacked[:, usable], cluster[usable], points.seed[usable])
+    whole = _statistics(sums.sum(axis=1))
+    reach = None if points.drawn is None or not enough else _reach(sums, confidence, rng)
+    for i, estimate in enumerate(estimates):
+        for j, target in enumerate(targets, len(estimates)):
+            r2, slope = (float(each[i, j]) if enough else float("nan") for each in (whole.r2, whole.slope))
+            ends = None
+            if reach is not None and np.isfinite(reach[i, j]):
+                ends = max(r2 - float(reach[i, j]), 0.0), min(r2 + float(reach[i, j]), 1.0)
+            error = float(whole.mean[j] - whole.mean[i])
+            yield (estimate, target), Relation(estimate, target, r2, ends, slope, error)
+
+
+def _reach(sums: Floats, confidence: float, rng: np.random.Generator) -> Floats:
+    """Half the length of the intervals of r2, clusters drawn with replacement."""
+    clusters = sums.shape[1]
+    times = rng.multinomial(clusters, np.full(clusters, 1 / clusters), RESAMPLES)
+    draws = np.array([_statistics(np.einsum("c,scij->sij", drawn, sums)).r2 for drawn in times])
+    return quantile(confidence) * _mean(np.abs(draws - _mean(draws)) ** 2) ** 0.5
+
+
+def _mean(values: Floats) -> Floats:
+    """Mean over the first axis of what is defined; NaN where nothing is."""
+    there = np.isfinite(values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(there, values, 0.0).sum(axis=0) / there.sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Statistics:
+    r2: Floats
+    slope: Floats
+    mean: Floats
+
+
+def _sums(columns: Floats, cluster: NDArray[np.int64], seed: NDArray[np.int64]) -> Floats:
+    """Sums of products of the columns and a constant one, by seed and cluster: shape (S, C, V + 1, V + 1)."""
+    with_one = np.vstack((columns, np.ones(columns.shape[1])))
+    seeds, clusters = np.unique(seed), np.unique(cluster)
+    out = np.empty((len(seeds), len(clusters), len(with_one), len(with_one)))
+    for a, s in enumerate(seeds):
+        for b, c in enumerate(clusters):
+            part = with_one[:, (seed == s) & (cluster == c)]
+            out[a, b] = part @ part.T
+    return out
+
+
+def _statistics(sums: Floats) -> _Statistics:
+    """Correlations and slopes of each seed from its sums, shape (S, V + 1, V + 1), averaged over seeds."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        moments = sums / sums[:, -1, -1][:, None, None]
+        mean = moments[:, :-1, -1]
+        cov = moments[:, :-1, :-1] - mean[:, :, None] * mean[:, None, :]
+        variance, square = (np.einsum("sii->si", each) for each in (cov, moments[:, :-1, :-1]))
+        # What does not vary but for rounding correlates with nothing.
+        variance = np.where(variance > CONSTANT * square, variance, np.nan)
+        r2 = np.clip(cov**2 / (variance[:, :, None] * variance[:, None, :]), 0, 1)
+        return _Statistics(_mean(r2), _mean(cov / variance[:, :, None]), _mean(mean))
+
+
+def correlation(points: Points, estimate: str, target: str, rows: NDArray[np.bool_]) -> float:
+    """Squared correlation on some points, averaged over seeds; NaN where it is not defined or there are too few."""
+    x, y = points.estimates[estimate], points.targets[target]
+    rows = rows & np.isfinite(x) & np.isfinite(y)
+    if not points.enough(rows):
+        return float("nan")
+    found = []
+    for s in np.unique(points.seed):
+        here = rows & (points.seed == s)
+        if here.sum() > 2 and all(v.var() > CONSTANT * (v**2).mean() for v in (x[here], y[here])):
+            found.append(float(np.corrcoef(x[here], y[here])[0, 1] ** 2))
+    return float(np.mean(found)) if found else float("nan")
+
+
+def by_threshold(points: Points, estimate: str, target: str) -> dict[float, float]:
+    """The same at each threshold by itself."""
+    return {float(t): correlation(points, estimate, target, points.threshold == t) for t in np.unique(points.threshold)}
+
+
+def without_a_file(points: Points, estimate: str, target: str) -> dict[str, float]:
+    """The same with each file left out."""
+    return {name: correlation(points, estimate, target, points.file != k) for k, name in enumerate(points.files)}
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """A study in numbers. seconds: median processor time of a fit by method; reasons: why a method has no gain, and in
+    how many halvings where it has one in others.
+    """
+
+    points: Points
+    relations: Mapping[tuple[str, str], Relation]
+    seconds: Mapping[str, float]
+    reasons: Mapping[str, str]
+    policies: tuple[Policies, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def summarise(study: Study, seed: int = 0) -> Summary:
+    """All tables of a study. Errors: DecalError where no method has a gain anywhere."""
+    points = points_of(study)
+    if not points.gains:
+        said = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(_reasons(study)).items())
+        raise DecalError(f"no method could be fitted ({said})", "give what they need, or study others: --method METHOD")
+    seconds: dict[str, list[float]] = {}
+    for record in study.records:
+        for name, value in record["seconds"].items():
+            seconds.setdefault(name, []).append(value)
+    # The advice rests on the half that it is estimated from.
+    rows = [record["rows"] // 2 for record in study.records for _ in record["points"]]
+    return Summary(
+        points,
+        relations(points, study.setting.confidence, seed),
+        {name: float(np.median(values)) for name, values in seconds.items()},
+        _reasons(study),
+        tuple(found for found in (policies(points, rows, multiple) for multiple in MULTIPLES) if found is not None),
+        study.notes,
+    )
+
+
+def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
+    """Methods by the reason why they have no gain."""
+    groups: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        groups.setdefault(reason, []).append(name)
+    return groups
+
+
+def _reasons(study: Study) -> dict[str, str]:
+    """Of each method without a gain somewhere, the commonest reason."""
+    found: dict[str, Counter[str]] = {}
+    for record in study.records:
+        for name, reason in record["reasons"].items():
+            found.setdefault(name, Counter())[reason] += 1
+    said = {}
+    for name, reasons in found.items():
+        (reason, _), times, of = reasons.most_common(1)[0], reasons.total(), len(study.records)
+        said[name] = reason if times == of else f"in {times} of {of} halvings: {reason}"
+    return said

@@ -1,0 +1,120 @@
+"""Curves over models and groups: every threshold at once, with what pictures are drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Result, groups_of
+from decal_cli.crossfit.probe import build_probe
+from decal_cli.crossfit.regions import Regions, build_regions, hold_out
+from decal_cli.curves import Curve, Featured, Grid, curves_of
+from decal_cli.data import Dataset, Predictions
+from decal_cli.errors import Undefined
+from decal_cli.metrics import bootstrap, parse
+from decal_cli.metrics.numerics import grouping
+from decal_cli.tables.table import Table, tabulate
+from decal_cli.task import Task
+
+LADDER = (
+    "expected_utility",
+    "eu_never",
+    "eu_always",
+    "gain_recalibration",
+    "regret_grouping_lower",
+    "regret_grouping_upper",
+    "regret_grouping_worst",
+)
+"""What the waterfall of one decision is made of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """The curves of one model on one group of rows (group None: on all of them)."""
+
+    model: str
+    group: str | None
+    rows: int
+    positives: int
+    dropped: int
+    curves: Mapping[str, Curve]
+    table: Table
+    regions: Regions | None
+
+    @property
+    def name(self) -> str:
+        """Model and group on one line."""
+        return self.model if self.group is None else f"{self.model}, {self.group}"
+
+    @property
+    def grouping_loss(self) -> float | None:
+        """The honest grouping loss, which the area between curves is to be held against."""
+        if self.regions is None:
+            return None
+        try:
+            return grouping.loss(self.regions).mean
+        except Undefined:
+            return None
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """All swept models and groups. head: the plan and where the rows come from (no metric is in it)."""
+
+    head: Evaluation
+    grid: Grid
+    reports: tuple[Swept, ...]
+
+    @property
+    def signature(self) -> str:
+        """What one must know to reproduce the numbers, on one line."""
+        at = self.grid.thresholds
+        prior = "" if self.grid.prior is None else f"|prior:{self.grid.prior.name}"
+        return f"{self.head.signature}|sweep:{at[0]:g}..{at[-1]:g}x{len(at)}{prior}"
+
+
+def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda text: None) -> Sweep:
+    """Every curve of every model, on all rows and on every group."""
+    reports = []
+    for model in dataset.models:
+        for group, rows in groups_of(model):
+            progress(f"{model.model}{'' if group is None else ' in ' + group}")
+            reports.append(_swept(model, group, rows, plan, grid))
+    head = Evaluation(plan, dataset.inputs, dataset.columns, dataset.found, dataset.notes, ())
+    return Sweep(head, grid, tuple(reports))
+
+
+def _swept(model: Predictions, group: str | None, rows: Any, plan: Plan, grid: Grid) -> Swept:
+    keep = slice(None) if rows is None else rows
+    score, label = model.score[keep], model.label[keep]
+    weight = None if model.weight is None else model.weight[keep]
+    table = tabulate(score, label, weight)
+    regions = featured = None
+    if model.features is not None:
+        of_rows = score, label, weight, model.features()[keep]
+        regions, held = build_regions(*of_rows, seed=plan.seed), hold_out(*of_rows, seed=plan.seed)
+        featured = Featured(regions, held, build_probe(*of_rows, seed=plan.seed))
+    curves = curves_of(table, featured, grid, confidence=plan.confidence if plan.intervals else None, seed=plan.seed)
+    return Swept(model.model, group, len(score), int(np.count_nonzero(label)), model.dropped, curves, table, regions)
+
+
+def ladder(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
+    """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
+    inputs: dict[type, Any] = {Table: report.table, Task: task}
+    if report.regions is not None:
+        inputs[type(report.regions)] = report.regions
+    found = {}
+    for name in LADDER:
+        choice = parse(name)
+        try:
+            value = choice.value(bootstrap.seeded(inputs, choice, plan.seed))
+        except Undefined as undefined:
+            found[name] = Result(None, None, undefined.reason)
+            continue
+        analytic = plan.intervals and choice.metric.interval != "bootstrap"
+        ends = choice.interval(bootstrap.seeded(inputs, choice, plan.seed), plan.confidence) if analytic else None
+        found[name] = Result(value, ends)
+    return found

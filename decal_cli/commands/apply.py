@@ -1,0 +1,81 @@
+"""One run of `decal apply`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from decal_cli.commands.common import check_new, progress_of, whole_file
+from decal_cli.commands.options import ApplyOptions
+from decal_cli.data import Batch, Columns, NewRows, Writer, format_of
+from decal_cli.errors import DecalError
+from decal_cli.methods import Inputs, Saved, added_columns, from_text, new_name, parse, score_rows
+from decal_cli.methods.predictions import DECISION, THRESHOLD
+
+
+def apply(options: ApplyOptions) -> None:
+    """`decal apply`."""
+    typed = format_of(options.output) == ".parquet"
+    check_new(options.output, "output", options.force)
+    saved = _read_model(options.model)
+    columns = Columns(
+        score=(saved.score,),
+        features=saved.features,
+        group=saved.groups,
+        logit=saved.logit,
+        missing="error" if options.missing is None else options.missing.value,
+    )
+    stdin = sys.stdin.buffer if options.file == "-" else None
+    rows = NewRows(options.file, columns, saved.width, stdin, typed)
+    fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
+    scored = unscored = 0
+    added: dict[str, NDArray[Any]] = {}
+    with whole_file(options.output, "output") as file, progress_of() as progress:
+        writer = Writer(options.output, file)
+        for batch in rows.batches():
+            added = _added(saved, options, batch, rows.names)
+            writer.write(batch.table, added, batch.known)
+            scored += len(batch.score)
+            unscored += len(batch.known) - len(batch.score)
+            progress(f"{scored:,} rows")
+        writer.close()
+    left = f"; {unscored:,} without, as a value they need is missing" if unscored else ""
+    print(f"{options.output}: {scored:,} rows with {_said(saved, list(added))}{left}", file=sys.stderr)
+    if rows.source.raw.sha256() in fitted_on:
+        print(
+            "These are rows that the model was fitted to: figures computed on them flatter it "
+            "(`decal fit` printed honest ones).",
+            file=sys.stderr,
+        )
+
+
+def _read_model(path: str) -> Saved:
+    try:
+        return from_text(Path(path).read_bytes().decode("utf-8"), path)
+    except OSError as error:
+        raise DecalError(f"model file {path}: {error.strerror}", "name a file that `decal fit` wrote") from None
+    except UnicodeDecodeError:
+        raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
+
+
+def _added(saved: Saved, options: ApplyOptions, batch: Batch, names: list[str]) -> dict[str, NDArray[Any]]:
+    """The new columns of a batch, none of which is there already."""
+    applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), options.model)
+    of = options.name or saved.score
+    added = added_columns(applied, of, options.name or new_name(saved.score, parse(saved.method)))
+    for column in added:
+        if column in names:
+            raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
+    return added
+
+
+def _said(saved: Saved, added: list[str]) -> str:
+    """Every column that was added, and that the score was not where only the threshold moves."""
+    *others, last = added
+    listed = f"{', '.join(others)} and {last} by {saved.method}" if others else f"{last} by {saved.method}"
+    if not (added[0].startswith(THRESHOLD) and last.startswith(DECISION)):
+        return listed
+    return f"{listed} ({saved.score} stays as it is: {last} holds the decisions)"

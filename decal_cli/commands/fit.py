@@ -1,0 +1,128 @@
+"""One run of `decal fit` or `decal methods`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from decal_cli.analysis import fit as fitting_room
+from decal_cli.analysis import recommend as judging
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.flowchart import FITS, Advice
+from decal_cli.commands.common import (
+    check_new,
+    check_not_read,
+    columns_of,
+    data_of,
+    plan_of,
+    progress_of,
+    settings_of,
+    write_whole,
+)
+from decal_cli.commands.options import (
+    FitFormat,
+    FitOptions,
+    InputOptions,
+    MethodOptions,
+    OutputOptions,
+    TaskOptions,
+    WishOptions,
+)
+from decal_cli.data import Columns, Dataset, read
+from decal_cli.errors import DecalError, printable
+from decal_cli.methods import METHODS, Chosen, named, parse, to_text
+from decal_cli.render import Page
+from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
+
+AUTO = "auto"
+
+
+def fit(
+    wanted: MethodOptions, source: InputOptions, task: TaskOptions, wishes: WishOptions, options: FitOptions
+) -> None:
+    """`decal fit`."""
+    if wanted.option is not None:
+        if wanted.method in (AUTO, *METHODS):
+            raise DecalError(f"two methods are named: {wanted.method} and {wanted.option}", "keep one")
+        # With --method, the first word of the line is a file as the others are.
+        wanted, source = MethodOptions(wanted.option), replace(source, files=[wanted.method, *source.files])
+    chosen = None if wanted.method == AUTO else parse(wanted.method)
+    out = OutputOptions(output=options.model, confidence=options.confidence, seed=options.seed)
+    settings = settings_of(out)
+    check_new(options.model, "model file", options.force)
+    plan = plan_of((), task, out, settings)
+    columns = columns_of(source, settings)
+    asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
+    check_not_read(options.model, options.test)
+    data = _one_model(data_of(source, settings, options.model))
+    test = _unseen(_one_model(read(options.test, _same(columns, data))), data) if options.test else None
+    with progress_of() as progress:
+        if chosen is None:
+            chosen = _advised(data, plan, asked)
+        progress(chosen.key)
+        found = fitting_room.fit(data, plan, chosen, test)
+    saved = fitting_room.saved(found, data, plan, columns.logit)
+    write_whole(options.model, to_text(saved).encode(), "model file")
+    if options.format is FitFormat.json:
+        sys.stdout.write(render_fitting_json(found, options.model))
+    else:
+        sys.stdout.write(render_fitting(found, options.model, Page.of_terminal(sys.stdout)))
+
+
+def _one_model(data: Dataset) -> Dataset:
+    if len(data.models) != 1:
+        names = ", ".join(model.model for model in data.models)
+        raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
+    return data
+
+
+def _unseen(test: Dataset, data: Dataset) -> Dataset:
+    """A test set none of whose files the model is fitted to."""
+    known = {item.sha256 for item in data.inputs}
+    for item in test.inputs:
+        if item.sha256 in known:
+            raise DecalError(
+                f"--test {printable(item.path)}: holds the rows that the model is fitted to",
+                "name a file that it has not seen, or leave --test out: then it is judged by cross-fitting",
+            )
+    return test
+
+
+def _same(columns: Columns, data: Dataset) -> Columns:
+    """The columns that were found in the training file, for the test file to have too."""
+    model = data.models[0]
+    return Columns(
+        score=(model.model,),
+        label=str(data.columns["label"]),
+        weight=columns.weight,
+        group=tuple(model.groups),
+        features=model.feature_names,
+        positive=columns.positive,
+        logit=columns.logit,
+        missing=columns.missing,
+    )
+
+
+def _advised(data: Dataset, plan: Plan, asked: judging.Wishes) -> Chosen:
+    """The method that the flowchart ends in."""
+    if plan.task is None:
+        raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
+    whole = Plan(judging.EVIDENCE, plan.task, plan.confidence, plan.seed)
+    advice: Advice = (judging.recommend(data, whole, asked).advice or ())[0]
+    leaning = None if advice.lean is None else FITS.get(advice.lean)
+    if leaning is not None:
+        raise DecalError(
+            f"`decal recommend` cannot tell yet what is to be won; by the estimates it leans to {leaning}",
+            f"name it to fit it all the same: decal fit {leaning}",
+        )
+    if advice.fit is None:
+        raise DecalError(
+            f"there is nothing to fit: the advice is {advice.action}", "see why: decal recommend, or name a method"
+        )
+    return parse(advice.fit)
+
+
+def explain(name: str | None) -> None:
+    """`decal methods`."""
+    page = Page.of_terminal(sys.stdout)
+    sys.stdout.write(render_methods() if name is None else render_method(named(name), page))

@@ -1,0 +1,37 @@
+"""Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
+
+from decal_cli.commands.options.acting import ApplyOptions, FitOptions, MethodOptions, StudyOptions
+from decal_cli.commands.options.choices import FitFormat, Format, GateFormat, Missing, Picture, SweepFormat
+from decal_cli.commands.options.common import InputOptions, OutputOptions, TaskOptions
+from decal_cli.commands.options.flat import flat
+from decal_cli.commands.options.judging import (
+    AdviceOptions,
+    CompareOptions,
+    GateOptions,
+    ReportOptions,
+    SweepOptions,
+    WishOptions,
+)
+
+__all__ = [
+    "AdviceOptions",
+    "ApplyOptions",
+    "CompareOptions",
+    "FitFormat",
+    "FitOptions",
+    "Format",
+    "GateFormat",
+    "GateOptions",
+    "InputOptions",
+    "MethodOptions",
+    "Missing",
+    "OutputOptions",
+    "Picture",
+    "ReportOptions",
+    "StudyOptions",
+    "SweepFormat",
+    "SweepOptions",
+    "TaskOptions",
+    "WishOptions",
+    "flat",
+]

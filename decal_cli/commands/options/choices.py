@@ -1,0 +1,77 @@
+"""What may be chosen of: the values of an option, and names for completion."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+    csv = "csv"
+
+
+class GateFormat(StrEnum):
+    """How a gate's outcome is written."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+    csv = "csv"
+    github = "github"
+    junit = "junit"
+
+
+class Missing(StrEnum):
+    """What to do with missing scores and labels."""
+
+    error = "error"
+    drop = "drop"
+
+
+class FitFormat(StrEnum):
+    """How the outcome of a fit is written."""
+
+    table = "table"
+    json = "json"
+
+
+class SweepFormat(StrEnum):
+    """How a sweep is written."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+
+
+class Picture(StrEnum):
+    """What is drawn of a sweep."""
+
+    brier = "brier"
+    decision = "decision"
+    reliability = "reliability"
+    grouping = "grouping"
+    waterfall = "waterfall"
+    all = "all"
+
+
+def one_of(choices: type[StrEnum]) -> str:
+    """The choices as help shows them."""
+    return "|".join(choices)
+
+
+def metric_names(incomplete: str) -> list[str]:
+    """Metrics that begin so."""
+    from decal_cli.metrics import METRICS
+
+    return [name for name in METRICS if name.startswith(incomplete)]
+
+
+def method_names(incomplete: str) -> list[str]:
+    """Methods that begin so."""
+    from decal_cli.methods import METHODS
+
+    return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]

@@ -1,0 +1,231 @@
+"""Settings of a project folder: `[tool.decal]` of pyproject.toml, or decal.toml, and the columns a user may name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, cast
+
+from decal_cli.data.roles import Columns
+from decal_cli.errors import DecalError, printable
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a settings file says; all empty when there is none.
+
+    path: the file, or None. input: paths as they are to be opened. task: those of threshold, utility, cost_fp,
+    cost_fn, odds and decision_threshold that are set. gates: rules, unparsed. baseline: path to a JSON report.
+    """
+
+    path: Path | None = None
+    input: tuple[str, ...] = ()
+    columns: Columns = field(default_factory=Columns)
+    task: dict[str, Any] = field(default_factory=dict)
+    gates: tuple[str, ...] = ()
+    confidence: float | None = None
+    seed: int | None = None
+    baseline: str | None = None
+
+
+def find_settings(start: Path) -> Settings:
+    """Settings of the folder `start` or of its nearest parent that has any; decal.toml wins over pyproject.toml.
+
+    Errors: DecalError for TOML that does not parse, an unknown key, or a value of the wrong type.
+    """
+    here = start.resolve()
+    for folder in (here, *here.parents):
+        # Paths stay short and relative where the user works in the folder itself.
+        base = start / os.path.relpath(folder, here)
+        own = base / "decal.toml"
+        if own.is_file():
+            return _settings(own, _parse(own))
+        project = base / "pyproject.toml"
+        if project.is_file() and (table := _project_table(project)) is not None:
+            return _settings(project, table)
+    return Settings()
+
+
+def _project_table(path: Path) -> Mapping[str, Any] | None:
+    try:
+        # A broken pyproject.toml that has nothing to do with decal is somebody else's problem.
+        if b"decal" not in path.read_bytes():
+            return None
+    except OSError:
+        return None
+    tool = _parse(path).get("tool", {})
+    if not isinstance(tool, dict) or "decal" not in tool:
+        return None
+    table = tool["decal"]
+    if not isinstance(table, dict):
+        raise DecalError(f"{printable(str(path))}: tool.decal is {_shown(table)}", "make it a table: [tool.decal]")
+    return table
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise DecalError(
+            f"{printable(str(path))}: cannot be read ({error.strerror})", "check its permissions"
+        ) from None
+    except UnicodeDecodeError:
+        raise DecalError(f"{printable(str(path))}: is not UTF-8 text", "save it as UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
+        raise DecalError(f"{printable(str(path))}: is not valid TOML: {_shown(error)}", "correct that line") from None
+
+
+def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
+    return _Reader(path).settings(table)
+
+
+_TASK_KEYS = ("threshold", "utility", "cost_fp", "cost_fn", "odds", "decision_threshold")
+_COLUMN_KEYS = tuple(f.name for f in fields(Columns))
+_TOP_KEYS = ("input", *_COLUMN_KEYS, "task", "gates", "confidence", "seed", "baseline")
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Checks one settings file, key by key."""
+
+    path: Path
+
+    def settings(self, table: Mapping[str, Any]) -> Settings:
+        self._known(table, _TOP_KEYS, "")
+        plain: dict[str, Any] = {}
+        for key, check in {
+            "score": self._names,
+            "group": self._names,
+            "features": self._names,
+            "label": self._name,
+            "weight": self._name,
+            "positive": self._value,
+            "logit": self._flag,
+            "missing": self._missing,
+        }.items():
+            if key in table:
+                plain[key] = cast(Callable[[str, Any], Any], check)(key, table[key])
+        task = table.get("task", {})
+        if not isinstance(task, dict):
+            raise self._wrong("task", task, "a table, such as task = {threshold = 0.3}")
+        baseline = self._name("baseline", table["baseline"]) if "baseline" in table else None
+        return Settings(
+            path=self.path,
+            input=tuple(p for name in self._names("input", table.get("input", [])) for p in self._files(name)),
+            columns=Columns(**plain),
+            task=self._task(task),
+            gates=self._names("gates", table.get("gates", [])),
+            confidence=self._confidence(table["confidence"]) if "confidence" in table else None,
+            seed=self._seed(table["seed"]) if "seed" in table else None,
+            baseline=None if baseline is None else self._beside(baseline),
+        )
+
+    def _task(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        self._known(table, _TASK_KEYS, "task.")
+        task: dict[str, Any] = {}
+        for key, value in table.items():
+            if key == "utility":
+                task[key] = self._utility(value)
+            elif key == "odds":
+                task[key] = self._name("task.odds", value)
+            else:
+                task[key] = self._number(f"task.{key}", value)
+        return task
+
+    def _utility(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._beside(value) if value.lower().endswith((".json", ".toml", ".csv")) else value
+        two = isinstance(value, list) and len(value) == 2
+        if two and all(isinstance(row, list) and len(row) == 2 and all(map(_is_number, row)) for row in value):
+            return [[float(x) for x in row] for row in value]
+        raise self._wrong("task.utility", value, 'a text "u00,u01;u10,u11", a file name or [[u00, u01], [u10, u11]]')
+
+    def _known(self, table: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
+        import difflib
+
+        for key in table:
+            if key in keys:
+                continue
+            if not prefix and key in _TASK_KEYS:
+                fix = f"it belongs to the task: task = {{{key} = ...}}"
+            elif near := difflib.get_close_matches(key.lower().replace("-", "_"), keys, 1):
+                fix = f"did you mean {near[0]!r}?"
+            else:
+                fix = "the keys are " + ", ".join(keys)
+            raise DecalError(f"{printable(str(self.path))}: unknown key {_shown(prefix + key)}", fix)
+
+    def _wrong(self, key: str, value: Any, expected: str) -> DecalError:
+        return DecalError(f"{printable(str(self.path))}: {key} is {_shown(value)}", f"it must be {expected}")
+
+    def _name(self, key: str, value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            raise self._wrong(key, value, "a text")
+        return value
+
+    def _names(self, key: str, value: Any) -> tuple[str, ...]:
+        if isinstance(value, str) and value:
+            return (value,)
+        if not isinstance(value, list) or not all(isinstance(v, str) and v for v in value):
+            raise self._wrong(key, value, "a text or a list of texts")
+        return tuple(value)
+
+    def _value(self, key: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, (int, float)):
+            return f"{value:g}" if isinstance(value, float) else str(value)
+        return self._name(key, value)
+
+    def _flag(self, key: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self._wrong(key, value, "true or false")
+        return value
+
+    def _missing(self, key: str, value: Any) -> str:
+        if value not in ("error", "drop"):
+            raise self._wrong(key, value, '"error" or "drop"')
+        return str(value)
+
+    def _number(self, key: str, value: Any) -> float:
+        if not _is_number(value):
+            raise self._wrong(key, value, "a number")
+        return float(value)
+
+    def _confidence(self, value: Any) -> float:
+        if not _is_number(value) or not 0 < value < 1:
+            raise self._wrong("confidence", value, "a number between 0 and 1, such as 0.95")
+        return float(value)
+
+    def _seed(self, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self._wrong("seed", value, "a whole number, 0 or more")
+        return value
+
+    def _beside(self, name: str) -> str:
+        return str(self.path.parent / name)
+
+    def _files(self, name: str) -> list[str]:
+        if name == "-":
+            return [name]
+        path = self.path.parent / name
+        if any(c in name for c in "*?[") and not path.exists():
+            import glob
+
+            # Nothing expands a glob that stands in a file; no match is left for `read` to report.
+            if found := sorted(glob.glob(name, root_dir=self.path.parent)):
+                return [self._beside(f) for f in found]
+        return [str(path)]
+
+
+def _is_number(value: Any) -> bool:
+    """Finite int or float; TOML also knows inf and nan, and true is an int to Python."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _shown(value: Any) -> str:
+    text = printable(str(value) if isinstance(value, Exception) else repr(value))
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,133 @@
+"""One run of `decal study`: files in, a folder of points, tables and pictures out."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.study import Setting, Summary, run, summarise
+from decal_cli.analysis.study.columns import columns_of as point_columns
+from decal_cli.analysis.study.run import Done
+from decal_cli.analysis.study.store import folder_of
+from decal_cli.commands.common import columns_of, write_whole
+from decal_cli.commands.options import FitFormat, InputOptions, StudyOptions
+from decal_cli.commands.settings import find_settings
+from decal_cli.curves import parse_thresholds
+from decal_cli.data import as_file
+from decal_cli.errors import DecalError, Interrupted
+from decal_cli.methods import METHODS, Chosen, parse
+from decal_cli.plot import STUDY_PICTURES, draw_study
+from decal_cli.render import Page
+from decal_cli.render.study import render_points_csv, render_study, render_study_json, render_study_markdown
+
+
+def study(source: InputOptions, options: StudyOptions) -> None:
+    """`decal study`."""
+    settings = find_settings(Path.cwd())
+    paths = list(dict.fromkeys(source.files or settings.input))
+    if not paths or "-" in paths:
+        raise DecalError("a study needs files by name", "name them: decal study a.parquet b.parquet --score 'p_*'")
+    if options.seeds < 1:
+        raise DecalError(f"--seeds {options.seeds} is not positive", "give how often every file is halved")
+    if options.workers is not None and options.workers < 1:
+        raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
+    methods = tuple(dict.fromkeys(map(parse, options.method))) or tuple(map(Chosen, METHODS.values()))
+    thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
+    confidence = settings.confidence if options.confidence is None else options.confidence
+    setting = Setting(thresholds, methods, Plan((), confidence=0.95 if confidence is None else confidence).confidence)
+    folder = folder_of(options.folder)
+    workers = options.workers or os.cpu_count() or 1
+    try:
+        with _ended_as_interrupted(), _progress() as done:
+            found = run(paths, columns_of(source, settings), setting, range(options.seeds), folder, workers, done)
+            summary = summarise(found)
+    except KeyboardInterrupt:
+        print("decal: interrupted; run the same command again to go on", file=sys.stderr)
+        raise Interrupted from None
+    for note in found.notes:
+        print(f"decal: {note}", file=sys.stderr)
+    written = _write(folder, summary)
+    if options.format is FitFormat.json:
+        sys.stdout.write(render_study_json(summary))
+    else:
+        sys.stdout.write(render_study(summary, Page.of_terminal(sys.stdout)))
+    print(f"{folder}: {', '.join(written)}", file=sys.stderr)
+
+
+def _write(folder: Path, summary: Summary) -> list[str]:
+    """All files of a study but its units, each in one step; their names. Pictures of an older one are removed."""
+    files = {
+        "points.csv": render_points_csv(summary).encode(),
+        "points.parquet": as_file("points.parquet", point_columns(summary.points)),
+        "summary.json": render_study_json(summary).encode(),
+    }
+    pictures = {}
+    if importlib.util.find_spec("matplotlib") is None:
+        print("decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'", file=sys.stderr)
+    else:
+        drawn = {name: draw_study(summary, name) for name in STUDY_PICTURES}
+        pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture is not None}
+    captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
+    files = {"summary.md": render_study_markdown(summary, captions).encode(), **files, **pictures}
+    _remove([folder / f"{name}.png" for name in STUDY_PICTURES if f"{name}.png" not in pictures])
+    for name, content in files.items():
+        write_whole(str(folder / name), content, "file")
+    return list(files)
+
+
+def _remove(stale: Sequence[Path]) -> None:
+    for path in stale:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DecalError(f"{path}: {error.strerror}", "remove it, it is of an older study") from None
+
+
+@contextlib.contextmanager
+def _ended_as_interrupted() -> Iterator[None]:
+    """A request to end (SIGTERM) acts as an interrupt, so that the processes of the study end in order."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Done]:
+    """A bar on a terminal; elsewhere a line when it begins, so that a log says what was there already."""
+    if not sys.stderr.isatty():
+
+        def said(finished: int, total: int, before: int) -> None:
+            if finished == before:
+                print(f"decal: {total} units to measure, {before} of them there already", file=sys.stderr)
+
+        yield said
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    parts: tuple[Any, ...] = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*parts, console=Console(stderr=True)) as bar:
+        task = bar.add_task("measuring", total=None)
+        yield lambda finished, total, before: bar.update(task, completed=finished, total=total)

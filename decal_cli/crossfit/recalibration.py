@@ -1,0 +1,198 @@
+"""Cross-fitting on the table: folds drawn from its counts, decisions that each fold learns, and what they win.
+
+Isotonic recalibration decides 1 from a threshold on the score upwards. The threshold that a fold learns for one t* is
+where the sum of what acting is worth, taken from the top, is largest: an argmax of a cumulative sum, no isotonic fit.
+
+The error of the cross-fitted gain is not the paired one: folds learn from each other's rows, so their errors move
+together, and where nothing is to be won the first-order variance vanishes. It is taken instead from a parametric
+bootstrap of the whole procedure, labels drawn from a smoothed calibration curve, each replicate compared with what its
+own decisions are worth under that curve.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Floats, Ints, Table
+
+Weights = NDArray[Any]
+"""Counts as int64, or weights as float64."""
+
+REPLICATES = 200
+GRID, FINE_GRID = 256, 512
+"""Equal-mass cells on which the gain, and the threshold, are replayed."""
+MANY = 4096
+"""Levels above which rows may be dealt one by one."""
+_BITS = 63 // FOLDS
+"""For the rows of one level in one fold, where those of all folds share an integer."""
+BANDWIDTH = 0.08
+"""Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
+
+
+class Counted(Protocol):
+    """Cells with their rows and positives, as tables and pair tables have them."""
+
+    @property
+    def n(self) -> NDArray[Any]:
+        """Rows of each cell, or their weight."""
+
+    @property
+    def pos(self) -> NDArray[Any]:
+        """Positives of each cell, or their weight."""
+
+    @property
+    def n2(self) -> Floats | None:
+        """Sums of squared weights."""
+
+    @property
+    def pos2(self) -> Floats | None:
+        """The same of the positives."""
+
+    @property
+    def total(self) -> float:
+        """Rows, or their weight."""
+
+
+def split(t: Counted, rng: np.random.Generator) -> tuple[Weights, Weights]:
+    """Rows of each level to folds, every row for itself: negatives and positives, shape (folds, m) each.
+
+    A weighted level acts as W^2/W2 rows of weight W2/W of each label, W and W2 its sums of weights and of squares.
+    """
+    if t.n2 is None or t.pos2 is None:
+        n, pos = np.asarray(t.n, dtype=np.int64), np.asarray(t.pos, dtype=np.int64)
+        if len(n) == t.total:
+            fold = rng.integers(FOLDS, size=len(n)) == np.arange(FOLDS)[:, None]
+            return fold * (1 - pos), fold * pos
+        return _dealt(n - pos, rng), _dealt(pos, rng)
+    return _dealt_weighted(t.n - t.pos, t.n2 - t.pos2, rng), _dealt_weighted(t.pos, t.pos2, rng)
+
+
+def _dealt(counts: Ints, rng: np.random.Generator) -> Ints:
+    """Counts of each level, shape (m,), to folds, shape (FOLDS, m)."""
+    if len(counts) <= MANY or counts.sum() >= 32 * len(counts):
+        return np.ascontiguousarray(rng.multinomial(counts, np.full(FOLDS, 1 / FOLDS)).T)
+    # Row by row: of few rows in many levels that is several times faster than a multinomial each.
+    ends = np.cumsum(counts)
+    fold = rng.integers(FOLDS, size=int(ends[-1]), dtype=np.uint8)
+    sums = np.zeros(len(fold) + 1, dtype=np.int64)
+
+    def by_level(values: NDArray[Any]) -> Ints:
+        np.cumsum(values, out=sums[1:])
+        return np.diff(sums[ends], prepend=0)
+
+    if counts.max() >> _BITS:
+        return np.array([by_level(fold == k) for k in range(FOLDS)])
+    # The counts of all folds ride in one integer, so that one pass serves them.
+    packed = by_level(np.left_shift(1, fold * np.uint8(_BITS), out=sums[1:], dtype=np.int64))
+    return (packed >> np.arange(FOLDS)[:, None] * _BITS) & ((1 << _BITS) - 1)
+
+
+def _dealt_weighted(weight: Floats, squares: Floats, rng: np.random.Generator) -> Floats:
+    weight, squares = np.maximum(weight, 0.0), np.maximum(squares, 0.0)
+    some = (weight > 0) & (squares > 0)
+    rows = np.zeros(len(weight), dtype=np.int64)
+    rows[some] = np.maximum(np.rint(weight[some] ** 2 / squares[some]), 1).astype(np.int64)
+    unit: Floats = np.divide(weight, rows, out=np.zeros_like(weight), where=rows > 0)
+    return _dealt(rows, rng) * unit
+
+
+def from_top(worth: Weights) -> Weights:
+    """Sums of the last axis from each index to the end, with the empty sum appended: shape (.., m) to (.., m + 1)."""
+    sums = np.zeros((*worth.shape[:-1], worth.shape[-1] + 1), dtype=worth.dtype)
+    sums[..., :-1] = np.cumsum(worth[..., ::-1], axis=-1)[..., ::-1]
+    return sums
+
+
+def learned_cuts(neg: Weights, pos: Weights, threshold: float) -> NDArray[np.int64]:
+    """Level from which each fold's isotonic fit, made on the other folds, is at least t*; m where it never is.
+
+    neg, pos: shape (folds, m). The level is one that the other folds hold.
+    """
+    others_neg, others_pos = neg.sum(axis=0) - neg, pos.sum(axis=0) - pos
+    best = np.argmax(from_top(others_pos * (1 - threshold) - others_neg * threshold), axis=-1)
+    held = others_neg + others_pos > 0
+    return np.array([cut + int(np.argmax(np.append(there[cut:], True))) for cut, there in zip(best, held, strict=True)])
+
+
+def crossfitted_gain(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> float:
+    """Mean gain on held-out rows of deciding as the other folds' isotonic fit says, per unit of u_delta."""
+    need_rows(t)
+    cells = t.cells
+    neg, pos = split(cells, rng)
+    cuts = learned_cuts(neg, pos, threshold)
+    won = from_top(pos * (1 - threshold) - neg * threshold)[np.arange(len(cuts)), cuts].sum()
+    now = t.confusion(decision_threshold)
+    return float(won - (now.tp * (1 - threshold) - now.fp * threshold)) / t.total
+
+
+def need_rows(t: Table) -> None:
+    """Raise Undefined where there are too few rows to hold some out."""
+    if t.effective_rows < FEWEST_ROWS:
+        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+
+
+def smoothed(cells: Table) -> Floats:
+    """The calibration curve of some equal-mass cells, smoothed by local lines over the rows' ranks, shape (m,)."""
+    mass = cells.n / cells.total
+    rank = np.cumsum(mass) - mass / 2
+    width = BANDWIDTH * (cells.effective_rows / 2000) ** -0.2
+    off = rank - rank[:, None]
+    kernel = np.exp(-0.5 * (off / width) ** 2)
+    k0, k1, k2 = kernel @ mass, (kernel * off) @ mass, (kernel * off**2) @ mass
+    positive = cells.pos / cells.total
+    y0, y1 = kernel @ positive, (kernel * off) @ positive
+    spread = k0 * k2 - k1**2
+    flat = spread <= 1e-9 * k0**2
+    line = (k2 * y0 - k1 * y1) / np.where(flat, 1.0, spread)
+    return np.clip(np.where(flat, y0 / k0, line), 0.0, 1.0)
+
+
+class _World:
+    """A smoothed world on equal-mass cells, which draws what acting from each cell upwards is worth, for u_delta 1."""
+
+    def __init__(self, t: Table, threshold: float, decision_threshold: float, cells: int) -> None:
+        need_rows(t)
+        self.cells = _grid(t, decision_threshold, cells)
+        self.threshold = threshold
+        self.curve = smoothed(self.cells)
+        self.true = from_top(self.cells.n * (self.curve - threshold)) / self.cells.total
+
+    def draw(self, folds: int, rng: np.random.Generator) -> Floats:
+        """Replicates of all rows in this many folds, shape (REPLICATES, folds, m + 1); per row of the whole."""
+        total, n2 = self.cells.total, self.cells.n2
+        unit = 1.0 if n2 is None else float(n2.sum()) / total
+        rows = np.asarray(self.cells.n / unit / folds)
+        shape = (REPLICATES, folds, len(rows))
+        pos, neg = rng.poisson(rows * self.curve, shape), rng.poisson(rows * (1 - self.curve), shape)
+        return from_top((pos * (1 - self.threshold) - neg * self.threshold) * (unit / total))
+
+
+def gain_errors(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> Floats:
+    """Cross-fitted gain minus what its decisions win in that world, in replicates of the smoothed world."""
+    world = _World(t, threshold, decision_threshold, GRID)
+    worth = world.draw(FOLDS, rng)
+    cuts = np.argmax(worth.sum(axis=1, keepdims=True) - worth, axis=-1)
+    acts = int(np.searchsorted(world.cells.score, decision_threshold, side="left"))
+    won = np.take_along_axis(worth, cuts[..., None], axis=-1)[..., 0] - worth[..., acts]
+    return won.sum(axis=1) - (world.true[cuts] - world.true[acts]).mean(axis=1)
+
+
+def threshold_errors(t: Table, threshold: float, rng: np.random.Generator) -> Floats:
+    """Score from which all rows learn to act, minus that at which the curve crosses t*, in replicates."""
+    world = _World(t, threshold, threshold, FINE_GRID)
+    score = np.append(world.cells.score, 1.0)
+    cuts = np.argmax(world.draw(1, rng)[:, 0], axis=-1)
+    return score[cuts] - score[int(np.argmax(world.true))]
+
+
+def _grid(t: Table, decision_threshold: float, cells: int) -> Table:
+    """Equal-mass cells, one of which begins at the decision threshold."""
+    if len(t) <= cells:
+        return t
+    low = int(np.searchsorted(t.score, decision_threshold, side="left"))
+    starts = np.unique(np.append(t.bin_starts(cells), low))
+    return t.merge_levels(starts[starts < len(t)])

@@ -1,0 +1,29 @@
+"""Files, streams and arrays -> Predictions: columns picked, values checked, once and for all.
+
+The only room that knows paths, file formats, column names and pyarrow.
+"""
+
+from decal_cli.data.arrays import from_arrays
+from decal_cli.data.dataset import Dataset, Input, Predictions
+from decal_cli.data.newrows import Batch, NewRows
+from decal_cli.data.pairing import Paired, on_same_rows, read_pair
+from decal_cli.data.reading import read
+from decal_cli.data.roles import Columns
+from decal_cli.data.writing import Writer, as_file, format_of
+
+__all__ = [
+    "Batch",
+    "Columns",
+    "Dataset",
+    "Input",
+    "NewRows",
+    "Paired",
+    "Predictions",
+    "Writer",
+    "as_file",
+    "format_of",
+    "from_arrays",
+    "on_same_rows",
+    "read",
+    "read_pair",
+]

@@ -1,0 +1,206 @@
+"""Arrays, mappings and data frames -> Dataset, with the checks that files get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from decal_cli.data.columns import choose
+from decal_cli.data.dataset import Dataset, dataset
+from decal_cli.data.files import translated
+from decal_cli.data.roles import Columns
+from decal_cli.data.words import oops, quote
+
+SHOWN = "the data"
+
+
+def from_arrays(
+    data_or_score: Any,
+    label: Any = None,
+    *,
+    weight: Any = None,
+    group: Any = None,
+    features: Any = None,
+    columns: Columns = Columns(),  # noqa: B008  (frozen)
+) -> Dataset:
+    """Check arrays, or the columns of a table, as `read` checks files.
+
+    data_or_score: (T,) scores, or a mapping or data frame (pandas, polars, pyarrow). With label given as an array its
+    columns are scores, each one model (those of columns.score, if named); else all roles are looked up in it by
+    `columns` and the usual names. label, weight: (T,) or the name of a column. group: (T,), a mapping or frame of
+    such, or column name(s). features: (T, d), a mapping or frame of numeric columns, or column name(s).
+    Errors: DecalError.
+    """
+    table: dict[str, Any] = {}
+    if is_table(data_or_score):
+        table.update(_columns_of(data_or_score, "data"))
+        if label is not None and not isinstance(label, str) and not columns.score:
+            columns = replace(columns, score=tuple(table))
+    else:
+        table["score"] = _column(data_or_score, "score")
+        columns = replace(columns, score=("score",))
+        if label is None:
+            raise oops("scores without labels", "give label=, (T,) of 0 and 1")
+    for role, given in (("label", label), ("weight", weight)):
+        if given is not None:
+            name = given if isinstance(given, str) else _add(table, {role: _column(given, role)})[0]
+            columns = replace(columns, label=name) if role == "label" else replace(columns, weight=name)
+    if group is not None:
+        columns = replace(columns, group=_several(table, group, "group"))
+    if features is not None:
+        columns = replace(columns, features=_several(table, features, "features"))
+    return dataset([_source(table, columns)], columns)
+
+
+def is_table(value: Any) -> bool:
+    """Whether a value has columns: a mapping, or a frame that speaks the Arrow protocol."""
+    if isinstance(value, Mapping):
+        return True
+    # A Series or a chunked array speaks it too, but has no columns.
+    named = hasattr(value, "columns") or hasattr(value, "column_names")
+    return named and hasattr(value, "__arrow_c_stream__")
+
+
+def _columns_of(value: Any, role: str) -> dict[str, Any]:
+    import pyarrow as pa
+
+    if isinstance(value, Mapping):
+        return {str(name): _column(column, str(name)) for name, column in value.items()}
+    names = [str(name) for name in getattr(value, "column_names", None) or value.columns]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise oops(f"{SHOWN}: duplicate column {quote(twice)}", "rename one of the two")
+    with translated(SHOWN, f"a table ({role})"):
+        table = pa.table(value)
+    return {name: table.column(name) for name in table.column_names}
+
+
+def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return (given,)
+    if is_table(given):
+        return _add(table, _columns_of(given, role))
+    if isinstance(given, (list, tuple)) and given and role == "features" and all(isinstance(g, str) for g in given):
+        return tuple(given)
+    if isinstance(given, tuple) and all(isinstance(g, str) and g in table for g in given):
+        return given
+    return _add(table, {role: _column(given, role)})
+
+
+def _add(table: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
+    for name in new:
+        if name in table:
+            raise oops(f"{SHOWN}: duplicate column {quote(name)}", "rename one of the two")
+    table.update(new)
+    return tuple(new)
+
+
+def _column(value: Any, name: str) -> Any:
+    """One column as a pyarrow array, (T, d) as a column of lists; zero-copy for numpy numbers."""
+    import pyarrow as pa
+
+    with translated(SHOWN, f"column {quote(name)}"):
+        if isinstance(value, (pa.Array, pa.ChunkedArray)):
+            return value
+        if hasattr(value, "__arrow_c_stream__"):
+            return pa.chunked_array(value)
+        if hasattr(value, "__arrow_c_array__") or type(value).__module__.split(".")[0] == "pandas":
+            return pa.array(value)
+        if isinstance(value, (list, tuple)) and not any(isinstance(v, (list, tuple, np.ndarray)) for v in value):
+            return pa.array(value)
+        array = np.asarray(value)
+        if array.ndim == 2 and name == "features" and array.dtype.kind in "fiu" and array.shape[1]:
+            return pa.FixedSizeListArray.from_arrays(_numbers(array.ravel()), array.shape[1])
+        if array.ndim == 2 and name == "score":
+            raise oops(f"scores have shape {array.shape}", "give one dimension, such as predict_proba(X)[:, 1]")
+        if array.ndim != 1:
+            raise oops(f"{SHOWN}, column {quote(name)}: has shape {array.shape}", "give one dimension")
+        return _numbers(array) if array.dtype.kind in "fiu" else pa.array(array, from_pandas=False)
+
+
+def _numbers(array: np.ndarray) -> Any:
+    """A view of numpy numbers; pa.array() would import pandas to look at them."""
+    import pyarrow as pa
+
+    if array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
+    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(array.dtype), array.size, [None, pa.py_buffer(array)])
+
+
+def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
+    import pyarrow as pa
+
+    lengths = {name: len(column) for name, column in table.items()}
+    if not lengths:
+        raise oops(f"{SHOWN}: has no columns", "give scores and labels")
+    first, count = next(iter(lengths.items()))
+    for name, length in lengths.items():
+        if length != count:
+            raise oops(
+                f"{SHOWN}: {quote(name)} has {length} rows and {quote(first)} {count}", "give arrays of one length"
+            )
+    chosen = choose(list(table), columns, SHOWN)
+    used = dict.fromkeys((*chosen.numbers, *chosen.texts, *chosen.features))
+    with translated(SHOWN, "a table"):
+        return ArraySource(list(table), pa.table({name: table[name] for name in used}))
+
+
+class ArraySource:
+    """Columns in memory; of those not used only the names are kept."""
+
+    shown = SHOWN
+    path = "<arrays>"
+
+    def __init__(self, names: list[str], table: Any) -> None:
+        self.names = names
+        self.table = table
+
+    @property
+    def raw(self) -> ArraySource:
+        return self
+
+    def sha256(self) -> str:
+        """Hex digest of the used columns, in Arrow's own encoding."""
+        import hashlib
+
+        import pyarrow as pa
+
+        digest = hashlib.sha256()
+        with pa.ipc.new_stream(pa.PythonFile(_Hashing(digest), mode="w"), self.table.schema.remove_metadata()) as sink:
+            sink.write_table(self.table.replace_schema_metadata(None), max_chunksize=1 << 16)
+        return digest.hexdigest()
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        return self.table.select([*numbers, *texts])
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        yield self.load(numbers, texts)
+
+    def line(self, row: int) -> int | None:
+        return None
+
+
+class _Hashing:
+    """A file that only feeds a digest."""
+
+    closed = False
+
+    def __init__(self, digest: Any) -> None:
+        self.digest = digest
+        self.at = 0
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        self.at += len(data)
+        return len(data)
+
+    def tell(self) -> int:
+        return self.at
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,260 @@
+"""Columns as pyarrow gives them -> checked numpy arrays. Masks are built only once something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from decal_cli.data.csvfile import NUMBER
+from decal_cli.data.files import translated
+from decal_cli.data.roles import Columns
+from decal_cli.data.sources import Source
+from decal_cli.data.words import number, oops, quote, value_of
+from decal_cli.errors import DecalError
+
+BLOCK = 1 << 15
+FIRST_ROWS = 5
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of one input within the data set: its table and the number of rows before it.
+
+    skipped: rows of the input that stand before the table, where it is read in batches.
+    """
+
+    source: Source
+    table: Any
+    start: int
+    skipped: int = 0
+
+    def row(self, row: int) -> int:
+        """Row of the input, from 0, that is this row of the data set."""
+        return row - self.start + self.skipped
+
+    def chunks(self, name: str) -> Iterator[tuple[int, Any]]:
+        """Row of the data set at which each non-empty chunk of a column starts, and the chunk."""
+        at = self.start
+        column = self.table.column(name)
+        for chunk in column.chunks if hasattr(column, "chunks") else [column]:
+            if len(chunk):
+                yield at, chunk
+            at += len(chunk)
+
+
+class Rows:
+    """All rows of the data set, and where each stands in the user's files."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.count = parts[-1].start + parts[-1].table.num_rows
+
+    def part_of(self, row: int) -> Part:
+        return next(part for part in reversed(self.parts) if part.start <= row)
+
+    def place(self, column: str, row: int) -> str:
+        """'preds.csv, column 'p', row 3 (line 4)'; rows count from 1."""
+        part = self.part_of(row)
+        line = part.source.line(part.row(row))
+        at_line = f" (line {line})" if line is not None else ""
+        return f"{part.source.shown}, column {quote(column)}, row {part.row(row) + 1}{at_line}"
+
+    def first(self, bad: np.ndarray) -> str:
+        """'3, 7, 12, ...': rows of the first True values, with their file where there are several."""
+        at = np.flatnonzero(bad)
+        several = len(self.parts) > 1
+        words = []
+        for row in at[:FIRST_ROWS]:
+            part = self.part_of(int(row))
+            words.append(f"{part.row(int(row)) + 1}" + (f" of {part.source.shown}" if several else ""))
+        return ", ".join(words) + (", ..." if at.size > FIRST_ROWS else "")
+
+
+def plain(chunk: Any) -> np.ndarray:
+    """A view of a pyarrow array of fixed-width numbers without nulls.
+
+    Its own to_numpy() does the same, and imports pandas for it where that is installed.
+    """
+    import pyarrow as pa
+
+    kind = chunk.type
+    letter = "f" if pa.types.is_floating(kind) else "i" if pa.types.is_signed_integer(kind) else "u"
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    buffer = chunk.buffers()[1]
+    if buffer is None or not len(chunk):
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype, len(chunk), chunk.offset * dtype.itemsize)
+
+
+class NotNumbers(DecalError):
+    """A chunk that has no meaning as numbers; its type in words. Always caught: only its catcher knows the place."""
+
+
+def chunk_floats(chunk: Any) -> np.ndarray:
+    """One pyarrow array as numbers, NaN where null; zero-copy where it can be, so read-only.
+
+    Errors: NotNumbers for text, dates, lists.
+    """
+    import pyarrow as pa
+
+    kind = chunk.type
+    if pa.types.is_floating(kind):
+        if chunk.null_count:
+            chunk = (chunk.cast(pa.float32()) if kind == pa.float16() else chunk).fill_null(float("nan"))
+        return plain(chunk)
+    if pa.types.is_integer(kind):
+        if chunk.null_count:
+            chunk = chunk.cast(pa.float64(), safe=False).fill_null(float("nan"))
+        return plain(chunk)
+    if pa.types.is_null(kind):
+        return np.full(len(chunk), np.nan)
+    if pa.types.is_boolean(kind):
+        return chunk_floats(chunk.cast(pa.uint8()))
+    if pa.types.is_decimal(kind):
+        # By way of text: a decimal is rounded to the nearest float64, as CSV is.
+        return chunk_floats(chunk.cast(pa.string()).cast(pa.float64()))
+    if pa.types.is_dictionary(kind):
+        return chunk_floats(chunk.dictionary_decode())
+    if isinstance(chunk, pa.ExtensionArray):
+        return chunk_floats(chunk.storage)
+    raise NotNumbers(str(kind))
+
+
+def part_floats(part: Part, name: str, into: np.ndarray) -> None:
+    """Write one column of one part to `into`, float64 (rows of the part,)."""
+    for at, chunk in part.chunks(name):
+        try:
+            with translated(part.source.shown, f"numbers (column {quote(name)})"):
+                values = chunk_floats(chunk)
+        except NotNumbers as error:
+            raise _not_numbers(part, name, at, chunk, str(error)) from None
+        at -= part.start
+        # A signalling NaN, which only a damaged file has, would otherwise be announced by numpy.
+        with np.errstate(invalid="ignore"):
+            into[at : at + len(values)] = values
+
+
+def _not_numbers(part: Part, name: str, at: int, chunk: Any, kind: str) -> DecalError:
+    first = next((i for i in range(min(len(chunk), BLOCK)) if chunk[i].is_valid), 0)
+    value = value_of(chunk[first])
+    place = f"{part.source.shown}, column {quote(name)}, row {part.row(at + first) + 1}"
+    if isinstance(value, str) and NUMBER.fullmatch(value):
+        return oops(f"{place}: {quote(value)} is a number stored as text", "store the column as numbers")
+    return oops(f"{place}: {quote(value)} is not a number (the column is {kind})", "name a column of numbers")
+
+
+def floats(parts: Sequence[Part], name: str) -> np.ndarray:
+    """A numeric column of the whole data set, float64 (T,), NaN where missing; maybe a read-only view."""
+    if len(parts) == 1:
+        chunks = list(parts[0].chunks(name))
+        if len(chunks) == 1 and str(chunks[0][1].type) == "double":
+            return chunk_floats(chunks[0][1])
+    out = np.empty(parts[-1].start + parts[-1].table.num_rows)
+    for part in parts:
+        part_floats(part, name, out[part.start : part.start + part.table.num_rows])
+    return out
+
+
+def span(values: np.ndarray) -> tuple[float, float]:
+    """Least and greatest value, both NaN as soon as one value is; block by block, so without temporaries."""
+    low, high = np.inf, -np.inf
+    for start in range(0, len(values), BLOCK):
+        block = values[start : start + BLOCK]
+        least, most = float(block.min()), float(block.max())
+        if least != least:
+            return np.nan, np.nan
+        low, high = min(low, least), max(high, most)
+    return low, high
+
+
+def sigmoid(values: np.ndarray) -> np.ndarray:
+    """1 / (1 + exp(-x)) without overflow, in [0, 1], NaN where x is."""
+    out = np.empty(len(values))
+    for start in range(0, len(values), BLOCK):
+        x = values[start : start + BLOCK]
+        small = np.exp(-np.abs(x))
+        out[start : start + BLOCK] = np.where(x >= 0, 1.0, small) / (1.0 + small)
+    return out
+
+
+def checked_scores(values: np.ndarray, name: str, rows: Rows, columns: Columns) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores in [0, 1], and a mask of the missing ones (None when there is none).
+
+    Errors: infinite, outside [0, 1] (before --logit is applied, if it is), or missing unless they may be dropped.
+    """
+    low, high = span(values)
+    missing = None
+    if low != low:
+        missing = np.isnan(values)
+        low, high = span(values[~missing])
+        if low > high:
+            if columns.missing == "error":
+                raise missing_values(missing, name, "score", rows)
+            return values, missing
+    if np.isinf(low) or np.isinf(high):
+        infinite = np.isinf(values)
+        row = int(infinite.argmax())
+        raise oops(
+            f"{rows.place(name, row)}: score is {number(values[row])}{_times(infinite)}",
+            "clip log-odds to a finite range where they are written" if columns.logit else "correct or remove the row",
+        )
+    if columns.logit:
+        values = sigmoid(values)
+    elif low < 0 or high > 1:
+        raise _outside(values, name, rows, low, high)
+    if missing is not None and columns.missing == "error":
+        raise missing_values(missing, name, "score", rows)
+    return values, missing
+
+
+def _outside(values: np.ndarray, name: str, rows: Rows, low: float, high: float) -> DecalError:
+    with np.errstate(invalid="ignore"):
+        outside = (values < 0) | (values > 1)
+    row = int(outside.argmax())
+    if low >= 0 and 2 < high <= 100:
+        fix = "percentages must be divided by 100; for log-odds add --logit"
+    elif low >= -1e-6 and high <= 1 + 1e-6:
+        fix = "it looks like rounding: clip scores to [0, 1] where they are written"
+    else:
+        fix = "if the scores are log-odds add --logit, else name a column of probabilities"
+    return oops(f"{rows.place(name, row)}: score {number(values[row])} is outside [0, 1]{_times(outside)}", fix)
+
+
+def _times(bad: np.ndarray) -> str:
+    count = int(np.count_nonzero(bad))
+    return f" ({count} such rows)" if count > 1 else ""
+
+
+def missing_values(missing: np.ndarray, name: str, role: str, rows: Rows) -> DecalError:
+    """The error for missing values that nobody allowed to leave out."""
+    count = int(np.count_nonzero(missing))
+    shown = rows.parts[0].source.shown if len(rows.parts) == 1 else f"{len(rows.parts)} files"
+    return oops(
+        f"{shown}, column {quote(name)}: {role} missing in {count} of {rows.count} rows"
+        f" (row{'s' if count > 1 else ''} {rows.first(missing)})",
+        "fill them in, or leave these rows out with --missing drop",
+    )
+
+
+def checked_weights(values: np.ndarray, name: str, rows: Rows, columns: Columns) -> np.ndarray | None:
+    """Mask of missing weights, None when there is none. Errors: not in (0, inf); missing unless they may be dropped."""
+    low, high = span(values)
+    missing = None
+    if low != low:
+        missing = np.isnan(values)
+        low, high = span(values[~missing])
+    if low <= 0 or np.isinf(high):
+        with np.errstate(invalid="ignore"):
+            bad = (values <= 0) | np.isinf(values)
+        if bad.any():
+            row = int(bad.argmax())
+            raise oops(
+                f"{rows.place(name, row)}: weight {number(values[row])} is not positive and finite{_times(bad)}",
+                "correct the weight or remove the row",
+            )
+    if missing is not None and columns.missing == "error":
+        raise missing_values(missing, name, "weight", rows)
+    return missing

@@ -1,0 +1,195 @@
+"""Columns of which only equality counts: labels, coded 0/1 over all inputs at once, and group names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from decal_cli.data.check import NotNumbers, Part, Rows, plain
+from decal_cli.data.csvfile import MISSING, NUMBER
+from decal_cli.data.files import translated
+from decal_cli.data.words import listed, oops, quote, text_of
+from decal_cli.errors import DecalError
+
+NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
+MISSING_LABEL = 255
+MOST_LABELS = 64
+# 'none' may well be a class.
+NO_LABEL = frozenset(MISSING) - {"None", "none"}
+
+
+class Labels:
+    """Label values of all inputs -> codes; what the codes mean is settled once, over all of them."""
+
+    def __init__(self, name: str, positive: str | None) -> None:
+        self.name = name
+        self.positive = None if positive is None else label_text(positive) or positive
+        self.values: dict[str, int] = {"0": 0, "1": 1}
+        self.seen: set[str] = set()
+
+    def codes(self, part: Part, chunk: Any) -> np.ndarray:
+        """uint8 (n,): index into `values`, MISSING_LABEL where missing; maybe a read-only view."""
+        import pyarrow as pa
+
+        if pa.types.is_integer(chunk.type) and not chunk.null_count:
+            values = plain(chunk)
+            low, high = values.min(), values.max()
+            if low >= 0 and high <= 1:
+                self.seen.update({"0", "1"} if low < high else {str(int(low))})
+                return values.view(np.uint8) if values.itemsize == 1 else values.astype(np.uint8)
+        texts, indices = plain_encoded(part, self.name, chunk)
+        used = np.zeros(len(texts) + 1, dtype=bool)
+        used[indices] = True
+        table = np.full(len(texts) + 1, MISSING_LABEL, dtype=np.uint8)
+        for at in np.flatnonzero(used[:-1]):
+            text = label_text(texts[at])
+            if text is None:
+                continue
+            self.seen.add(text)
+            if len(self.values) > MOST_LABELS:
+                break
+            table[at] = self.values.setdefault(text, len(self.values))
+        return table[indices]
+
+    def meaning(self, codes: np.ndarray, rows: Rows) -> np.ndarray | None:
+        """uint8 (256,): code -> label, None when the codes are the labels already.
+
+        Errors: neither 0/1 nor two values with one of them named as positive.
+        """
+        shown = rows.parts[0].source.shown if len(rows.parts) == 1 else f"{len(rows.parts)} files"
+        natural = self.seen <= NATURAL.keys()
+        found = sorted(self.seen, key=_by_number)
+        what = f"{shown}, column {quote(self.name)}: label"
+        if len(self.seen) > MOST_LABELS:
+            raise oops(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
+        if not natural and len(found) > 2:
+            odd = next(t for t in [*(t for t in found if t not in NATURAL), found[2]])
+            row = int((codes == self.values[odd]).argmax())
+            raise oops(
+                f"{rows.place(self.name, row)}: label is {quote(odd)}, and the column has {len(found)} values:"
+                f" {listed(found)}",
+                "a label has two; correct it or name another column",
+            )
+        meaning = np.full(256, MISSING_LABEL, dtype=np.uint8)
+        if self.positive is None:
+            if not natural:
+                raise self._ambiguous(found, what)
+            if not self.seen & {"true", "false"}:
+                return None
+            for text in self.seen:
+                meaning[self.values[text]] = NATURAL[text]
+            return meaning
+        same = {self.positive}
+        if natural and self.positive in NATURAL:
+            same = {t for t in NATURAL if NATURAL[t] == NATURAL[self.positive]}
+        elif self.positive not in self.seen:
+            raise oops(f"{what} is never {quote(self.positive)}, it is {listed(found)}", "correct --positive")
+        for text in self.seen:
+            meaning[self.values[text]] = text in same
+        return meaning
+
+    def _ambiguous(self, found: list[str], what: str) -> DecalError:
+        if len(found) == 1:
+            return oops(f"{what} is always {quote(found[0])}", "add --positive with the value that counts as 1")
+        if _by_number(found[0])[0] == 0:
+            return oops(f"{what} is {found[0]} or {found[1]}, not 0 or 1", f"use --positive {found[1]}")
+        either = " or ".join(f"--positive {quote(t)}" for t in found)
+        return oops(f"{what} is {listed(found)}, not 0 or 1", f"say which counts as 1: {either}")
+
+
+def label_text(text: str | None) -> str | None:
+    """Canonical spelling of a label value: '1.0' and ' 1' are '1', 'True' is 'true'; None where it is missing."""
+    if text is None or (text := text.strip()) in NO_LABEL:
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    return text_of(float(text)) if NUMBER.fullmatch(text) else text
+
+
+def _by_number(text: str) -> tuple[int, float, str]:
+    return (0, float(text), "") if NUMBER.fullmatch(text) else (1, 0.0, text)
+
+
+def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
+    """Distinct values of a chunk as texts, and (n,) indices into them, len(texts) where null.
+
+    Errors: NotNumbers for lists and other nested values.
+    """
+    import pyarrow as pa
+
+    if isinstance(chunk, pa.ExtensionArray):
+        chunk = chunk.storage
+    if pa.types.is_nested(chunk.type):
+        raise NotNumbers(str(chunk.type))
+    if not pa.types.is_dictionary(chunk.type):
+        # A date or a decimal reads the same as the text that CSV has for it.
+        chunk = chunk.dictionary_encode()
+    values = chunk.dictionary
+    if pa.types.is_floating(values.type):
+        # A float32 is written with its own few digits, not with those of the nearest float64.
+        texts = [text_of(float(v)) if float(v).is_integer() else str(v) for v in plain(values)]
+        texts = [None if t == "nan" else t for t in texts]
+    else:
+        texts = [text_of(v) for v in values.to_pylist()]
+    indices = chunk.indices
+    given = plain(indices.drop_null() if indices.null_count else indices)
+    if len(given) and not 0 <= int(given.min()) <= int(given.max()) < len(texts):
+        # pyarrow does not check this, and only a damaged file has it.
+        raise ValueError("a value is not in the column's dictionary")
+    return texts, plain(indices.cast(pa.int64()).fill_null(len(texts)) if indices.null_count else indices)
+
+
+def group(parts: Sequence[Part], name: str, settled_before: Mapping[str | None, str] | None = None) -> np.ndarray:
+    """A column of group names, str (T,); the same strings from every format, 'missing' where null or empty.
+
+    settled_before: what each text is called, where these rows are a batch of more.
+    """
+    known: dict[str | None, int] = {}
+    out = np.empty(parts[-1].start + parts[-1].table.num_rows, dtype=np.int32)
+    for part in parts:
+        for at, texts, indices in _group_texts(part, name):
+            table = np.array([known.setdefault(t, len(known)) for t in texts], dtype=np.int32)
+            out[at : at + len(indices)] = table[indices]
+    names = settled(list(known)) if settled_before is None else [settled_before[text] for text in known]
+    wide = max(map(len, names)) * 4 * len(out) > 1 << 30
+    return np.array(names, dtype=object if wide else str)[out]
+
+
+def group_names(parts: Iterable[Part], name: str) -> dict[str | None, str]:
+    """What each text of a column of groups is called: no batch of rows can know it by itself."""
+    known = dict.fromkeys(text for part in parts for _, texts, _ in _group_texts(part, name) for text in texts)
+    return dict(zip(known, settled(list(known)), strict=True))
+
+
+def _group_texts(part: Part, name: str) -> Iterator[tuple[int, list[str | None], np.ndarray]]:
+    """Of each chunk: its first row, its texts, None where null or empty, and (n,) indices into them."""
+    for at, chunk in part.chunks(name):
+        texts, indices = plain_encoded(part, name, chunk)
+        # The place after the texts stands for null.
+        yield at, [t or None for t in texts] + ([None] if chunk.null_count else []), indices
+
+
+def plain_encoded(part: Part, name: str, chunk: Any) -> tuple[list[str | None], np.ndarray]:
+    """`encoded`, with its error worded for the user."""
+    try:
+        with translated(part.source.shown, f"text (column {quote(name)})"):
+            return encoded(chunk)
+    except NotNumbers as error:
+        place = f"{part.source.shown}, column {quote(name)}"
+        raise oops(f"{place}: holds lists or structures ({error})", "name a column of plain values") from None
+
+
+def settled(texts: list[str | None]) -> list[str]:
+    """Group names that do not depend on the format: '2.0' is '2' and 'True' is 'true', unless that merges two."""
+    plain = ["missing" if t is None else t for t in texts]
+    told = [t for t in texts if t is not None]
+    if told and all(t.lower() in ("true", "false") for t in told):
+        return [t.lower() for t in plain]
+    if told and all(re.fullmatch(r"[+-]?\d+(\.0*)?", t) for t in told):
+        whole = [t if t == "missing" else t.split(".")[0] for t in plain]
+        if len(set(whole)) == len(set(plain)):
+            return whole
+    return plain

@@ -1,0 +1,160 @@
+"""Rows to be scored, batch by batch with every column of the file, so that memory does not grow with the file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from decal_cli.data.check import Part, Rows, checked_scores, chunk_floats, floats, missing_values
+from decal_cli.data.csvfile import MISSING, CsvSource, no_rows
+from decal_cli.data.features import Features
+from decal_cli.data.labels import group, group_names
+from decal_cli.data.roles import Columns
+from decal_cli.data.sources import Source, open_source
+from decal_cli.data.words import listed, nearest, oops, quote
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a file. table: pyarrow, every column in the file's order.
+
+    score: float64 (k,) in [0, 1]; features: float64 (k, d) or None; groups: str (k, g) or None: of the rows in `known`,
+    bool (rows,), which leaves out those that lack a value.
+    """
+
+    table: Any
+    known: np.ndarray
+    score: np.ndarray
+    features: np.ndarray | None
+    groups: np.ndarray | None
+
+
+class NewRows:
+    """A file of rows that a model is to score."""
+
+    def __init__(self, path: str, columns: Columns, width: int, stdin: BinaryIO | None, typed: bool = False) -> None:
+        """columns: one score, features and groups by exact name; width: numbers per row that the features hold.
+
+        typed: whether the rows go where numbers are told from texts; else a CSV file's cells are left as they are.
+        """
+        self.source = open_source(path, stdin)
+        self.columns = columns
+        self.width = width
+        self.names = list(self.source.names)
+        if repeated := [name for name, times in Counter(self.names).items() if times > 1]:
+            raise oops(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
+        for name in (*columns.score, *columns.features, *columns.group):
+            if name not in self.names:
+                near = nearest(name, self.names)
+                hint = f"did you mean {quote(near)}? " if near else ""
+                raise oops(
+                    f"{self.source.shown}: no column {quote(name)}, which the model was fitted on",
+                    f"{hint}columns: {listed(self.names)}",
+                )
+        self.numbers = list(dict.fromkeys((*columns.score, *columns.features)))
+        self.others = [name for name in self.names if name not in self.numbers]
+        self._types = self.source.types(self.others) if typed and isinstance(self.source, CsvSource) else {}
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows. Errors: DecalError for a score or feature that is not what the model was fitted on."""
+        called = {name: group_names(self._parts((), [name]), name) for name in self.columns.group}
+        before = 0
+        for part in self._parts(self.numbers, self.others):
+            yield self._batch(part, called)
+            before += part.table.num_rows
+        if not before:
+            raise no_rows(self.source.shown)
+
+    def _parts(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Part]:
+        """The rows of these columns, batch by batch."""
+        before = 0
+        for table in self.source.rows(numbers, others):
+            if table.num_rows:
+                yield Part(self.source, table, 0, before)
+                before += table.num_rows
+
+    def _batch(self, part: Part, called: Mapping[str, Mapping[str | None, str]]) -> Batch:
+        rows = Rows([part])
+        name = self.columns.score[0]
+        score, missing = checked_scores(floats([part], name), name, rows, self.columns)
+        known = np.ones(len(score), dtype=bool) if missing is None else ~missing
+        features = None
+        if self.columns.features:
+            features, gaps = self._features(part, rows)
+            for mask in gaps.values():
+                known &= ~mask
+        groups = [group([part], column, called[column]) for column in self.columns.group]
+        return Batch(
+            self._kept(part.table),
+            known,
+            score[known],
+            None if features is None else features[known],
+            np.column_stack(groups)[known] if groups else None,
+        )
+
+    def _kept(self, table: Any) -> Any:
+        """Every column in the file's order, as it goes out."""
+        import pyarrow as pa
+
+        columns = {}
+        for name in self.names:
+            column = table.column(table.schema.get_field_index(name))
+            kind = self._types.get(name)
+            columns[name] = column if kind is None else _as_numbers(column.cast(pa.string()), kind)
+        return pa.table(columns).replace_schema_metadata(table.schema.metadata)
+
+    def _features(self, part: Part, rows: Rows) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        names = self.columns.features
+        if len(names) == 1 and _all_missing(part.table.column(part.table.schema.get_field_index(names[0]))):
+            # Of a list nothing else is left to see.
+            everywhere = np.ones(rows.count, dtype=bool)
+            if self.columns.missing == "error":
+                raise missing_values(everywhere, names[0], "feature", rows)
+            return np.full((rows.count, self.width), np.nan), {"feature missing": everywhere}
+        found = Features([_Loaded(self.source, part.table)], self.columns.features, self.columns, rows)
+        matrix, gaps = found.read(), found.missing()
+        if matrix.shape[1] != self.width:
+            raise oops(
+                f"{self.source.shown}: the features hold {matrix.shape[1]} numbers a row; the model was fitted on"
+                f" {self.width}",
+                "give the same features",
+            )
+        return matrix, gaps
+
+
+def _all_missing(column: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_floating(column.type):
+        return bool(np.isnan(chunk_floats(column.combine_chunks() if hasattr(column, "chunks") else column)).all())
+    return bool(column.null_count == len(column))
+
+
+def _as_numbers(texts: Any, kind: Any) -> Any:
+    """A column of texts as numbers, null where one is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = pc.is_in(texts, value_set=pa.array(MISSING))
+    return pc.if_else(missing, pa.scalar(None, pa.string()), texts).cast(kind)
+
+
+class _Loaded:
+    """A batch that acts as a source, for those who read whole columns."""
+
+    def __init__(self, source: Source, table: Any) -> None:
+        self.raw = source.raw
+        self.shown = source.shown
+        self.names = source.names
+        self.line = source.line
+        self.table = table
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        return self.table.select([*numbers, *texts])
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        yield self.load(numbers, texts)

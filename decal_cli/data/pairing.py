@@ -1,0 +1,196 @@
+"""Two models on the same rows: two score columns of one data set, or two files joined on a column of row ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import BinaryIO
+
+import numpy as np
+
+from decal_cli.data.dataset import Dataset, Predictions
+from decal_cli.data.reading import read
+from decal_cli.data.roles import Columns
+from decal_cli.data.words import oops, quote
+
+NO_ID = "missing"
+"""How a group column writes a missing value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """A data set of two models on the same rows, and what names these rows.
+
+    ids: (T,) text, or int64 row numbers from 1 where no id column was named; id_name: the column's name, or 'row'.
+    """
+
+    dataset: Dataset
+    ids: np.ndarray
+    id_name: str
+
+
+def read_pair(
+    paths: Sequence[str], columns: Columns, id_column: str | None = None, stdin: BinaryIO | None = None
+) -> Paired:
+    """Read two models: two score columns of one data set, or with an id column one score of each of two files.
+
+    Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
+    an error, or with columns.missing 'drop' left out and said. Errors: DecalError, one line.
+    """
+    if id_column is not None and len(paths) == 2:
+        return _joined(paths, columns, id_column, stdin)
+    if id_column is not None and len(paths) > 2:
+        raise oops(f"--id joins two files, and {len(paths)} are named", "name two files, or leave --id out")
+    named = columns if id_column is None else replace(columns, group=(*columns.group, id_column))
+    whole = read(paths, named, stdin)
+    if len(whole.models) != 2:
+        raise _not_two(whole, paths)
+    together = on_same_rows(whole)
+    first = together.models[0]
+    if id_column is None:
+        rows = np.arange(len(first.score)) if first.rows is None else first.rows
+        return Paired(together, rows + 1, "row")
+    ids = first.groups[id_column]
+    return Paired(_without_ids(together, columns, id_column), ids, id_column)
+
+
+def on_same_rows(dataset: Dataset) -> Dataset:
+    """The two models of a data set on the rows that both have; what that leaves out is said."""
+    first, second = dataset.models
+    if first.rows is None and second.rows is None:
+        return dataset
+    count = sum(item.rows for item in dataset.inputs)
+    in_a, in_b = (np.arange(count) if model.rows is None else model.rows for model in (first, second))
+    rows = np.intersect1d(in_a, in_b, assume_unique=True)
+    if not len(rows):
+        raise oops(
+            f"no row has both scores, {quote(first.model)} and {quote(second.model)}",
+            "name two models of the same rows",
+        )
+    models = tuple(
+        taken(model, np.searchsorted(own, rows), rows, count - len(rows))
+        for model, own in ((first, in_a), (second, in_b))
+    )
+    note = f"compared on the {len(rows):,} rows of {count:,} that both models have"
+    notes = dataset.notes if first.dropped == second.dropped == count - len(rows) else (*dataset.notes, note)
+    return replace(dataset, models=models, notes=notes)
+
+
+def taken(model: Predictions, places: np.ndarray, rows: np.ndarray | None, dropped: int) -> Predictions:
+    """A model on some of its rows, in this order; rows: where these stand in the data set."""
+    features = model.features
+    return replace(
+        model,
+        score=model.score[places],
+        label=model.label[places],
+        weight=None if model.weight is None else model.weight[places],
+        groups={name: values[places] for name, values in model.groups.items()},
+        features=None if features is None else lambda: features()[places],
+        dropped=dropped,
+        rows=rows,
+    )
+
+
+def _not_two(dataset: Dataset, paths: Sequence[str]) -> Exception:
+    names = ", ".join(quote(model.model) for model in dataset.models)
+    fix = "name two score columns: --score p_a --score p_b"
+    if len(paths) == 2 and len(dataset.models) == 1:
+        fix = "to join two files of one score each, name their column of row ids with --id"
+    return oops(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
+
+
+def _are(count: int) -> str:
+    return f"is {count}" if count == 1 else f"are {count}"
+
+
+def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: BinaryIO | None) -> Paired:
+    scores = columns.score if len(columns.score) == 2 else columns.score * 2
+    if len(columns.score) > 2:
+        raise oops(f"{len(columns.score)} scores are named for two files", "name one for both files, or one for each")
+    wanted_a = replace(columns, score=scores[:1], group=(*columns.group, id_column))
+    # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
+    wanted_b = replace(columns, score=scores[1:], group=(id_column,), weight=None, features=())
+    sides = [read([path], wanted, stdin) for path, wanted in zip(paths, (wanted_a, wanted_b), strict=True)]
+    for path, side in zip(paths, sides, strict=True):
+        if len(side.models) != 1:
+            raise oops(f"{path}: {len(side.models)} scores match", "name one score column for each file")
+    first, second = (side.models[0] for side in sides)
+    ids_a, ids_b = first.groups[id_column], second.groups[id_column]
+    drop = columns.missing == "drop"
+    notes = [note for side in sides for note in side.notes]
+    single_a, single_b = (
+        _single(path, id_column, ids, notes, drop) for path, ids in zip(paths, (ids_a, ids_b), strict=True)
+    )
+    shared, at_a, at_b = np.intersect1d(ids_a[single_a], ids_b[single_b], assume_unique=True, return_indices=True)
+    at_a, at_b = single_a[at_a], single_b[at_b]
+    for path, other, ids, mine in ((paths[0], paths[1], ids_a, single_a), (paths[1], paths[0], ids_b, single_b)):
+        _lonely(path, other, id_column, ids[mine][~np.isin(ids[mine], shared, assume_unique=True)], notes, drop)
+    agree = first.label[at_a] == second.label[at_b]
+    _disagreeing(paths, id_column, ids_a[at_a[~agree]], notes, drop)
+    # In the order of the first file.
+    at_a, at_b = at_a[agree], at_b[agree]
+    order = np.argsort(at_a, kind="stable")
+    at_a, at_b = at_a[order], at_b[order]
+    if not len(at_a):
+        raise oops(f"{paths[0]} and {paths[1]} share no id in column {quote(id_column)}", "name files of the same rows")
+    dropped = max(len(ids_a) + first.dropped, len(ids_b) + second.dropped) - len(at_a)
+    a, b = taken(first, at_a, None, dropped), taken(second, at_b, None, dropped)
+    names = _names(paths, a.model, b.model)
+    a = replace(a, model=names[0])
+    b = replace(a, model=names[1], score=b.score)
+    roles = {**sides[0].columns, "score": tuple(dict.fromkeys((first.model, second.model))), "id": id_column}
+    whole = Dataset(sides[0].inputs + sides[1].inputs, roles, sides[0].found, (a, b), tuple(notes))
+    return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
+
+
+def _names(paths: Sequence[str], first: str, second: str) -> tuple[str, str]:
+    """The score columns; where both are called alike, the files."""
+    if first != second:
+        return first, second
+    stems = [os.path.basename(path).split(".")[0] for path in paths]
+    if stems[0] != stems[1]:
+        return stems[0], stems[1]
+    return (paths[0], paths[1]) if paths[0] != paths[1] else (f"{first} (1)", f"{second} (2)")
+
+
+def _without_ids(dataset: Dataset, columns: Columns, id_column: str) -> Dataset:
+    """Without the ids among the groups, unless the user groups by them."""
+    if id_column in columns.group:
+        return dataset
+    models = tuple(
+        replace(model, groups={name: values for name, values in model.groups.items() if name != id_column})
+        for model in dataset.models
+    )
+    roles = {role: names for role, names in dataset.columns.items() if role != "group"}
+    roles |= {"group": columns.group} if columns.group else {}
+    return replace(dataset, models=models, columns={**roles, "id": id_column})
+
+
+def _single(path: str, column: str, ids: np.ndarray, notes: list[str], drop: bool) -> np.ndarray:
+    """Rows whose id is there and named once."""
+    _said(path, column, ids[ids == NO_ID][:1], int((ids == NO_ID).sum()), "is missing", notes, drop)
+    _, place, times = np.unique(ids, return_inverse=True, return_counts=True)
+    twice = (times[place] > 1) & (ids != NO_ID)
+    _said(path, column, ids[twice][:1], int(twice.sum()), "is named more than once", notes, drop)
+    return np.flatnonzero(~twice & (ids != NO_ID))
+
+
+def _lonely(path: str, other: str, column: str, ids: np.ndarray, notes: list[str], drop: bool) -> None:
+    _said(path, column, ids[:1], len(ids), f"has no row to join in {other}", notes, drop)
+
+
+def _disagreeing(paths: Sequence[str], column: str, ids: np.ndarray, notes: list[str], drop: bool) -> None:
+    _said(f"{paths[0]} and {paths[1]}", column, ids[:1], len(ids), "has another label in each file", notes, drop)
+
+
+def _said(where: str, column: str, first: np.ndarray, count: int, what: str, notes: list[str], drop: bool) -> None:
+    """An error on such ids, or where they may be left out a note."""
+    if not count:
+        return
+    example = "" if first[0] == NO_ID else f" {quote(str(first[0]))}"
+    rows = f" ({count:,} such row{'s' if count > 1 else ''}{', left out' if drop else ''})" if count > 1 or drop else ""
+    problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
+    if not drop:
+        raise oops(problem, "correct the files, or leave such rows out with --missing drop")
+    notes.append(problem)

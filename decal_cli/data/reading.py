@@ -1,0 +1,115 @@
+"""Reading files: in batches into two arrays where one score and the labels are all there is, else column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from decal_cli.data.check import Part, Rows, checked_scores, floats
+from decal_cli.data.columns import Chosen
+from decal_cli.data.csvfile import no_rows
+from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
+from decal_cli.data.labels import MISSING_LABEL, NATURAL, Labels
+from decal_cli.data.roles import Columns
+from decal_cli.data.sources import Source, open_source
+from decal_cli.data.words import oops
+from decal_cli.errors import DecalError
+
+
+def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) -> Dataset:
+    """Read files (CSV, Parquet, Arrow, JSON Lines, each also gzipped) as one data set, row after row.
+
+    '-', or no path at all, is standard input, which is read once. Errors: DecalError, one line, for whatever cannot
+    be evaluated as it stands.
+    """
+    if list(paths).count("-") > 1:
+        raise oops("standard input ('-') is named twice", "name it once: it can be read only once")
+    sources = [open_source(path, stdin) for path in paths or ["-"]]
+    chosen = chosen_columns(sources, columns)
+    if len(chosen.score) == 1 and not (chosen.weight or chosen.group or chosen.features) and columns.missing == "error":
+        return _in_batches(sources, chosen, columns)
+    return dataset(sources, columns)
+
+
+def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> Dataset:
+    """One score and its labels, with memory for little else: the file is never held whole."""
+    digests = Digests(sources)
+    score, label = _Growing(np.float64), _Growing(np.uint8)
+    inputs: list[tuple[str, int, int]] = []
+    try:
+        labels = Labels(chosen.label, columns.positive)
+        for source in sources:
+            rows = positives = 0
+            for scores, ones in _batches(source, chosen.score[0], labels, columns):
+                score.extend(scores)
+                label.extend(ones)
+                rows += len(ones)
+                positives += int(np.count_nonzero(ones))
+            inputs.append((source.raw.path, rows, positives))
+        _all_values_known(sources[0], labels)
+    except DecalError:
+        # A batch does not know its place; reading everything words the fault as it does elsewhere.
+        return dataset(sources, columns)
+    model = Predictions(chosen.score[0], score.taken(), label.taken(), None, {}, None, (), 0)
+    provenance = (Input(*item, digest) for item, digest in zip(inputs, digests.wait(), strict=True))
+    return Dataset(tuple(provenance), chosen.roles(), chosen.found, (model,), ())
+
+
+class _Growing:
+    """An array that batches are appended to; memory that was not written to yet costs nothing."""
+
+    def __init__(self, dtype: type[np.generic]) -> None:
+        self.values = np.empty(1 << 16, dtype=dtype)
+        self.filled = 0
+
+    def extend(self, batch: np.ndarray) -> None:
+        """Append a batch."""
+        end = self.filled + len(batch)
+        if end > len(self.values):
+            larger = np.empty(max(2 * len(self.values), end), dtype=self.values.dtype)
+            larger[: self.filled] = self.values[: self.filled]
+            self.values = larger
+        self.values[self.filled : end] = batch
+        self.filled = end
+
+    def taken(self) -> np.ndarray:
+        """What was appended."""
+        return self.values[: self.filled]
+
+
+def _batches(source: Source, name: str, labels: Labels, columns: Columns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Checked batches of scores and labels; a fault is a DecalError that need not say where it is."""
+    count = 0
+    for batch in source.batches((name,), (labels.name,)):
+        if not batch.num_rows:
+            continue
+        count += batch.num_rows
+        part = Part(source, batch, 0)
+        codes = [labels.codes(part, chunk) for _, chunk in part.chunks(labels.name)]
+        label = _meaning(labels)[codes[0] if len(codes) == 1 else np.concatenate(codes)]
+        score, _ = checked_scores(floats([part], name), name, Rows([part]), columns)
+        if int(label.max()) == MISSING_LABEL:
+            raise oops(f"{source.shown}: label missing")
+        yield score, label
+    if not count:
+        raise no_rows(source.shown)
+
+
+def _all_values_known(source: Source, labels: Labels) -> None:
+    if labels.positive is not None and not labels.seen <= NATURAL.keys() and labels.positive not in labels.seen:
+        raise oops(f"{source.shown}: label is never {labels.positive}")
+
+
+def _meaning(labels: Labels) -> np.ndarray:
+    """uint8 (256,): code -> label as far as the values seen so far settle it; the rest of the check is at the end."""
+    natural = labels.seen <= NATURAL.keys()
+    if not natural and (labels.positive is None or len(labels.seen) > 2):
+        raise oops(f"column {labels.name}: labels are not 0 or 1")
+    meaning = np.full(256, MISSING_LABEL, dtype=np.uint8)
+    one = labels.positive or "1"
+    for text in labels.seen:
+        alike = text in NATURAL and one in NATURAL and NATURAL[text] == NATURAL[one]
+        meaning[labels.values[text]] = text == one or alike
+    return meaning

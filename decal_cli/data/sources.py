@@ -1,0 +1,166 @@
+"""What format an input has, seen from its bytes, and one way to get columns out of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, Protocol
+
+from decal_cli.data.csvfile import CsvSource
+from decal_cli.data.files import Raw, raw, translated
+from decal_cli.data.jsonlines import JsonLinesSource
+from decal_cli.data.words import oops
+
+FOREIGN = {
+    b"PK\x03\x04": "a zip archive (a spreadsheet or .npz?)",
+    b"\xd0\xcf\x11\xe0": "an old Excel file",
+    b"\x93NUMPY": "a .npy file",
+    b"SQLite format 3": "an SQLite database",
+    b"\x89HDF": "an HDF5 file",
+    b"ORC": "an ORC file",
+    b"FEA1": "a Feather file of version 1",
+    b"\x28\xb5\x2f\xfd": "zstd-compressed",
+    b"BZh": "bzip2-compressed",
+    b"\xfd7zXZ": "xz-compressed",
+    b"\x80\x04\x95": "a Python pickle",
+    b"\x80\x05\x95": "a Python pickle",
+}
+BATCH = 1 << 16
+
+
+class Origin(Protocol):
+    """Where rows come from, for provenance."""
+
+    path: str
+
+    def sha256(self) -> str:
+        """Hex digest of the content."""
+
+
+class Source(Protocol):
+    """One input whose format is known."""
+
+    shown: str
+    names: list[str]
+
+    @property
+    def raw(self) -> Origin:
+        """Its origin."""
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        """pyarrow table with these columns, every row."""
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        """The same in batches of rows, with little memory."""
+
+    def line(self, row: int) -> int | None:
+        """Line of a data row (0-based) in a text format, None where there is none or finding it is slow."""
+
+
+class FileSource(Source, Protocol):
+    """A file of any format."""
+
+    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
+        """Batches in which the other columns are what they are in the file, where its format has types."""
+
+
+def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
+    """Recognise an input: Parquet, Arrow file or stream, JSON Lines, else CSV; each also gzipped, from any place."""
+    source = raw(path, stdin)
+    head = source.head()
+    if head[:4] in (b"PAR1", b"PARE"):
+        return ParquetSource(source)
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return ArrowSource(source, head)
+    for magic, kind in FOREIGN.items():
+        if head.startswith(magic) and (b"\0" in head or not head.isascii()):
+            raise oops(f"{source.shown}: is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start:
+        raise oops(f"{source.shown}: is empty", "give a file with a header and at least one row")
+    if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
+        raise oops(f"{source.shown}: is a JSON array", "write one object a line: jq -c '.[]' in.json > out.jsonl")
+    return JsonLinesSource(source, head) if start.startswith(b"{") else CsvSource(source, head)
+
+
+class ParquetSource:
+    """A Parquet file; only the columns asked for are decoded."""
+
+    kind = "Parquet"
+
+    def __init__(self, source: Raw) -> None:
+        self.raw = source
+        self.shown = source.shown
+        with translated(self.shown, self.kind):
+            self.names = list(self._file().schema_arrow.names)
+
+    def _file(self, mapped: bool = True, **options: Any) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(self.raw.arrow(mapped), **options)
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        with translated(self.shown, self.kind):
+            wanted = [*numbers, *texts]
+            return self._file().read(columns=wanted).select(wanted)
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        with translated(self.shown, self.kind):
+            wanted = [*numbers, *texts]
+            # Buffered pages instead of whole column chunks: memory does not grow with the row group.
+            file = self._file(mapped=False, buffer_size=1 << 20, pre_buffer=False)
+            for batch in file.iter_batches(batch_size=BATCH, columns=wanted, use_threads=False):
+                yield batch.select(wanted)
+
+    rows = batches
+
+    def line(self, row: int) -> int | None:
+        return None
+
+
+class ArrowSource:
+    """An Arrow file (Feather) or stream; values are validated, since a damaged one may point anywhere."""
+
+    kind = "Arrow"
+
+    def __init__(self, source: Raw, head: bytes) -> None:
+        self.raw = source
+        self.shown = source.shown
+        self.is_file = head.startswith(b"ARROW1")
+        with translated(self.shown, self.kind):
+            self.names = list(self._reader().schema.names)
+
+    def _reader(self, wanted: Sequence[str] | None = None, mapped: bool = True) -> Any:
+        import pyarrow as pa
+
+        fields = None if wanted is None else sorted({self.names.index(name) for name in wanted})
+        options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
+        opened = pa.ipc.open_file if self.is_file else pa.ipc.open_stream
+        return opened(self.raw.arrow(mapped), options=options)
+
+    def _batches(self, wanted: list[str], mapped: bool) -> Iterator[Any]:
+        reader = self._reader(wanted, mapped)
+        read = (reader.get_batch(i) for i in range(reader.num_record_batches)) if self.is_file else iter(reader)
+        for batch in read:
+            batch = batch.select(wanted)
+            batch.validate(full=True)
+            yield batch
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        import pyarrow as pa
+
+        with translated(self.shown, self.kind):
+            wanted = [*numbers, *texts]
+            schema = self._reader(wanted).schema
+            fields = [schema.field(name) for name in wanted]
+            return pa.Table.from_batches(list(self._batches(wanted, mapped=True)), pa.schema(fields))
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        with translated(self.shown, self.kind):
+            for batch in self._batches([*numbers, *texts], mapped=False):
+                for start in range(0, batch.num_rows, BATCH):
+                    yield batch.slice(start, BATCH)
+
+    rows = batches
+
+    def line(self, row: int) -> int | None:
+        return None

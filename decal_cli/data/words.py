@@ -1,0 +1,83 @@
+"""How files, columns and values are worded in an error, so that each stays one line and names its place."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from decal_cli.errors import DecalError, printable
+
+SHOWN_COLUMNS = 12
+
+
+def oops(problem: str, fix: str = "") -> DecalError:
+    """A DecalError whose text is one line whatever stands in file names, column names and values."""
+    return DecalError(printable(problem), printable(fix))
+
+
+def quote(value: Any) -> str:
+    """A name or value as shown: quoted, escaped, and cut when long."""
+    text = repr(value) if isinstance(value, str) else str(value)
+    text = printable(text)
+    return text if len(text) <= 60 else text[:45] + "..." + text[-10:]
+
+
+def number(value: float) -> str:
+    """A number as shown: short, unless short would hide why it is wrong."""
+    short = f"{value:.6g}"
+    return short if (float(short) > 1) == (value > 1) and (float(short) < 0) == (value < 0) else repr(float(value))
+
+
+def listed(names: Sequence[str], most: int = SHOWN_COLUMNS) -> str:
+    """The first names, and how many there are in all."""
+    text = ", ".join(quote(n)[1:-1] if n.isprintable() and n else quote(n) for n in names[:most])
+    return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The candidate spelt most like `name`, upper and lower case aside; None when nothing is near."""
+    import difflib
+
+    by_folded = {candidate.casefold(): candidate for candidate in names}
+    close = difflib.get_close_matches(name.casefold(), by_folded, 1)
+    return by_folded[close[0]] if close else None
+
+
+def file_word(path: str) -> str:
+    """A path as a shell would take it, for commands that a fix proposes."""
+    return shlex.quote(path)
+
+
+def first_line(error: BaseException) -> str:
+    """What a library said, cut to its first line."""
+    lines = str(error).strip().splitlines()
+    text = printable(lines[0].strip() if lines else type(error).__name__)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def value_of(scalar: Any) -> Any:
+    """A pyarrow scalar as a Python value; text of a damaged file that is not UTF-8 with its bytes shown."""
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return scalar.as_buffer().to_pybytes().decode("utf-8", errors="backslashreplace")
+
+
+def text_of(value: Any) -> str | None:
+    """A label or group value as text, the same from every format: 1 and 1.0 are '1', True is 'true', NaN is None."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="backslashreplace")
+    try:
+        if value != value:
+            return None
+        if value == value // 1:
+            return str(int(value))
+    except (TypeError, ArithmeticError, ValueError):
+        # Dates, and numbers without an integer part to speak of.
+        pass
+    return str(value)

@@ -1,0 +1,128 @@
+"""Recalibration in steps: histogram binning, scaling-binning, and Meta-Cal's abstention near .5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from decal_cli.crossfit.regions import BINS
+from decal_cli.errors import Undefined
+from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperature
+from decal_cli.methods.numerics.newton import need_different_scores
+from decal_cli.spec import COUNT, Between
+from decal_cli.tables.table import Floats, Ints, Table, tabulate
+
+Bins = Annotated[int, "equal-mass bins", COUNT]
+Miscoverage = Annotated[float, "share of rightly decided rows that may get .5", Between(0, 1)]
+RANKED = 10
+"""One in so many rightly decided rows sets Meta-Cal's cut, as in its authors' code."""
+MOST_RANKED = 500
+"""At most so many of them do."""
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """A step function of the score. edges: increasing, (k - 1,), each belongs to the step below it; value: (k,)."""
+
+    edges: Floats
+    value: Floats
+
+    def __call__(self, rows: Inputs) -> Applied:
+        return Applied(self.value[bin_of(rows.score, self.edges)])
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """A curve, and steps on its values."""
+
+    curve: Sigmoid
+    steps: Steps
+
+    def __call__(self, rows: Inputs) -> Applied:
+        return self.steps(replace(rows, score=self.curve(rows).score))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Abstaining:
+    """A curve, and .5 for scores within `cut` of .5."""
+
+    curve: Sigmoid
+    cut: float
+
+    def __call__(self, rows: Inputs) -> Applied:
+        return Applied(np.where(np.abs(rows.score - 0.5) <= self.cut, 0.5, self.curve(rows).score))
+
+
+def bin_of(score: Floats, edges: Floats) -> Ints:
+    """Number of each score's bin; a score equal to an edge belongs below it."""
+    return np.searchsorted(edges, score, side="left")
+
+
+def edges_of(t: Table, bins: int) -> Floats:
+    """The edges between the table's non-empty equal-mass bins, shape (bins - 1,): the rule of `Table.bin_starts`."""
+    edges = np.unique(t.quantiles(bins))[1:-1]
+    starts, first = np.unique(np.searchsorted(t.score, edges, side="right"), return_index=True)
+    return edges[first][(starts > 0) & (starts < len(t))]
+
+
+@method(title="Histogram binning", kind="recalibration", source="Zadrozny & Elkan 2001")
+def histogram(rows: Training, *, bins: Bins = BINS) -> Steps:
+    """The frequency of label 1 in equal-mass bins of the score.
+
+    Edges are the i/15 quantiles of the training scores, linearly interpolated; a score equal to an edge belongs to the
+    lower bin. The frequencies need not increase, and rows of one bin can no longer be told apart.
+    """
+    t = rows.table
+    levels = t.bins(bins)
+    return Steps(edges_of(t, bins), levels.pos / levels.n)
+
+
+@method(title="Scaling-binning", kind="recalibration", source="Kumar et al. 2019")
+def scaling_binning(rows: Training, *, bins: Bins = BINS) -> Binned:
+    """Platt scaling, then its mean in equal-mass bins of its own values.
+
+    A curve has less noise than frequencies, and a step function's calibration error can be measured. The curve is
+    `platt`; bins are cut at the i/15 quantiles of its values on the training rows, and each bin gets the mean of its
+    values, not of the labels. Needs two distinct scores.
+    """
+    need_different_scores(rows.table)
+    curve = fit_platt(rows.table)
+    fitted = tabulate(curve(rows).score, rows.label, rows.weight)
+    return Binned(curve, Steps(edges_of(fitted, bins), fitted.bins(bins).score))
+
+
+@method(title="Meta-Cal", kind="recalibration", source="Ma & Blaschko 2021, under a miscoverage constraint")
+def meta_cal(rows: Training, *, miscoverage: Miscoverage = 0.05) -> Abstaining:
+    """Temperature scaling, and .5 for the rows that the score cannot decide.
+
+    A row is doubtful where its score lies as near to .5 as the nearest 5 % (miscoverage) of the rows that p >= .5
+    decides rightly; a tenth of these, at most 500, drawn at random (--seed), sets the cut. Doubtful rows get .5, the
+    others temperature scaling fitted to the rest of the rows that are not doubtful. Needs 10 rows that p >= .5 decides
+    rightly.
+    """
+    right = np.flatnonzero((rows.score >= 0.5) == (rows.label == 1))
+    if len(right) < RANKED:
+        raise Undefined(f"needs at least {RANKED} rows that p >= .5 decides rightly; there are {len(right)}")
+    ranking = rows.generator(RANKED).permutation(right)[: min(len(right) // RANKED, MOST_RANKED)]
+    distance = np.abs(rows.score - 0.5)
+    cut = _lower_quantile(distance[ranking], rows.weights[ranking], miscoverage)
+    fitted = distance > cut
+    fitted[ranking] = False
+    if not fitted.any():
+        raise Undefined("needs scores that differ more: all lie within the cut around .5")
+    kept = rows.take(fitted)
+    return Abstaining(fit_temperature(kept.table), cut)
+
+
+def _lower_quantile(values: Floats, weight: Floats, share: float) -> float:
+    """The quantile of weighted values, rounded down to one of them; for equal weights numpy's method 'lower'."""
+    order = np.argsort(values, kind="stable")
+    before = np.cumsum(weight[order]) - weight[order]
+    reached = np.searchsorted(before, share * (weight.sum() - weight.mean()) * (1 + 1e-12), side="right")
+    return float(values[order][reached - 1])

@@ -1,0 +1,206 @@
+"""Multicalibration: corrections of the score within groups, and regions of the features, until none is worth making."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.crossfit.regions import POOLED_LEAVES, IsotonicFit
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.families.isotonic import Curve
+from decal_cli.methods.numerics.trees import Tree, narrow
+from decal_cli.spec import COUNT
+from decal_cli.tables.table import Floats, Ints
+
+CELLS = 10
+"""Bins of the current score that a patch may be limited to; Hébert-Johnson et al. call their width lambda."""
+PATCHES = 200
+PATIENCE = 10
+"""After so many patches that do not lower the loss of the rows held out, it stops."""
+FEWEST = 30
+"""Rows from which on it is fitted: ten are held out."""
+SMALLEST_GAIN = 1e-12
+"""Squared error per row below which a patch is only rounding."""
+_HELD_OUT = 3
+"""One in so many rows is held out; also the purpose of the random numbers that choose them."""
+EVERYONE, LEAF, GROUP = 0, 1, 2
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """An isotonic curve, then patches in turn: `shift` for the members of `subset` whose score lies in `cell`.
+
+    subset, cell, shift: shape (patches,). kind, column, value: shape (subsets,): who belongs to a subset: everyone; the
+    rows of a leaf of the tree (its node, as text, in value); or those whose group column (by number) holds the value.
+    cells: the current score is in cell floor(score * cells), 1 in the last.
+    """
+
+    curve: Curve
+    tree: Tree
+    kind: Ints
+    column: Ints
+    value: NDArray[np.str_]
+    cells: int
+    subset: Ints
+    cell: Ints
+    shift: Floats
+
+    def __call__(self, rows: Inputs) -> Applied:
+        score = self.curve(rows).score
+        member = self.members(rows)
+        for subset, cell, shift in zip(self.subset, self.cell, self.shift, strict=True):
+            here = member[subset] & (cell_of(score, self.cells) == cell)
+            score[here] = np.clip(score[here] + shift, 0.0, 1.0)
+        return Applied(score)
+
+    def members(self, rows: Inputs) -> NDArray[np.bool_]:
+        """Which rows belong to which subset, shape (subsets, T)."""
+        if rows.features is None:
+            raise Undefined("needs the features that the model was fitted with")
+        leaf = self.tree.leaf(narrow(rows.features)).astype(str)
+        member = np.ones((len(self.kind), len(rows)), dtype=bool)
+        for k, (kind, column, value) in enumerate(zip(self.kind, self.column, self.value, strict=True)):
+            if kind == LEAF:
+                member[k] = leaf == value
+            elif kind == GROUP:
+                member[k] = _groups(rows)[:, column] == value
+        return member
+
+
+def _groups(rows: Inputs) -> NDArray[np.str_]:
+    if rows.groups is None:
+        raise DecalError("the model corrects groups, and these rows have none", "name the columns with --group")
+    return np.asarray(rows.groups, dtype=str)
+
+
+class Patch(NamedTuple):
+    """One correction: a subset, a cell of the current score, and what is added to the score there."""
+
+    subset: int
+    cell: int
+    shift: float
+
+
+class Sample(NamedTuple):
+    """Rows to correct: current score, label, weight, shape (T,); member, bool (subsets, T)."""
+
+    score: Floats
+    label: Floats
+    weight: Floats
+    member: NDArray[np.bool_]
+
+    def take(self, rows: NDArray[np.bool_]) -> Sample:
+        """These rows."""
+        return Sample(self.score[rows], self.label[rows], self.weight[rows], self.member[:, rows])
+
+    @property
+    def loss(self) -> float:
+        """Summed squared error of the score."""
+        return float(self.weight @ (self.score - self.label) ** 2)
+
+    def patched(self, patch: Patch, cells: int) -> Sample:
+        """With the scores that the patch leaves."""
+        here = self.member[patch.subset] & (cell_of(self.score, cells) == patch.cell)
+        return self._replace(score=np.where(here, np.clip(self.score + patch.shift, 0.0, 1.0), self.score))
+
+
+def cell_of(score: Floats, cells: int) -> Ints:
+    """Number of the cell of each score."""
+    return np.minimum((score * cells).astype(np.int64), cells - 1)
+
+
+@method(
+    title="Multicalibration",
+    kind="post-training",
+    source="Hébert-Johnson et al. 2018, with a stopping rule on rows held out",
+    needs=("features",),
+    uses=("groups",),
+)
+def multicalibration(
+    rows: Training, *, bins: Annotated[int, "bins of the score within which it corrects", COUNT] = CELLS
+) -> Patches:
+    """Isotonic regression, then corrections within groups and regions of the features until none helps.
+
+    The regions are the leaves of a tree of at most 12, grown on what the isotonic fit leaves unexplained; the groups
+    are the values of each group column, where there are any. In turn, the mean of y - p' is added to p' in one subset
+    (everyone, a region, a group) and tenth of p', the one where that lowers the squared error most. A third of the rows
+    is held out of all of this: corrections are kept up to where the squared error there is smallest. Needs features,
+    30 rows, and both classes among the rows learned from.
+    """
+    if len(rows) < FEWEST:
+        raise Undefined(f"needs at least {FEWEST} rows, a third of them held out; there are {len(rows)}")
+    held = rows.generator(_HELD_OUT).permutation(len(rows)) % _HELD_OUT == 0
+    learned = rows.take(~held)
+    learned.table.need_both_classes()
+    fit = IsotonicFit(learned.table)
+    curve = Curve(fit.at, fit.value)
+    start = _without_patches(curve, _tree(learned, curve), learned.groups, bins)
+    whole = Sample(curve(rows).score, rows.label, rows.weights, start.members(rows))
+    kept = kept_patches(whole.take(~held), whole.take(held), bins)
+    subset, cell = (np.array([patch[k] for patch in kept], dtype=np.int64) for k in (0, 1))
+    return replace(start, subset=subset, cell=cell, shift=np.array([patch.shift for patch in kept]))
+
+
+def kept_patches(learned: Sample, held: Sample, cells: int, most: int = PATCHES) -> list[Patch]:
+    """The patches up to where the loss of the held-out rows is smallest."""
+    patches: list[Patch] = []
+    best, keep = held.loss, 0
+    while len(patches) < most and len(patches) - keep < PATIENCE:
+        patch = best_patch(learned, cells)
+        if patch is None:
+            break
+        learned, held = learned.patched(patch, cells), held.patched(patch, cells)
+        patches.append(patch)
+        if held.loss < best:
+            best, keep = held.loss, len(patches)
+    return patches[:keep]
+
+
+def best_patch(sample: Sample, cells: int) -> Patch | None:
+    """The patch that lowers the squared error most; None where every subset is calibrated in every cell."""
+    cell = cell_of(sample.score, cells)
+    off = sample.weight * (sample.label - sample.score)
+    weight, missing = (
+        np.array([np.bincount(cell[member], values[member], cells) for member in sample.member])
+        for values in (sample.weight, off)
+    )
+    gain = np.divide(missing**2, weight, out=np.zeros_like(weight), where=weight > 0)
+    subset, of_cell = np.unravel_index(int(gain.argmax()), gain.shape)
+    if gain[subset, of_cell] <= SMALLEST_GAIN * sample.weight.sum():
+        return None
+    return Patch(int(subset), int(of_cell), float(missing[subset, of_cell] / weight[subset, of_cell]))
+
+
+def _without_patches(curve: Curve, tree: Tree, groups: NDArray[np.str_] | None, cells: int) -> Patches:
+    """The curve, and who belongs to which subset: everyone, then leaves, then the values of each group column."""
+    leaves = np.flatnonzero(tree.left < 0).astype(str)
+    values = [] if groups is None else [np.unique(column) for column in np.asarray(groups, dtype=str).T]
+    columns = [np.full(len(found), k) for k, found in enumerate(values)]
+    kind = [EVERYONE, *[LEAF] * len(leaves), *[GROUP] * sum(map(len, values))]
+    none = np.zeros(0, dtype=np.int64)
+    return Patches(
+        curve,
+        tree,
+        np.array(kind, dtype=np.int64),
+        np.concatenate((np.zeros(1 + len(leaves), dtype=np.int64), *columns)),
+        np.concatenate(([""], leaves, *values)),
+        cells,
+        none,
+        none,
+        np.zeros(0),
+    )
+
+
+def _tree(rows: Training, curve: Curve) -> Tree:
+    """Regions where the labels deviate from the curve."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    assert rows.features is not None
+    smallest = max(5, len(rows) // 100)
+    tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=rows.seed)
+    return Tree.of_sklearn(tree.fit(narrow(rows.features), rows.label - curve(rows).score, rows.weights))

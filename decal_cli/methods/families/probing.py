@@ -1,0 +1,88 @@
+"""Probing: a probability made of many yes-or-no classifiers, one for each threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, planes_of, with_recalibrated
+from decal_cli.spec import Between
+from decal_cli.tables.table import Floats
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Probes:
+    """Classifiers of thresholds: probe k decides 1 where its plane is not below 0.
+
+    edges: shape (probes + 1,), increasing from 0 to 1; probe k stands for the thresholds from edge k to edge k + 1.
+    The planes' columns are the log-odds of the recalibrated score and the features.
+    """
+
+    score: ScoreColumn
+    planes: Planes
+    edges: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse a grid that is none. Errors: ValueError."""
+        if self.edges.shape != (len(self.planes.intercept) + 1,) or (np.diff(self.edges) <= 0).any():
+            raise ValueError("probes need one more edge than there are, in increasing order")
+        if self.edges[0] != 0 or self.edges[-1] != 1:
+            raise ValueError("probes must cover the thresholds from 0 to 1")
+
+    def decisions(self, rows: Inputs) -> NDArray[np.bool_]:
+        """What each probe decides, shape (T, probes)."""
+        return self.planes(self.score(rows)) >= 0
+
+    def __call__(self, rows: Inputs) -> Applied:
+        mean = np.where(self.decisions(rows), np.diff(self.edges), 0.0).sum(axis=1)
+        return Applied(np.clip(mean, 0.0, 1.0))
+
+
+def grid(probes: int) -> Floats:
+    """Edges of so many cells of thresholds, shape (probes + 1,): sin^2 of equal steps.
+
+    A probability is known to about sqrt(p (1 - p) / n): cells that shrink with it waste no probe in the middle, and
+    leave thresholds such as .01 a few probes below them.
+    """
+    return np.append(np.sin(np.pi / 2 * np.arange(probes) / probes) ** 2, 1.0)
+
+
+def costs(label: Floats, threshold: float) -> Floats:
+    """What deciding each row wrongly costs, shape (T,): 1 - t for label 1, t for label 0 [T eq. 3.3a]."""
+    return np.where(label > 0.5, 1 - threshold, threshold)
+
+
+def _of_same_sum(weight: Floats, other: Floats) -> Floats:
+    """Weights scaled to the sum of others: all probes feel the same penalty, whatever their costs add up to."""
+    return weight * (other.sum() / weight.sum())
+
+
+@method(
+    title="Probing reduction",
+    kind="post-training",
+    needs=("features",),
+    source="Langford & Zadrozny 2005; [T sec. 4]",
+)
+def probing(
+    rows: Training,
+    *,
+    probes: Annotated[int, "number of thresholds, each with a classifier", Between(0, 10_001)] = 40,
+) -> Probes:
+    """The mean decision of classifiers trained for thresholds between 0 and 1.
+
+    p' = integral of h(t, x) dt, where h(t, .) is a classifier trained with costs 1 - t for a missed label 1 and t for a
+    false alarm, one for each of the `probes` cells of thresholds, narrower near 0 and 1. Each classifier is a weighted
+    logistic regression on the recalibrated score and the features, cut at its middle: the columns of `stack`, but free
+    to weigh them differently at every t. The Brier score of p' is no larger than twice the classifiers' mean cost over
+    t, and what p' loses to the best probability no more than twice what they lose to the best decisions [T thm. 4.2].
+    """
+    score, columns = with_recalibrated(rows)
+    edges = grid(probes)
+    middles = (edges[:-1] + edges[1:]) / 2
+    weights = [_of_same_sum(rows.weights * costs(rows.label, t), rows.weights) for t in middles]
+    return Probes(score, planes_of(columns, rows.label, weights, Units.of(columns, rows.weights)), edges)

@@ -1,0 +1,282 @@
+"""Model files: a fitted model as JSON that a reviewer can read, and that loads to the same model or not at all.
+
+No code is stored and none is run: a file names declared classes and holds their numbers. The text is canonical and
+carries its own SHA-256, so that a file in which any byte was changed is refused. The digest tells accidents and edits,
+not forgery: whoever can write the file can write a digest.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from decal_cli.data.words import oops
+from decal_cli.errors import DecalError
+from decal_cli.methods.declare import MODELS, Applied, Inputs, Model
+from decal_cli.tables.table import Floats
+from decal_cli.task import Task
+from decal_cli.version import __version__
+
+VERSION = 1
+LISTED = 4096
+"""Arrays of more numbers are written as base64 of their little-endian bytes: nobody reads them one by one."""
+_DTYPES = ("float64", "float32", "int64", "int32", "int16", "uint8", "bool")
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a model file holds.
+
+    method: as the user names it, 'platt(on=p)'. columns: those that a file to be scored must have. fitted_on: where the
+    training rows came from, and seed and version: what one must know to make the file again.
+    """
+
+    method: str
+    model: Model
+    score: str
+    features: tuple[str, ...] = ()
+    width: int = 0
+    """Numbers per row in the features: one list-valued column holds many."""
+    groups: tuple[str, ...] = ()
+    logit: bool = False
+    task: Task | None = None
+    fitted_on: Mapping[str, Any] = field(default_factory=dict)
+
+
+def to_text(saved: Saved) -> str:
+    """The text of the file. Deterministic: the same model gives the same bytes."""
+    task = saved.task
+    document: dict[str, Any] = {
+        "decal_model": VERSION,
+        "method": saved.method,
+        "columns": {
+            "score": saved.score,
+            "logit": saved.logit,
+            "features": list(saved.features),
+            "width": saved.width,
+            "groups": list(saved.groups),
+        },
+        "task": None
+        if task is None
+        else {
+            "utility": [list(row) for row in task.utility],
+            "decision_threshold": task.decision_threshold,
+            "threshold": task.threshold,
+        },
+        "fitted_on": {"decal": __version__, **saved.fitted_on},
+        "model": _encoded(saved.model),
+    }
+    return _written({**document, "sha256": _digest(document)})
+
+
+def from_text(text: str, shown: str) -> Saved:
+    """The model of a file's text; shown: the file, for messages. Errors: DecalError, one line, saying what is wrong."""
+    document = _checked(text, shown)
+    try:
+        saved = _saved(document)
+        names = np.full((2, len(saved.groups)), "") if saved.groups else None
+        features = np.zeros((2, saved.width)) if saved.width else None
+        # Two rows are scored: what does not fit together is found here, not in the middle of somebody's data.
+        _score(saved, Inputs(np.array([0.0, 1.0]), features, names))
+        if to_text(saved) != text:
+            raise ValueError("it is not as decal writes it")
+    except Exception as error:
+        # A file whose digest was forged can fail in any way there is.
+        raise _unusable(error, shown) from None
+    return saved
+
+
+def score_rows(saved: Saved, rows: Inputs, shown: str) -> Applied:
+    """What a loaded model says of rows. Errors: DecalError, where it is none that decal could have fitted."""
+    try:
+        return _score(saved, rows)
+    except Exception as error:
+        raise _unusable(error, shown) from None
+
+
+def _score(saved: Saved, rows: Inputs) -> Applied:
+    with np.errstate(all="ignore"):
+        applied = saved.model(rows)
+    if not isinstance(applied, Applied) or any(
+        values is not None and (values.shape != (len(rows),) or values.dtype != np.float64) for values in applied
+    ):
+        raise ValueError("it does not give every row a score")
+    if applied.threshold is not None and np.isnan(applied.threshold).any():
+        raise ValueError("it gives a threshold that is no number")
+    probabilities = {
+        name: _probability(values)
+        for name, values in applied._asdict().items()
+        if name != "threshold" and values is not None
+    }
+    return applied._replace(**probabilities)
+
+
+def _probability(values: Floats) -> Floats:
+    """Values in [0, 1], but for rounding."""
+    if not ((values >= -_ROUNDING) & (values <= 1 + _ROUNDING)).all():
+        raise ValueError("it gives a score outside [0, 1]")
+    return np.clip(values, 0.0, 1.0)
+
+
+def _unusable(error: Exception, shown: str) -> DecalError:
+    said = " ".join(str(error).split())[:80] or type(error).__name__
+    return oops(f"{shown}: the model in it cannot be used ({said})", _AGAIN)
+
+
+_AGAIN = "fit it again: decal fit METHOD TRAIN -o MODEL"
+_OURS = "name a file that `decal fit` wrote"
+_ROUNDING = 1e-9
+_WIDEST = 1 << 20
+"""Numbers a row that features may hold; a forged file must not fill the memory."""
+
+
+def _saved(document: Mapping[str, Any]) -> Saved:
+    columns, task = document["columns"], document["task"]
+    width = int(columns["width"])
+    if not 0 <= width <= _WIDEST or bool(width) != bool(columns["features"]):
+        raise ValueError(f"features of {width} numbers a row")
+    return Saved(
+        method=str(document["method"]),
+        model=_decoded(document["model"]),
+        score=str(columns["score"]),
+        features=tuple(map(str, columns["features"])),
+        width=width,
+        groups=tuple(map(str, columns["groups"])),
+        logit=bool(columns["logit"]),
+        task=None if task is None else Task.of_utility(task["utility"], task["decision_threshold"]),
+        fitted_on=dict(document["fitted_on"]),
+    )
+
+
+def _checked(text: str, shown: str) -> dict[str, Any]:
+    """The document, unchanged since it was written and of this version."""
+    try:
+        document = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise oops(f"{shown}: is not a model file (not JSON)", _OURS) from None
+    if not isinstance(document, dict) or "decal_model" not in document:
+        raise oops(f"{shown}: is not a model file of decal", _OURS)
+    version = document["decal_model"]
+    if type(version) is not int or version != VERSION:
+        found = f"version {str(version)[:20]}" if type(version) is int else "a version that is no number"
+        raise oops(f"{shown}: is a model file of {found}; this decal reads version {VERSION}", _AGAIN)
+    digest = document.pop("sha256", None)
+    try:
+        unchanged = digest == _digest(document) and _written({**document, "sha256": digest}) == text
+    except (ValueError, RecursionError):
+        # What decal writes is neither nested so deep nor half a character.
+        unchanged = False
+    if not unchanged:
+        raise oops(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
+    return document
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _digest(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(_written(document).encode()).hexdigest()
+
+
+def _encoded(value: Any) -> Any:
+    """A model's value as JSON: arrays under the name of their type, models under that of their class."""
+    if dataclasses.is_dataclass(value) and type(value).__name__ in MODELS:
+        fields = {item.name: _encoded(getattr(value, item.name)) for item in dataclasses.fields(value)}
+        return {"model": type(value).__name__, **fields}
+    if isinstance(value, np.ndarray):
+        return _encoded_array(value)
+    if isinstance(value, tuple):
+        return [_encoded(item) for item in value]
+    if isinstance(value, (bool, str)) or value is None:
+        return value
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return number if math.isfinite(number) else {"number": repr(number)}
+    raise TypeError(f"a model holds a {type(value).__name__}, which no model file can")
+
+
+def _encoded_array(value: np.ndarray) -> dict[str, Any]:
+    kind = "text" if value.dtype.kind == "U" else value.dtype.name
+    if kind == "text":
+        items: Any = value.ravel().tolist()
+    elif kind not in _DTYPES:
+        raise TypeError(f"a model holds an array of {kind}, which no model file can")
+    elif value.size > LISTED or not np.isfinite(value).all():
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        items = base64.b64encode(little.tobytes()).decode("ascii")
+    else:
+        items = value.ravel().tolist()
+    plain = value.ndim == 1 and not isinstance(items, str)
+    return {kind: items} if plain else {kind: items, "shape": list(value.shape)}
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_decoded(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    if "model" in value:
+        cls = MODELS[value["model"]]
+        names = {item.name for item in dataclasses.fields(cls)}
+        if set(value) != names | {"model"}:
+            raise ValueError(f"{cls.__name__} with other fields")
+        given = {name: _decoded(value[name]) for name in names}
+        for name, hint in get_type_hints(cls).items():
+            if not _is_a(hint, given[name]):
+                raise ValueError(f"{cls.__name__} with another kind of {name}")
+        return cls(**given)
+    if "number" in value:
+        return float(value["number"])
+    return _decoded_array(value)
+
+
+def _is_a(hint: Any, value: Any) -> bool:
+    """Whether a value is what a field was declared as: a number, text, a typed array, a model, a tuple of these."""
+    origin = get_origin(hint)
+    if origin is np.ndarray:
+        (scalar,) = get_args(get_args(hint)[1])
+        return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, get_origin(scalar) or scalar)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_is_a(get_args(hint)[0], item) for item in value)
+    if hint in (float, int):
+        return isinstance(value, (hint, int)) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def _decoded_array(value: Mapping[str, Any]) -> np.ndarray:
+    kind, items = next(iter(value.items()))
+    if kind == "text":
+        array = np.array(items, dtype=str)
+    elif kind not in _DTYPES:
+        raise ValueError(f"an array of {kind[:20]}")
+    elif isinstance(items, str):
+        little = np.frombuffer(base64.b64decode(items, validate=True), dtype=np.dtype(kind).newbyteorder("<"))
+        array = little.astype(np.dtype(kind))
+    else:
+        array = np.array(items, dtype=np.dtype(kind))
+    return array.reshape(value["shape"]) if "shape" in value else array
+
+
+def _written(document: Any, indent: int = 0) -> str:
+    """JSON with one key a line; a list of plain values stays on one."""
+    pad = "  " * (indent + 1)
+    if isinstance(document, Mapping) and document:
+        lines = [f"{pad}{json.dumps(str(key))}: {_written(item, indent + 1)}" for key, item in document.items()]
+        body = "{\n" + ",\n".join(lines) + "\n" + "  " * indent + "}"
+    elif isinstance(document, list) and any(isinstance(item, (Mapping, list)) for item in document):
+        lines = [pad + _written(item, indent + 1) for item in document]
+        body = "[\n" + ",\n".join(lines) + "\n" + "  " * indent + "]"
+    else:
+        body = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return body if indent else body + "\n"

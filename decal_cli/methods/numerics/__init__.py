@@ -1,0 +1,1 @@
+"""The algorithms behind the methods: Newton steps, logistic regression and trees as plain arrays."""

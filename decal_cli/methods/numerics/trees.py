@@ -1,0 +1,180 @@
+"""Decision trees as plain arrays: what a model file keeps of a fitted forest, and how rows find their leaves in it.
+
+Converted from scikit-learn, applied without it, and equal to its predictions. Trees see features as 32-bit numbers, as
+scikit-learn's own forests do: fit on `narrow(features)`, and nothing changes between fitting and applying.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.crossfit.regions import LARGEST
+from decal_cli.methods.declare import model
+from decal_cli.tables.table import Floats, Ints
+
+Narrow = NDArray[np.float32]
+Whole = NDArray[np.integer[Any]]
+BLOCK = 2**18
+"""At most so many pairs of row and tree descend at once: a few megabytes of indices."""
+
+
+def narrow(features: NDArray[Any]) -> Narrow:
+    """Features as trees see them, shape (T, d): 32 bits, what lies beyond LARGEST counted as LARGEST."""
+    return np.clip(features, -LARGEST, LARGEST).astype(np.float32)
+
+
+def with_score(score: Floats, features: NDArray[Any]) -> Narrow:
+    """Score and features side by side as trees see them, shape (T, 1 + d)."""
+    return np.column_stack((score.astype(np.float32), narrow(features)))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Nodes of one tree, root first; arrays of shape (nodes,).
+
+    left, right: the child for features up to the threshold, and beyond it; both -1 at a leaf. A child always comes
+    after its parent, so that every descent ends. feature, threshold: what an inner node asks; 0 at a leaf. value: what
+    a node predicts. columns: number of features that the tree was grown on.
+    """
+
+    columns: int
+    left: Whole
+    right: Whole
+    feature: Whole
+    threshold: Floats
+    value: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse nodes that no tree has: a model file may come from anywhere. Errors: ValueError."""
+        arrays = (self.left, self.right, self.feature, self.threshold, self.value)
+        if any(array.ndim != 1 or len(array) != len(self.left) for array in arrays) or not len(self.left):
+            raise ValueError("a tree needs one entry for each node in every array")
+        if any(not np.issubdtype(array.dtype, np.integer) for array in arrays[:3]):
+            raise ValueError("children and features of a tree must be whole numbers")
+        if any(not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all() for array in arrays[3:]):
+            raise ValueError("thresholds and values of a tree must be finite numbers")
+        if np.any(self.feature < 0) or np.any(self.feature >= max(self.columns, 1)):
+            raise ValueError(f"a tree asks for a feature outside of its {self.columns} columns")
+        self._check_children()
+
+    def _check_children(self) -> None:
+        here = np.arange(len(self.left))
+        leaf = self.left == -1
+        inner = ~leaf
+        for child in (self.left, self.right):
+            if np.any((child == -1) != leaf) or np.any(child[inner] <= here[inner]) or np.any(child >= len(here)):
+                raise ValueError("a child of a tree must come after its parent and inside of the tree")
+
+    def leaf(self, features: Narrow) -> Ints:
+        """Index of each row's leaf, shape (T,). features: narrow, shape (T, columns)."""
+        return self.descend(features, np.zeros(1, dtype=np.int64))[:, 0]
+
+    def descend(self, features: Narrow, starts: Whole) -> Ints:
+        """Index of the leaf that each row reaches from each start, shape (T, starts)."""
+        if features.shape[1] != self.columns:
+            raise ValueError(f"a tree of {self.columns} columns meets rows of {features.shape[1]}")
+        at = np.empty((len(features), len(starts)), dtype=np.int64)
+        step = max(1, BLOCK // len(starts))
+        for first in range(0, len(features), step):
+            at[first : first + step] = self._descend(features[first : first + step], starts)
+        return at
+
+    def _descend(self, features: Narrow, starts: Whole) -> Ints:
+        at = np.tile(starts.astype(np.int64), len(features))
+        moving = np.flatnonzero(self.left[at] >= 0)
+        while len(moving):
+            node = at[moving]
+            # 32-bit features against 64-bit thresholds, as scikit-learn compares them.
+            beyond = features[moving // len(starts), self.feature[node]] > self.threshold[node]
+            node = np.where(beyond, self.right[node], self.left[node])
+            at[moving] = node
+            moving = moving[self.left[node] >= 0]
+        return at.reshape(len(features), len(starts))
+
+    @classmethod
+    def of_sklearn(cls, fitted: Any) -> Self:
+        """The tree of a fitted DecisionTreeRegressor, or of a DecisionTreeClassifier of labels 0 and 1.
+
+        The value is the prediction, of a classifier the probability of 1. Node numbers are scikit-learn's own.
+        """
+        nodes = fitted.tree_
+        inner = nodes.children_left >= 0
+        return cls(
+            int(nodes.n_features),
+            nodes.children_left.astype(np.int32),
+            nodes.children_right.astype(np.int32),
+            np.where(inner, nodes.feature, 0).astype(np.int32),
+            np.where(inner, nodes.threshold, 0.0),
+            nodes.value[:, 0, -1].astype(np.float64),
+        )
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees that are added up. nodes: of all trees, one tree after the other; starts: the root of each, (trees,)."""
+
+    nodes: Tree
+    starts: Whole
+
+    def __post_init__(self) -> None:
+        """Refuse roots that are not there. Errors: ValueError."""
+        whole = self.starts.ndim == 1 and len(self.starts) and np.issubdtype(self.starts.dtype, np.integer)
+        if not whole or self.starts.min() < 0 or self.starts.max() >= len(self.nodes.left):
+            raise ValueError("a forest needs roots that are among its nodes")
+
+    def total(self, features: Narrow) -> Floats:
+        """Sum of the trees' values, shape (T,). features: narrow, shape (T, columns)."""
+        step = max(1, BLOCK // len(self.starts))
+        blocks = (features[first : first + step] for first in range(0, max(len(features), 1), step))
+        return np.concatenate([self.nodes.value[self.nodes.descend(rows, self.starts)].sum(axis=1) for rows in blocks])
+
+    def __len__(self) -> int:
+        """Number of trees."""
+        return len(self.starts)
+
+    @classmethod
+    def of_trees(cls, trees: list[Tree], scale: float = 1.0) -> Self:
+        """A forest of trees, their values multiplied by the scale."""
+        starts = np.cumsum([0, *(len(tree.left) for tree in trees)]).astype(np.int32)[:-1]
+        left, right = (
+            np.concatenate([np.where(child >= 0, child + at, -1) for child, at in zip(children, starts, strict=True)])
+            for children in ([tree.left for tree in trees], [tree.right for tree in trees])
+        )
+        feature = np.concatenate([tree.feature for tree in trees])
+        threshold = np.concatenate([tree.threshold for tree in trees])
+        value = np.concatenate([tree.value for tree in trees]) * scale
+        return cls(Tree(trees[0].columns, left, right, feature, threshold, value), starts)
+
+    @classmethod
+    def of_forest(cls, fitted: Any) -> Self:
+        """A fitted RandomForestClassifier of labels 0 and 1: `total` is its probability of 1."""
+        trees = [Tree.of_sklearn(each) for each in fitted.estimators_]
+        return cls.of_trees(trees, 1 / len(trees))
+
+    @classmethod
+    def of_boosting(cls, fitted: Any) -> Self:
+        """A fitted HistGradientBoostingClassifier of labels 0 and 1, grown on narrow features without categories.
+
+        `total` plus `baseline_of(fitted)` is its log-odds.
+        """
+        return cls.of_trees([_boosted(each.nodes, fitted.n_features_in_) for (each,) in fitted._predictors])
+
+
+def baseline_of(fitted: Any) -> float:
+    """The log-odds that a fitted HistGradientBoostingClassifier starts from."""
+    return float(np.ravel(fitted._baseline_prediction)[0])
+
+
+def _boosted(nodes: NDArray[Any], columns: int) -> Tree:
+    """One boosted tree; its children are numbered after their parents, which Tree checks."""
+    inner = nodes["is_leaf"] == 0
+    left, right = (np.where(inner, nodes[side].astype(np.int64), -1).astype(np.int32) for side in ("left", "right"))
+    feature = np.where(inner, nodes["feature_idx"], 0).astype(np.int32)
+    threshold = np.where(inner, nodes["num_threshold"], 0.0)
+    return Tree(columns, left, right, feature, threshold, nodes["value"].astype(np.float64))

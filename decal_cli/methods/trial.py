@@ -1,0 +1,85 @@
+"""What a method wins on rows that it has not seen: cross-fitted on the rows themselves, or judged on others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.crossfit.probe import WIDENED
+from decal_cli.crossfit.regions import canonical_order
+from decal_cli.errors import Undefined
+from decal_cli.methods.declare import Applied, Chosen, Model, Training
+from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Estimate, Floats
+from decal_cli.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A method tried on rows, each scored by a model that has not seen it; rows as they were given.
+
+    gain: utility per decision won over acting on the score as it is, and its error; None without a task. seconds:
+    processor time of all fits.
+    """
+
+    chosen: Chosen
+    applied: Applied
+    gain: Estimate | None
+    seconds: float
+
+
+def try_out(chosen: Chosen, rows: Training) -> Trial:
+    """Cross-fit a method. Errors: Undefined, where there are too few rows or a part of them cannot be fitted."""
+    before = time.process_time()
+    columns: dict[str, Floats] = {}
+    for here, model, _ in fitted_folds(chosen, rows):
+        for name, values in model(rows.take(here))._asdict().items():
+            if values is not None:
+                columns.setdefault(name, np.empty(len(rows)))[here] = values
+    applied = Applied(**columns)
+    seconds = time.process_time() - before
+    return Trial(chosen, applied, _gain(applied, rows, WIDENED), seconds)
+
+
+def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
+    """Each fold as a mask of the rows, with the model that the other folds fit, and these."""
+    if len(rows) < 2 * FEWEST_ROWS:
+        raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
+    features = np.empty((len(rows), 0)) if rows.features is None else rows.features
+    order = canonical_order(rows.score, rows.label, rows.weights, features, rows.groups)
+    fold = np.empty(len(rows), dtype=np.int64)
+    fold[order] = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
+    for k in range(FOLDS):
+        here = fold == k
+        others = rows.take(~here)
+        yield here, chosen.fit(others), others
+
+
+def judge(chosen: Chosen, model: Model, rows: Training) -> Trial:
+    """A fitted model on rows that it has not seen."""
+    applied = model(rows)
+    return Trial(chosen, applied, _gain(applied, rows, 1.0), 0.0)
+
+
+def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:
+    return None if rows.task is None else won(applied.acts(rows.task), rows, rows.task, widened)
+
+
+def won(acts: NDArray[Any], rows: Training, task: Task, widened: float = 1.0) -> Estimate:
+    """Utility per decision of these decisions less that of acting on the score as it is, and its paired error."""
+    return won_over(acts, rows.score >= task.decision_threshold, rows, task, widened)
+
+
+def won_over(
+    acts: NDArray[Any], others: NDArray[Any], rows: Training, task: Task, widened: float = WIDENED
+) -> Estimate:
+    """Utility per decision of some decisions less that of others on the same rows, and its paired error."""
+    change = acts.astype(np.float64) - others
+    weight = rows.weights / rows.weights.sum()
+    gain = task.u_delta * change * (rows.label - task.threshold)
+    mean = float(weight @ gain)
+    return Estimate(mean, widened * float(np.sqrt(weight**2 @ (gain - mean) ** 2)))

@@ -1,0 +1,47 @@
+"""Analytic intervals, shared by the families: what a metric passes as `interval=`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from statistics import NormalDist
+
+from decal_cli.errors import Undefined
+from decal_cli.tables.table import Block, Estimate, Floats, Loss, Table
+
+Interval = tuple[float, float]
+Term = Callable[[Block], tuple[Floats, Floats]]
+Values = Iterator[tuple[Block, Floats, Floats]]
+
+MEAN = "mean of a per-row score: normal, from its standard error"
+WILSON = "Wilson score interval"
+
+
+def quantile(confidence: float) -> float:
+    """The two-sided normal quantile: 1.96 at confidence .95."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def normal(estimate: Estimate, confidence: float, low: float = -math.inf, high: float = math.inf) -> Interval:
+    """estimate -/+ z standard errors, cut to the range the quantity can have."""
+    reach = quantile(confidence) * estimate.error
+    return min(max(low, estimate.mean - reach), high), max(min(high, estimate.mean + reach), low)
+
+
+def of_mean(loss: Loss, low: float = 0.0, high: float = math.inf) -> Callable[..., Interval]:
+    """The interval of a mean per-row loss."""
+
+    def interval(t: Table, *, confidence: float) -> Interval:
+        return normal(t.mean_of(loss), confidence, low, high)
+
+    return interval
+
+
+def wilson(part: float, whole: float, effective: float, confidence: float) -> Interval:
+    """Wilson's score interval of a proportion part/whole that rests on this many effective rows."""
+    if whole <= 0 or effective <= 0:
+        raise Undefined("rests on no rows")
+    rate, z2 = part / whole, quantile(confidence) ** 2 / effective
+    centre = (rate + z2 / 2) / (1 + z2)
+    reach = math.sqrt(z2 * (rate * (1 - rate) + z2 / 4)) / (1 + z2)
+    return max(0.0, centre - reach), min(1.0, centre + reach)

@@ -1,0 +1,180 @@
+"""Binned calibration errors: scores against label frequencies, bin by bin."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.declare import metric
+from decal_cli.metrics.numerics import gaps
+from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
+from decal_cli.metrics.numerics.gaps import Norm
+from decal_cli.spec import COUNT
+from decal_cli.tables.table import Strategy, Table
+
+Bins = Annotated[int, "number of bins", COUNT]
+By = Annotated[Strategy, "mass: edges at quantiles of the scores; width: equally spaced edges"]
+
+_INVERTED = (
+    "test inversion: the worlds, with the observed gaps of the bins times a factor, in which the value is not extreme; "
+    "for the population's value, so it may lie below the plug-in"
+)
+
+
+def _inverted(norm: Norm) -> gaps.BinnedInterval:
+    def interval(
+        t: Table, rng: np.random.Generator, *, confidence: float, bins: int = 15, strategy: Strategy = "mass"
+    ) -> Interval:
+        levels = t.bins(bins, strategy)
+        return gaps.inverted_interval(levels, gaps.observed(levels), norm, rng, confidence)
+
+    return interval
+
+
+@metric(
+    title="ECE",
+    better="lower",
+    unit="probability",
+    source="Naeini, Cooper & Hauskrecht 2015; [C] def. 2.3 on bins",
+    range=(0, 1),
+    size_free=False,
+    shown=True,
+    interval=_inverted(gaps.mean_gap),
+    interval_text=_INVERTED,
+)
+def ece(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+    """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
+
+    sum over bins of (rows in it / T) |frequency - mean score|. mass: edges are the i/k quantiles of the scores,
+    linearly interpolated, a score on an interior edge belongs to the lower bin, equal edges are merged, ties are never
+    split. width: edges i/k, a score on an interior edge belongs to the upper bin. A calibrated model scores above 0.
+    """
+    return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
+
+
+def _null_interval(
+    t: Table, rng: np.random.Generator, *, confidence: float, bins: int = 15, strategy: Strategy = "mass"
+) -> Interval:
+    return gaps.central(_ece_draws(t, rng, bins, strategy), confidence)
+
+
+def _ece_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strategy) -> gaps.Floats:
+    cells = gaps.coarse(t, bins)
+    starts = cells.bin_starts(bins, strategy)
+    merged = cells.merge_levels(starts)
+    expected = merged.score * merged.n
+
+    def drawn_ece(drawn: Table) -> float:
+        return float(np.abs(np.add.reduceat(drawn.pos.astype(np.float64), starts) - expected).sum() / merged.total)
+
+    return t.drawn(("ece", bins, strategy), rng, lambda rng: gaps.null_draws(cells, drawn_ece, rng))
+
+
+@metric(
+    title="ECE of a calibrated model",
+    better="neither",
+    unit="probability",
+    source="parametric bootstrap, as Vaicenavicius et al. 2019",
+    range=(0, 1),
+    size_free=False,
+    shown=True,
+    interval=_null_interval,
+    interval_text="central range of the ECE of a calibrated model",
+)
+def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = 15, strategy: By = "mass") -> float:
+    """Mean ECE that a perfectly calibrated model with these scores would show on this many rows, by chance alone.
+
+    Labels are drawn from the scores (400 times; above 4096 distinct scores on as many equal-mass cells). An ECE inside
+    the interval beside it is no evidence of miscalibration.
+    """
+    return float(_ece_draws(t, rng, bins, strategy).mean())
+
+
+@metric(
+    title="Squared ECE, debiased",
+    better="lower",
+    unit="squared probability",
+    source="Kumar, Liang & Ma 2019",
+    range=(-0.5, 1),
+    size_free=False,
+    shown=True,
+    interval=ece_debiased_interval,
+    interval_text=INTERVAL_TEXT,
+)
+def ece_debiased(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+    """Mean squared distance between score and frequency over bins, its noise taken off; around 0 if calibrated.
+
+    sum over bins of (rows in it / T) ((frequency - mean score)^2 - frequency (1 - frequency) / (rows - 1)); bins of one
+    row are left out. Reported squared, and negative as often as not for a calibrated model.
+    """
+    levels = t.bins(bins, strategy)
+    if bool((gaps.concentration(levels) >= 1 - 1e-9).all()):
+        raise Undefined("no bin holds two rows")
+    return gaps.debiased_square(levels)
+
+
+def _cl_interval(t: Table, *, confidence: float, bins: int = 15, strategy: Strategy = "mass") -> Interval:
+    low, high = ece_debiased_interval(t, confidence=confidence, bins=bins, strategy=strategy)
+    return max(low, 0.0), max(high, 0.0)
+
+
+def _rmsce_interval(t: Table, *, confidence: float, bins: int = 15, strategy: Strategy = "mass") -> Interval:
+    low, high = _cl_interval(t, confidence=confidence, bins=bins, strategy=strategy)
+    return low**0.5, high**0.5
+
+
+@metric(
+    title="Squared calibration error",
+    better="lower",
+    unit="squared probability",
+    source="[C] def. 2.4 on bins",
+    range=(0, 1),
+    size_free=False,
+    interval=_cl_interval,
+    interval_text=f"that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+)
+def cl(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+    """Mean squared distance, over bins, between the mean score and the frequency of label 1.
+
+    sum over bins of (rows in it / T) (frequency - mean score)^2, the bins as for ece.
+    """
+    return gaps.value(t.bins(bins, strategy), gaps.mean_square)
+
+
+@metric(
+    title="Root mean squared calibration error",
+    better="lower",
+    unit="probability",
+    source="Nguyen & O'Connor 2015",
+    range=(0, 1),
+    size_free=False,
+    interval=_rmsce_interval,
+    interval_text=f"root of that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+)
+def rmsce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+    """Root of the mean squared distance, over bins, between the mean score and the frequency of label 1.
+
+    The square root of cl.
+    """
+    return gaps.value(t.bins(bins, strategy), gaps.mean_square) ** 0.5
+
+
+@metric(
+    title="Maximum calibration error",
+    better="lower",
+    unit="probability",
+    source="Naeini, Cooper & Hauskrecht 2015",
+    range=(0, 1),
+    size_free=False,
+    interval=_inverted(gaps.largest),
+    interval_text=_INVERTED,
+)
+def mce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+    """Largest distance, over bins, between the mean score and the frequency of label 1.
+
+    max over bins of |frequency - mean score|, the bins as for ece; with few rows in a bin mostly noise.
+    """
+    return gaps.value(t.bins(bins, strategy), gaps.largest)

@@ -1,0 +1,97 @@
+"""The interval measure: the worst run of scores, continuous in p and never binned."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+
+from decal_cli.metrics.declare import metric
+from decal_cli.spec import Between
+from decal_cli.tables.table import Table
+
+Delta = Annotated[float, "chance that the bound does not hold", Between(0, 1)]
+
+
+def _reach(t: Table) -> float:
+    """max minus min of the prefix sums of label minus score over the sorted levels, 0 included."""
+    return t.once(_reach, _walk)
+
+
+def _walk(t: Table) -> float:
+    at = high = low = 0.0
+    for block in t.blocks():
+        walk = at + np.cumsum(block.pos - block.n * block.score)
+        at, high, low = float(walk[-1]), max(high, float(walk.max())), min(low, float(walk.min()))
+    return high - low
+
+
+@metric(
+    title="Interval calibration error",
+    better="lower",
+    unit="probability",
+    source="[G] def. 2",
+    range=(0, 1),
+    shown=True,
+)
+def c_emp(t: Table) -> float:
+    """Largest sum of (label - score), over T, on any interval of scores; needs no bins.
+
+    max over intervals I of |sum over p in I of (y - p)| / T, which is the range of the prefix sums over sorted scores.
+    """
+    return _reach(t) / t.total
+
+
+@metric(
+    title="Interval calibration error, upper bound",
+    better="lower",
+    unit="probability",
+    source="[G] thm. 2, with the Rademacher range of a walk",
+    range=(0, math.inf),
+    size_free=False,
+    interval=None,
+)
+def c_bound(t: Table, *, delta: Delta = 0.05) -> float:
+    """What the interval calibration error of the population stays below, with probability 1 - delta.
+
+    c_emp + 2 R + sqrt(2 ln(1/delta) / T), R = 2 sqrt(2 (T + 1) / pi) / T, for one model fixed before these rows were
+    seen; T counts effective rows where rows have weights.
+    """
+    rows = t.effective_rows
+    complexity = 2 * math.sqrt(2 * (rows + 1) / math.pi) / rows
+    return _reach(t) / t.total + 2 * complexity + math.sqrt(2 * math.log(1 / delta) / rows)
+
+
+@metric(
+    title="Interval calibration error, p-value",
+    better="higher",
+    unit="p-value",
+    source="range of Brownian motion, Feller 1951",
+    range=(0, 1),
+    size_free=False,
+    interval=None,
+)
+def c_emp_pvalue(t: Table) -> float:
+    """Chance of so large an interval calibration error where every score is a true probability.
+
+    P(range of Brownian motion on [0, 1] > c_emp T / sqrt(sum p (1 - p))), weights squared in that sum.
+    """
+    variance = t.sum(lambda block: block.n2 * block.score * (1 - block.score))
+    reach = _reach(t)
+    if variance <= 0:
+        return float(reach == 0)
+    return range_above(reach / math.sqrt(variance))
+
+
+def range_above(x: float) -> float:
+    """P(range of Brownian motion on [0, 1] > x): Feller's series, or its dual where that one is slow."""
+    if x <= 0:
+        return 1.0
+    if x >= 2:
+        terms = ((-1) ** (k - 1) * k * math.erfc(k * x / math.sqrt(2)) / 2 for k in range(1, 60))
+        return min(8 * sum(terms), 1.0)
+    inside = 0.0
+    for j in range(1, 60, 2):
+        inside += (1 / j**2 + (math.pi / x) ** 2) * math.exp(-((j * math.pi / x) ** 2) / 2)
+    return max(1 - 8 / math.pi**2 * inside, 0.0)

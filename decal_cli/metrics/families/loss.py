@@ -1,0 +1,339 @@
+"""Losses: proper scores, their decomposition by the isotonic fit, and calibration in the large."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics.declare import metric
+from decal_cli.metrics.numerics import corp
+from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
+from decal_cli.metrics.numerics.logistic import recalibration
+from decal_cli.spec import Between
+from decal_cli.tables.table import Block, Estimate, Floats, Table
+
+WhichLoss = Annotated[LossName, "the loss that is taken apart; log: in nats"]
+Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never", Between(0, 0.5)]
+
+_MOST = {"brier": 0.25, "log": math.log(2)}
+"""The loss of saying one half, which no base rate exceeds."""
+
+_FIXED_FIT = (
+    "normal, from the per-row differences of losses with the isotonic fit held fixed, about the value less the "
+    "optimism of a fit judged on its own rows (100 draws)"
+)
+_SANDWICH = "normal, from the sandwich standard error of the logistic fit"
+
+
+@metric(
+    title="Brier score",
+    better="lower",
+    unit="squared probability",
+    source="[T] eq. 4.2a",
+    range=(0, 1),
+    shown=True,
+    interval=intervals.of_mean(squared, high=1.0),
+    interval_text=intervals.MEAN,
+)
+def brier(t: Table) -> float:
+    """Mean squared difference between score and label.
+
+    sum n_i ((1 - h_i) q_i^2 + h_i (1 - q_i)^2) / T; 0 is perfect, b (1 - b) is what the base rate alone scores.
+    """
+    return t.mean_of(squared).mean
+
+
+def _log_loss(t: Table, eps: float) -> Estimate:
+    if not eps:
+        corp.need_finite_log(t, "; log_loss(eps=1e-6) clips")
+    return t.mean_of(logarithmic(eps))
+
+
+def _log_loss_interval(t: Table, *, confidence: float, eps: float = 0.0) -> intervals.Interval:
+    return intervals.normal(_log_loss(t, eps), confidence, 0.0)
+
+
+@metric(
+    title="Log loss",
+    better="lower",
+    unit="nats",
+    source="logarithmic score, Good 1952",
+    range=(0, math.inf),
+    shown=True,
+    interval=_log_loss_interval,
+    interval_text=intervals.MEAN,
+)
+def log_loss(t: Table, *, eps: Clip = 0.0) -> float:
+    """Mean negative natural logarithm of the probability that the score gave to the label.
+
+    -sum n_i (h_i ln q_i + (1 - h_i) ln (1 - q_i)) / T. Infinite, so undefined, where a score of exactly 0 or 1 is
+    wrong: the reason counts such rows. Scores are never clipped unless eps asks for it.
+    """
+    return _log_loss(t, eps).mean
+
+
+def _corp_mcb(t: Table, loss: LossName) -> float:
+    if loss == "log":
+        corp.need_finite_log(t)
+    return corp.parts(t, loss).mcb
+
+
+def _corp_mcb_interval(
+    t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName = "brier"
+) -> intervals.Interval:
+    optimism = corp.optimism(t, loss, rng)
+    error = max(corp.errors(t, loss).mcb, optimism.mcb_error)
+    return intervals.normal(Estimate(_corp_mcb(t, loss) - optimism.refined, error), confidence, 0.0)
+
+
+@metric(
+    title="Miscalibration (isotonic)",
+    better="lower",
+    unit="squared probability",
+    source="Dimitriadis, Gneiting & Jordan 2021 (CORP)",
+    range=(0, math.inf),
+    shown=True,
+    interval=_corp_mcb_interval,
+    interval_text=_FIXED_FIT,
+)
+def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
+    """Loss that the best monotone recalibration of these very rows would take away.
+
+    The loss of the scores minus that of their isotonic fit: brier = corp_mcb - corp_dsc + corp_unc. Fitted and judged
+    on the same rows, so above 0 for a calibrated model too.
+    """
+    return _corp_mcb(t, loss)
+
+
+def _corp_dsc_interval(
+    t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName = "brier"
+) -> intervals.Interval:
+    value = corp.parts(t, loss).dsc - corp.optimism(t, loss, rng).refined
+    return intervals.normal(Estimate(value, corp.errors(t, loss).dsc), confidence, 0.0, _MOST[loss])
+
+
+@metric(
+    title="Discrimination (isotonic)",
+    better="higher",
+    unit="squared probability",
+    source="Dimitriadis, Gneiting & Jordan 2021 (CORP)",
+    range=(0, math.log(2)),
+    shown=True,
+    interval=_corp_dsc_interval,
+    interval_text=_FIXED_FIT,
+)
+def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
+    """Loss that the isotonic fit of the scores saves against always saying the base rate.
+
+    The loss of the base rate minus that of the isotonic fit: brier = corp_mcb - corp_dsc + corp_unc.
+    """
+    return corp.parts(t, loss).dsc
+
+
+def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:
+    return intervals.normal(Estimate(corp.parts(t, loss).unc, corp.errors(t, loss).unc), confidence, 0.0, _MOST[loss])
+
+
+@metric(
+    title="Uncertainty",
+    better="neither",
+    unit="squared probability",
+    source="Dimitriadis, Gneiting & Jordan 2021 (CORP)",
+    range=(0, math.log(2)),
+    interval=_corp_unc_interval,
+    interval_text="normal, from the per-row loss of the base rate",
+)
+def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
+    """Loss of always saying the base rate: a property of the data, not of the model.
+
+    b (1 - b) for the Brier score; the entropy of b with loss=log.
+    """
+    return corp.parts(t, loss).unc
+
+
+def _refinement_loss_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> intervals.Interval:
+    value = corp.parts(t).refined + corp.optimism(t, "brier", rng).refined
+    return intervals.normal(Estimate(value, corp.errors(t).refined), confidence, 0.0, 0.25)
+
+
+@metric(
+    title="Refinement loss",
+    better="lower",
+    unit="squared probability",
+    source="[T] prop. 2.6",
+    range=(0, 0.25),
+    interval=_refinement_loss_interval,
+    interval_text=_FIXED_FIT,
+)
+def refinement_loss(t: Table) -> float:
+    """Brier score that is left after the best monotone recalibration of the scores.
+
+    corp_unc - corp_dsc, the mean of f (1 - f) over the isotonic fit f: what no recalibration can take away.
+    """
+    return corp.parts(t).refined
+
+
+def _refinement_lower_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    cut, value = corp.lower_refinement(t)
+
+    def values() -> intervals.Values:
+        for block, fit in t.calibrated_blocks():
+            acts = (fit >= cut).astype(np.float64)
+            yield block, cut * acts, (1 - cut) * (1 - acts)
+
+    return intervals.normal(Estimate(value, t.average(values()).error), confidence, 0.0, 0.25)
+
+
+@metric(
+    title="Refinement loss, lower bound",
+    better="lower",
+    unit="squared probability",
+    source="[T] prop. 5.5",
+    range=(0, 0.25),
+    interval=_refinement_lower_interval,
+    interval_text="normal, from the per-row cost at the threshold that attains it, held fixed with the isotonic fit",
+)
+def refinement_lower(t: Table) -> float:
+    """A refinement loss cannot be below the highest point of the Brier curve of the isotonic fit.
+
+    max over t of the mean of (1 - t) y 1[f < t] + t (1 - y) 1[f >= t], f the isotonic fit.
+    """
+    return corp.lower_refinement(t).value
+
+
+def _refinement_upper_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    cut, value = corp.upper_refinement(t)
+    cells = t.confusion(cut)
+    base, rows, hits = t.base_rate, (cells.tp + cells.fp) / t.total, cells.tp / t.total
+    if not 0 < rows < 1:
+        return _corp_unc_interval(t, confidence=confidence)
+    lift, spread = hits - rows * base, rows * (1 - rows)
+    by_hits = -2 * lift / spread
+    by_rows = 2 * base * lift / spread + lift**2 * (1 - 2 * rows) / spread**2
+    by_base = 1 - 2 * base + 2 * rows * lift / spread
+    influence = ((0.0, by_base), (by_rows, by_rows + by_base + by_hits))
+    return intervals.normal(Estimate(value, cells.mean(influence).error), confidence, 0.0, 0.25)
+
+
+@metric(
+    title="Refinement loss, upper bound",
+    better="lower",
+    unit="squared probability",
+    source="[T] prop. 5.5",
+    range=(0, 0.25),
+    interval=_refinement_upper_interval,
+    interval_text="normal, by the delta method, the event held fixed",
+)
+def refinement_upper(t: Table) -> float:
+    """A refinement loss cannot be above what the best single event of the isotonic fit leaves unexplained.
+
+    b (1 - b) (1 - corr^2) with the event {isotonic fit > v} that correlates best with the label, corr floored at 0.
+    """
+    return corp.upper_refinement(t).value
+
+
+@metric(
+    title="Spiegelhalter's z",
+    better="zero",
+    unit="z",
+    source="Spiegelhalter 1986",
+    size_free=False,
+    interval=None,
+)
+def spiegelhalter_z(t: Table) -> float:
+    """How many standard errors the Brier score lies above what calibrated scores of this kind would have.
+
+    sum (y - p) (1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p)), weights inside both sums (squared in the second); standard
+    normal where the scores are calibrated.
+    """
+
+    def excess(block: Block) -> Floats:
+        return (block.pos - block.n * block.score) * (1 - 2 * block.score)
+
+    def variance(block: Block) -> Floats:
+        return block.n2 * (1 - 2 * block.score) ** 2 * block.score * (1 - block.score)
+
+    below = t.sum(variance)
+    if below <= 0:
+        raise Undefined("every score is 0, 1/2 or 1, where the statistic does not vary")
+    return t.sum(excess) / math.sqrt(below)
+
+
+def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    return intervals.normal(recalibration(t).slope, confidence)
+
+
+@metric(
+    title="Calibration slope",
+    better="one",
+    unit="slope",
+    source="Cox 1958",
+    interval=_slope_interval,
+    interval_text=_SANDWICH,
+)
+def calibration_slope(t: Table) -> float:
+    """Slope of the labels' log-odds on the scores' log-odds: below 1 the scores are too extreme.
+
+    The maximum-likelihood slope of logit P(y = 1) = a + s logit p. Undefined with scores of exactly 0 or 1, with one
+    class, and where a threshold separates the labels.
+    """
+    return recalibration(t).slope.mean
+
+
+def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    return intervals.normal(recalibration(t).intercept, confidence)
+
+
+@metric(
+    title="Calibration intercept",
+    better="zero",
+    unit="slope",
+    source="Cox 1958",
+    interval=_intercept_interval,
+    interval_text=_SANDWICH,
+)
+def calibration_intercept(t: Table) -> float:
+    """Log-odds of the label where the score says one half.
+
+    The maximum-likelihood intercept of logit P(y = 1) = a + s logit p, fitted together with the slope.
+    """
+    return recalibration(t).intercept.mean
+
+
+def _expected(t: Table) -> float:
+    expected = t.sum(lambda block: block.n * block.score)
+    if expected <= 0:
+        raise Undefined("every score is 0: no positives are expected")
+    return expected
+
+
+def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    expected = _expected(t) / t.total
+    ratio = t.base_rate / expected
+
+    def residual(score: Floats) -> tuple[Floats, Floats]:
+        return -ratio * score / expected, (1 - ratio * score) / expected
+
+    error = t.average((block, *residual(block.score)) for block in t.blocks()).error
+    return intervals.normal(Estimate(ratio, error), confidence, 0.0)
+
+
+@metric(
+    title="Observed to expected",
+    better="one",
+    unit="share",
+    source="calibration in the large",
+    range=(0, math.inf),
+    interval=_observed_expected_interval,
+    interval_text="normal, by the delta method for a ratio",
+)
+def observed_expected(t: Table) -> float:
+    """Positives that there are, over positives that the scores announce: below 1 they announce too many.
+
+    sum of labels / sum of scores.
+    """
+    return t.positives / _expected(t)

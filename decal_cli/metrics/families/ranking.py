@@ -1,0 +1,102 @@
+"""Ranking: how well the order of the scores tells the labels apart."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics.declare import metric
+from decal_cli.tables.table import Estimate, Table, dot
+
+
+def delong(t: Table) -> Estimate:
+    """AUC and its standard error by DeLong, DeLong & Clarke-Pearson 1988, for weighted rows too; one pass."""
+    return t.once(delong, _delong)
+
+
+def _delong(t: Table) -> Estimate:
+    t.need_both_classes()
+    below_pos = below_neg = 0.0
+    # Sums of 1, v and v^2 over squared weights, v the share of the other class that a row beats.
+    of_pos, of_neg = np.zeros(3), np.zeros(3)
+    wins = 0.0
+    for _, n, pos, n2, pos2 in t.blocks():
+        neg = n - pos
+        negs, poss = np.cumsum(neg), np.cumsum(pos)
+        beaten = (below_neg + negs - neg / 2) / t.negatives
+        beating = 1 - (below_pos + poss - pos / 2) / t.positives
+        wins += dot(pos, beaten)
+        neg2 = n2 - pos2
+        of_pos += pos2.sum(), dot(pos2, beaten), dot(pos2 * beaten, beaten)
+        of_neg += neg2.sum(), dot(neg2, beating), dot(neg2 * beating, beating)
+        below_neg, below_pos = below_neg + float(negs[-1]), below_pos + float(poss[-1])
+    auc = min(wins / t.positives, 1.0)
+    variance = _spread(of_pos, auc, t.positives) + _spread(of_neg, auc, t.negatives)
+    return Estimate(auc, math.sqrt(variance))
+
+
+def _spread(sums: np.ndarray, mean: float, weight: float) -> float:
+    """Variance of a weighted mean, with the n - 1 correction in effective rows."""
+    squares, first, second = (float(value) for value in sums)
+    rows = weight**2 / squares
+    raw = max(second - 2 * mean * first + mean**2 * squares, 0.0) / weight**2
+    return raw * rows / (rows - 1) if rows > 1 + 1e-9 else raw
+
+
+_ROUNDING = 1e-12
+"""An auc this close to 0 or 1 is there, but for rounding of weights."""
+
+
+def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    auc, error = delong(t)
+    if min(auc, 1 - auc) < _ROUNDING or error == 0:
+        fewer = min(t.positives, t.negatives) / t.total * t.effective_rows
+        return intervals.wilson(auc, 1.0, fewer, confidence)
+    centre = math.log(auc / (1 - auc))
+    reach = intervals.quantile(confidence) * error / (auc * (1 - auc))
+    return (1 + math.tanh((centre - reach) / 2)) / 2, (1 + math.tanh((centre + reach) / 2)) / 2
+
+
+@metric(
+    title="AUC",
+    better="higher",
+    unit="probability",
+    source="Hanley & McNeil 1982",
+    range=(0, 1),
+    shown=True,
+    interval=_auc_interval,
+    interval_text="DeLong's variance on the logit scale; where every pair is in order, Wilson's on the smaller class",
+)
+def auc(t: Table) -> float:
+    """Chance that a row with label 1 scores above a row with label 0; ties count half.
+
+    The area under the ROC curve. It ignores calibration: any increasing map of the scores leaves it as it is.
+    """
+    return delong(t).mean
+
+
+@metric(
+    title="Average precision",
+    better="higher",
+    unit="probability",
+    source="Manning, Raghavan & Schuetze 2008",
+    range=(0, 1),
+)
+def average_precision(t: Table) -> float:
+    """Precision at the score of each row with label 1, averaged over these rows.
+
+    sum over levels of (step in recall) x (precision at that level), without interpolation, as scikit-learn has it; the
+    base rate is what a useless score gets.
+    """
+    if t.positives <= 0:
+        raise Undefined("there is no row with label 1")
+    rows, positives, area = t.total, t.positives, 0.0
+    for _, n, pos, _, _ in t.blocks():
+        rows_to, positives_to = np.cumsum(n), np.cumsum(pos)
+        at_or_above = positives - positives_to + pos
+        area += dot(pos, at_or_above / (rows - rows_to + n))
+        rows, positives = rows - float(rows_to[-1]), positives - float(positives_to[-1])
+    return min(area / t.positives, 1.0)

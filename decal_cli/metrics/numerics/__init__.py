@@ -1,0 +1,1 @@
+"""The algorithms behind the metrics: envelopes, transport, kernels, cross-fitted losses."""

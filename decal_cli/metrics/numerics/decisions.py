@@ -1,0 +1,76 @@
+"""Gains of decisions, from which the task family is made.
+
+A decision is 1 iff score >= the decision threshold, as the model is operated. Deciding 1 instead of 0 on rows with
+weight n and positives m is worth u_delta (m - t* n): gains here are such sums over T, in units of u_delta.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decal_cli.errors import Undefined
+from decal_cli.tables.table import Block, Confusion, Floats, Table
+from decal_cli.task import Task
+
+
+def cells(t: Table, task: Task) -> Confusion:
+    """Weights of the four cells of decision and label."""
+    return t.confusion(task.decision_threshold)
+
+
+def headroom(t: Table, task: Task) -> float:
+    """What acting on the isotonic fit adds to the better constant action.
+
+    The fit decides 1 from the cut on that leaves the least below it: no fit is made.
+    """
+    n = pos = worth = least = 0.0
+    for block in t.blocks():
+        rows, positives = n + np.cumsum(block.n), pos + np.cumsum(block.pos)
+        below = positives - task.threshold * rows
+        n, pos, worth = float(rows[-1]), float(positives[-1]), float(below[-1])
+        least = min(least, float(below.min()))
+    return (min(worth, 0.0) - least) / t.total
+
+
+def advantage(t: Table, task: Task) -> float:
+    """What the decisions add to never deciding 1."""
+    at = cells(t, task)
+    return (at.tp - task.threshold * (at.tp + at.fp)) / t.total
+
+
+def best_constant(t: Table, task: Task) -> float:
+    """What the better constant action adds to never deciding 1."""
+    return max(0.0, t.base_rate - task.threshold)
+
+
+def by_decision(t: Table, task: Task) -> tuple[float, float]:
+    """Gain of deciding 1 on the rows decided 0, and on those decided 1, per row of all."""
+    at, threshold = cells(t, task), task.threshold
+    on_zero = at.fn - threshold * (at.fn + at.tn)
+    on_one = at.tp - threshold * (at.tp + at.fp)
+    return on_zero / t.total, on_one / t.total
+
+
+def decision_loss(levels: Table, task: Task) -> float:
+    """Utility lost by deciding by the score of a level instead of by its label frequency."""
+    threshold = task.threshold
+
+    def loss(block: Block) -> Floats:
+        gain = block.pos - threshold * block.n
+        return np.maximum(np.where(block.score >= task.decision_threshold, -gain, gain), 0.0)
+
+    return task.u_delta * levels.sum(loss) / levels.total
+
+
+def added(at: Confusion, names: str, squared: bool = False) -> float:
+    """Sum of the named cells, 'tp fn', or of their squared weights."""
+    return float(sum(getattr(at, name + "2" * squared) for name in names.split()))
+
+
+def rate(t: Table, task: Task, part: str, whole: str, empty: str) -> float:
+    """Sum of some cells over the sum of others; Undefined, with this reason, where the others are empty."""
+    at = cells(t, task)
+    among = added(at, whole)
+    if among <= 0:
+        raise Undefined(empty)
+    return min(added(at, part) / among, 1.0)

@@ -1,0 +1,185 @@
+"""What regions say: grouping loss bin by bin, and the bounds on regret that follow from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.crossfit.regions import Leaves, Regions
+from decal_cli.errors import Undefined
+from decal_cli.metrics.confidence import Interval, quantile
+from decal_cli.tables.table import Estimate, Floats
+
+DRAWS = 400
+
+
+class BinLosses(NamedTuple):
+    """Grouping loss of each bin that can be judged, shape (bins,) each."""
+
+    share: Floats
+    rate: Floats
+    """Frequency of label 1."""
+    rate_error: Floats
+    loss: Floats
+    """Unclipped."""
+    first: Floats
+    """Variance of the loss that vanishes where there is no grouping; its sum over bins is to be kept above 0."""
+    second: Floats
+    """Variance of the loss that is left where there is none."""
+    judged: NDArray[np.int64]
+    """Numbers of these bins."""
+
+
+class Bounds(NamedTuple):
+    """Bounds on the grouping regret per unit of u_delta, averaged over bins; [R] thm. 3.4 and 3.5."""
+
+    lower: Floats
+    upper: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """The estimate, [R] def. 3.6."""
+        return (self.lower + self.upper) / 2
+
+
+def bin_losses(regions: Regions) -> BinLosses:
+    """Both halves' estimates averaged, less the spread of the isotonic fit inside the bin."""
+    return _bin_losses(regions, regions.halves)
+
+
+def _bin_losses(regions: Regions, leaves: tuple[Leaves, Leaves]) -> BinLosses:
+    halves = [_half_losses(half, len(regions.n)) for half in leaves]
+    loss, first, second = (np.array(parts) for parts in zip(*halves, strict=True))
+    count = np.isfinite(loss).sum(axis=0)
+    judged = np.flatnonzero(count)
+    if not len(judged):
+        raise Undefined("needs more rows: no bin of the score has two in each half")
+    count = count[judged]
+    mean = np.nansum(loss[:, judged], axis=0) / count
+    n, rate = regions.n[judged], regions.pos[judged] / regions.n[judged]
+    one_over = regions.n2[judged] / n**2
+    return BinLosses(
+        n / n.sum(),
+        rate,
+        np.sqrt(rate * (1 - rate) * one_over / np.maximum(1 - one_over, one_over)),
+        mean - regions.induced[judged],
+        np.nansum(first[:, judged], axis=0) / count**2,
+        np.nansum(second[:, judged], axis=0) / count**2,
+        judged,
+    )
+
+
+def _half_losses(leaves: Leaves, bins: int) -> tuple[Floats, Floats, Floats]:
+    """Debiased variance of the leaves' frequencies and the two parts of its variance; NaN where a bin says nothing."""
+
+    def per_bin(values: Floats) -> Floats:
+        return np.bincount(leaves.bin, values, minlength=bins).astype(np.float64, copy=False)
+
+    n, pos, n2 = per_bin(leaves.n), per_bin(leaves.pos), per_bin(leaves.n2)
+    rate, one_over = _ratio(pos, n, np.nan), _ratio(n2, n**2, 1.0)
+    noise = _noise(rate, one_over)
+    leaf_rate = _ratio(leaves.pos, leaves.n, np.nan)
+    leaf_noise = np.nan_to_num(_noise(leaf_rate, _ratio(leaves.n2, leaves.n**2, 1.0)))
+    weight = _ratio(leaves.n, n[leaves.bin], 0.0)
+    square = (leaf_rate - rate[leaves.bin]) ** 2
+    loss = per_bin(weight * square) - (per_bin(weight * leaf_noise) - noise)
+    # The frequency of the bin moves with that of its leaves: their distance is less noisy than a leaf on its own.
+    true_square = square - leaf_noise * (1 - 2 * weight) - per_bin(weight**2 * leaf_noise)[leaves.bin]
+    positive = np.maximum(true_square, 0.0)
+    mass = per_bin(weight * positive**2) - per_bin(weight * positive) ** 2
+    first = 4 * per_bin(weight**2 * true_square * leaf_noise) + mass * one_over
+    # 2 tr((M V)^2) with M = diag(w) - w w', V = diag(noise): the variance of the quadratic form in the leaves' noise.
+    own = (weight * leaf_noise) ** 2
+    second = 2 * (per_bin(own * ((1 - weight) ** 2 - weight**2)) + per_bin(weight**2 * leaf_noise) ** 2)
+    return loss, first, second
+
+
+def _ratio(part: Floats, whole: Floats, otherwise: float) -> Floats:
+    return np.divide(part, whole, out=np.full(len(whole), otherwise), where=whole > 0)
+
+
+def _noise(rate: Floats, one_over: Floats) -> Floats:
+    """Unbiased variance of a frequency, one_over its effective rows; NaN for a single row."""
+    single = one_over > 1 - 1e-9
+    return np.where(single, np.nan, rate * (1 - rate) * one_over / np.where(single, 1.0, 1 - one_over))
+
+
+def loss(regions: Regions) -> Estimate:
+    """Mean over bins of the unclipped grouping loss, and its standard error."""
+    return _mean_loss(bin_losses(regions))
+
+
+def _mean_loss(bins: BinLosses) -> Estimate:
+    variance = max(float(bins.share**2 @ bins.first), 0.0) + float(bins.share**2 @ bins.second)
+    return Estimate(float(bins.share @ bins.loss), float(np.sqrt(variance)))
+
+
+def missed(regions: Regions, confidence: float) -> float:
+    """What the upper end of the loss's interval is to be raised by for what trees on these rows miss.
+
+    That falls about as one over the root of the rows that they are grown on: trees grown on a quarter of the rows miss
+    twice as much, so 2 full - sketch is where the loss would end, with the error of that difference.
+    """
+    full, sketch = loss(regions), _mean_loss(_bin_losses(regions, regions.sketches))
+    reach = quantile(confidence)
+    ends = 2 * full.mean - sketch.mean + reach * float(np.hypot(2 * full.error, sketch.error))
+    return max(ends - (full.mean + reach * full.error), 0.0)
+
+
+def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:
+    """Bounds from grouping losses and frequencies of bins, shape (.., bins) each; losses are cut to [0, c (1 - c)]."""
+    loss = np.clip(loss, 0.0, rate * (1 - rate))
+    off = rate - threshold
+    smallest = np.where(off >= 0, (1 - rate) * off, -rate * off)
+    lower = np.maximum(loss - smallest, 0.0)
+    upper = (np.sqrt(loss + off**2) - np.abs(off)) / 2
+    return Bounds(lower @ share, upper @ share)
+
+
+def drawn(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Losses and frequencies of bins moved by normal errors of their own, shape (DRAWS, bins) each."""
+    spread = np.sqrt(np.maximum(bins.first, 0.0) + bins.second)
+    loss = bins.loss + spread * rng.standard_normal((DRAWS, len(bins.loss)))
+    rate = bins.rate + bins.rate_error * rng.standard_normal((DRAWS, len(bins.loss)))
+    return loss, np.clip(rate, 0.0, 1.0)
+
+
+def estimated_bounds(regions: Regions, threshold: float, more: float = 0.0) -> Bounds:
+    """Bounds on the grouping regret; with `more` mean loss laid on the bins, in proportion to c (1 - c)."""
+    bins = bin_losses(regions)
+    most = bins.rate * (1 - bins.rate)
+    loss = np.maximum(bins.loss, 0.0) + more * most / max(float(bins.share @ most), 1e-300)
+    return bounds(loss, bins.rate, bins.share, threshold)
+
+
+def bracket(
+    regions: Regions,
+    threshold: float,
+    rng: np.random.Generator,
+    confidence: float,
+    calibration: Callable[[Floats], Floats] | None = None,
+) -> tuple[Interval, Interval]:
+    """Intervals of the two bounds, each with the calibration regret of the bins' frequencies added where it is given.
+
+    Upper ends are raised by what a larger grouping loss, that the trees may have missed, would make of the bounds.
+    """
+    bins = bin_losses(regions)
+    loss, rate = drawn(bins, rng)
+    found, draws = estimated_bounds(regions, threshold), bounds(loss, rate, bins.share, threshold)
+    most = estimated_bounds(regions, threshold, missed(regions, confidence))
+    value, added = (0.0, 0.0) if calibration is None else (float(calibration(bins.rate)), calibration(rate))
+    ends = []
+    for bound, top, drawn_bound in zip(found, most, draws, strict=True):
+        low, high = _corrected(float(bound) + value, drawn_bound + added, confidence)
+        ends.append((low, min(high + float(top - bound), 1.0)))
+    return ends[0], ends[1]
+
+
+def _corrected(value: float, draws: Floats, confidence: float) -> Interval:
+    """Bias-corrected normal interval of a quantity that is not negative."""
+    reach = quantile(confidence) * float(draws.std())
+    middle = 2 * value - float(draws.mean())
+    return max(middle - reach, 0.0), max(middle + reach, 0.0)

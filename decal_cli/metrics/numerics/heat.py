@@ -1,0 +1,104 @@
+"""Smooth ECE: residuals smoothed by a Gaussian reflected at 0 and 1, at the width that equals the error it gives.
+
+The reflected kernel is the heat kernel of [0, 1], so smoothing damps cosine modes: mode k by exp(-(k pi width)^2 / 2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decal_cli.tables.table import Floats
+
+GRID = 1 << 16
+_REACH = 8.5
+"""Modes damped below exp(-_REACH^2 / 2) are nothing in double precision."""
+_MODES = 1 << 15
+NARROWEST = _REACH / (np.pi * _MODES)
+_MOST = 1 << 21
+
+
+def smooth_error(score: Floats, residual: Floats) -> float:
+    """The width s with int |smoothed residual at width s| = s; residuals sum to the mean residual, shape (m,)."""
+    modes = _modes(score, residual)
+    low = high = 1.0
+    at_low = at_high = _error(modes, high) - high
+    while at_low < 0:
+        if low == NARROWEST:
+            return at_low + low
+        high, at_high, low = low, at_low, max(low / 4, NARROWEST)
+        at_low = _error(modes, low) - low
+    width = low
+    side = 0
+    for _ in range(100 if at_low > 0 else 0):
+        # The error falls with the width: false position, halving the end that stays (Illinois).
+        width = (low * at_high - high * at_low) / (at_high - at_low)
+        at = _error(modes, width) - width
+        if abs(at) < 1e-13:
+            break
+        if at > 0:
+            low, at_low, at_high, side = width, at, at_high / (2 if side == 1 else 1), 1
+        else:
+            high, at_high, at_low, side = width, at, at_low / (2 if side == -1 else 1), -1
+    return width
+
+
+def _modes(score: Floats, residual: Floats) -> Floats:
+    """sum residual cos(k pi score), each residual shared between the two nearest points of a grid of step 1/GRID."""
+    at = score * GRID
+    node = np.minimum(at.astype(np.int64), GRID - 1)
+    upper = residual * (at - node)
+    nodes = np.bincount(node, residual - upper, minlength=GRID + 1) + np.bincount(node + 1, upper, minlength=GRID + 1)
+    return np.ascontiguousarray(np.fft.rfft(nodes, 2 * GRID).real[:_MODES])
+
+
+def _damped(modes: Floats, width: float) -> Floats:
+    k = np.arange(min(int(_REACH / (np.pi * width)) + 2, len(modes)))
+    return np.asarray(modes[: len(k)] * np.exp(-((k * np.pi * width) ** 2) / 2))
+
+
+def _error(modes: Floats, width: float) -> float:
+    """int over [0, 1] of |c_0 + 2 sum c_k cos(k pi t)|, from its zeros and its antiderivative."""
+    c = _damped(modes, width)
+    points = 1 << max(int(4 * len(c)).bit_length(), 8)
+    values = np.fft.irfft(c, 2 * points)[: points + 1] * 2 * points
+    turn = np.flatnonzero(values[1:] * values[:-1] < 0)
+    if len(turn) * len(c) > _MOST:
+        return _by_trapezoids(values)
+    zero = (turn + values[turn] / (values[turn] - values[turn + 1])) / points
+    k = np.arange(1, len(c)) * np.pi
+    phase = zero[:, None] * k
+    value, slope = c[0] + 2 * (np.cos(phase) @ c[1:]), -2 * (np.sin(phase) @ (c[1:] * k))
+    step = np.divide(value, slope, out=np.zeros_like(value), where=slope != 0)
+    zero = np.clip(zero - step, turn / points, (turn + 1) / points)
+    ends = np.concatenate(([0.0], zero, [1.0]))
+    integral = c[0] * ends
+    integral[1:-1] += 2 * (np.sin(zero[:, None] * k) @ (c[1:] / k))
+    return float(np.abs(np.diff(integral)).sum())
+
+
+def _by_trapezoids(values: Floats) -> float:
+    """Mean of |a curve| given at equally spaced points, linear between them."""
+    a, b = np.abs(values[:-1]), np.abs(values[1:])
+    both = np.where(a + b > 0, a + b, 1.0)
+    crossing = values[:-1] * values[1:] < 0
+    return float(np.where(crossing, (a * a + b * b) / both, a + b).mean()) / 2
+
+
+def near(score: Floats, residual: Floats, width: float) -> Floats:
+    """The same for draws near this width, residuals of shape (draws, m): a few common Newton steps."""
+    narrow = max(width / 2, 0.01)
+    k = np.arange(int(_REACH / (np.pi * narrow)) + 2)
+    modes = residual @ np.cos(np.pi * score[:, None] * k)
+    points = 1 << max(int(2 * len(k)).bit_length(), 7)
+
+    def error(widths: Floats) -> Floats:
+        c = modes * np.exp(-((k * np.pi * widths[:, None]) ** 2) / 2)
+        return np.asarray(np.abs(np.fft.irfft(c, 2 * points)[:, : points + 1] * 2 * points).mean(axis=-1))
+
+    widths = np.full(len(residual), max(width, narrow))
+    found = error(widths)
+    slope = (float(error(widths * 1.01).mean()) - float(found.mean())) / (0.01 * float(widths[0]))
+    for _ in range(2):
+        widths = np.maximum(widths + (found - widths) / (1 - min(slope, 0.0)), narrow)
+        found = error(widths)
+    return widths + (found - widths) / (1 - min(slope, 0.0))

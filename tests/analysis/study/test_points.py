@@ -1,0 +1,131 @@
+"""One unit: estimates from one half alone, gains from the other alone, both per unit of u_delta."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from decal_cli.analysis.study import Unit, measure
+from decal_cli.analysis.study.points import ESTIMATES, OF_SCORES, WITH_INTERVALS, task_of
+from decal_cli.data import Predictions
+from decal_cli.methods import Training
+from decal_cli.methods import parse as method
+from decal_cli.metrics import parse
+from decal_cli.metrics.bootstrap import seeded
+from decal_cli.tables.table import Table, tabulate
+from decal_cli.task import Task
+from tests.analysis.study.made import halves, setting, world
+
+SIZE, SEED = 600, 3
+UNIT = Unit("file.csv", "p", SEED)
+SETTING = setting("isotonic", "platt", "threshold", "refit", "glar")
+WORLD = world(SIZE)
+FIT, TEST = halves(SIZE, SEED)
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict:
+    return measure(UNIT, WORLD, SETTING)
+
+
+def relabelled(rows: np.ndarray) -> Predictions:
+    label = WORLD.label.copy()
+    label[rows] = np.random.default_rng(9).permutation(label[rows])
+    return replace(WORLD, label=label)
+
+
+def of(found: dict, what: str) -> list:
+    return [point[what] for point in found["points"]]
+
+
+def test_a_record_is_plain_data(measured: dict) -> None:
+    assert json.loads(json.dumps(measured, allow_nan=False)) == measured
+    assert (measured["file"], measured["score"], measured["seed"], measured["rows"]) == ("file.csv", "p", SEED, SIZE)
+    assert measured["positives"] == WORLD.label.sum()
+    assert of(measured, "threshold") == list(SETTING.thresholds)
+    for point in measured["points"]:
+        assert tuple(point["estimates"]) == ESTIMATES
+        assert set(point["gains"]) == {chosen.key for chosen in SETTING.methods} == set(measured["seconds"])
+
+
+def test_the_same_unit_gives_the_same_numbers_and_another_seed_others(measured: dict) -> None:
+    again, other = measure(UNIT, WORLD, SETTING), measure(replace(UNIT, seed=4), WORLD, SETTING)
+    assert again["points"] == measured["points"]
+    assert of(other, "estimates") != of(measured, "estimates") and of(other, "gains") != of(measured, "gains")
+
+
+def test_labels_of_the_test_half_do_not_reach_the_estimates(measured: dict) -> None:
+    changed = measure(UNIT, relabelled(TEST), SETTING)
+    assert of(changed, "estimates") == of(measured, "estimates")
+    assert of(changed, "gains") != of(measured, "gains")
+
+
+def test_labels_of_the_fit_half_change_estimates_and_what_is_fitted(measured: dict) -> None:
+    changed = measure(UNIT, relabelled(FIT), SETTING)
+    assert of(changed, "estimates") != of(measured, "estimates")
+    assert of(changed, "gains") != of(measured, "gains")
+
+
+@pytest.mark.parametrize("name", ["isotonic", "platt", "threshold", "refit", "glar"])
+def test_a_gain_is_what_rows_of_the_test_half_win(measured: dict, name: str) -> None:
+    features = WORLD.features()
+    rows = Training(WORLD.score, features, label=WORLD.label.astype(float), seed=SEED)
+    for point in measured["points"]:
+        t = point["threshold"]
+        utility = np.array([[1.0, 0.0], [0.0, 1 / t - 1]])
+        applied = method(name).fit(replace(rows.take(FIT), task=task_of(t)))(rows.take(TEST))
+        limit = np.full(len(TEST), t) if applied.threshold is None else np.broadcast_to(applied.threshold, len(TEST))
+        won = [
+            utility[int(applied.score[k] >= limit[k]), WORLD.label[row]]
+            - utility[int(WORLD.score[row] >= t), WORLD.label[row]]
+            for k, row in enumerate(TEST)
+        ]
+        # One unit of u_delta is 1 / t*.
+        assert point["gains"][name] == pytest.approx(t * sum(won) / len(won), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["regret_calibration", "gain_recalibration", "regret_grouping_worst"])
+def test_estimates_are_over_u_delta(measured: dict, name: str) -> None:
+    table = tabulate(WORLD.score[FIT], WORLD.label[FIT], None)
+    for point in measured["points"]:
+        value, low, high = point["estimates"][name]
+        inputs = {Table: table, Task: Task.of_threshold(point["threshold"])}
+        assert value == pytest.approx(parse(name).value(seeded(inputs, parse(name), SEED)), abs=1e-12)
+        if name in WITH_INTERVALS:
+            ends = parse(name).interval(seeded(inputs, parse(name), SEED), SETTING.confidence)
+            assert (low, high) == pytest.approx(ends, abs=1e-12)
+        else:
+            assert (low, high) == (None, None)
+
+
+def test_what_others_look_at_is_the_same_at_every_threshold(measured: dict) -> None:
+    for choice in OF_SCORES:
+        assert len({tuple(estimates[choice.key]) for estimates in of(measured, "estimates")}) == 1
+
+
+def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
+    """Half of the rows about score .2 with label 1 in .5 of them, half about .8 with .8: acting on .2 wins .15 / 2."""
+    rng = np.random.default_rng(1)
+    score = np.repeat([0.2, 0.8], 10_000) + rng.uniform(-0.05, 0.05, 20_000)
+    label = (rng.random(len(score)) < np.repeat([0.5, 0.8], 10_000)).astype(np.uint8)
+    rows = Predictions("p", score, label, None, {}, None, (), 0)
+    found = measure(UNIT, rows, setting("isotonic", "histogram", "threshold", thresholds=(0.35, 0.9)))
+    one, none = found["points"]
+    for name in ("regret_calibration", "gain_recalibration"):
+        assert one["estimates"][name][0] == pytest.approx(0.075, abs=0.01)
+        assert none["estimates"][name][0] == pytest.approx(0, abs=0.01)
+    assert list(one["gains"].values()) == pytest.approx([0.075] * 3, abs=0.01)
+    assert list(none["gains"].values()) == pytest.approx([0] * 3, abs=0.01)
+
+
+def test_without_features_methods_that_need_them_say_so() -> None:
+    found = measure(UNIT, world(SIZE, features=False), SETTING)
+    assert set(found["seconds"]) == {"isotonic", "platt", "threshold"} == set(found["points"][0]["gains"])
+    assert {name: reason.split(":")[0] for name, reason in found["reasons"].items()} == {
+        "refit": "needs features",
+        "glar": "needs features",
+    }
+    assert found["points"][0]["estimates"]["gain_beyond"] == [None, None, None]

@@ -1,0 +1,95 @@
+"""What following the advice loses, against sums done by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from decal_cli.analysis.study import Study
+from decal_cli.analysis.study.columns import points_of
+from decal_cli.analysis.study.policies import advised, policies
+from tests.analysis.study.made import point, record, setting
+
+METHODS = ("isotonic", "refit", "stack", "stack-boosting", "blend")
+
+
+def estimates(
+    recalibration: tuple[float, float], beyond: tuple[float, float], together: tuple[float, float]
+) -> dict[str, tuple[float, float, float]]:
+    """Each gain as its middle and how far its interval reaches."""
+    named = {"gain_recalibration": recalibration, "gain_beyond": beyond, "gain_post_training": together}
+    return {name: (value, value - reach, value + reach) for name, (value, reach) in named.items()}
+
+
+SURE = 0.0005
+POINTS = [
+    # advised and gains of the methods in order; costs are .002 and .01
+    ("nothing", estimates((0, SURE), (0, SURE), (0, SURE)), (-0.001, -0.003, 0.0, 0.001, 0.0)),
+    ("recalibrate", estimates((0.1, SURE), (0, SURE), (0.1, SURE)), (0.09, 0.091, 0.08, 0.08, 0.092)),
+    ("post-train", estimates((0, SURE), (0.1, SURE), (0.1, SURE)), (0.0, 0.12, 0.11, 0.08, 0.1)),
+    # Nothing is sure: what the estimates lean to.
+    ("recalibrate", estimates((0.05, 1), (0, 1), (0.05, 1)), (0.001, 0.04, 0.0, 0.0, 0.02)),
+]
+# The best net gain known afterwards less that of each way of choosing, by hand:
+#   best: nothing 0; isotonic .088; refit .11; refit .03
+FOLLOWED = [0.0, 0.0, 0.11 - 0.09, 0.03 - (-0.001)]
+ISOTONIC = [0.003, 0.0, 0.11 + 0.002, 0.03 + 0.001]
+REFIT = [0.013, 0.088 - 0.081, 0.0, 0.0]
+BLEND = [0.01, 0.088 - 0.082, 0.11 - 0.09, 0.03 - 0.01]
+NOTHING = [0.0, 0.088, 0.11, 0.03]
+
+
+def studied(methods: tuple[str, ...] = METHODS) -> Study:
+    """Two scores of two points each."""
+    points = [
+        point(0.1 * (k + 1), found, dict(zip(methods, gains, strict=False)))
+        for k, (_, found, gains) in enumerate(POINTS)
+    ]
+    records = (record("a.csv", "p", 0, points[:2]), record("a.csv", "q", 0, points[2:]))
+    return Study(records, (), setting(*methods))
+
+
+def test_the_advice_is_that_of_the_flowchart() -> None:
+    found = advised(points_of(studied()), [1000] * 4, {"recalibrate": 0.002, "post-train": 0.01})
+    said = ["nothing" if action in ("done", "do-not-post-train") else action for action in found]
+    assert said == [action for action, _, _ in POINTS]
+
+
+def test_losses_are_those_by_hand() -> None:
+    found = policies(points_of(studied()), [1000] * 4, 1.0)
+    by_hand = {
+        "follow the advice": FOLLOWED,
+        "always nothing": NOTHING,
+        "always isotonic": ISOTONIC,
+        "always refit": REFIT,
+        "always blend": BLEND,
+    }
+    assert [policy.name for policy in found.policies] == list(by_hand)
+    for policy in found.policies:
+        losses = by_hand[policy.name]
+        assert policy.loss == pytest.approx(np.mean(losses), abs=1e-12)
+        by_score = [np.mean(losses[:2]), np.mean(losses[2:])]
+        assert policy.error == pytest.approx(np.std(by_score, ddof=1) / np.sqrt(2), abs=1e-12)
+    assert found.share == pytest.approx(np.mean(FOLLOWED) / min(np.mean(ISOTONIC), np.mean(REFIT)))
+    assert found.right == 0.5
+    assert found.policies[0].chosen == {"done": 0.25, "post-train": 0.25, "recalibrate": 0.5}
+    assert found.policies[3].chosen == {"refit": 1.0}
+
+
+def test_where_methods_cost_more_than_they_win_nothing_is_best() -> None:
+    found = policies(points_of(studied()), [1000] * 4, 1000.0)
+    loss = {policy.name: policy.loss for policy in found.policies}
+    assert loss["always nothing"] == loss["follow the advice"] == 0 and found.right == 1
+    assert loss["always isotonic"] == pytest.approx(2 - np.mean([gains[0] for _, _, gains in POINTS]))
+
+
+def test_points_without_a_gain_are_left_out() -> None:
+    made = studied()
+    made.records[1]["points"][1]["gains"]["refit"] = None
+    found = policies(points_of(made), [1000] * 4, 1.0)
+    assert found.policies[0].loss == pytest.approx(np.mean(FOLLOWED[:3]))
+    assert found.right == pytest.approx(2 / 3)
+
+
+def test_without_the_methods_there_is_nothing_to_compare() -> None:
+    assert policies(points_of(studied(METHODS[:4])), [1000] * 4, 1.0) is None

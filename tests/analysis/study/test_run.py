@@ -1,0 +1,119 @@
+"""All units: the same whoever measures them, in their order, and what is left out is said."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pytest
+
+from decal_cli.analysis.study import run
+from decal_cli.analysis.study.store import NAME
+from decal_cli.data import Columns
+from decal_cli.errors import DecalError
+from tests.analysis.study.made import setting, world
+
+SETTING = setting("isotonic", "refit")
+COLUMNS = Columns(score=("p_*",), features=("x*",))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """Two files of two scores; of the second, one score is of too few rows."""
+    paths = []
+    for k in range(2):
+        rows = world(240, k)
+        x = rows.features()
+        few = np.where(np.arange(240) < (240 if k == 0 else 60), 1 - rows.score, np.nan)
+        columns = {"p_a": rows.score, "p_b": few, "y": rows.label} | {f"x{j}": x[:, j] for j in range(3)}
+        paths.append(str(tmp_path / f"{k}.csv"))
+        pacsv.write_csv(pa.table(columns), paths[-1])
+    return paths
+
+
+def dropping() -> Columns:
+    return Columns(score=COLUMNS.score, features=COLUMNS.features, missing="drop")
+
+
+def without_seconds(records: tuple) -> list[dict]:
+    return [{key: value for key, value in record.items() if key != "seconds"} for record in records]
+
+
+def test_two_processes_measure_what_one_does_in_the_same_order(files: list[str], tmp_path: Path) -> None:
+    told: list[tuple[int, int, int]] = []
+    one = run(files, dropping(), SETTING, range(2), tmp_path / "one", 1)
+    two = run(files, dropping(), SETTING, range(2), tmp_path / "two", 2, lambda *done: told.append(done))
+    assert without_seconds(one.records) == without_seconds(two.records)
+    assert [(Path(r["file"]).stem, r["score"], r["seed"]) for r in two.records] == [
+        ("0", "p_a", 0),
+        ("0", "p_a", 1),
+        ("0", "p_b", 0),
+        ("0", "p_b", 1),
+        ("1", "p_a", 0),
+        ("1", "p_a", 1),
+    ]
+    assert told == [(k, 6, 0) for k in range(7)]
+
+
+def test_what_is_left_out_is_said(files: list[str], tmp_path: Path) -> None:
+    notes = run(files, dropping(), SETTING, range(1), tmp_path / "out", 1).notes
+    (left,) = (note for note in notes if "left out, " in note)
+    assert left.startswith(f"{files[1]}, p_b: left out, 60 rows with ")
+    assert any(note == f"{files[1]}: p_b: 180 of 240 rows left out: score missing" for note in notes)
+
+
+def test_what_is_there_is_not_measured_again(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[tuple[str, int]] = []
+    whole = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1)
+
+    def counted(columns: object, setting: object, unit: object) -> dict:
+        measured.append((unit.score, unit.seed))
+        return {**whole.records[0], "score": unit.score, "seed": unit.seed}
+
+    monkeypatch.setattr(sys.modules["decal_cli.analysis.study.run"], "_measure", counted)
+    told: list[tuple[int, int, int]] = []
+    again = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1, lambda *done: told.append(done))
+    assert again.records == whole.records and not measured and told == [(6, 6, 6)]
+    # More seeds and another setting: only what is new.
+    run(files, dropping(), SETTING, range(3), tmp_path / "out", 1, lambda *done: told.append(done))
+    assert measured == [("p_a", 2), ("p_b", 2), ("p_a", 2)] and told[1:] == [(k, 9, 6) for k in range(6, 10)]
+    run(files, dropping(), setting("isotonic"), range(1), tmp_path / "out", 1)
+    assert len(measured) == 3 + 3
+
+
+def test_a_unit_cut_off_is_measured_again(files: list[str], tmp_path: Path) -> None:
+    whole = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1)
+    path = tmp_path / "out" / NAME
+    path.write_bytes(path.read_bytes()[:-9])
+    told: list[tuple[int, int, int]] = []
+    again = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: told.append(done))
+    assert without_seconds(again.records) == without_seconds(whole.records)
+    assert told == [(1, 2, 1), (2, 2, 1)]
+
+
+def test_a_file_that_moved_is_not_measured_again_and_has_its_new_name(files: list[str], tmp_path: Path) -> None:
+    run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1)
+    moved = Path(files[0]).rename(tmp_path / "moved.csv")
+    told: list[tuple[int, int, int]] = []
+    again = run([str(moved)], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: told.append(done))
+    assert told == [(2, 2, 2)] and {record["file"] for record in again.records} == {str(moved)}
+
+
+def test_a_file_that_changed_is_measured_anew(files: list[str], tmp_path: Path) -> None:
+    other = run(files[1:], dropping(), SETTING, range(1), tmp_path / "other", 1).records
+    before = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1).records
+    Path(files[0]).write_bytes(Path(files[1]).read_bytes())
+    after = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1).records
+    assert [record["points"] for record in after] == [record["points"] for record in other]
+    assert after[0]["points"] != before[0]["points"]
+
+
+def test_nothing_to_study_leaves_no_folder(files: list[str], tmp_path: Path) -> None:
+    with pytest.raises(DecalError, match="there is nothing to study; give files of at least 100 rows"):
+        run(files[1:], Columns(score=("p_b",), missing="drop"), SETTING, range(1), tmp_path / "out", 1)
+    with pytest.raises(DecalError, match="no such file"):
+        run([*files, "nowhere.csv"], dropping(), SETTING, range(1), tmp_path / "out", 1)
+    assert not (tmp_path / "out").exists()

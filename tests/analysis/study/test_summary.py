@@ -1,0 +1,211 @@
+"""What a study's points say, against numpy's own correlations and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from decal_cli.analysis.study import Study, Summary, summarise
+from decal_cli.analysis.study.columns import Points, columns_of, labels, points_of
+from decal_cli.analysis.study.summary import by_threshold, without_a_file
+from decal_cli.errors import DecalError
+from tests.analysis.study.made import METHODS, point, record, setting, study
+
+PAIRS = [
+    ("gain_recalibration", "isotonic"),
+    ("regret", "refit"),
+    ("gain_beyond", "refit - isotonic"),
+    ("ece", "stack-boosting"),
+]
+
+
+@pytest.fixture(scope="module")
+def made() -> Study:
+    return study()
+
+
+@pytest.fixture(scope="module")
+def summary(made: Study) -> Summary:
+    return summarise(made)
+
+
+def columns(points: Points, estimate: str, target: str) -> tuple[np.ndarray, np.ndarray]:
+    return points.estimates[estimate], points.targets[target]
+
+
+def per_seed(points: Points, compute: Callable[[np.ndarray], float], rows: np.ndarray | None = None) -> float:
+    """Mean over seeds of a number of the points of each."""
+    rows = np.ones(len(points.seed), dtype=bool) if rows is None else rows
+    return float(np.mean([compute(rows & (points.seed == seed)) for seed in np.unique(points.seed)]))
+
+
+def squared(points: Points, estimate: str, target: str, rows: np.ndarray | None = None) -> float:
+    x, y = columns(points, estimate, target)
+    return per_seed(points, lambda here: np.corrcoef(x[here], y[here])[0, 1] ** 2, rows)
+
+
+@pytest.mark.parametrize(("estimate", "target"), PAIRS)
+def test_correlation_slope_and_error_are_numpys_averaged_over_seeds(
+    summary: Summary, estimate: str, target: str
+) -> None:
+    points, found = summary.points, summary.relations[estimate, target]
+    x, y = columns(points, estimate, target)
+    assert found.r2 == pytest.approx(squared(points, estimate, target), abs=1e-12)
+    assert found.slope == pytest.approx(per_seed(points, lambda h: np.polyfit(x[h], y[h], 1)[0]), abs=1e-10)
+    assert found.mean_error == pytest.approx(per_seed(points, lambda h: np.mean(y[h] - x[h])), abs=1e-12)
+
+
+@pytest.mark.parametrize(("estimate", "target"), PAIRS)
+def test_by_threshold_and_without_a_file(summary: Summary, estimate: str, target: str) -> None:
+    points = summary.points
+    at, without = by_threshold(points, estimate, target), without_a_file(points, estimate, target)
+    assert list(at) == [0.1, 0.5, 0.9] and list(without) == [f"file_{k}" for k in range(6)]
+    for t, value in at.items():
+        assert value == pytest.approx(squared(points, estimate, target, points.threshold == t), abs=1e-12)
+    for k, value in enumerate(without.values()):
+        assert value == pytest.approx(squared(points, estimate, target, points.file != k), abs=1e-12)
+
+
+def test_every_estimate_meets_every_target(summary: Summary) -> None:
+    targets = {*METHODS, *(f"{name} - isotonic" for name in METHODS[1:])}
+    assert {target for _, target in summary.relations} == targets == set(summary.points.targets)
+    assert ("brier", "refit") in summary.relations
+    # Undefined everywhere in this study.
+    assert ("threshold_adjusted", "refit") not in summary.relations
+
+
+def test_intervals_are_of_files(made: Study, summary: Summary) -> None:
+    """As wide as what a plain bootstrap over files gives; the same each time; wider than nothing."""
+    points = summary.points
+    rng = np.random.default_rng(5)
+    for estimate, target in PAIRS:
+        found = summary.relations[estimate, target]
+        x, y = columns(points, estimate, target)
+        draws = []
+        for _ in range(200):
+            rows = np.concatenate([np.flatnonzero(points.file == k) for k in rng.integers(6, size=6)])
+
+            def of(here: np.ndarray, rows: np.ndarray = rows, x: np.ndarray = x, y: np.ndarray = y) -> float:
+                kept = rows[here[rows]]
+                return float(np.corrcoef(x[kept], y[kept])[0, 1] ** 2)
+
+            draws.append(per_seed(points, of))
+        low, high = found.interval
+        assert 0 <= low <= found.r2 <= high <= 1
+        reach = 1.96 * np.std(draws)
+        assert max(found.r2 - low, high - found.r2) == pytest.approx(reach, rel=0.35)
+    assert summarise(made).relations == summary.relations
+
+
+def test_of_few_files_scores_are_drawn_and_of_few_scores_nothing() -> None:
+    assert summarise(study(files=3)).points.drawn == "scores"
+    few = summarise(study(files=2))
+    assert few.points.drawn is None
+    assert {relation.interval for relation in few.relations.values()} == {None}
+
+
+def test_what_does_not_vary_correlates_with_nothing(made: Study) -> None:
+    records = [
+        {**each, "points": [{**p, "estimates": {**p["estimates"], "ece": [0.1, None, None]}} for p in each["points"]]}
+        for each in made.records
+    ]
+    with np.errstate(all="raise"):
+        found = summarise(replace(made, records=tuple(records)))
+    relation = found.relations["ece", "refit"]
+    assert np.isnan(relation.r2) and np.isnan(relation.slope) and relation.interval is None
+    assert found.relations["regret", "refit"].r2 > 0.5
+    assert np.isnan(list(by_threshold(found.points, "ece", "refit").values())).all()
+
+
+def test_a_method_that_fails_somewhere_takes_no_points_from_the_others(made: Study, summary: Summary) -> None:
+    first = made.records[0]
+    points = [{**p, "gains": {**p["gains"], "blend": None}} for p in first["points"]]
+    failed = {**first, "points": points, "reasons": {"blend": "needs more rows"}}
+    found = summarise(replace(made, records=(failed, *made.records[1:])))
+    assert found.relations["regret", "refit"] == summary.relations["regret", "refit"]
+    x, y = columns(found.points, "regret", "blend")
+    there = np.isfinite(y)
+    assert there.sum() == len(y) - 3
+    expected = per_seed(found.points, lambda here: np.corrcoef(x[here], y[here])[0, 1] ** 2, there)
+    assert found.relations["regret", "blend"].r2 == pytest.approx(expected, abs=1e-12)
+    assert found.reasons == {"blend": "in 1 of 24 halvings: needs more rows"}
+
+
+def test_a_reason_that_holds_everywhere_is_said_as_it_is(made: Study) -> None:
+    records = tuple({**each, "reasons": {"glar": "needs features"}} for each in made.records)
+    assert summarise(replace(made, records=records)).reasons == {"glar": "needs features"}
+
+
+def test_seconds_are_medians(made: Study) -> None:
+    times = iter(range(1, 100))
+    records = tuple({**each, "seconds": {"isotonic": float(next(times))}} for each in made.records)
+    assert summarise(replace(made, records=records)).seconds == {"isotonic": 12.5}
+
+
+def test_means_have_the_error_of_scores() -> None:
+    points = points_of(study(files=2, seeds=2))
+    values = np.arange(len(points.pair), dtype=float)
+    by_score = [values[points.pair == k].mean() for k in range(4)]
+    mean, error = points.mean(values)
+    assert (mean, error) == pytest.approx((values.mean(), np.std(by_score, ddof=1) / 2))
+    assert np.isnan(points.mean(np.where(points.pair == 0, values, np.nan)).error)
+
+
+def test_points_as_columns_of_a_file(made: Study) -> None:
+    points = points_of(made)
+    found = columns_of(points)
+    assert {len(values) for values in found.values()} == {6 * 2 * 2 * 3}
+    assert [found[name][4] for name in ("file", "score", "seed", "threshold")] == ["file_0", "p_0", 1, 0.5]
+    assert found["gain of refit"][4] == made.records[1]["points"][1]["gains"]["refit"]
+    assert found["gain_beyond low"][4] == made.records[1]["points"][1]["estimates"]["gain_beyond"][1]
+    assert "regret low" not in found and np.isnan(found["threshold_adjusted"]).all()
+
+
+def test_files_of_one_name_keep_their_folders() -> None:
+    records = tuple(
+        record(path, "p", 0, [point(0.5, {}, {"isotonic": 0.1})]) for path in ("a/x.csv", "b/x.csv", "b/z.csv")
+    )
+    points = points_of(Study(records, (), setting("isotonic")))
+    assert points.files == ("a/x", "b/x", "z")
+    assert points.pairs == (("a/x", "p"), ("b/x", "p"), ("z", "p"))
+
+
+@pytest.mark.parametrize(
+    ("paths", "called"),
+    [
+        (("a/x.csv", "a/y.csv"), ("x", "y")),
+        (("x.csv", "x.parquet"), ("x.csv", "x.parquet")),
+        (("2023/north/x.csv", "2024/north/x.csv", "2024/south/y.csv"), ("2023/north/x", "2024/north/x", "y")),
+        (("x.csv", "a/x.csv", "/b/a/x.csv"), ("x", "a/x", "b/a/x")),
+        (("a/x.csv", "b/x.csv", "b/x.parquet"), ("a/x.csv", "b/x.csv", "b/x.parquet")),
+        (("x.csv", "x.parquet", "x.csv.gz"), ("x.csv", "x.parquet", "x.csv.gz")),
+        (("x.csv", "./x.csv"), ("x.csv", "./x.csv")),
+    ],
+)
+def test_files_are_told_apart_by_the_end_of_their_path(paths: tuple[str, ...], called: tuple[str, ...]) -> None:
+    assert labels(paths) == called
+
+
+def test_few_points_of_a_halving_correlate_with_nothing_however_often_they_are_halved() -> None:
+    """Three points: any two columns would seem to go together."""
+    few = summarise(study(files=1, scores=3, seeds=20))
+    assert not few.points.enough(np.ones(len(few.points.seed), dtype=bool))
+    assert few.relations and np.isnan([[each.r2, each.slope] for each in few.relations.values()]).all()
+    assert {each.interval for each in few.relations.values()} == {None}
+    assert np.isfinite([each.mean_error for each in few.relations.values()]).all()
+    more = summarise(study(files=1, scores=4, seeds=2))
+    assert more.points.enough(np.ones(len(more.points.seed), dtype=bool))
+    assert np.isfinite([each.r2 for each in more.relations.values()]).all()
+    # At one threshold there are fewer.
+    assert np.isnan(list(by_threshold(more.points, "regret", "refit").values())).all()
+
+
+def test_without_any_gain_there_is_no_study() -> None:
+    made = study(files=1, methods=())
+    reasons = {"glar": "needs features", "refit": "needs features", "platt": "needs rows"}
+    records = tuple({**each, "reasons": reasons} for each in made.records)
+    with pytest.raises(DecalError, match=r"could be fitted \(glar, refit: needs features; platt: needs rows\)"):
+        summarise(replace(made, records=records))

@@ -1,0 +1,110 @@
+"""Arrays and data frames."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from decal_cli.data import Columns, Dataset, from_arrays
+from decal_cli.errors import DecalError
+from tests.data.files import (
+    SMALL,
+    error,
+    written,
+)
+
+
+def test_arrays_frames_and_mappings_are_the_same_data() -> None:
+    p, y, w = np.array(SMALL["p"]), np.array(SMALL["y"]), np.array([1.0, 2.0, 3.0, 4.0])
+    x = np.arange(8.0).reshape(4, 2)
+    frame = pd.DataFrame({"score": p, "label": y, "w": w, "g": list("abab"), "x1": x[:, 0], "x2": x[:, 1]})
+    arrays = from_arrays(p, y, weight=w, group=np.array(list("abab")), features=x)
+    assert arrays.inputs[0].path == "<arrays>" and len(arrays.inputs[0].sha256) == 64
+    assert arrays.models[0].feature_names == ("features",)
+    columns = Columns(weight="w", group=("g",), features=("x*",))
+    for table in (frame, pa.table(frame), frame.to_dict("list"), frame.set_index("g", drop=False)):
+        (model,) = from_arrays(table, columns=columns).models
+        assert model.score.tolist() == SMALL["p"] and model.label.tolist() == SMALL["y"]
+        assert model.groups["g"].tolist() == list("abab")
+        assert model.features is not None and model.features().tolist() == x.tolist()
+    (model,) = from_arrays(list(p), list(y), weight=list(w), group=frame[["g"]], features=frame[["x1", "x2"]]).models
+    assert model.groups["g"].tolist() == list("abab") and model.feature_names == ("x1", "x2")
+    (model,) = from_arrays(frame["score"], frame["label"] == 1, weight=frame["w"]).models
+    assert model.label.tolist() == SMALL["y"]
+    (model,) = from_arrays(
+        frame, "label", weight="w", group="g", features=["x1"], columns=Columns(score=("score",))
+    ).models
+    assert model.feature_names == ("x1",)
+    models = from_arrays({"one": p, "two": p[::-1]}, y).models
+    assert [m.model for m in models] == ["one", "two"] and models[1].score.tolist() == [0.0, 1.0, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, ">f8", np.longdouble, object, bool])
+def test_any_numpy_numbers(dtype: Any) -> None:
+    p = np.array([0, 1, 1, 0]).astype(dtype)
+    assert from_arrays(p[::2], np.array([0, 1])).models[0].score.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda: from_arrays([0.5, 0.5], [1]), "'label' has 1 rows and 'score' 2"),
+        (lambda: from_arrays([[0.5, 0.5]], [1]), "predict_proba(X)[:, 1]"),
+        (lambda: from_arrays([0.5]), "scores without labels"),
+        (lambda: from_arrays([], []), "no rows"),
+        (lambda: from_arrays({}, []), "score"),
+        (lambda: from_arrays([0.5, "a"], [0, 1]), "column 'score'"),
+        (lambda: from_arrays([1.7], [0]), "row 1: score 1.7"),
+        (lambda: from_arrays([0.5], ["spam"]), "label is always 'spam'"),
+        (lambda: from_arrays(0.5, [1]), "shape ()"),
+        (lambda: from_arrays(None, [1]), "shape ()"),
+        (lambda: from_arrays(pd.DataFrame([[0.5, 1, 1]], columns=["p", "y", "y"])), "duplicate column 'y'"),
+        (lambda: from_arrays({"label": [0.5]}, [1]), "duplicate column 'label'"),
+        (lambda: from_arrays([0.5], [1], features=np.zeros((2, 3))), "'features' has 2 rows"),
+        (lambda: from_arrays([0.5], [1], features=[["a"]]), "features"),
+        (lambda: from_arrays([0.5], [1], features=np.zeros((1, 3, 3))), "features"),
+    ],
+)
+def test_mistakes_in_arrays_are_one_line_too(call: Callable[[], Dataset], word: str) -> None:
+    with pytest.raises(DecalError) as caught:
+        call()
+    assert word in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_a_little_fuzzing_finds_nothing() -> None:
+    script = Path(__file__).parent.with_name("fuzz_readers.py")
+    ran = subprocess.run(
+        [sys.executable, str(script), "--seconds", "0.1", "--cases", "400"], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stderr == ""
+
+
+def test_importing_read_loads_numpy_only_and_a_csv_needs_no_pandas(tmp_path: Path) -> None:
+    path = written(tmp_path, {**SMALL, "g": ["a"] * 4, "x": [1] * 4})
+    code = f"""
+import sys
+from decal_cli.read import Columns, read
+assert "pyarrow" not in sys.modules
+read([{path!r}], Columns(group=("g",), features=("x",))).models[0].features()
+assert not {{"pandas", "pyarrow.parquet", "scipy", "sklearn"}} & sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_text_that_is_not_utf8_in_a_damaged_column_is_still_one_line(tmp_path: Path) -> None:
+    buffers = pa.array(["ab", "cd"]).buffers()
+    damaged = pa.StringArray.from_buffers(2, buffers[1], pa.py_buffer(b"\xe1\x01\xe2\x02"))
+    path = tmp_path / "damaged.parquet"
+    pq.write_table(pa.table({"p": damaged, "y": [0, 1]}), path)
+    line = error(str(path), columns=Columns(score=("p",)))
+    assert "column 'p', row 1" in line

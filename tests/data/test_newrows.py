@@ -1,0 +1,348 @@
+"""Rows to be scored: batches are the whole in pieces, and a wrong row is named by the file's own number."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.data import Batch, Columns, NewRows, read
+from decal_cli.data.csvfile import NUMBER
+from decal_cli.data.sources import BATCH
+from decal_cli.errors import DecalError
+from tests.data.files import FORMATS, every_format, text, written
+
+MANY = BATCH + 4000
+FIRST = {"jsonl": BATCH // 2}
+"""Rows of the first batch, where they are not BATCH."""
+ONE = Columns(score=("p",))
+
+
+def batches(path: str, columns: Columns = ONE, width: int = 0, typed: bool = False) -> list[Batch]:
+    return list(NewRows(path, columns, width, None, typed).batches())
+
+
+def error(path: str, columns: Columns = ONE, width: int = 0, typed: bool = False) -> str:
+    """The one line that a file is refused with."""
+    with pytest.raises(DecalError) as caught:
+        batches(path, columns, width, typed)
+    line = str(caught.value)
+    assert line.isprintable() and caught.value.fix
+    return line
+
+
+def whole(found: list[Batch]) -> pa.Table:
+    """The tables of all batches, one below the other."""
+    return pa.concat_tables([batch.table for batch in found])
+
+
+def first_and_more(form: str) -> tuple[int, int]:
+    """A number of rows that the first batch of a format does not reach beyond, and one that makes two batches."""
+    first = FIRST.get(form, BATCH)
+    return first, first + 4000
+
+
+def world(rows: int = MANY) -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    return {
+        "site": rng.choice(["a", "b", "ünder"], rows).tolist(),
+        "x2": rng.normal(size=rows).astype(np.float32).astype(float).tolist(),
+        "p": rng.random(rows).tolist(),
+        "n": list(range(rows)),
+        "x1": rng.normal(size=rows).astype(np.float32).astype(float).tolist(),
+        "y": rng.integers(0, 2, rows).tolist(),
+    }
+
+
+class TestBatchesAreTheWhole:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def folder(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("whole")
+        for form in ("csv", "parquet", "feather", "jsonl", "csv.gz"):
+            FORMATS[form](pa.table(world(first_and_more(form)[1])), folder / form)
+        return folder
+
+    @pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl", "csv.gz"])
+    def test_scores_features_and_groups_are_those_of_reading_it_all(self, folder: Path, form: str) -> None:
+        columns = Columns(score=("p",), label="y", features=("x1", "x2"), group=("site",))
+        given = world(first_and_more(form)[1])
+        found = batches(str(folder / form), columns, width=2, typed=True)
+        assert len(found) > 1
+        model = read([str(folder / form)], columns).models[0]
+        assert model.features is not None
+        np.testing.assert_array_equal(np.concatenate([batch.score for batch in found]), model.score)
+        np.testing.assert_array_equal(np.concatenate([batch.features for batch in found]), model.features())
+        groups = np.concatenate([batch.groups for batch in found])
+        assert groups.shape == (len(given["p"]), 1)
+        assert (groups[:, 0] == model.groups["site"]).all()
+        assert all(batch.known.all() for batch in found)
+        table = whole(found)
+        assert table.column_names == list(given)
+        assert {name: table[name].to_pylist() for name in ("n", "x1", "p", "y")} == {
+            name: given[name] for name in ("n", "x1", "p", "y")
+        }
+
+    def test_groups_are_called_what_the_whole_file_calls_them(self, tmp_path: Path) -> None:
+        # 2.0 alone would be called 2; a 'none given' in a later batch keeps it 2.0.
+        rows = 300_000
+        sites = ["1.0", "2.0"] * (rows // 2)
+        sites[-1] = "none given"
+        path = text(tmp_path, "p,y,site\n" + "".join(f"0.5,{i % 2},{site}\n" for i, site in enumerate(sites)))
+        columns = Columns(score=("p",), label="y", group=("site",))
+        found = batches(path, columns)
+        assert len(found) > 1
+        groups = np.concatenate([batch.groups for batch in found])[:, 0]
+        np.testing.assert_array_equal(groups, read([path], columns).models[0].groups["site"])
+        assert groups[0] == "1.0"
+
+    @every_format
+    def test_small_files_of_every_format(self, tmp_path: Path, form: str) -> None:
+        (batch,) = batches(written(tmp_path, world(50), form), typed=True)
+        assert batch.table.to_pydict() == world(50)
+        np.testing.assert_array_equal(batch.score, world(50)["p"])
+
+    def test_standard_input(self) -> None:
+        stdin = io.BytesIO(b"p,site\n0.25,a\n1,b\n")
+        (batch,) = NewRows("-", Columns(score=("p",), group=("site",)), 0, stdin).batches()
+        assert batch.score.tolist() == [0.25, 1.0]
+        assert batch.groups is not None and batch.groups.tolist() == [["a"], ["b"]]
+
+    def test_log_odds_become_probabilities(self, tmp_path: Path) -> None:
+        (batch,) = batches(written(tmp_path, {"p": [0.0, 3.0, -800.0]}), Columns(score=("p",), logit=True))
+        np.testing.assert_allclose(batch.score, [0.5, 1 / (1 + np.exp(-3)), 0.0])
+        assert batch.table["p"].to_pylist() == [0.0, 3.0, -800.0], "the file's own column stays"
+
+    @pytest.mark.parametrize("form", ["parquet", "feather", "jsonl"])
+    def test_a_list_valued_column_is_features(self, tmp_path: Path, form: str) -> None:
+        vectors = np.random.default_rng(0).normal(size=(30, 4)).tolist()
+        path = written(tmp_path, {"p": [0.5] * 30, "v": vectors}, form)
+        (batch,) = batches(path, Columns(score=("p",), features=("v",)), width=4)
+        np.testing.assert_array_equal(batch.features, vectors)
+        assert batch.table["v"].to_pylist() == vectors
+
+
+class TestOtherColumnsAreKept:
+    def test_parquet_as_it_is(self, tmp_path: Path) -> None:
+        table = pa.table(
+            {
+                "words": pa.array([["a", "b"], [], None]),
+                "kind": pa.array(["u", None, "v"]).dictionary_encode(),
+                "p": [0.1, 0.2, 0.3],
+                "day": pa.array([date(2024, 2, 29), None, date(1, 1, 1)]),
+                "at": pa.array([1, None, 2**60], pa.timestamp("ns", "UTC")),
+                "price": pa.array([Decimal("1.10"), Decimal("-2.00"), None]),
+                "record": pa.array([{"a": 1}, None, {"a": None}]),
+                "raw": pa.array([b"\0\xff", b"", None]),
+                "big": pa.array([2**63 + 1, 0, None], pa.uint64()),
+                "none": pa.nulls(3),
+            }
+        ).replace_schema_metadata({"origin": "here"})
+        pq.write_table(table, tmp_path / "new.parquet")
+        (batch,) = batches(str(tmp_path / "new.parquet"), typed=True)
+        assert batch.table.column_names == table.column_names
+        assert batch.table.to_pydict() == table.to_pydict()
+        assert batch.table.schema.metadata[b"origin"] == b"here"
+
+    def test_cells_of_csv_stay_what_they_are_where_they_go_to_csv(self, tmp_path: Path) -> None:
+        path = text(tmp_path, "zip,p,share,when\n00501,0.1,1.50,2024-01-01\nNA,0.2,,\n")
+        (batch,) = batches(path)
+        assert batch.table["zip"].to_pylist() == ["00501", "NA"]
+        assert batch.table["share"].to_pylist() == ["1.50", ""]
+
+    def test_csv_columns_become_numbers_only_where_nothing_is_lost(self, tmp_path: Path) -> None:
+        cells = {
+            "p": ["0.1", "0.2", "0.3"],
+            "count": ["7", "", "-3"],
+            "share": ["1.50", "NA", "1e-05"],
+            "zip": ["00501", "10001", "94103"],
+            "account": ["12345678901234567890", "1", "2"],
+            "mixed": ["1", "2", "three"],
+            "yes": ["True", "False", "True"],
+            "empty": ["", "", ""],
+            "half": [".5", "1.", "0"],
+        }
+        lines = [",".join(cells), *map(",".join, zip(*cells.values(), strict=True))]
+        path = text(tmp_path, "\n".join(lines) + "\n")
+        (batch,) = batches(path, typed=True)
+        assert batch.table.to_pydict() == {
+            **cells,
+            "p": [0.1, 0.2, 0.3],
+            "count": [7, None, -3],
+            "share": [1.5, None, 1e-05],
+            "half": [0.5, 1.0, 0.0],
+        }
+        assert str(batch.table["count"].type) == "int64"
+
+    @settings(deadline=None)
+    @given(st.lists(st.from_regex(NUMBER, fullmatch=True), min_size=1, max_size=4))
+    def test_numbers_are_those_that_python_reads(self, cells: list[str]) -> None:
+        stdin = io.BytesIO("".join(f"{line}\n" for line in ["p,n", *(f"0.5,{cell}" for cell in cells)]).encode())
+        (batch,) = NewRows("-", ONE, 0, stdin, typed=True).batches()
+        kept = batch.table["n"].to_pylist()
+        if isinstance(kept[0], str):
+            assert kept == [cell.strip("\ufeff") for cell in cells]
+        else:
+            for cell, number in zip(cells, kept, strict=True):
+                assert number == float(cell)
+                if isinstance(number, int):
+                    assert str(number) == cell
+
+    def test_a_text_in_the_last_batch_keeps_the_whole_column_text(self, tmp_path: Path) -> None:
+        rows = 300_000
+        path = text(tmp_path, "p,n\n" + "".join(f"0.5,{i}\n" for i in range(rows)) + "0.5,end\n")
+        found = batches(path, typed=True)
+        assert len(found) > 1
+        assert whole(found)["n"].to_pylist() == [*map(str, range(rows)), "end"]
+
+    def test_json_lines_keep_the_types_of_json(self, tmp_path: Path) -> None:
+        rows = [
+            {"p": 0.1, "id": "007", "n": 1, "f": 1, "b": True, "v": [1, 2], "o": {"a": "x"}, "m": 1, "big": 2**70},
+            {"p": 0.2, "id": "8", "n": None, "f": 2.5, "b": False, "v": None, "o": None, "m": "one", "big": 1},
+            {"p": 0.3, "id": None, "n": 3, "f": 3, "v": [], "o": {"b": 2}, "m": [1], "late": 1},
+        ]
+        path = text(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "new.jsonl")
+        (batch,) = batches(path, typed=True)
+        kept = batch.table.to_pydict()
+        assert kept["id"] == ["007", "8", None]
+        assert kept["n"] == [1, None, 3] and kept["f"] == [1.0, 2.5, 3.0] and kept["b"] == [True, False, None]
+        assert kept["v"] == [[1, 2], None, []]
+        assert kept["o"] == [{"a": "x", "b": None}, None, {"a": None, "b": 2}]
+        assert kept["m"] == ["1", "one", "[1]"], "what no type holds becomes text"
+        assert kept["big"] == [str(2**70), "1", None]
+        assert kept["late"] == [None, None, 1]
+
+    def test_objects_without_keys_become_text(self, tmp_path: Path) -> None:
+        path = text(tmp_path, '{"p": 0.5, "o": {}}\n{"p": 0.5}\n', "new.jsonl")
+        (batch,) = batches(path, typed=True)
+        assert batch.table["o"].to_pylist() == ["{}", None]
+
+    def test_json_types_are_those_of_all_lines(self, tmp_path: Path) -> None:
+        rows = 40_000
+        lines = [f'{{"p": 0.5, "n": {i}, "v": null}}\n' for i in range(rows)]
+        lines[-1] = '{"p": 0.5, "n": 0.5, "v": [1.0]}\n'
+        path = text(tmp_path, "".join(lines), "new.jsonl")
+        found = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=1)
+        assert len({batch.table.schema for batch in found}) == 1, "every batch has the same columns"
+        assert whole(found)["n"].to_pylist()[-2:] == [rows - 2, 0.5]
+        assert np.concatenate([batch.known for batch in found]).sum() == 1
+
+
+class TestMissing:
+    COLUMNS: dict[str, Any] = {  # noqa: RUF012
+        "p": [0.1, None, 0.3, 0.4],
+        "x1": [1.0, 2.0, None, 4.0],
+        "x2": [1.0, 2.0, 3.0, 4.0],
+    }
+
+    @every_format
+    def test_an_error_that_names_the_rows(self, tmp_path: Path, form: str) -> None:
+        path = written(tmp_path, self.COLUMNS, form)
+        assert "column 'p': score missing in 1 of 4 rows (row 2)" in error(path)
+        columns = Columns(score=("x2",), features=("x1", "x2"), logit=True)
+        assert "column 'x1': feature missing in 1 of 4 rows (row 3)" in error(path, columns, width=2)
+
+    @every_format
+    def test_or_left_out_of_what_is_scored(self, tmp_path: Path, form: str) -> None:
+        path = written(tmp_path, self.COLUMNS, form)
+        (batch,) = batches(path, Columns(score=("p",), features=("x1", "x2"), missing="drop"), width=2, typed=True)
+        assert batch.known.tolist() == [True, False, False, True]
+        assert batch.score.tolist() == [0.1, 0.4]
+        assert batch.features is not None and batch.features.tolist() == [[1.0, 1.0], [4.0, 4.0]]
+        assert batch.table["x2"].to_pylist() == [1.0, 2.0, 3.0, 4.0], "every row is kept"
+
+    def test_no_row_with_a_score(self, tmp_path: Path) -> None:
+        path = written(tmp_path, {"p": pa.nulls(3, pa.float64())}, "parquet")
+        (batch,) = batches(path, Columns(score=("p",), missing="drop"))
+        assert not batch.known.any() and len(batch.score) == 0
+
+    def test_a_whole_batch_without_an_embedding(self, tmp_path: Path) -> None:
+        vectors = pa.array([None] * BATCH + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
+        path = written(tmp_path, {"p": np.full(BATCH + 5, 0.5), "v": vectors}, "parquet")
+        columns = Columns(score=("p",), features=("v",))
+        assert f"feature missing in {BATCH} of {BATCH} rows" in error(path, columns, width=2)
+        first, second = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=2)
+        assert not first.known.any() and second.known.all()
+
+    def test_a_missing_group_is_a_group(self, tmp_path: Path) -> None:
+        path = written(tmp_path, {"p": [0.1, 0.2], "site": ["a", None]}, "parquet")
+        (batch,) = batches(path, Columns(score=("p",), group=("site",)))
+        assert batch.groups is not None and batch.groups[:, 0].tolist() == ["a", "missing"]
+
+
+class TestRefused:
+    @every_format
+    def test_a_file_without_the_columns(self, tmp_path: Path, form: str) -> None:
+        path = written(tmp_path, {"p_old": [0.1], "x1": [1.0]}, form)
+        line = error(path, Columns(score=("p_odl",)))
+        assert "no column 'p_odl', which the model was fitted on" in line and "did you mean 'p_old'?" in line
+        assert "no column 'x2'" in error(path, Columns(score=("p_old",), features=("x1", "x2")), width=2)
+        assert "no column 'site'" in error(path, Columns(score=("p_old",), group=("site",)))
+
+    def test_an_embedding_of_another_width(self, tmp_path: Path) -> None:
+        path = written(tmp_path, {"p": [0.1, 0.2], "v": [[1.0, 2.0, 3.0]] * 2}, "parquet")
+        line = error(path, Columns(score=("p",), features=("v",)), width=4)
+        assert "the features hold 3 numbers a row; the model was fitted on 4" in line
+
+    def test_embeddings_of_several_widths_in_a_later_batch(self, tmp_path: Path) -> None:
+        vectors = [[1.0, 2.0]] * (BATCH + 7) + [[1.0]]
+        path = written(tmp_path, {"p": np.full(BATCH + 8, 0.5), "v": vectors}, "parquet")
+        line = error(path, Columns(score=("p",), features=("v",)), width=2)
+        assert f"column 'v', row {BATCH + 8}: list of 1 values where the first has 2" in line
+
+    @pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl"])
+    def test_a_score_far_down_is_named_by_its_own_row(self, tmp_path: Path, form: str) -> None:
+        first, rows = first_and_more(form)
+        scores = np.full(rows, 0.5)
+        scores[first + 99] = 1.5
+        columns = {"p": scores, "x": np.arange(rows), "why": ["because it is so, and long enough"] * rows}
+        line = error(written(tmp_path, columns, form))
+        assert f"column 'p', row {first + 100}" in line
+        assert "score 1.5 is outside [0, 1]" in line
+        if form == "csv":
+            assert f"(line {first + 101})" in line
+
+    @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+    def test_so_are_missing_values_and_infinite_features(self, tmp_path: Path, form: str) -> None:
+        first, rows = first_and_more(form)
+        values: list[Any] = [0.5] * rows
+        values[first + 9] = None
+        columns = Columns(score=("p",), features=("x", "z"))
+        path = written(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
+        assert f"row {first + 10})" in error(path, columns, width=2)
+        if form != "jsonl":
+            values[first + 9] = float("inf")
+            path = written(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
+            assert f"row {first + 10}" in error(path, columns, width=2)
+
+    def test_duplicate_columns(self, tmp_path: Path) -> None:
+        pq.write_table(pa.Table.from_arrays([pa.array([0.1]), pa.array([1]), pa.array([2])], ["p", "a", "a"]),
+                       tmp_path / "new.parquet")  # fmt: skip
+        assert "duplicate column a" in error(str(tmp_path / "new.parquet"))
+        assert "duplicate column a" in error(text(tmp_path, "p,a,a\n0.1,1,2\n"))
+
+    @pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
+    def test_a_file_without_rows(self, tmp_path: Path, form: str) -> None:
+        assert "has a header but no rows" in error(written(tmp_path, {"p": pa.array([], pa.float64())}, form))
+
+    def test_texts_in_place_of_scores(self, tmp_path: Path) -> None:
+        assert "row 2 (line 3): 'high' is not a number" in error(text(tmp_path, "p\n0.1\nhigh\n"))
+        path = written(tmp_path, {"p": ["0.1", "0.2"]}, "parquet")
+        assert "'0.1' is a number stored as text" in error(path)
+
+    def test_damaged_files(self, tmp_path: Path) -> None:
+        content = gzip.compress(b"p\n" + b"0.123456\n" * 50_000)
+        assert "corrupt or truncated gzip" in error(text(tmp_path, content[: len(content) // 2], "new.csv.gz"))
+        good = Path(written(tmp_path, world(500), "parquet")).read_bytes()
+        assert "cannot be read as Parquet" in error(text(tmp_path, good[:-2000], "cut.parquet"))

@@ -1,0 +1,132 @@
+"""Values that cannot be: one line each, with file, column, row and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from decal_cli.data import Columns, read
+from decal_cli.data.labels import encoded
+from decal_cli.errors import DecalError
+from tests.data.files import (
+    SMALL,
+    error,
+    every_format,
+    text,
+    written,
+)
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([0.5, 1.7], ["column 'p', row 2", "score 1.7 is outside [0, 1]", "--logit"]),
+        ([0.5, -0.1, -2.0], ["row 2", "score -0.1 is outside", "(2 such rows)", "--logit"]),
+        ([12.0, 99.5], ["score 12 is outside", "divided by 100"]),
+        ([0.5, 1.00000001], ["score 1.00000001 is outside", "rounding"]),
+        ([0.5, float("inf")], ["row 2", "score is inf"]),
+        ([float("-inf"), 3.0], ["row 1", "score is -inf"]),
+        ([float("nan"), 0.5], ["score missing in 1 of 2 rows (row 1)", "--missing drop"]),
+        ([None, None], ["score missing in 2 of 2 rows (rows 1, 2)"]),
+        ([None] * 9 + [0.5], ["score missing in 9 of 10 rows (rows 1, 2, 3, 4, 5, ...)"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl", "csv.gz"])
+def test_a_score_is_a_number_between_0_and_1(tmp_path: Path, scores: Any, words: list[str], form: str) -> None:
+    line = error(written(tmp_path, {"p": pa.array(scores, pa.float64()), "y": [1] * len(scores)}, form))
+    for word in words:
+        assert word in line
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl"])
+def test_text_in_the_score_column_is_shown_with_its_row(tmp_path: Path, form: str) -> None:
+    line = error(written(tmp_path, {"p": ["high\nhigher", "low"], "y": [0, 1]}, form))
+    assert "column 'p', row 1" in line and "'high" in line and "is not a number" in line
+
+
+def test_csv_errors_name_the_line_too(tmp_path: Path) -> None:
+    path = text(tmp_path, 't,p,y\n"two\nlines",0.5,1\n\nx,oops,1\n')
+    assert f"{path}, column 'p', row 2 (line 5): 'oops' is not a number" in error(path)
+    path = text(tmp_path, "p;y\n0,5;1\n")
+    assert "'0,5' is not a number; write decimals with a point" in error(path)
+    path = text(tmp_path, "p,y\n0.5,1\n1.5,1\n")
+    assert "row 2 (line 3): score 1.5" in error(path)
+
+
+def test_log_odds(tmp_path: Path) -> None:
+    logits = [-800.0, -1.0, 0.0, 1.0, 800.0]
+    path = written(tmp_path, {"p": logits, "y": [0, 0, 1, 1, 1]}, "parquet")
+    score = read([path], Columns(logit=True)).models[0].score
+    np.testing.assert_allclose(score[1:4], 1 / (1 + np.exp([1.0, 0.0, -1.0])), rtol=1e-15)
+    assert score[0] < 1e-300 and score[4] == 1.0
+    path = written(tmp_path, {"p": [*logits, np.inf], "y": [0, 0, 1, 1, 1, 1]}, "parquet")
+    assert "row 6: score is inf; clip log-odds" in error(path, columns=Columns(logit=True))
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([1.0, 0.0], ["column 'w', row 2", "weight 0 is not positive"]),
+        ([-1.0, -2.0], ["row 1", "weight -1 is not positive", "(2 such rows)"]),
+        ([1.0, float("inf")], ["row 2", "weight inf"]),
+        ([None, 1.0], ["weight missing in 1 of 2 rows (row 1)"]),
+    ],
+)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_weights_are_positive(tmp_path: Path, weights: Any, words: list[str], form: str) -> None:
+    path = written(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "w": pa.array(weights, pa.float64())}, form)
+    for word in words:
+        assert word in error(path, columns=Columns(weight="w"))
+
+
+@every_format
+def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str) -> None:
+    table = {
+        "p_a": [0.1, None, 0.3, 0.4, 0.5],
+        "p_b": [0.1, 0.2, 0.3, 0.4, 0.5],
+        "y": [0, 1, None, 1, 0],
+        "w": [1.0, 2.0, 3.0, None, 5.0],
+        "x": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "g": ["u", None, "v", "v", ""],
+    }
+    path = written(tmp_path, table, form)
+    columns = Columns(score=("p_*",), weight="w", group=("g",), features=("x",), missing="drop")
+    data = read([path], columns)
+    a, b = data.models
+    assert (a.score.tolist(), b.score.tolist()) == ([0.1, 0.5], [0.1, 0.2, 0.5])
+    assert (a.label.tolist(), b.label.tolist()) == ([0, 0], [0, 1, 0])
+    assert b.weight is not None and b.weight.tolist() == [1, 2, 5]
+    assert b.groups["g"].tolist() == ["u", "missing", "missing"]
+    assert b.features is not None and b.features().tolist() == [[1], [2], [5]]
+    assert (a.dropped, b.dropped) == (3, 2)
+    assert data.notes == (
+        "p_a: 3 of 5 rows left out: score missing (1), label missing (1), weight missing (1)",
+        "p_b: 2 of 5 rows left out: label missing (1), weight missing (1)",
+    )
+    assert (data.inputs[0].rows, data.inputs[0].positives) == (5, 2)
+
+
+def test_with_features_named_their_gaps_count_too(tmp_path: Path) -> None:
+    path = written(tmp_path, {**SMALL, "x1": [1.0, None, 3.0, 4.0], "x2": [1.0, 2.0, float("nan"), 4.0]})
+    columns = Columns(features=("x*",), missing="drop")
+    (model,) = read([path], columns).models
+    assert model.features is not None and model.features().tolist() == [[1, 1], [4, 4]]
+    assert model.score.tolist() == [0.25, 0.0] and model.dropped == 2
+
+
+def test_a_model_without_any_row_is_an_error(tmp_path: Path) -> None:
+    path = written(tmp_path, {"p": pa.array([None, None], pa.float64()), "y": [0, 1]}, "parquet")
+    with pytest.raises(DecalError, match="no row is left"):
+        read([path], Columns(missing="drop"))
+
+
+@pytest.mark.parametrize("indices", [[0, 7], [-1, 0], [2, None]])
+def test_a_value_outside_a_damaged_dictionary_is_refused(indices: list[int | None]) -> None:
+    # As a damaged Parquet file brings it in; Arrow files are validated when they are opened.
+    damaged = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(["a", "b"]), safe=False)
+    with pytest.raises(ValueError, match="not in the column's dictionary"):
+        encoded(damaged)

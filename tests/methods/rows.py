@@ -1,0 +1,99 @@
+"""The rows that the tests of the methods learn from and score."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from decal_cli.methods import Applied, Inputs, Model, Training, parse
+from decal_cli.task import Task
+from tests.metrics.worlds import Rows, columns
+
+FIFTH = Task.of_threshold(0.2)
+
+
+def shipped(split: str) -> Training:
+    """One half of the shipped file of known truth: split is cal or test."""
+    data = columns("binary_n2000.csv")
+    here = data["split"] == split
+    features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
+    score, label = data["p"].astype(float), data["y"].astype(float)
+    return Training(score[here], features[here], data["group"][here, None], label=label[here], task=FIFTH)
+
+
+def made(size: int, seed: int, weighted: bool = False, levels: int | None = None) -> Training:
+    """A world in which the second feature and the group matter and the score knows the first alone.
+
+    levels: the score takes this many values, each the level set of some rows. One row lies a trifle below the lowest:
+    the bins' rule joins the lowest score to the next, so that every other level can be a bin.
+    """
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(size, 3))
+    groups = rng.choice(["a", "b", "c"], size=(size, 1))
+    truth = 1 / (1 + np.exp(-features[:, 0] - np.sign(features[:, 1]) + (groups[:, 0] == "b")))
+    score = 1 / (1 + np.exp(-1.5 * features[:, 0]))
+    if levels is not None:
+        score = (np.floor(score * levels) + 0.5) / levels
+        score[score.argmin()] -= 1e-12
+    label = (rng.random(size) < truth).astype(float)
+    label[:2] = 0, 1
+    weight = rng.uniform(0.2, 3, size) if weighted else None
+    return Training(score, features, groups, label=label, weight=weight, task=FIFTH)
+
+
+def of_rows(rows: Rows, task: Task = FIFTH) -> Training:
+    """Rows with features and groups made from their content, so that equal rows stay equal."""
+    features = np.column_stack((np.cos(40 * rows.score), rows.score * rows.label))
+    groups = np.where(rows.score > 0.5, "high", "low")[:, None]
+    label = rows.label.astype(float)
+    return Training(rows.score, features, groups, label=label, weight=rows.weight, task=task)
+
+
+def inputs(rows: Inputs) -> Inputs:
+    """What a model sees of rows."""
+    return Inputs(rows.score, rows.features, rows.groups)
+
+
+def fitted(key: str, rows: Training) -> Model:
+    """The method of this key, fitted."""
+    return parse(key).fit(rows)
+
+
+def applied(key: str, rows: Training) -> Applied:
+    """In-sample."""
+    return fitted(key, rows)(inputs(rows))
+
+
+def with_task(rows: Training, threshold: float) -> Training:
+    return replace(rows, task=Task.of_threshold(threshold))
+
+
+def utility(rows: Training, acts: np.ndarray) -> float:
+    """Mean utility of decisions per unit of u_delta, less that of deciding 0 always."""
+    assert rows.task is not None
+    return float(np.average(acts * (rows.label - rows.task.threshold), weights=rows.weights))
+
+
+def spread_between(score: np.ndarray, region: np.ndarray, rows: Training) -> float:
+    """Grouping loss on a partition, in-sample: mean variance of E[y | score, region] among the rows of one score."""
+    cell = _mean_within(rows, score, region)
+    mean = _mean_within(rows, score, np.zeros(len(rows)))
+    return float(np.average((cell - mean) ** 2, weights=rows.weights))
+
+
+def _mean_within(rows: Training, *keys: np.ndarray) -> np.ndarray:
+    """Mean label of the rows that agree in all keys, for each row."""
+    number = np.unique(np.column_stack([np.asarray(key, dtype=float) for key in keys]), axis=0, return_inverse=True)[1]
+    number = number.ravel()
+    return (np.bincount(number, rows.weights * rows.label) / np.bincount(number, rows.weights))[number]
+
+
+def calibration_error(score: np.ndarray, rows: Training) -> float:
+    """Largest distance between a score and the mean label of the rows that have it (to 12 digits)."""
+    return float(np.abs(_mean_within(rows, np.round(score, 12)) - score).max())
+
+
+worlds = st.builds(made, st.integers(60, 400), st.integers(0, 10**6), st.booleans())
+level_worlds = st.builds(made, st.integers(150, 500), st.integers(0, 10**6), st.booleans(), st.integers(2, 8))

@@ -1,0 +1,207 @@
+"""What holds for every declared method, on rows that hypothesis draws and at the edges."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.errors import Undefined
+from decal_cli.methods import METHODS, Applied, Inputs, Method, Model, Training, parse
+from decal_cli.methods.declare import MODELS
+from tests.methods.rows import fitted, inputs, made, of_rows
+from tests.metrics.worlds import Rows, drawn_rows
+from tests.metrics.worlds import rows as by_level
+
+FORMS = {
+    "platt": ["platt(on=p)", "platt(targets=labels)"],
+    "glar": ["glar(r=0)", "glar(r=-1)", "glar(r=-1,adjust=threshold)"],
+}
+"""Parameters under which a method is another method."""
+KEYS = [key for name in METHODS for key in (name, *FORMS.get(name, []))]
+every_key = pytest.mark.parametrize("key", KEYS)
+SLOW = {"stack-forest", "stack-boosting", "blend", "probing"}
+"""Many trees or many fits: fewer examples say enough."""
+
+
+def fitted_or_reason(key: str, rows: Training) -> Model | str:
+    try:
+        return fitted(key, rows)
+    except Undefined as undefined:
+        assert undefined.reason
+        return undefined.reason
+
+
+def columns_of(applied: Applied) -> dict[str, np.ndarray]:
+    return {name: values for name, values in applied._asdict().items() if values is not None}
+
+
+def assert_sound(applied: Applied, rows: int) -> None:
+    for name, values in columns_of(applied).items():
+        assert values.shape == (rows,) and np.isfinite(values).all()
+        if name != "threshold":
+            assert values.min() >= 0 and values.max() <= 1
+    if applied.lower is not None and applied.upper is not None:
+        assert (applied.lower <= applied.score).all() and (applied.score <= applied.upper).all()
+
+
+def assert_equal(one: Applied, other: Applied, within: float = 0.0) -> None:
+    assert columns_of(one).keys() == columns_of(other).keys()
+    for name, values in columns_of(one).items():
+        np.testing.assert_allclose(values, columns_of(other)[name], rtol=0, atol=within, err_msg=name)
+
+
+NEW = made(40, 99)
+ENDS = Inputs(np.array([0.0, 1.0]), np.zeros((2, 2)), np.array([["low"], ["high"]]))
+
+
+def check_drawn(key: str, rows: Training) -> None:
+    """Scores in [0, 1], 0 and 1 among what is scored; the rows' order changes no bit."""
+    model = fitted_or_reason(key, rows)
+    order = np.random.default_rng(0).permutation(len(rows))
+    again = fitted_or_reason(key, rows.take(order))
+    if isinstance(model, str) or isinstance(again, str):
+        assert model == again
+        return
+    for new in (inputs(rows), ENDS):
+        assert_sound(model(new), len(new))
+        assert_equal(model(new), again(new))
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in SLOW])
+@settings(max_examples=25, deadline=None)
+@given(rows=drawn_rows())
+@pytest.mark.filterwarnings("error")
+def test_drawn_rows_give_sound_scores_whatever_their_order(key: str, rows: Rows) -> None:
+    check_drawn(key, of_rows(rows))
+
+
+@every_key
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_a_world_gives_sound_scores_whatever_its_order(key: str, weighted: bool) -> None:
+    rows = made(150, 4, weighted)
+    order = np.random.default_rng(0).permutation(len(rows))
+    model = fitted(key, rows)
+    assert_sound(model(inputs(NEW)), len(NEW))
+    assert_equal(model(inputs(NEW)), fitted(key, rows)(inputs(NEW)))
+    assert_equal(model(inputs(NEW)), fitted(key, rows.take(order))(inputs(NEW)))
+
+
+@every_key
+def test_a_row_is_scored_alike_among_any_others(key: str) -> None:
+    model, new = fitted(key, made(150, 4)), inputs(NEW)
+    whole = model(new)
+    for rows in (np.arange(len(NEW))[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11])):
+        assert_equal(model(new.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
+
+
+@every_key
+def test_fitting_and_applying_leave_their_rows_as_they_were(key: str) -> None:
+    rows, new = made(150, 4), inputs(NEW)
+    columns = [rows.score, rows.features, rows.groups, rows.label, new.score, new.features, new.groups]
+    before = [np.array(column) for column in columns]
+    fitted(key, rows)(new)
+    assert all(np.array_equal(old, now) for old, now in zip(before, columns, strict=True))
+
+
+CUT_BY_ROWS = {
+    "histogram": "quantiles of weighted rows invert the cumulative weight, of others they are interpolated",
+    "scaling-binning": "as histogram",
+    "meta-cal": "rows drawn at random set the cut",
+    "glar": "halves of the rows are drawn at random, and a leaf holds a number of rows",
+    "multicalibration": "rows held out are drawn at random",
+    "stack-forest": "trees are grown on rows drawn at random",
+    "stack-boosting": "a leaf holds a number of rows",
+    "stack": "each row's score is recalibrated by folds of rows drawn at random",
+    "blend": "as stack and stack-boosting",
+    "probing": "as stack",
+}
+"""Where one row of weight 2 is not two rows, and why."""
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if parse(key).method.name not in CUT_BY_ROWS])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_weight_of_two_is_two_rows(key: str, seed: int) -> None:
+    rows = made(150, seed)
+    heavy = replace(rows, weight=1.0 + np.arange(len(rows)) % 2)
+    twice = rows.take(np.repeat(np.arange(len(rows)), 1 + np.arange(len(rows)) % 2))
+    assert_equal(fitted(key, heavy)(inputs(NEW)), fitted(key, twice)(inputs(NEW)), within=1e-6)
+
+
+EDGES = {
+    "two rows": by_level({0.2: "0", 0.7: "1"}),
+    "two rows, the wrong way": by_level({0.2: "1", 0.7: "0"}),
+    "one row": by_level({0.3: "1"}),
+    "one class": by_level({0.1: "000", 0.7: "0"}),
+    "all scores tied": by_level({0.4: "0110" * 10}),
+    "all scores tied at 1": by_level({1.0: "0111" * 10}),
+    "all scores tied at .5": by_level({0.5: "01" * 20}),
+    "scores 0 and 1, all right": by_level({0.0: "0" * 20, 1.0: "1" * 20}),
+    "scores 0 and 1, all wrong": by_level({0.0: "1" * 20, 1.0: "0" * 20}),
+    "scores 0 and 1, some wrong": by_level({0.0: "0001" * 10, 0.5: "01" * 10, 1.0: "1110" * 10}),
+    "separated": by_level({0.2: "00" * 10, 0.4: "0" * 10, 0.7: "11" * 10}),
+    "tiny weights": by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e-9)),
+    "huge weights": by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e9)),
+}
+
+
+@every_key
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.filterwarnings("error")
+def test_at_the_edges_a_method_fits_or_says_what_it_needs(key: str, edge: str) -> None:
+    rows = of_rows(EDGES[edge])
+    model = fitted_or_reason(key, rows)
+    if isinstance(model, str):
+        assert model.startswith("needs ")
+        return
+    for new in (inputs(rows), ENDS):
+        assert_sound(model(new), len(new))
+
+
+@every_key
+def test_what_a_method_needs_it_says_where_it_is_missing(key: str) -> None:
+    for need in parse(key).method.needs:
+        with pytest.raises(Undefined, match=f"^needs .*{need.rstrip('s')}"):
+            fitted(key, replace(made(150, 4), **{need: None}))
+
+
+@every_key
+def test_a_model_holds_what_a_file_can_hold(key: str) -> None:
+    def check(value: object) -> None:
+        if is_dataclass(value):
+            assert MODELS[type(value).__name__] is type(value)
+            for field in fields(value):
+                check(getattr(value, field.name))
+        elif isinstance(value, tuple):
+            for item in value:
+                check(item)
+        else:
+            assert value is None or isinstance(value, (bool, int, float, str, np.ndarray)), type(value)
+
+    check(fitted(key, made(150, 4)))
+
+
+@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
+def test_a_method_is_described(method: Method) -> None:
+    assert method.summary.endswith(".") and len(method.summary) <= 120
+    assert method.source and method.title and len(method.text.splitlines()) > 2
+    assert all(parameter.text for parameter in method.parameters)
+
+
+def test_recalibration_comes_first() -> None:
+    kinds = [method.kind for method in METHODS.values()]
+    assert kinds == sorted(kinds, key=["recalibration", "post-training"].index)
+    assert next(iter(METHODS)) == "isotonic"
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_isotonic_is_calibrated_on_its_training_rows(seed: int) -> None:
+    from tests.methods.rows import applied, calibration_error
+
+    rows = made(200, seed, weighted=bool(seed % 2))
+    assert calibration_error(applied("isotonic", rows).score, rows) < 1e-9

@@ -1,0 +1,181 @@
+"""GLAR: the propositions of [R] hold on the rows it was fitted to, and r decides what is corrected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from decal_cli.crossfit.regions import LEAVES, Regions, build_regions
+from decal_cli.methods import Inputs, Training, note_of, parse
+from decal_cli.methods.families.binned import bin_of
+from decal_cli.methods.families.glar import NOWHERE, Glar, thresholds
+from decal_cli.methods.numerics.trees import narrow
+from decal_cli.metrics import parse as metric
+from decal_cli.task import Task
+from tests.methods.rows import (
+    applied,
+    calibration_error,
+    fitted,
+    inputs,
+    level_worlds,
+    made,
+    spread_between,
+    utility,
+    with_task,
+    worlds,
+)
+
+KEYS = st.sampled_from(["glar(r=-1)", "glar(r=0)", "glar(r=0.01)", "glar", "glar(r=-1,bins=3)"])
+EVERY_LEVEL = "glar(r=-1,bins=100)"
+"""With no more than eight levels of at least a hundredth of the rows each, every level is a bin; see `made`."""
+
+
+def regions_of(model: Glar, rows: Training) -> np.ndarray:
+    """Which region of the features, within its bin, each row belongs to; 0 where the bin has no tree."""
+    number = model.tree[bin_of(rows.score, model.edges)]
+    leaf = np.zeros(len(rows))
+    assert rows.features is not None
+    for k, tree in enumerate(model.trees):
+        leaf[number == k] = 1 + tree.leaf(narrow(rows.features[number == k]))
+    return leaf
+
+
+def glar(key: str, rows: Training) -> Glar:
+    model = fitted(key, rows)
+    assert isinstance(model, Glar)
+    return model
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=worlds, key=KEYS)
+def test_it_is_calibrated_on_its_training_rows(rows: Training, key: str) -> None:
+    """[R prop. B.10], first half."""
+    assert calibration_error(applied(key, rows).score, rows) < 1e-9
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=level_worlds, key=KEYS)
+def test_it_never_raises_the_grouping_loss_on_its_partition(rows: Training, key: str) -> None:
+    """[R prop. B.10], second half; the score has few levels, so that its level sets are more than single rows."""
+    model = glar(key, rows)
+    region = regions_of(model, rows)
+    after = spread_between(np.round(model(inputs(rows)).score, 12), region, rows)
+    assert after <= spread_between(rows.score, region, rows) + 1e-12
+
+
+def every_level_is_a_bin(rows: Training) -> bool:
+    return len(glar(EVERY_LEVEL, rows).edges) == len(rows.table) - 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(rows=level_worlds, t=st.floats(0.05, 0.95))
+def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t: float) -> None:
+    """[R prop. B.12]: acting on p, on the frequency in p's level set, and in regions of the level set."""
+    rows = with_task(rows, t)
+    lowest, next_lowest = rows.table.score[:2]
+    assume(every_level_is_a_bin(rows) and not lowest < t <= next_lowest)
+    as_it_is = utility(rows, rows.score >= t)
+    by_bin = utility(rows, applied("histogram(bins=100)", rows).score >= t)
+    by_region = utility(rows, applied(EVERY_LEVEL, rows).score >= t)
+    assert as_it_is <= by_bin + 1e-12 and by_bin <= by_region + 1e-12
+
+
+def test_the_worlds_have_levels_that_are_bins() -> None:
+    assert all(every_level_is_a_bin(made(300, seed, levels=4)) for seed in range(5))
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=worlds, key=KEYS, t=st.floats(0.05, 0.95))
+def test_moved_thresholds_decide_as_moved_scores(rows: Training, key: str, t: float) -> None:
+    """[R def. B.13], on rows that it was not fitted to."""
+    rows, new = with_task(rows, t), inputs(made(500, 1))
+    assert rows.task is not None
+    moved = fitted(f"{key.removesuffix(')')}{',' if '(' in key else '('}adjust=threshold)", rows)(new)
+    corrected = fitted(key, rows)(new)
+    np.testing.assert_array_equal(moved.score, new.score)
+    np.testing.assert_array_equal(moved.acts(rows.task), corrected.acts(rows.task))
+    assert moved.threshold is not None
+    np.testing.assert_allclose(moved.threshold, t - (corrected.score - new.score), atol=1e-12)
+
+
+UNIT = st.floats(0, 1)
+
+
+@settings(max_examples=300)
+@given(score=UNIT, corrected=UNIT, t=st.floats(0.01, 0.99))
+def test_rounding_does_not_part_moved_thresholds_from_moved_scores(score: float, corrected: float, t: float) -> None:
+    for value in (corrected, t, np.nextafter(t, 0), np.nextafter(t, 1)):
+        threshold = thresholds(np.array([score]), np.array([value]), t)[0]
+        assert (score >= threshold) == (value >= t)
+        assert threshold == pytest.approx(t - (value - score), abs=1e-15)
+
+
+def grouping_regret(rows: Training) -> float:
+    assert rows.features is not None
+    regions = build_regions(rows.score, rows.label, rows.weight, rows.features, seed=rows.seed)
+    return metric("regret_grouping").value({Regions: regions, Task: rows.task})
+
+
+def test_r_is_compared_with_the_grouping_regret_that_is_reported() -> None:
+    rows = made(2000, 0)
+    regret = grouping_regret(rows)
+    assert regret > 0.01
+    assert not glar(f"glar(r={regret * 1.0001})", rows).trees
+    below = glar(f"glar(r={regret * 0.9999})", rows)
+    assert 0 < len(below.trees) < 15
+    assert len(glar("glar(r=-1)", rows).trees) == 15
+
+
+def test_without_grouping_regret_it_is_isotonic_regression() -> None:
+    rows, new = made(500, 0), inputs(made(500, 1))
+    model = glar("glar(r=10)", rows)
+    assert (model.tree == NOWHERE).all()
+    np.testing.assert_array_equal(model(new).score, fitted("isotonic", rows)(new).score)
+
+
+def test_r_is_in_the_users_utility_units() -> None:
+    """The same decision at ten times the stakes has ten times the regret."""
+    rows = made(2000, 0)
+    assert rows.task is not None
+    (u00, u01), (u10, u11) = rows.task.utility
+    stakes = Task.of_utility([[10 * u00, 10 * u01], [10 * u10, 10 * u11]])
+    tenfold = Training(rows.score, rows.features, rows.groups, rows.label, rows.weight, stakes)
+    np.testing.assert_array_equal(glar("glar(r=0.012)", rows).tree, glar("glar(r=0.12)", tenfold).tree)
+
+
+def test_trees_stay_small_and_find_what_the_score_does_not_know() -> None:
+    rows, new = made(6000, 0), made(6000, 1)
+    model = glar("glar(r=0)", rows)
+    assert model.trees and all((tree.left < 0).sum() <= LEAVES for tree in model.trees)
+    assert rows.task is not None
+    gain = [utility(new, fitted(key, rows)(inputs(new)).acts(rows.task)) for key in ("isotonic", "glar(r=0)")]
+    assert gain[1] > gain[0] + 0.01
+
+
+def test_a_model_without_its_features_says_what_it_needs() -> None:
+    with pytest.raises(Exception, match="needs the features"):
+        fitted("glar(r=-1)", made(200, 0))(Inputs(np.array([0.5])))
+
+
+def test_tasks_share_what_does_not_depend_on_them() -> None:
+    rows = made(400, 3)
+    tasks = [Task.of_utility(((1.0, 0.0), (0.0, 1.0 / t - 1.0))) for t in (0.05, 0.3, 0.5)]
+    chosen = parse("glar(r=0.001)")
+    for task, model in zip(tasks, chosen.fit_each(rows, tasks), strict=True):
+        alone = chosen.fit(replace(rows, task=task))
+        np.testing.assert_array_equal(model(inputs(rows)).score, alone(inputs(rows)).score)
+
+
+def test_it_says_how_much_it_corrects() -> None:
+    rows = made(400, 3)
+    assert note_of(fitted("glar(r=9)", rows)) == (
+        "No bin of the score is corrected: the grouping regret does not exceed r; isotonic everywhere."
+    )
+    assert (
+        note_of(fitted("glar(r=-1)", rows)) == "15 of 15 bins of the score are corrected by region, isotonic elsewhere."
+    )
+    assert note_of(fitted("isotonic", rows)) is None

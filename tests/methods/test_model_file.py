@@ -1,0 +1,435 @@
+"""Model files: the same model comes back to the last bit, or the file is refused in one line."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.errors import DecalError
+from decal_cli.methods import METHODS, Applied, Inputs, Model, Saved, from_text, model_file, score_rows, to_text
+from decal_cli.methods.families.binned import Steps
+from decal_cli.methods.families.isotonic import Curve
+from decal_cli.methods.families.sigmoid import Sigmoid
+from decal_cli.methods.numerics.trees import Tree
+from decal_cli.task import Task
+from tests.methods.rows import FIFTH, fitted, inputs, made
+
+KEYS = [*METHODS, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)"]
+NEW = inputs(made(300, seed=8))
+
+
+@cache
+def saved(key: str) -> Saved:
+    """The method of this key, fitted to 300 rows with three features and a group, as `decal fit` keeps it."""
+    return Saved(
+        method=key,
+        model=fitted(key, made(300, seed=7)),
+        score="p_näme",
+        features=("x1", "x2", "x3"),
+        width=3,
+        groups=("site",),
+        task=FIFTH,
+        fitted_on={"rows": 300, "seed": 0, "inputs": [{"sha256": "ab" * 32, "rows": 300}]},
+    )
+
+
+def of_model(model: Model) -> Saved:
+    """A model of the score alone."""
+    return Saved(method="isotonic", model=model, score="p")
+
+
+STEPS = of_model(Steps(np.array([0.25, 0.5]), np.array([0.1, 1 / 3, 0.9])))
+
+
+def refusal(text: str) -> str:
+    """The one line that a file is refused with."""
+    with pytest.raises(DecalError) as caught:
+        from_text(text, "m.json")
+    line = str(caught.value)
+    assert line.isprintable() and line.startswith("m.json: ")
+    assert caught.value.fix
+    return line
+
+
+def same(a: Any, b: Any) -> bool:
+    """Two values of a model agree in type and in every bit."""
+    if is_dataclass(a):
+        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, np.ndarray):
+        if a.dtype.kind == "U":
+            return a.tolist() == b.tolist()
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, float):
+        return np.float64(a).tobytes() == np.float64(b).tobytes()
+    return type(a) is type(b) and a == b
+
+
+def bits(applied: Applied) -> list[bytes | None]:
+    return [None if values is None else values.tobytes() for values in applied]
+
+
+@pytest.mark.parametrize("key", KEYS)
+class TestEveryMethod:
+    def test_the_same_model_comes_back_and_says_the_same_of_rows(self, key: str) -> None:
+        back = from_text(to_text(saved(key)), "m.json")
+        assert same(back.model, saved(key).model)
+        assert bits(back.model(NEW)) == bits(saved(key).model(NEW))
+        assert bits(score_rows(back, NEW, "m.json")) == bits(saved(key).model(NEW))
+
+    def test_the_file_is_canonical_and_the_same_each_time(self, key: str) -> None:
+        text = to_text(saved(key))
+        again = Saved(**{**vars(saved(key)), "model": fitted(key, made(300, seed=7))})
+        assert to_text(again) == text
+        assert to_text(from_text(text, "m.json")) == text
+        assert text.endswith("}\n") and json.loads(text)["method"] == key
+
+    def test_a_model_takes_no_rows_and_one(self, key: str) -> None:
+        whole = saved(key).model(NEW)
+        for chosen in (np.array([], dtype=int), np.array([5])):
+            part = saved(key).model(NEW.take(chosen))
+            assert bits(part) == [None if values is None else values[chosen].tobytes() for values in whole]
+
+
+def test_columns_task_and_origin_come_back() -> None:
+    for task in (None, FIFTH, Task.of_costs(1.1, 19.3, 0.25), Task.of_threshold(0.1 + 0.2)):
+        given = Saved(**{**vars(saved("isotonic")), "task": task, "logit": True})
+        back = from_text(to_text(given), "m.json")
+        for name in ("method", "score", "features", "width", "groups", "logit", "task"):
+            assert getattr(back, name) == getattr(given, name)
+        assert back.fitted_on.items() >= given.fitted_on.items()
+        assert "decal" in back.fitted_on, "the version that fitted it"
+
+
+def test_a_reviewer_can_read_it() -> None:
+    lines = to_text(STEPS).splitlines()
+    assert '    "model": "Steps",' in lines
+    assert '      "float64": [0.1, 0.3333333333333333, 0.9]' in lines
+
+
+class TestNumbers:
+    @settings(deadline=None)
+    @given(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=2, max_size=5),
+        st.lists(st.floats(0, 1), min_size=2, max_size=5),
+    )
+    def test_floats_come_back_to_the_last_bit(self, at: list[float], value: list[float]) -> None:
+        # 5e-324, -0.0, 1.7e308: whatever stands on the axis.
+        size = min(len(at), len(value))
+        given = of_model(Curve(np.sort(at[:size]), np.array(value[:size])))
+        assert same(from_text(to_text(given), "m.json").model, given.model)
+
+    @settings(deadline=None)
+    @given(st.floats(allow_nan=False), st.floats(allow_nan=False, allow_infinity=False))
+    def test_infinite_parameters_are_told_from_text(self, slope: float, intercept: float) -> None:
+        given = of_model(Sigmoid("p", slope, intercept))
+        text = to_text(given)
+        with np.errstate(all="ignore"):
+            usable = np.isfinite(given.model(Inputs(np.array([0.0, 1.0]))).score).all()
+        if usable:
+            assert same(from_text(text, "m.json").model, given.model)
+        else:
+            assert "cannot be used" in refusal(text)
+
+    @pytest.mark.parametrize("kind", ["float64", "float32", "int64", "int32", "int16", "uint8", "bool"])
+    @pytest.mark.parametrize("size", [0, 3, model_file.LISTED + 1])
+    def test_every_type_of_array_comes_back_listed_or_packed(self, kind: str, size: int) -> None:
+        values = np.random.default_rng(1).integers(0, 256, size * 8, dtype=np.uint8)
+        array = (values[: 8 * size : 8] % 2 == 0) if kind == "bool" else values.view(kind)[:size].copy()
+        encoded = model_file._encoded(array)
+        back = model_file._decoded(json.loads(json.dumps(encoded)))
+        np.testing.assert_array_equal(back, array)
+        assert back.dtype == array.dtype and back.tobytes() == array.tobytes()
+
+    @pytest.mark.parametrize("shape", [(2, 3), (0, 4), (2, 1, 2), ()])
+    def test_shapes_come_back(self, shape: tuple[int, ...]) -> None:
+        for array in (np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape), np.full(shape, np.nan)):
+            back = model_file._decoded(model_file._encoded(array))
+            assert back.shape == shape
+            assert back.tobytes() == array.tobytes()
+
+    @settings(deadline=None)
+    @given(st.lists(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")), max_size=4))
+    def test_texts_come_back(self, words: list[str]) -> None:
+        array = np.array(words, dtype=str)
+        assert model_file._decoded(json.loads(json.dumps(model_file._encoded(array)))).tolist() == words
+
+    @pytest.mark.parametrize("value", [np.array([1j]), np.array([None]), object(), {"a": 1}], ids=str)
+    def test_what_no_file_can_hold_is_an_error_of_ours(self, value: object) -> None:
+        with pytest.raises(TypeError, match="no model file can"):
+            model_file._encoded(value)
+
+
+class TestChanged:
+    """Any change of any byte is seen."""
+
+    @pytest.mark.parametrize("bit", [1, 2, 16, 32])
+    def test_every_byte_of_a_small_file(self, bit: int) -> None:
+        content = to_text(STEPS).encode()
+        for at in range(len(content)):
+            changed = bytearray(content)
+            changed[at] ^= bit
+            assert changed != content
+            refusal(changed.decode())
+
+    def test_sampled_bytes_of_a_file_with_packed_arrays(self) -> None:
+        size = model_file.LISTED + 1
+        rng = np.random.default_rng(0)
+        text = to_text(of_model(Curve(np.sort(rng.random(size)), np.sort(rng.random(size)))))
+        assert '"shape"' in text, "this file holds base64"
+        for at in rng.integers(0, len(text), 40):
+            for other in ("A", "0", " "):
+                if text[at] != other:
+                    refusal(text[:at] + other + text[at + 1 :])
+
+    @pytest.mark.parametrize("key", ["glar(r=-1)", "multicalibration", "venn-abers"])
+    def test_sampled_bytes_of_fitted_models(self, key: str) -> None:
+        content = to_text(saved(key)).encode()
+        for at in np.random.default_rng(0).integers(0, len(content), 60):
+            changed = bytearray(content)
+            changed[at] ^= 1
+            refusal(changed.decode(errors="replace"))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda text: text + "\n",
+            lambda text: text[:-1],
+            lambda text: " " + text,
+            lambda text: "\ufeff" + text,
+            lambda text: text.replace("\n", "\r\n"),
+            lambda text: json.dumps(json.loads(text)),
+            lambda text: text.replace('"score": "p"', '"score": "q"'),
+            lambda text: text.replace('"score": "p"', '"score": "p",\n    "score": "p"'),
+            lambda text: text.replace('"decal_model": 1', '"decal_model": 1,\n  "decal_model": 1'),
+            lambda text: text.replace("0.9", "0.90"),
+            lambda text: text.replace("0.9", "NaN"),
+            lambda text: text.replace("0.9", "Infinity"),
+            lambda text: text.replace("0.9", "1e999"),
+            lambda text: text.replace("0.9", '"\\ud800"'),
+            lambda text: text.replace("0.9", "1" * 5000),
+            lambda text: text.replace("0.9", "[" * 300 + "]" * 300),
+            lambda text: text[: len(text) // 2],
+            lambda text: text + text,
+        ],
+    )
+    def test_other_changes(self, change: Callable[[str], str]) -> None:
+        text = to_text(STEPS)
+        assert change(text) != text
+        refusal(change(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not a model file (not JSON)"),
+        (" \n", "not JSON"),
+        ("\0\1\2\3", "not JSON"),
+        ("p,y\n0.1,0\n", "not JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000 + "]" * 100_000, "not JSON"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "not JSON"),
+        ("{}", "is not a model file of decal"),
+        ("[]", "is not a model file of decal"),
+        ("null", "is not a model file of decal"),
+        ("3", "is not a model file of decal"),
+        ('"decal_model"', "is not a model file of decal"),
+        ('{"schema": 1, "metrics": {}}', "is not a model file of decal"),
+        ('{"decal_model": 2}', "is a model file of version 2; this decal reads version 1"),
+        ('{"decal_model": 0}', "version 0"),
+        ('{"decal_model": 1.0}', "a version that is no number"),
+        ('{"decal_model": true}', "a version that is no number"),
+        ('{"decal_model": "1\\n\\u001b[31m"}', "a version that is no number"),
+        ('{"decal_model": 1}', "was changed after it was written"),
+        ('{"decal_model": 1, "sha256": null}', "was changed"),
+        ('{"decal_model": 1, "x": ' + "[" * 900 + "]" * 900 + "}", "was changed"),
+        ('{"decal_model": 1, "x": "\\udfff"}', "was changed"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_what_is_no_model_file_is_refused(text: str, says: str) -> None:
+    assert says in refusal(text)
+
+
+def forged(change: Callable[[dict[str, Any]], None], of: Saved = STEPS) -> str:
+    """A file with something else in it and the digest that belongs to it."""
+    document = json.loads(to_text(of))
+    del document["sha256"]
+    change(document)
+    body = model_file._written(document)
+    return model_file._written({**document, "sha256": hashlib.sha256(body.encode()).hexdigest()})
+
+
+def of(part: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """Put a value at a place such as 'model.edges'."""
+
+    def change(document: dict[str, Any]) -> None:
+        *way, last = part.split(".")
+        for key in way:
+            document = document[key]
+        document[last] = value
+
+    return change
+
+
+def without(part: str) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        *way, last = part.split(".")
+        for key in way:
+            document = document[key]
+        del document[last]
+
+    return change
+
+
+NESTED: Any = 1
+for _ in range(200):
+    NESTED = {"model": "Binned", "curve": NESTED, "steps": NESTED if NESTED == 1 else 1}
+PACKED = base64.b64encode(np.zeros(2).tobytes()).decode()
+
+
+class TestForged:
+    """A right digest on a wrong model: nobody's data meets it."""
+
+    def test_the_forger_of_these_tests_is_a_good_one(self) -> None:
+        assert same(from_text(forged(lambda document: None), "m.json").model, STEPS.model)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            of("model", None),
+            of("model", 3),
+            of("model", "isotonic"),
+            of("model", []),
+            of("model", {}),
+            of("model", {"model": "os.system"}),
+            of("model", {"model": ["Steps"]}),
+            of("model", {"model": "Applied", "score": 1}),
+            of("model", {"model": "Steps"}),
+            of("model.more", 1),
+            without("model.value"),
+            of("model.edges", None),
+            of("model.edges", "0.25"),
+            of("model.edges", [0.25, 0.5]),
+            of("model.edges", {"float64": ["0.25", "0.5"]}),
+            of("model.edges", {"float64": [True, False]}),
+            of("model.edges", {"float64": [[0.25], [0.5]]}),
+            of("model.edges", {"float64": [0.25, 0.5], "shape": [-1]}),
+            of("model.edges", {"float64": [0.25, 0.5], "shape": [1, 2]}),
+            of("model.edges", {"float64": [0.25, 0.5], "shape": [3]}),
+            of("model.edges", {"float64": [0.25, 0.5], "shape": "2"}),
+            of("model.edges", {"float64": [0.25, 0.5], "other": 1}),
+            of("model.edges", {"float64": {"a": 1}}),
+            of("model.edges", {"float64": "no base64!"}),
+            of("model.edges", {"float64": "AAA="}),
+            of("model.edges", {"float64": PACKED, "shape": [2]}),
+            of("model.edges", {"float16": [0.25, 0.5]}),
+            of("model.edges", {"object": [0.25, 0.5]}),
+            of("model.edges", {"int64": [0.25, 0.5]}),
+            of("model.edges", {"int64": [10**30, 1]}),
+            of("model.edges", {"text": ["0.25", "0.5"]}),
+            of("model.edges", {"number": "nan"}),
+            of("model.value", {"float64": [0.1]}),
+            of("model.value", {"float64": []}),
+            of("model.value", {"float64": [0.1, 0.2, 1.5]}),
+            of("model.value", {"float64": [-0.1, 0.2, 0.5]}),
+            of("model.value", {"int64": [0, 1, 1]}),
+            of("model.value", {"text": ["a", "b", "c"]}),
+            of("model", NESTED),
+            of("columns", None),
+            of("columns", []),
+            without("columns.score"),
+            of("columns.score", 3),
+            of("columns.features", "x*"),
+            of("columns.features", ["x"]),
+            of("columns.groups", "site"),
+            of("columns.width", 10**15),
+            of("columns.width", 10**9),
+            of("columns.width", -1),
+            of("columns.width", "3"),
+            of("columns.width", 0.5),
+            of("columns.width", True),
+            of("columns.more", 1),
+            of("columns.logit", "no"),
+            of("task", {}),
+            of("task", 0.3),
+            of("task", {"utility": [[0, 0], [0, 0]], "decision_threshold": 0.5, "threshold": 0.5}),
+            of("task", {"utility": [[0.0, -0.5], [-0.5, 0.0]], "decision_threshold": 0.5, "threshold": 0.4}),
+            of("fitted_on", None),
+            of("fitted_on", [1]),
+            of("method", None),
+            of("more", 1),
+            without("task"),
+            without("method"),
+        ],
+    )
+    def test_it_is_refused(self, change: Callable[[dict[str, Any]], None]) -> None:
+        assert "cannot be used" in refusal(forged(change))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            of("model.on", "p\u001b[31m"),
+            of("model.slope", "steep"),
+            of("model.slope", None),
+            of("model.slope", {"number": "nan"}),
+            of("model.slope", {"number": "inf"}),
+            of("model.slope", {"number": "1.5"}),
+            of("model.slope", {"number": "1e400"}),
+            of("model.slope", {"float64": [1.0, 2.0, 3.0]}),
+            of("model.intercept", [[]]),
+        ],
+    )
+    def test_numbers_that_are_none(self, change: Callable[[dict[str, Any]], None]) -> None:
+        assert "cannot be used" in refusal(forged(change, of_model(Sigmoid("p", 1.0, 0.0))))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            of("model.tree.left", {"int32": [0, -1, -1]}),
+            of("model.tree.left", {"int32": [1, 0, -1]}),
+            of("model.tree.left", {"int32": [1, -1]}),
+            of("model.tree.right", {"int32": [9, -1, -1]}),
+            of("model.tree.feature", {"int32": [7, 0, 0]}),
+            of("model.tree.feature", {"int32": [-1, 0, 0]}),
+            of("model.tree.columns", 2),
+            of("model.tree.columns", "3"),
+            of("model.tree.value", {"text": ["a", "b", "c"]}),
+            of("model.tree.threshold", {"float64": "AAAAAAAA8H8AAAAAAAAAAAAAAAAAAAAA", "shape": [3]}),
+            of("model.cells", "ten"),
+            of("model.cells", None),
+            of("model.column", {"int64": [5, 5, 5]}),
+            of("model.kind", {"int64": [9, 2, 2, 2]}),
+            of("model.subset", {"int64": [99]}),
+            of("model.tree", {"model": "Curve", "at": {"float64": [0.0]}, "value": {"float64": [0.0]}}),
+        ],
+    )
+    def test_trees_that_never_end_and_patches_of_nobody(self, change: Callable[[dict[str, Any]], None]) -> None:
+        tree = Tree(
+            3,
+            *(np.array(child, dtype=np.int32) for child in ([1, -1, -1], [2, -1, -1], [0, 0, 0])),
+            np.array([0.5, 0.0, 0.0]),
+            np.array([0.0, 0.1, 0.9]),
+        )
+        patches = saved("multicalibration")
+        small = Saved(**{**vars(patches), "model": type(patches.model)(**{**vars(patches.model), "tree": tree})})
+        from_text(to_text(small), "m.json")
+        assert "cannot be used" in refusal(forged(change, small))
+
+    def test_what_shows_only_on_other_rows_is_said_in_one_line_too(self) -> None:
+        # Two rows are scored when the file is read: 0 and 1.
+        middle = of_model(Curve(np.array([0.0, 0.5, 1.0]), np.array([0.0, 7.0, 1.0])))
+        loaded = from_text(to_text(middle), "m.json")
+        with pytest.raises(DecalError, match="outside"):
+            score_rows(loaded, Inputs(np.array([0.5])), "m.json")
