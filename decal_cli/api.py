@@ -13,7 +13,7 @@ from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.render import RENDERERS, Page, document
-from decal_cli.task import Task, task_of
+from decal_cli.task import BinaryTask, task_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ _ROLES = ("weight", "group", "features")
 _COLUMNS = ("score", "positive", "logit", "missing")
 
 
-def _inputs(data: Any, label: Any, given: dict[str, Any]) -> tuple[Dataset, Task | None]:
+def _inputs(data: Any, label: Any, given: dict[str, Any]) -> tuple[Dataset, BinaryTask | None]:
     unknown = set(given) - {*_TASK, *_ROLES, *_COLUMNS}
     if unknown:
         raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}")

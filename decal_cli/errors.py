@@ -6,13 +6,14 @@ from enum import IntEnum
 class DecalError(Exception):
     """Input or usage that cannot be worked with; printed as one line, exit code 2.
 
-    `problem` says what was wrong and where (file, column, row, the value found), `fix` what to do about it.
+    `problem` says what was wrong and where (file, column, row, the value found), `fix` what to do about it. Whatever
+    they quote is escaped here, so that the error stays one line.
     """
 
     def __init__(self, problem: str, fix: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.fix = fix
+        self.problem = printable(problem)
+        self.fix = printable(fix)
+        super().__init__(self.problem)
 
     def __str__(self) -> str:
         return f"{self.problem}; {self.fix}" if self.fix else self.problem

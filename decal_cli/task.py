@@ -17,7 +17,7 @@ Matrix = tuple[tuple[float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Task:
+class BinaryTask:
     """A binary decision with utilities, [R eq. 2-5].
 
     utility[i][j] is the utility of deciding i when the outcome is j. decision_threshold is where the model is
@@ -39,7 +39,7 @@ class Task:
         return (self.utility[0][0] - self.utility[1][0]) / self.u_delta
 
     @classmethod
-    def of_utility(cls, utility: Sequence[Sequence[float]], decision_threshold: float | None = None) -> Task:
+    def of_utility(cls, utility: Sequence[Sequence[float]], decision_threshold: float | None = None) -> BinaryTask:
         """Check a utility matrix and make it a task."""
         matrix = _matrix(utility)
         (u00, u01), (u10, u11) = matrix
@@ -65,7 +65,7 @@ class Task:
         return cls(matrix, _checked_decision(decision_threshold, threshold))
 
     @classmethod
-    def of_threshold(cls, threshold: float, decision_threshold: float | None = None) -> Task:
+    def of_threshold(cls, threshold: float, decision_threshold: float | None = None) -> BinaryTask:
         """The unit task of a threshold: u_delta = 1, minus its expected utility is Tasche's loss [T 3.3a]."""
         if not 0 < threshold < 1:
             hint = f"; did you mean {threshold / 100:g}?" if 1 < threshold < 100 else ""
@@ -74,7 +74,7 @@ class Task:
         return cls.of_utility(((0.0, -(1 - threshold)), (-threshold, 0.0)), decision_threshold)
 
     @classmethod
-    def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> Task:
+    def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> BinaryTask:
         """Costs of a false positive and a false negative: t* = cost_fp / (cost_fp + cost_fn) [G claim 1]."""
         for name, cost in (("--cost-fp", cost_fp), ("--cost-fn", cost_fn)):
             if not (cost > 0 and math.isfinite(cost)):
@@ -82,17 +82,17 @@ class Task:
         return cls.of_utility(((0.0, -cost_fn), (-cost_fp, 0.0)), decision_threshold)
 
 
-def parse_odds(text: str, decision_threshold: float | None = None) -> Task:
+def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask:
     """'1:19', false positives to false negatives: t* = 1 / 20."""
     parts = text.split(":")
     try:
         cost_fp, cost_fn = (float(part) for part in parts)
     except ValueError:
         raise DecalError(f"odds {text!r} are not of the form a:b", "give for example --odds 1:19 (t* = .05)") from None
-    return Task.of_costs(cost_fp, cost_fn, decision_threshold)
+    return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
 
 
-def parse_utility(text: str, decision_threshold: float | None = None) -> Task:
+def parse_utility(text: str, decision_threshold: float | None = None) -> BinaryTask:
     """'u00,u01;u10,u11', or the path of a .json, .toml or .csv file that holds the 2 x 2 matrix."""
     reader = _FILE_READERS.get(Path(text).suffix.lower())
     if reader is None:
@@ -110,7 +110,7 @@ def parse_utility(text: str, decision_threshold: float | None = None) -> Task:
         matrix = [[float(cell) for cell in row] for row in rows]
     except (TypeError, ValueError):
         raise DecalError(f"{where} is not a 2 x 2 matrix of numbers", "write it as 'u00,u01;u10,u11'") from None
-    return Task.of_utility(matrix, decision_threshold)
+    return BinaryTask.of_utility(matrix, decision_threshold)
 
 
 def utility_text(utility: Matrix) -> str:
@@ -126,22 +126,22 @@ def task_of(
     cost_fn: float | None = None,
     odds: str | None = None,
     decision_threshold: float | None = None,
-) -> Task | None:
+) -> BinaryTask | None:
     """The task that a user named in one of its spellings; None where none was named."""
     if (cost_fp is None) != (cost_fn is None):
         missing = "--cost-fn" if cost_fn is None else "--cost-fp"
         raise DecalError("one cost alone does not make a task", f"give {missing} too, or use --threshold")
-    named: dict[str, Callable[[], Task]] = {}
+    named: dict[str, Callable[[], BinaryTask]] = {}
     if threshold is not None:
-        named["--threshold"] = lambda: Task.of_threshold(threshold, decision_threshold)
+        named["--threshold"] = lambda: BinaryTask.of_threshold(threshold, decision_threshold)
     if utility is not None:
         named["--utility"] = lambda: (
             parse_utility(utility, decision_threshold)
             if isinstance(utility, str)
-            else Task.of_utility(utility, decision_threshold)
+            else BinaryTask.of_utility(utility, decision_threshold)
         )
     if cost_fp is not None and cost_fn is not None:
-        named["--cost-fp/--cost-fn"] = lambda: Task.of_costs(cost_fp, cost_fn, decision_threshold)
+        named["--cost-fp/--cost-fn"] = lambda: BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
     if odds is not None:
         named["--odds"] = lambda: parse_odds(odds, decision_threshold)
     if len(named) > 1:

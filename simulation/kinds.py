@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
@@ -51,7 +51,7 @@ class Kind:
     """One world of a kind."""
 
     name: str
-    task: Task
+    task: BinaryTask
     intercept: float
     spread: float
     strength: float
@@ -133,9 +133,9 @@ def _propose(name: str, rng: np.random.Generator) -> Kind:
     )
 
 
-def _task(threshold: float, rng: np.random.Generator) -> Task:
+def _task(threshold: float, rng: np.random.Generator) -> BinaryTask:
     scale = float(10 ** rng.uniform(-1, 3))
-    return Task.of_costs(scale * threshold, scale * (1 - threshold))
+    return BinaryTask.of_costs(scale * threshold, scale * (1 - threshold))
 
 
 def _signal(rng: np.random.Generator, product: bool) -> tuple[Map, Floats]:

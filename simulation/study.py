@@ -24,7 +24,7 @@ from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.errors import Undefined
 from decal_cli.metrics.declare import parse
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 from simulation.kinds import PRODUCT, RIGHT_ACTION, RIGHT_BEYOND, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds
 
@@ -90,11 +90,11 @@ def _seen(rows: Draw, seed: int) -> Seen:
     return {need: build(rows.score, rows.label, None, rows.features, seed=seed) for need, build in BUILT.items()}
 
 
-def _inputs(table: Table, task: Task | None, seed: int, seen: Seen | None = None) -> dict[type, Any]:
-    return {Table: table, Task: task, **(seen or {}), np.random.Generator: np.random.default_rng(seed)}
+def _inputs(table: Table, task: BinaryTask | None, seed: int, seen: Seen | None = None) -> dict[type, Any]:
+    return {Table: table, BinaryTask: task, **(seen or {}), np.random.Generator: np.random.default_rng(seed)}
 
 
-def _judged(metric: str, table: Table, task: Task | None, seed: int) -> tuple[float, float, float]:
+def _judged(metric: str, table: Table, task: BinaryTask | None, seed: int) -> tuple[float, float, float]:
     choice = parse(metric)
     interval = choice.interval(_inputs(table, task, seed), CONFIDENCE)
     if interval is None:
@@ -102,7 +102,7 @@ def _judged(metric: str, table: Table, task: Task | None, seed: int) -> tuple[fl
     return choice.value(_inputs(table, task, seed)), *interval
 
 
-def _truth(metric: str, world: World, table: Table, task: Task | None, seed: int) -> float:
+def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, seed: int) -> float:
     """What the metric's interval is for."""
     if metric in ("brier", "auc"):
         return float(getattr(world, metric))
@@ -119,9 +119,9 @@ def _truth(metric: str, world: World, table: Table, task: Task | None, seed: int
 
 def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
     """Coverage of every metric of the study in a world."""
-    tasks: list[tuple[str, Task | None]] = [(metric, None) for metric in COVERED]
+    tasks: list[tuple[str, BinaryTask | None]] = [(metric, None) for metric in COVERED]
     for threshold in world.thresholds:
-        tasks += [(metric, Task.of_threshold(threshold)) for metric in COVERED_WITH_TASK]
+        tasks += [(metric, BinaryTask.of_threshold(threshold)) for metric in COVERED_WITH_TASK]
     outcomes: list[list[Outcome]] = [[] for _ in tasks]
     for _ in range(replicates):
         table, seed = tabulate(*world.draw(n, rng)), int(rng.integers(2**31))
@@ -176,7 +176,7 @@ def _regrets(world: Kind, fresh: Draw) -> dict[str, float]:
     }
 
 
-def advised(rows: Draw, task: Task, seed: int, features: bool = True) -> Advice:
+def advised(rows: Draw, task: BinaryTask, seed: int, features: bool = True) -> Advice:
     """The advice on these rows, as `decal recommend` gives it at its defaults."""
     table = tabulate(rows.score, rows.label)
     seen = _seen(rows, seed) if features else {}
@@ -184,7 +184,7 @@ def advised(rows: Draw, task: Task, seed: int, features: bool = True) -> Advice:
     return walk(Evidence(items, task.u_delta, int(table.total), features))
 
 
-def _item(key: str, table: Table, task: Task, seed: int, seen: Seen) -> Item:
+def _item(key: str, table: Table, task: BinaryTask, seed: int, seen: Seen) -> Item:
     choice = parse(key)
     try:
         value = choice.value(_inputs(table, task, seed, seen))

@@ -2,24 +2,12 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
-DECAL = Path(sys.executable).with_name("decal")
-
-
-@dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
+from tests.helpers.command import DECAL, FIXTURES, Done
 
 
 @pytest.fixture

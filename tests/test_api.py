@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,7 @@ import pytest
 import decal_cli as decal
 from decal_cli import api
 from decal_cli.errors import DecalError
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
+from tests.helpers.command import FIXTURES
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
-from decal_cli.task import Task, parse_odds, parse_utility, task_of
+from decal_cli.task import BinaryTask, parse_odds, parse_utility, task_of
 
 inside = st.floats(0, 1, exclude_min=True, exclude_max=True)
 cost = st.floats(1e-6, 1e6)
@@ -22,7 +22,7 @@ cost = st.floats(1e-6, 1e6)
 @example(threshold=0.3)
 @example(threshold=1 - 2**-53)
 def test_the_threshold_of_a_threshold_task_is_the_given_one_to_the_last_bit(threshold: float) -> None:
-    task = Task.of_threshold(threshold)
+    task = BinaryTask.of_threshold(threshold)
     assert task.threshold == threshold == task.decision_threshold
     assert task.u_delta == 1
 
@@ -30,13 +30,13 @@ def test_the_threshold_of_a_threshold_task_is_the_given_one_to_the_last_bit(thre
 @given(fp=cost, fn=cost)
 def test_costs_make_the_threshold_of_claim_1(fp: float, fn: float) -> None:
     """t* = A / (A + B) [G claim 1]."""
-    assert Task.of_costs(fp, fn).threshold == fp / (fp + fn)
+    assert BinaryTask.of_costs(fp, fn).threshold == fp / (fp + fn)
 
 
 def test_the_task_of_the_regret_paper() -> None:
     """U = [[1, 0], [0, 1/t* - 1]] has threshold t* and u_delta 1/t* [R, section 4]."""
     for threshold in (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99):
-        task = Task.of_utility([[1, 0], [0, 1 / threshold - 1]])
+        task = BinaryTask.of_utility([[1, 0], [0, 1 / threshold - 1]])
         assert task.threshold == pytest.approx(threshold, abs=1e-15)
         assert task.u_delta == pytest.approx(1 / threshold)
 
@@ -166,7 +166,7 @@ def test_an_impossible_task_says_what_is_wrong(spelling: dict, said: str) -> Non
 @given(u=st.lists(st.floats(-1e3, 1e3), min_size=4, max_size=4))
 def test_any_matrix_is_a_task_or_an_error(u: list[float]) -> None:
     try:
-        task = Task.of_utility([u[:2], u[2:]])
+        task = BinaryTask.of_utility([u[:2], u[2:]])
     except DecalError:
         return
     assert 0 < task.threshold < 1

@@ -21,7 +21,7 @@ from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.table import CELLS, FEWEST_ROWS, Table
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
@@ -198,7 +198,7 @@ def _better(choice: Choice, a: float, b: float) -> Side | None:
     return "b" if (b > a) == (direction == "higher") else "a"
 
 
-def _judged(found: Difference, choice: Choice, interval: Interval, task: Task | None) -> Difference:
+def _judged(found: Difference, choice: Choice, interval: Interval, task: BinaryTask | None) -> Difference:
     """With its interval, cut to the range that a difference can have, and what it says of chance."""
     low, high = choice.metric.range
     unit = task.u_delta if choice.metric.bounds_in_u_delta and task is not None else 1.0
@@ -268,7 +268,7 @@ def _resamples(cells: PairTable, rng: np.random.Generator) -> Iterator[tuple[Tab
 
 
 def _apart(choice: Choice, tables: tuple[Table, Table], plan: Plan) -> float | None:
-    a, b = (bootstrap.value_or_none(choice, {Table: table, Task: plan.task}, plan.seed) for table in tables)
+    a, b = (bootstrap.value_or_none(choice, {Table: table, BinaryTask: plan.task}, plan.seed) for table in tables)
     return None if a is None or b is None else b - a
 
 

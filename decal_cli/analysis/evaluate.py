@@ -18,7 +18,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Choice, bootstrap
 from decal_cli.metrics.declare import Witness
 from decal_cli.tables.table import CELLS, Table, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
 WORST = "regret_grouping_worst"
@@ -60,7 +60,7 @@ class Plan:
     """What to compute and how: the choices of the user that stand in the signature."""
 
     choices: tuple[Choice, ...]
-    task: Task | None = None
+    task: BinaryTask | None = None
     confidence: float = 0.95
     seed: int = 0
     intervals: bool = True
@@ -85,7 +85,7 @@ class Evaluation:
     reports: tuple[Report, ...]
 
     @property
-    def task(self) -> Task | None:
+    def task(self) -> BinaryTask | None:
         """The decision task the metrics speak of."""
         return self.plan.task
 
@@ -140,7 +140,7 @@ def _report(model: Predictions, group: str | None, rows: Any, plan: Plan) -> Rep
 
     score, label, weight = taken(model.score), taken(model.label), taken(model.weight)
     table = tabulate(score, label, weight)
-    inputs: dict[type, Any] = {Table: table, Task: plan.task}
+    inputs: dict[type, Any] = {Table: table, BinaryTask: plan.task}
     asked = [need for need in BUILT if any(choice.metric.asks(need, plan.intervals) for choice in plan.choices)]
     if model.features is not None and asked:
         features = taken(model.features())
@@ -187,7 +187,7 @@ def resampled_cells(evaluation: Evaluation) -> int | None:
     return CELLS if any(report.levels > CELLS for report in evaluation.reports) else None
 
 
-def _task_text(task: Task | None) -> str:
+def _task_text(task: BinaryTask | None) -> str:
     if task is None:
         return "none"
     text = f"t={task.threshold:.12g}"

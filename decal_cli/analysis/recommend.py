@@ -15,7 +15,7 @@ from decal_cli.analysis.tryout import Attempt, attempts, best, candidates
 from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Choice, parse
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
     from decal_cli.methods import Chosen
@@ -153,7 +153,7 @@ def _rounds(
             yield Round(model.model, made)
             return
         # The new score is operated at t*, whatever the old one was.
-        plan = plan if plan.task is None else replace(plan, task=Task.of_utility(plan.task.utility))
+        plan = plan if plan.task is None else replace(plan, task=BinaryTask.of_utility(plan.task.utility))
         again = replace(with_score(model, winner.applied, new_name(model.model, winner.chosen)), groups={})
         dataset = replace(dataset, models=(again,))
         report = reporting.evaluate(dataset, plan, progress).reports[0]

@@ -20,7 +20,7 @@ from decal_cli.metrics.numerics.corp import squared
 from decal_cli.metrics.paired import payoff_loss
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Estimate, Floats, Loss
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 
 class Cut(NamedTuple):
@@ -72,7 +72,7 @@ def best_cut(curves: Curves) -> Cut | None:
     return Cut(float(zeros[best % len(zeros)]), "a" if best < len(zeros) else "b")
 
 
-def splice(pairs: PairTable, task: Task | None, rng: np.random.Generator) -> Splice:
+def splice(pairs: PairTable, task: BinaryTask | None, rng: np.random.Generator) -> Splice:
     """Choose the cut, and judge on each fold the cut that the other folds choose."""
     if pairs.effective_rows < FEWEST_ROWS:
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to choose a crossing on some and judge it on others")

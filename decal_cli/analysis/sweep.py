@@ -17,7 +17,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 LADDER = (
     "expected_utility",
@@ -101,9 +101,9 @@ def _swept(model: Predictions, group: str | None, rows: Any, plan: Plan, grid: G
     return Swept(model.model, group, len(score), int(np.count_nonzero(label)), model.dropped, curves, table, regions)
 
 
-def ladder(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
+def ladder(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
-    inputs: dict[type, Any] = {Table: report.table, Task: task}
+    inputs: dict[type, Any] = {Table: report.table, BinaryTask: task}
     if report.regions is not None:
         inputs[type(report.regions)] = report.regions
     found = {}

@@ -21,7 +21,7 @@ from decal_cli.data import Columns, Dataset, read
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Choice
 from decal_cli.render import Page
-from decal_cli.task import Task, task_of
+from decal_cli.task import BinaryTask, task_of
 
 
 def settings_of(out: OutputOptions) -> Settings:
@@ -55,7 +55,7 @@ def plan_of(choices: Sequence[Choice], task: TaskOptions, out: OutputOptions, se
     )
 
 
-def _task(task: TaskOptions, settings: Settings) -> Task | None:
+def _task(task: TaskOptions, settings: Settings) -> BinaryTask | None:
     """The task of the line; where it names none, that of the settings."""
     on_line = {name: value for name, value in vars(task).items() if value is not None}
     if set(on_line) - {"decision_threshold"}:

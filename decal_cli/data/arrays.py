@@ -12,7 +12,8 @@ from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
 from decal_cli.data.roles import Columns
-from decal_cli.data.words import oops, quote
+from decal_cli.data.words import quote
+from decal_cli.errors import DecalError
 
 SHOWN = "the data"
 
@@ -43,7 +44,7 @@ def from_arrays(
         table["score"] = _column(data_or_score, "score")
         columns = replace(columns, score=("score",))
         if label is None:
-            raise oops("scores without labels", "give label=, (T,) of 0 and 1")
+            raise DecalError("scores without labels", "give label=, (T,) of 0 and 1")
     for role, given in (("label", label), ("weight", weight)):
         if given is not None:
             name = given if isinstance(given, str) else _add(table, {role: _column(given, role)})[0]
@@ -72,7 +73,7 @@ def _columns_of(value: Any, role: str) -> dict[str, Any]:
     names = [str(name) for name in getattr(value, "column_names", None) or value.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise oops(f"{SHOWN}: duplicate column {quote(twice)}", "rename one of the two")
+        raise DecalError(f"{SHOWN}: duplicate column {quote(twice)}", "rename one of the two")
     with translated(SHOWN, f"a table ({role})"):
         table = pa.table(value)
     return {name: table.column(name) for name in table.column_names}
@@ -93,7 +94,7 @@ def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
 def _add(table: dict[str, Any], new: dict[str, Any]) -> tuple[str, ...]:
     for name in new:
         if name in table:
-            raise oops(f"{SHOWN}: duplicate column {quote(name)}", "rename one of the two")
+            raise DecalError(f"{SHOWN}: duplicate column {quote(name)}", "rename one of the two")
     table.update(new)
     return tuple(new)
 
@@ -115,9 +116,9 @@ def _column(value: Any, name: str) -> Any:
         if array.ndim == 2 and name == "features" and array.dtype.kind in "fiu" and array.shape[1]:
             return pa.FixedSizeListArray.from_arrays(_numbers(array.ravel()), array.shape[1])
         if array.ndim == 2 and name == "score":
-            raise oops(f"scores have shape {array.shape}", "give one dimension, such as predict_proba(X)[:, 1]")
+            raise DecalError(f"scores have shape {array.shape}", "give one dimension, such as predict_proba(X)[:, 1]")
         if array.ndim != 1:
-            raise oops(f"{SHOWN}, column {quote(name)}: has shape {array.shape}", "give one dimension")
+            raise DecalError(f"{SHOWN}, column {quote(name)}: has shape {array.shape}", "give one dimension")
         return _numbers(array) if array.dtype.kind in "fiu" else pa.array(array, from_pandas=False)
 
 
@@ -136,11 +137,11 @@ def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
 
     lengths = {name: len(column) for name, column in table.items()}
     if not lengths:
-        raise oops(f"{SHOWN}: has no columns", "give scores and labels")
+        raise DecalError(f"{SHOWN}: has no columns", "give scores and labels")
     first, count = next(iter(lengths.items()))
     for name, length in lengths.items():
         if length != count:
-            raise oops(
+            raise DecalError(
                 f"{SHOWN}: {quote(name)} has {length} rows and {quote(first)} {count}", "give arrays of one length"
             )
     chosen = choose(list(table), columns, SHOWN)

@@ -12,7 +12,7 @@ from decal_cli.data.csvfile import NUMBER
 from decal_cli.data.files import translated
 from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
-from decal_cli.data.words import number, oops, quote, value_of
+from decal_cli.data.words import number, quote, value_of
 from decal_cli.errors import DecalError
 
 BLOCK = 1 << 15
@@ -142,8 +142,8 @@ def _not_numbers(part: Part, name: str, at: int, chunk: Any, kind: str) -> Decal
     value = value_of(chunk[first])
     place = f"{part.source.shown}, column {quote(name)}, row {part.row(at + first) + 1}"
     if isinstance(value, str) and NUMBER.fullmatch(value):
-        return oops(f"{place}: {quote(value)} is a number stored as text", "store the column as numbers")
-    return oops(f"{place}: {quote(value)} is not a number (the column is {kind})", "name a column of numbers")
+        return DecalError(f"{place}: {quote(value)} is a number stored as text", "store the column as numbers")
+    return DecalError(f"{place}: {quote(value)} is not a number (the column is {kind})", "name a column of numbers")
 
 
 def floats(parts: Sequence[Part], name: str) -> np.ndarray:
@@ -197,7 +197,7 @@ def checked_scores(values: np.ndarray, name: str, rows: Rows, columns: Columns) 
     if np.isinf(low) or np.isinf(high):
         infinite = np.isinf(values)
         row = int(infinite.argmax())
-        raise oops(
+        raise DecalError(
             f"{rows.place(name, row)}: score is {number(values[row])}{_times(infinite)}",
             "clip log-odds to a finite range where they are written" if columns.logit else "correct or remove the row",
         )
@@ -220,7 +220,7 @@ def _outside(values: np.ndarray, name: str, rows: Rows, low: float, high: float)
         fix = "it looks like rounding: clip scores to [0, 1] where they are written"
     else:
         fix = "if the scores are log-odds add --logit, else name a column of probabilities"
-    return oops(f"{rows.place(name, row)}: score {number(values[row])} is outside [0, 1]{_times(outside)}", fix)
+    return DecalError(f"{rows.place(name, row)}: score {number(values[row])} is outside [0, 1]{_times(outside)}", fix)
 
 
 def _times(bad: np.ndarray) -> str:
@@ -232,7 +232,7 @@ def missing_values(missing: np.ndarray, name: str, role: str, rows: Rows) -> Dec
     """The error for missing values that nobody allowed to leave out."""
     count = int(np.count_nonzero(missing))
     shown = rows.parts[0].source.shown if len(rows.parts) == 1 else f"{len(rows.parts)} files"
-    return oops(
+    return DecalError(
         f"{shown}, column {quote(name)}: {role} missing in {count} of {rows.count} rows"
         f" (row{'s' if count > 1 else ''} {rows.first(missing)})",
         "fill them in, or leave these rows out with --missing drop",
@@ -251,7 +251,7 @@ def checked_weights(values: np.ndarray, name: str, rows: Rows, columns: Columns)
             bad = (values <= 0) | np.isinf(values)
         if bad.any():
             row = int(bad.argmax())
-            raise oops(
+            raise DecalError(
                 f"{rows.place(name, row)}: weight {number(values[row])} is not positive and finite{_times(bad)}",
                 "correct the weight or remove the row",
             )

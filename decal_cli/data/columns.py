@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from decal_cli.data.roles import Columns
-from decal_cli.data.words import listed, nearest, oops, quote
+from decal_cli.data.words import listed, nearest, quote
+from decal_cli.errors import DecalError
 
 SCORE_NAMES = ("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "pred")
 SCORE_GLOB = "p_*"
@@ -50,7 +51,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
     roles.
     """
     if repeated := [n for n, times in Counter(names).items() if n and times > 1]:
-        raise oops(f"{shown}: duplicate column {listed(repeated)}", "rename one of the two")
+        raise DecalError(f"{shown}: duplicate column {listed(repeated)}", "rename one of the two")
     pick = _Picker(list(names), shown)
     named = {c for c in (columns.label, columns.weight, *columns.group, *columns.score, *columns.features) if c}
     free = [n for n in names if n not in named]
@@ -67,7 +68,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
     seen: dict[str, str] = {}
     for name, role in taken:
         if name in seen:
-            raise oops(
+            raise DecalError(
                 f"{shown}: column {quote(name)} is taken both as {seen[name]} and as {role}",
                 f"name another column for {role}",
             )
@@ -81,14 +82,14 @@ def same_columns(chosen: Chosen, first: str, names: Sequence[str], columns: Colu
     wanted = (*chosen.score, chosen.label, chosen.weight, *chosen.group, *chosen.features)
     for name in wanted:
         if name is not None and name not in names:
-            raise oops(
+            raise DecalError(
                 f"{shown}: no column {quote(name)}, which {first} has",
                 f"files given together are one data set and need the same columns; here: {listed(names)}",
             )
     other = choose(names, columns, shown)
     for mine, theirs in ((chosen.score, other.score), (chosen.features, other.features)):
         if extra := [n for n in theirs if n not in mine]:
-            raise oops(
+            raise DecalError(
                 f"{shown}: has column {quote(extra[0])}, which {first} lacks",
                 "files given together need the same columns; name the columns instead of a pattern",
             )
@@ -105,7 +106,7 @@ class _Picker:
             return name
         near = nearest(name, self.names)
         hint = f"did you mean {quote(near)}? " if near else ""
-        raise oops(f"{self.shown}: no column {quote(name)}", f"{hint}columns: {listed(self.names)}")
+        raise DecalError(f"{self.shown}: no column {quote(name)}", f"{hint}columns: {listed(self.names)}")
 
     def several(self, wanted: Sequence[str], others: set[str | None]) -> tuple[str, ...]:
         """Names and globs in the order given; a glob passes over columns that have another role."""
@@ -116,7 +117,7 @@ class _Picker:
                 continue
             hits = [n for n in self.names if n and n not in others and fnmatchcase(n, name)]
             if not hits:
-                raise oops(f"{self.shown}: no column matches {quote(name)}", f"columns: {listed(self.names)}")
+                raise DecalError(f"{self.shown}: no column matches {quote(name)}", f"columns: {listed(self.names)}")
             picked.update(dict.fromkeys(hits))
         return tuple(picked)
 
@@ -130,11 +131,11 @@ class _Picker:
             return hits[0]
         if not hits:
             wanted = ", ".join((*usual, SCORE_GLOB) if role == "score" else usual)
-            raise oops(
+            raise DecalError(
                 f"{self.shown}: no {role} column (none is called {wanted})",
                 f"name it with --{role}; columns: {listed(self.names)}",
             )
         fix = f"name one, such as --{role} {quote(hits[0])}"
         if role == "score" and len(patterned) > 1:
             fix += ", or --score 'p_*' for all of those side by side"
-        raise oops(f"{self.shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)
+        raise DecalError(f"{self.shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)

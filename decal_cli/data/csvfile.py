@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from decal_cli.data.files import HEAD, Raw, translated
-from decal_cli.data.words import file_word, listed, oops, quote
+from decal_cli.data.words import file_word, listed, quote
 from decal_cli.errors import DecalError
 
 MISSING = (
@@ -46,7 +46,9 @@ class CsvSource:
         if not rest.strip() and len(head) < size:
             raise no_rows(self.shown)
         if all(NUMBER.fullmatch(name) for name in self.names):
-            raise oops(f"{self.shown}: the first line is data ({listed(self.names)})", "add a header line, such as p,y")
+            raise DecalError(
+                f"{self.shown}: the first line is data ({listed(self.names)})", "add a header line, such as p,y"
+            )
 
     def _decoded(self, head: bytes) -> str:
         try:
@@ -61,7 +63,7 @@ class CsvSource:
                 except UnicodeDecodeError:
                     pass
         command = f"iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv"
-        raise oops(
+        raise DecalError(
             f"{self.shown}: is neither UTF-8 text nor a format decal reads",
             f"give CSV, Parquet, Arrow or JSON Lines; text in another encoding can be converted: {command}",
         )
@@ -77,8 +79,8 @@ class CsvSource:
                 if row and any(cell.strip() for cell in row):
                     return [cell.strip() for cell in row], skip, stream.read()
         except csv.Error as error:
-            raise oops(f"{self.shown}: the header is not CSV ({error})", "check the file") from None
-        raise oops(f"{self.shown}: is empty", "give a file with a header and at least one row")
+            raise DecalError(f"{self.shown}: the header is not CSV ({error})", "check the file") from None
+        raise DecalError(f"{self.shown}: is empty", "give a file with a header and at least one row")
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """The named columns as a pyarrow table."""
@@ -196,7 +198,7 @@ class CsvSource:
         for row, line, cells in self._rows():
             if len(cells) != width:
                 cells_word = "cell" if len(cells) == 1 else "cells"
-                return oops(
+                return DecalError(
                     f"{self.shown}, row {row} (line {line}): {len(cells)} {cells_word} where the header has {width}",
                     "quote cells that contain the delimiter, or correct the row",
                 )
@@ -206,10 +208,10 @@ class CsvSource:
                     comma = re.fullmatch(r"\s*-?\d+,\d+\s*", cell)
                     fix = "write decimals with a point" if comma else "correct it, or name another column"
                     place = f"{self.shown}, column {quote(name)}, row {row} (line {line})"
-                    return oops(f"{place}: {quote(cell)} is not a number", fix)
+                    return DecalError(f"{place}: {quote(cell)} is not a number", fix)
             for name, at in words:
                 if not cells[at].isprintable() and any("\udc80" <= c <= "\udcff" for c in cells[at]):
-                    return oops(
+                    return DecalError(
                         f"{self.shown}, column {quote(name)}, row {row} (line {line}): not UTF-8 text",
                         f"convert the file: iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv",
                     )
@@ -218,7 +220,7 @@ class CsvSource:
 
 def no_rows(shown: str) -> DecalError:
     """What a file says that has columns and nothing in them."""
-    return oops(f"{shown}: has a header but no rows", "give at least one row")
+    return DecalError(f"{shown}: has a header but no rows", "give at least one row")
 
 
 def refuse_other_encodings(raw: Raw, head: bytes) -> None:
@@ -231,12 +233,12 @@ def refuse_other_encodings(raw: Raw, head: bytes) -> None:
             if zeros.count(0) > 0.9 * len(zeros) and kept.count(0) == 0:
                 name = guess
         if name is None:
-            raise oops(
+            raise DecalError(
                 f"{raw.shown}: is binary, and not a format decal reads",
                 "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)",
             )
     if name is not None:
-        raise oops(
+        raise DecalError(
             f"{raw.shown}: is {name} text, not UTF-8",
             f"convert it: iconv -f {name} -t UTF-8 {file_word(raw.path)} > utf8.csv",
         )

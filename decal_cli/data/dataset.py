@@ -15,7 +15,8 @@ from decal_cli.data.features import Features
 from decal_cli.data.labels import MISSING_LABEL, Labels, group
 from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
-from decal_cli.data.words import oops, quote
+from decal_cli.data.words import quote
+from decal_cli.errors import DecalError
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,9 @@ def _labels(parts: Sequence[Part], name: str, columns: Columns, rows: Rows) -> t
     missing = codes == MISSING_LABEL if int(codes.max()) == MISSING_LABEL else None
     if missing is not None:
         if missing.all():
-            raise oops(f"{parts[0].source.shown}, column {quote(name)}: every label is missing", "name another column")
+            raise DecalError(
+                f"{parts[0].source.shown}, column {quote(name)}: every label is missing", "name another column"
+            )
         if columns.missing == "error":
             raise missing_values(missing, name, "label", rows)
     return codes if meaning is None else meaning[codes], missing
@@ -146,7 +149,9 @@ def _model(whole: Predictions, reasons: dict[str, np.ndarray], rows: Rows) -> tu
     note = f"{whole.model}: {dropped} of {rows.count} rows left out: {', '.join(told)}"
     if dropped == rows.count:
         shown = rows.parts[0].source.shown
-        raise oops(f"{shown}, column {quote(whole.model)}: no row is left ({', '.join(told)})", "name other columns")
+        raise DecalError(
+            f"{shown}, column {quote(whole.model)}: no row is left ({', '.join(told)})", "name other columns"
+        )
     keep = ~out
     features = whole.features
     return (

@@ -11,7 +11,8 @@ from decal_cli.data.check import NotNumbers, Part, Rows, chunk_floats, missing_v
 from decal_cli.data.files import translated
 from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
-from decal_cli.data.words import number, oops, quote
+from decal_cli.data.words import number, quote
+from decal_cli.errors import DecalError
 
 
 class Features:
@@ -54,13 +55,13 @@ class Features:
         for source, known in zip(self.sources, self.rows.parts, strict=True):
             part = Part(source, source.load(self.names, ()), known.start, known.skipped)
             if part.table.num_rows != known.table.num_rows:
-                raise oops(f"{source.shown}: changed while it was being read", "run again")
+                raise DecalError(f"{source.shown}: changed while it was being read", "run again")
             parts.append(part)
         return parts
 
     def _lists(self, parts: Sequence[Part], name: str) -> np.ndarray:
         if len(self.names) > 1:
-            raise oops(
+            raise DecalError(
                 f"{parts[0].source.shown}: column {quote(name)} holds lists and is one of {len(self.names)} features",
                 "name it alone, or name columns of numbers only",
             )
@@ -76,7 +77,7 @@ class Features:
                 wrong = (lengths >= 0) & (lengths != matrix.shape[1])
                 if wrong.any():
                     row = int(wrong.argmax())
-                    raise oops(
+                    raise DecalError(
                         f"{self.rows.place(name, at + row)}: list of {lengths[row]} values where the first has"
                         f" {matrix.shape[1]}",
                         "give every row a list of the same length",
@@ -85,7 +86,9 @@ class Features:
                 with np.errstate(invalid="ignore"):
                     matrix[at : at + len(chunk)][lengths >= 0] = values.reshape(told.size, matrix.shape[1])
         if matrix is None or not matrix.shape[1]:
-            raise oops(f"{parts[0].source.shown}, column {quote(name)}: every list is empty", "name another column")
+            raise DecalError(
+                f"{parts[0].source.shown}, column {quote(name)}: every list is empty", "name another column"
+            )
         return matrix
 
     def _list_values(self, part: Part, name: str, at: int, chunk: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +105,7 @@ class Features:
                 return lengths, chunk_floats(chunk.flatten())
         except NotNumbers as error:
             place = f"{part.source.shown}, column {quote(name)}, row {part.row(at) + 1}"
-            raise oops(
+            raise DecalError(
                 f"{place}: not a list of numbers ({error})",
                 "name a column of number lists, or columns of numbers",
             ) from None
@@ -117,7 +120,7 @@ class Features:
         if infinite.any():
             row, at = (int(i) for i in np.argwhere(infinite)[0])
             name = self.names[0] if one_list else self.names[at]
-            raise oops(
+            raise DecalError(
                 f"{self.rows.place(name, row)}: feature is {number(matrix[row, at])}",
                 "replace infinite features by finite numbers",
             )

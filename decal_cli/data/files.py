@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from decal_cli.data.words import file_word, first_line, nearest, oops
+from decal_cli.data.words import file_word, first_line, nearest
 from decal_cli.errors import DecalError
 
 HEAD = 1 << 16
@@ -74,14 +74,14 @@ def raw(path: str, stdin: BinaryIO | None) -> Raw:
     """Look at an input without reading it: it exists, is a file, is not empty, is gzip or not."""
     if path == "-":
         if stdin is None:
-            raise oops("nothing to read: no file named and nothing piped in", "name a file, or pipe one in")
+            raise DecalError("nothing to read: no file named and nothing piped in", "name a file, or pipe one in")
         with translated("standard input", "a stream"):
             found = Raw("standard input", path, stdin.read())
     else:
         found = Raw(path, path, _pipe(path))
     start = found.data[:2] if found.data is not None else found.head(2)
     if not start:
-        raise oops(f"{found.shown}: is empty", "give a file with a header and at least one row")
+        raise DecalError(f"{found.shown}: is empty", "give a file with a header and at least one row")
     found.gz = start == GZIP
     return found
 
@@ -91,14 +91,16 @@ def _pipe(path: str) -> bytes | None:
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise oops(f"{path}: is a directory", f"name the files in it, such as {os.path.join(path, '*.parquet')}")
+            raise DecalError(
+                f"{path}: is a directory", f"name the files in it, such as {os.path.join(path, '*.parquet')}"
+            )
         if stat.S_ISREG(mode):
             return None
         return Path(path).read_bytes()
     except FileNotFoundError:
-        raise oops(f"{path}: no such file", _near_file(path)) from None
+        raise DecalError(f"{path}: no such file", _near_file(path)) from None
     except (OSError, ValueError) as error:
-        raise oops(f"{path}: cannot be opened ({_reason(error)})", "check the name and its permissions") from None
+        raise DecalError(f"{path}: cannot be opened ({_reason(error)})", "check the name and its permissions") from None
 
 
 def _near_file(path: str) -> str:
@@ -123,9 +125,11 @@ def translated(shown: str, kind: str) -> Iterator[None]:
     except DecalError:
         raise
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise oops(f"{shown}: corrupt or truncated gzip ({first_line(error)})", "write or download it again") from None
+        raise DecalError(
+            f"{shown}: corrupt or truncated gzip ({first_line(error)})", "write or download it again"
+        ) from None
     except MemoryError:
-        raise oops(f"{shown}: does not fit in memory as {kind}", "it may be corrupt; write it again") from None
+        raise DecalError(f"{shown}: does not fit in memory as {kind}", "it may be corrupt; write it again") from None
     except Exception as error:
         fix = "it may be truncated or corrupt: write or copy it again" if kind in BINARY else "correct it there"
-        raise oops(f"{shown}: cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None
+        raise DecalError(f"{shown}: cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None

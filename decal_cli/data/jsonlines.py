@@ -9,7 +9,8 @@ from typing import Any
 
 from decal_cli.data.csvfile import MISSING, no_rows, refuse_other_encodings
 from decal_cli.data.files import Raw, translated
-from decal_cli.data.words import oops, quote, text_of
+from decal_cli.data.words import quote, text_of
+from decal_cli.errors import DecalError
 
 BATCH = 1 << 15
 
@@ -41,11 +42,13 @@ class JsonLinesSource:
                     value = json.loads(line, object_pairs_hook=self._unique if number == 1 else None)
                 except (ValueError, RecursionError) as error:
                     said = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-                    raise oops(
+                    raise DecalError(
                         f"{self.shown}, line {number}: is not JSON ({said})", "write one whole object a line"
                     ) from None
                 if not isinstance(value, dict):
-                    raise oops(f"{self.shown}, line {number}: is not an object", 'write one {"column": value} a line')
+                    raise DecalError(
+                        f"{self.shown}, line {number}: is not an object", 'write one {"column": value} a line'
+                    )
                 yield number, value
 
     def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -53,7 +56,7 @@ class JsonLinesSource:
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
-            raise oops(f"{self.shown}, line 1: duplicate column {quote(twice)}", "rename one of the two")
+            raise DecalError(f"{self.shown}, line 1: duplicate column {quote(twice)}", "rename one of the two")
         return found
 
     def line(self, row: int) -> int | None:
@@ -157,7 +160,7 @@ class JsonLinesSource:
             except OverflowError:
                 return math.inf if value > 0 else -math.inf
         place = f"{self.shown}, column {quote(name)}, row {row + 1}"
-        raise oops(f"{place}: {quote(value)} is not a number", "correct it, or name another column")
+        raise DecalError(f"{place}: {quote(value)} is not a number", "correct it, or name another column")
 
     def _list(self, name: str, value: Any, row: int) -> list[float] | None:
         if isinstance(value, list):
@@ -165,10 +168,10 @@ class JsonLinesSource:
         if value is None:
             return None
         place = f"{self.shown}, column {quote(name)}, row {row + 1}"
-        raise oops(f"{place}: {quote(value)} is not a list as in other rows", "give lists of one length")
+        raise DecalError(f"{place}: {quote(value)} is not a list as in other rows", "give lists of one length")
 
     def _text(self, name: str, value: Any, row: int) -> str | None:
         if not isinstance(value, (list, dict)):
             return text_of(value)
         place = f"{self.shown}, column {quote(name)}, row {row + 1}"
-        raise oops(f"{place}: holds a list or an object", "name a column of plain values")
+        raise DecalError(f"{place}: holds a list or an object", "name a column of plain values")

@@ -11,7 +11,7 @@ import numpy as np
 from decal_cli.data.check import NotNumbers, Part, Rows, plain
 from decal_cli.data.csvfile import MISSING, NUMBER
 from decal_cli.data.files import translated
-from decal_cli.data.words import listed, oops, quote, text_of
+from decal_cli.data.words import listed, quote, text_of
 from decal_cli.errors import DecalError
 
 NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
@@ -64,11 +64,11 @@ class Labels:
         found = sorted(self.seen, key=_by_number)
         what = f"{shown}, column {quote(self.name)}: label"
         if len(self.seen) > MOST_LABELS:
-            raise oops(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
+            raise DecalError(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
         if not natural and len(found) > 2:
             odd = next(t for t in [*(t for t in found if t not in NATURAL), found[2]])
             row = int((codes == self.values[odd]).argmax())
-            raise oops(
+            raise DecalError(
                 f"{rows.place(self.name, row)}: label is {quote(odd)}, and the column has {len(found)} values:"
                 f" {listed(found)}",
                 "a label has two; correct it or name another column",
@@ -86,18 +86,18 @@ class Labels:
         if natural and self.positive in NATURAL:
             same = {t for t in NATURAL if NATURAL[t] == NATURAL[self.positive]}
         elif self.positive not in self.seen:
-            raise oops(f"{what} is never {quote(self.positive)}, it is {listed(found)}", "correct --positive")
+            raise DecalError(f"{what} is never {quote(self.positive)}, it is {listed(found)}", "correct --positive")
         for text in self.seen:
             meaning[self.values[text]] = text in same
         return meaning
 
     def _ambiguous(self, found: list[str], what: str) -> DecalError:
         if len(found) == 1:
-            return oops(f"{what} is always {quote(found[0])}", "add --positive with the value that counts as 1")
+            return DecalError(f"{what} is always {quote(found[0])}", "add --positive with the value that counts as 1")
         if _by_number(found[0])[0] == 0:
-            return oops(f"{what} is {found[0]} or {found[1]}, not 0 or 1", f"use --positive {found[1]}")
+            return DecalError(f"{what} is {found[0]} or {found[1]}, not 0 or 1", f"use --positive {found[1]}")
         either = " or ".join(f"--positive {quote(t)}" for t in found)
-        return oops(f"{what} is {listed(found)}, not 0 or 1", f"say which counts as 1: {either}")
+        return DecalError(f"{what} is {listed(found)}, not 0 or 1", f"say which counts as 1: {either}")
 
 
 def label_text(text: str | None) -> str | None:
@@ -179,7 +179,7 @@ def plain_encoded(part: Part, name: str, chunk: Any) -> tuple[list[str | None], 
             return encoded(chunk)
     except NotNumbers as error:
         place = f"{part.source.shown}, column {quote(name)}"
-        raise oops(f"{place}: holds lists or structures ({error})", "name a column of plain values") from None
+        raise DecalError(f"{place}: holds lists or structures ({error})", "name a column of plain values") from None
 
 
 def settled(texts: list[str | None]) -> list[str]:

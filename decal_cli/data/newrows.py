@@ -15,7 +15,8 @@ from decal_cli.data.features import Features
 from decal_cli.data.labels import group, group_names
 from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source, open_source
-from decal_cli.data.words import listed, nearest, oops, quote
+from decal_cli.data.words import listed, nearest, quote
+from decal_cli.errors import DecalError
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +47,12 @@ class NewRows:
         self.width = width
         self.names = list(self.source.names)
         if repeated := [name for name, times in Counter(self.names).items() if times > 1]:
-            raise oops(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
+            raise DecalError(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
         for name in (*columns.score, *columns.features, *columns.group):
             if name not in self.names:
                 near = nearest(name, self.names)
                 hint = f"did you mean {quote(near)}? " if near else ""
-                raise oops(
+                raise DecalError(
                     f"{self.source.shown}: no column {quote(name)}, which the model was fitted on",
                     f"{hint}columns: {listed(self.names)}",
                 )
@@ -118,7 +119,7 @@ class NewRows:
         found = Features([_Loaded(self.source, part.table)], self.columns.features, self.columns, rows)
         matrix, gaps = found.read(), found.missing()
         if matrix.shape[1] != self.width:
-            raise oops(
+            raise DecalError(
                 f"{self.source.shown}: the features hold {matrix.shape[1]} numbers a row; the model was fitted on"
                 f" {self.width}",
                 "give the same features",

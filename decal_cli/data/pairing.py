@@ -12,7 +12,8 @@ import numpy as np
 from decal_cli.data.dataset import Dataset, Predictions
 from decal_cli.data.reading import read
 from decal_cli.data.roles import Columns
-from decal_cli.data.words import oops, quote
+from decal_cli.data.words import quote
+from decal_cli.errors import DecalError
 
 NO_ID = "missing"
 """How a group column writes a missing value."""
@@ -41,7 +42,7 @@ def read_pair(
     if id_column is not None and len(paths) == 2:
         return _joined(paths, columns, id_column, stdin)
     if id_column is not None and len(paths) > 2:
-        raise oops(f"--id joins two files, and {len(paths)} are named", "name two files, or leave --id out")
+        raise DecalError(f"--id joins two files, and {len(paths)} are named", "name two files, or leave --id out")
     named = columns if id_column is None else replace(columns, group=(*columns.group, id_column))
     whole = read(paths, named, stdin)
     if len(whole.models) != 2:
@@ -64,7 +65,7 @@ def on_same_rows(dataset: Dataset) -> Dataset:
     in_a, in_b = (np.arange(count) if model.rows is None else model.rows for model in (first, second))
     rows = np.intersect1d(in_a, in_b, assume_unique=True)
     if not len(rows):
-        raise oops(
+        raise DecalError(
             f"no row has both scores, {quote(first.model)} and {quote(second.model)}",
             "name two models of the same rows",
         )
@@ -97,7 +98,7 @@ def _not_two(dataset: Dataset, paths: Sequence[str]) -> Exception:
     fix = "name two score columns: --score p_a --score p_b"
     if len(paths) == 2 and len(dataset.models) == 1:
         fix = "to join two files of one score each, name their column of row ids with --id"
-    return oops(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
+    return DecalError(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
 
 
 def _are(count: int) -> str:
@@ -107,14 +108,16 @@ def _are(count: int) -> str:
 def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: BinaryIO | None) -> Paired:
     scores = columns.score if len(columns.score) == 2 else columns.score * 2
     if len(columns.score) > 2:
-        raise oops(f"{len(columns.score)} scores are named for two files", "name one for both files, or one for each")
+        raise DecalError(
+            f"{len(columns.score)} scores are named for two files", "name one for both files, or one for each"
+        )
     wanted_a = replace(columns, score=scores[:1], group=(*columns.group, id_column))
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
     wanted_b = replace(columns, score=scores[1:], group=(id_column,), weight=None, features=())
     sides = [read([path], wanted, stdin) for path, wanted in zip(paths, (wanted_a, wanted_b), strict=True)]
     for path, side in zip(paths, sides, strict=True):
         if len(side.models) != 1:
-            raise oops(f"{path}: {len(side.models)} scores match", "name one score column for each file")
+            raise DecalError(f"{path}: {len(side.models)} scores match", "name one score column for each file")
     first, second = (side.models[0] for side in sides)
     ids_a, ids_b = first.groups[id_column], second.groups[id_column]
     drop = columns.missing == "drop"
@@ -133,7 +136,9 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     order = np.argsort(at_a, kind="stable")
     at_a, at_b = at_a[order], at_b[order]
     if not len(at_a):
-        raise oops(f"{paths[0]} and {paths[1]} share no id in column {quote(id_column)}", "name files of the same rows")
+        raise DecalError(
+            f"{paths[0]} and {paths[1]} share no id in column {quote(id_column)}", "name files of the same rows"
+        )
     dropped = max(len(ids_a) + first.dropped, len(ids_b) + second.dropped) - len(at_a)
     a, b = taken(first, at_a, None, dropped), taken(second, at_b, None, dropped)
     names = _names(paths, a.model, b.model)
@@ -192,5 +197,5 @@ def _said(where: str, column: str, first: np.ndarray, count: int, what: str, not
     rows = f" ({count:,} such row{'s' if count > 1 else ''}{', left out' if drop else ''})" if count > 1 or drop else ""
     problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
     if not drop:
-        raise oops(problem, "correct the files, or leave such rows out with --missing drop")
+        raise DecalError(problem, "correct the files, or leave such rows out with --missing drop")
     notes.append(problem)

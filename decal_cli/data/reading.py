@@ -14,7 +14,6 @@ from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_
 from decal_cli.data.labels import MISSING_LABEL, NATURAL, Labels
 from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source, open_source
-from decal_cli.data.words import oops
 from decal_cli.errors import DecalError
 
 
@@ -25,7 +24,7 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
     be evaluated as it stands.
     """
     if list(paths).count("-") > 1:
-        raise oops("standard input ('-') is named twice", "name it once: it can be read only once")
+        raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
     sources = [open_source(path, stdin) for path in paths or ["-"]]
     chosen = chosen_columns(sources, columns)
     if len(chosen.score) == 1 and not (chosen.weight or chosen.group or chosen.features) and columns.missing == "error":
@@ -91,7 +90,7 @@ def _batches(source: Source, name: str, labels: Labels, columns: Columns) -> Ite
         label = _meaning(labels)[codes[0] if len(codes) == 1 else np.concatenate(codes)]
         score, _ = checked_scores(floats([part], name), name, Rows([part]), columns)
         if int(label.max()) == MISSING_LABEL:
-            raise oops(f"{source.shown}: label missing")
+            raise DecalError(f"{source.shown}: label missing")
         yield score, label
     if not count:
         raise no_rows(source.shown)
@@ -99,14 +98,14 @@ def _batches(source: Source, name: str, labels: Labels, columns: Columns) -> Ite
 
 def _all_values_known(source: Source, labels: Labels) -> None:
     if labels.positive is not None and not labels.seen <= NATURAL.keys() and labels.positive not in labels.seen:
-        raise oops(f"{source.shown}: label is never {labels.positive}")
+        raise DecalError(f"{source.shown}: label is never {labels.positive}")
 
 
 def _meaning(labels: Labels) -> np.ndarray:
     """uint8 (256,): code -> label as far as the values seen so far settle it; the rest of the check is at the end."""
     natural = labels.seen <= NATURAL.keys()
     if not natural and (labels.positive is None or len(labels.seen) > 2):
-        raise oops(f"column {labels.name}: labels are not 0 or 1")
+        raise DecalError(f"column {labels.name}: labels are not 0 or 1")
     meaning = np.full(256, MISSING_LABEL, dtype=np.uint8)
     one = labels.positive or "1"
     for text in labels.seen:

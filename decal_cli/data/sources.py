@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, Protocol
 from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.files import Raw, raw, translated
 from decal_cli.data.jsonlines import JsonLinesSource
-from decal_cli.data.words import oops
+from decal_cli.errors import DecalError
 
 FOREIGN = {
     b"PK\x03\x04": "a zip archive (a spreadsheet or .npz?)",
@@ -73,12 +73,12 @@ def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
         return ArrowSource(source, head)
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):
-            raise oops(f"{source.shown}: is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
+            raise DecalError(f"{source.shown}: is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:
-        raise oops(f"{source.shown}: is empty", "give a file with a header and at least one row")
+        raise DecalError(f"{source.shown}: is empty", "give a file with a header and at least one row")
     if start.startswith((b"[{", b"[\n", b"[\r", b"[ ")):
-        raise oops(f"{source.shown}: is a JSON array", "write one object a line: jq -c '.[]' in.json > out.jsonl")
+        raise DecalError(f"{source.shown}: is a JSON array", "write one object a line: jq -c '.[]' in.json > out.jsonl")
     return JsonLinesSource(source, head) if start.startswith(b"{") else CsvSource(source, head)
 
 

@@ -6,14 +6,9 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from decal_cli.errors import DecalError, printable
+from decal_cli.errors import printable
 
 SHOWN_COLUMNS = 12
-
-
-def oops(problem: str, fix: str = "") -> DecalError:
-    """A DecalError whose text is one line whatever stands in file names, column names and values."""
-    return DecalError(printable(problem), printable(fix))
 
 
 def quote(value: Any) -> str:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.words import first_line, oops, quote
+from decal_cli.data.words import first_line, quote
+from decal_cli.errors import DecalError
 
 FORMATS = (".csv", ".parquet")
 
@@ -19,7 +20,7 @@ def format_of(path: str) -> str:
     """The format that a file's name says: '.csv' or '.parquet'; a DecalError for any other."""
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
-        raise oops(f"{path}: unknown kind of file", f"end the name with {' or '.join(FORMATS)}")
+        raise DecalError(f"{path}: unknown kind of file", f"end the name with {' or '.join(FORMATS)}")
     return suffix
 
 
@@ -66,7 +67,7 @@ class Writer:
                 self._parquet(table.schema).write_table(table)
         except pa.ArrowException as error:
             said = first_line(error).rstrip(".")
-            raise oops(
+            raise DecalError(
                 f"{self.path}: cannot hold all of the columns ({said})", "leave one out, or convert it"
             ) from None
         self.begun = True
@@ -91,7 +92,7 @@ class Writer:
             if pa.types.is_dictionary(column.type):
                 table = table.set_column(at, column.name, table.column(at).cast(column.type.value_type))
             elif self.format == ".csv" and pa.types.is_nested(column.type):
-                raise oops(
+                raise DecalError(
                     f"{self.path}: column {quote(column.name)} holds lists or objects, which CSV cannot",
                     "write Parquet: end the name with .parquet",
                 )

@@ -19,7 +19,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics.declare import NEEDS as METRIC_NEEDS
 from decal_cli.spec import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
 from decal_cli.tables.table import Floats, Table, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 T = TypeVar("T")
 Kind = Literal["recalibration", "post-training"]
@@ -28,7 +28,7 @@ Need = Literal["features", "groups", "task"]
 NEEDS: dict[Need, str] = {
     "features": METRIC_NEEDS[Regions][1],
     "groups": "needs groups: name the columns with --group",
-    "task": METRIC_NEEDS[Task][1],
+    "task": METRIC_NEEDS[BinaryTask][1],
 }
 """What a method may need beyond scores and labels, and what is said where the user did not give it."""
 
@@ -60,7 +60,7 @@ class Training(Inputs):
 
     label: Floats = field(default_factory=lambda: np.empty(0))
     weight: Floats | None = None
-    task: Task | None = None
+    task: BinaryTask | None = None
     seed: int = 0
     kept: dict[object, Any] = field(default_factory=dict, repr=False)
     """What was computed of these rows, whatever the task: see `once`."""
@@ -107,7 +107,7 @@ class Applied(NamedTuple):
     lower: Floats | None = None
     upper: Floats | None = None
 
-    def acts(self, task: Task) -> NDArray[np.bool_]:
+    def acts(self, task: BinaryTask) -> NDArray[np.bool_]:
         """Decisions: 1 from t*, or from the model's own thresholds, upwards."""
         return self.score >= (task.threshold if self.threshold is None else self.threshold)
 
@@ -168,7 +168,7 @@ class Chosen:
         """Why the method cannot be fitted to what the user gave; None where it can."""
         return next((NEEDS[need] for need in self.method.needs if getattr(rows, need) is None), None)
 
-    def fit_each(self, rows: Training, tasks: Sequence[Task]) -> list[Model]:
+    def fit_each(self, rows: Training, tasks: Sequence[BinaryTask]) -> list[Model]:
         """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""
         rows = rows.in_order()
         rows.table.need_both_classes()

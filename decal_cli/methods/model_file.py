@@ -18,11 +18,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from decal_cli.data.words import oops
 from decal_cli.errors import DecalError
 from decal_cli.methods.declare import MODELS, Applied, Inputs, Model
 from decal_cli.tables.table import Floats
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
 VERSION = 1
@@ -47,7 +46,7 @@ class Saved:
     """Numbers per row in the features: one list-valued column holds many."""
     groups: tuple[str, ...] = ()
     logit: bool = False
-    task: Task | None = None
+    task: BinaryTask | None = None
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -128,7 +127,7 @@ def _probability(values: Floats) -> Floats:
 
 def _unusable(error: Exception, shown: str) -> DecalError:
     said = " ".join(str(error).split())[:80] or type(error).__name__
-    return oops(f"{shown}: the model in it cannot be used ({said})", _AGAIN)
+    return DecalError(f"{shown}: the model in it cannot be used ({said})", _AGAIN)
 
 
 _AGAIN = "fit it again: decal fit METHOD TRAIN -o MODEL"
@@ -151,7 +150,7 @@ def _saved(document: Mapping[str, Any]) -> Saved:
         width=width,
         groups=tuple(map(str, columns["groups"])),
         logit=bool(columns["logit"]),
-        task=None if task is None else Task.of_utility(task["utility"], task["decision_threshold"]),
+        task=None if task is None else BinaryTask.of_utility(task["utility"], task["decision_threshold"]),
         fitted_on=dict(document["fitted_on"]),
     )
 
@@ -161,13 +160,13 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
     try:
         document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        raise oops(f"{shown}: is not a model file (not JSON)", _OURS) from None
+        raise DecalError(f"{shown}: is not a model file (not JSON)", _OURS) from None
     if not isinstance(document, dict) or "decal_model" not in document:
-        raise oops(f"{shown}: is not a model file of decal", _OURS)
+        raise DecalError(f"{shown}: is not a model file of decal", _OURS)
     version = document["decal_model"]
     if type(version) is not int or version != VERSION:
         found = f"version {str(version)[:20]}" if type(version) is int else "a version that is no number"
-        raise oops(f"{shown}: is a model file of {found}; this decal reads version {VERSION}", _AGAIN)
+        raise DecalError(f"{shown}: is a model file of {found}; this decal reads version {VERSION}", _AGAIN)
     digest = document.pop("sha256", None)
     try:
         unchanged = digest == _digest(document) and _written({**document, "sha256": digest}) == text
@@ -175,7 +174,7 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
         # What decal writes is neither nested so deep nor half a character.
         unchanged = False
     if not unchanged:
-        raise oops(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
+        raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
     return document
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from decal_cli.data import Predictions
 from decal_cli.methods.declare import Applied, Chosen, Training
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 
-def training_rows(model: Predictions, task: Task | None, seed: int) -> Training:
+def training_rows(model: Predictions, task: BinaryTask | None, seed: int) -> Training:
     """A model's rows as methods take them."""
     groups = np.column_stack(list(model.groups.values())).astype(str) if model.groups else None
     features = None if model.features is None else model.features()

@@ -15,7 +15,7 @@ from decal_cli.crossfit.regions import canonical_order
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Chosen, Model, Training
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Estimate, Floats
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +69,13 @@ def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:
     return None if rows.task is None else won(applied.acts(rows.task), rows, rows.task, widened)
 
 
-def won(acts: NDArray[Any], rows: Training, task: Task, widened: float = 1.0) -> Estimate:
+def won(acts: NDArray[Any], rows: Training, task: BinaryTask, widened: float = 1.0) -> Estimate:
     """Utility per decision of these decisions less that of acting on the score as it is, and its paired error."""
     return won_over(acts, rows.score >= task.decision_threshold, rows, task, widened)
 
 
 def won_over(
-    acts: NDArray[Any], others: NDArray[Any], rows: Training, task: Task, widened: float = WIDENED
+    acts: NDArray[Any], others: NDArray[Any], rows: Training, task: BinaryTask, widened: float = WIDENED
 ) -> Estimate:
     """Utility per decision of some decisions less that of others on the same rows, and its paired error."""
     change = acts.astype(np.float64) - others

@@ -12,7 +12,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import Choice
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.table import Table
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 RESAMPLES = 200
 """Bootstrap draws; their mean and standard deviation are used, not their tails, so this many are enough."""
@@ -41,7 +41,7 @@ def intervals(values: Mapping[Choice, float], inputs: Inputs, confidence: float,
         centre, drawn = centres[choice], np.array(draws[choice])
         if centre is not None and len(drawn) > RESAMPLES // 2:
             middle, reach = value - (float(drawn.mean()) - centre), quantile(confidence) * float(drawn.std(ddof=1))
-            found[choice] = _cut((middle - reach, middle + reach), choice, inputs.get(Task))
+            found[choice] = _cut((middle - reach, middle + reach), choice, inputs.get(BinaryTask))
     return found
 
 
@@ -91,7 +91,7 @@ def _resample(cells: Table, rng: np.random.Generator) -> Table | None:
         return None
 
 
-def _cut(interval: Interval, choice: Choice, task: Task | None) -> Interval:
+def _cut(interval: Interval, choice: Choice, task: BinaryTask | None) -> Interval:
     low, high = choice.metric.range
     unit = task.u_delta if choice.metric.bounds_in_u_delta and task is not None else 1.0
     start, end = (min(max(edge, low * unit), high * unit) for edge in interval)

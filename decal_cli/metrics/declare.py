@@ -1,7 +1,7 @@
 """How a metric is declared: one decorated function carries everything that is ever said about it.
 
 The signature carries the parameters (keyword-only, annotated with their help text), the positional annotations say
-what it needs (Table, Task, Regions, Probed, a random Generator), the docstring is the text the user reads.
+what it needs (Table, BinaryTask, Regions, Probed, a random Generator), the docstring is the text the user reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from decal_cli.crossfit.regions import Regions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.spec import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
 from decal_cli.tables.table import Table
-from decal_cli.task import Matrix, Task
+from decal_cli.task import BinaryTask, Matrix
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]
 Unit = Literal[
@@ -31,7 +31,7 @@ Interval = tuple[float, float]
 _FEATURES = "needs features: name the columns with --features"
 NEEDS: dict[type, tuple[str, str]] = {
     Table: ("table", ""),
-    Task: ("task", "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds"),
+    BinaryTask: ("task", "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds"),
     Regions: ("features", _FEATURES),
     Probed: ("features", _FEATURES),
     np.random.Generator: ("seed", ""),

@@ -18,12 +18,12 @@ from decal_cli.metrics.families.loss import brier, log_loss
 from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import Estimate, Floats, Loss, Table
-from decal_cli.task import Matrix, Task
+from decal_cli.task import BinaryTask, Matrix
 
-Difference = Callable[[PairTable, Task | None, Mapping[str, Any]], Estimate]
+Difference = Callable[[PairTable, BinaryTask | None, Mapping[str, Any]], Estimate]
 
 
-def difference(choice: Choice, pairs: PairTable, given: Task | None) -> Estimate | None:
+def difference(choice: Choice, pairs: PairTable, given: BinaryTask | None) -> Estimate | None:
     """The analytic difference B - A of a metric that is defined for both; None where there is none."""
     made = _PAIRED.get(choice.metric.function)
     return None if made is None else made(pairs, given, dict(choice.given))
@@ -42,7 +42,7 @@ def method(metric: Metric) -> str | None:
         return "analytic"
     if metric.name in NOISY:
         return None
-    return "bootstrap" if set(metric.needs) <= {Table, Task} else None
+    return "bootstrap" if set(metric.needs) <= {Table, BinaryTask} else None
 
 
 def payoff_loss(payoff: Matrix, decision_threshold: float) -> Loss:
@@ -56,8 +56,8 @@ def payoff_loss(payoff: Matrix, decision_threshold: float) -> Loss:
     return loss
 
 
-def _of_payoff(payoff: Callable[[Task], Matrix]) -> Difference:
-    def between(pairs: PairTable, given: Task | None, parameters: Mapping[str, Any]) -> Estimate:
+def _of_payoff(payoff: Callable[[BinaryTask], Matrix]) -> Difference:
+    def between(pairs: PairTable, given: BinaryTask | None, parameters: Mapping[str, Any]) -> Estimate:
         assert given is not None  # the metric is undefined without a task
         return pairs.difference(payoff_loss(payoff(given), given.decision_threshold))
 

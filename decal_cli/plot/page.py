@@ -13,7 +13,7 @@ from decal_cli.analysis.sweep import Sweep, ladder
 from decal_cli.errors import DecalError
 from decal_cli.plot import panels
 from decal_cli.plot.style import RC
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")
 FORMATS = ("png", "svg", "pdf")
@@ -48,10 +48,10 @@ def ready(path: str) -> str:
     return form
 
 
-def task_or_middle(sweep: Sweep) -> Task:
+def task_or_middle(sweep: Sweep) -> BinaryTask:
     """The decision the waterfall shows: the user's, or that of the middle threshold."""
     at = sweep.grid.thresholds
-    return sweep.head.task or Task.of_threshold(float(at[len(at) // 2]))
+    return sweep.head.task or BinaryTask.of_threshold(float(at[len(at) // 2]))
 
 
 def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:

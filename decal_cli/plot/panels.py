@@ -13,7 +13,7 @@ from decal_cli.crossfit.regions import BINS, IsotonicFit
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.plot.style import GREY, LINES, below, marks, style_of
 from decal_cli.render.numbers import short
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 
 def brier(axes: Any, sweep: Sweep) -> None:
@@ -126,7 +126,7 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     below(axes)
 
 
-def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result], task: Task) -> None:
+def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result], task: BinaryTask) -> None:
     """From acting on the score, over recalibration, to the bounds of the best possible probability."""
     style = style_of(number)
     now, gain = (rungs[name].value or 0.0 for name in ("expected_utility", "gain_recalibration"))

@@ -10,7 +10,7 @@ from decal_cli.analysis.recommend import ece_advice, ece_disagrees
 from decal_cli.metrics import named
 from decal_cli.metrics.declare import Witness
 from decal_cli.render.numbers import plain, short, span
-from decal_cli.task import Task, utility_text
+from decal_cli.task import BinaryTask, utility_text
 
 Line = tuple[int, str, str]
 """Indent, style, text."""
@@ -47,7 +47,7 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names) if len(names) <= 8 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
 
 
-def task_line(task: Task) -> str:
+def task_line(task: BinaryTask) -> str:
     """The decision in words."""
     (u00, u01), (u10, u11) = task.utility
     at = "" if task.decision_threshold == task.threshold else f", operated at {plain(task.decision_threshold)}"

@@ -16,7 +16,7 @@ import pytest
 
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import DecalError
-from tests.data.files import (
+from tests.helpers.files import (
     SMALL,
     error,
     written,

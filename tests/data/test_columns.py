@@ -10,7 +10,7 @@ import pytest
 
 from decal_cli.data import Columns, from_arrays, read
 from decal_cli.errors import DecalError
-from tests.data.files import (
+from tests.helpers.files import (
     SMALL,
     error,
     text,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from decal_cli.data import Columns, read
-from tests.data.files import (
+from tests.helpers.files import (
     error,
     every_format,
     text,

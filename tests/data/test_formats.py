@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.data import Columns, read
-from tests.data.files import (
+from tests.helpers.files import (
     FORMATS,
     SMALL,
     every_format,

@@ -11,7 +11,7 @@ import pytest
 
 from decal_cli.data import Columns, read
 from decal_cli.errors import DecalError
-from tests.data.files import (
+from tests.helpers.files import (
     SMALL,
     written,
 )

@@ -21,7 +21,7 @@ from decal_cli.data import Batch, Columns, NewRows, read
 from decal_cli.data.csvfile import NUMBER
 from decal_cli.data.sources import BATCH
 from decal_cli.errors import DecalError
-from tests.data.files import FORMATS, every_format, text, written
+from tests.helpers.files import FORMATS, every_format, text, written
 
 MANY = BATCH + 4000
 FIRST = {"jsonl": BATCH // 2}

@@ -12,7 +12,7 @@ import pytest
 from decal_cli.data import Columns, read
 from decal_cli.data.labels import encoded
 from decal_cli.errors import DecalError
-from tests.data.files import (
+from tests.helpers.files import (
     SMALL,
     error,
     every_format,

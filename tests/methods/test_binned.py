@@ -11,9 +11,9 @@ from decal_cli.errors import Undefined
 from decal_cli.methods import Inputs
 from decal_cli.methods.families.binned import Abstaining, Binned, _lower_quantile, bin_of, edges_of
 from decal_cli.methods.families.sigmoid import fit_temperature
-from tests.methods.rows import applied, calibration_error, fitted, made, of_rows
-from tests.metrics.worlds import Rows, drawn_rows
-from tests.metrics.worlds import rows as by_level
+from tests.helpers.training import applied, calibration_error, fitted, made, of_rows
+from tests.helpers.worlds import Rows, drawn_rows
+from tests.helpers.worlds import rows as by_level
 
 
 @settings(max_examples=150, deadline=None)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from decal_cli.errors import Undefined
 from decal_cli.methods import METHODS, Applied, Inputs, Method, Model, Training, parse
 from decal_cli.methods.declare import MODELS
-from tests.methods.rows import fitted, inputs, made, of_rows
-from tests.metrics.worlds import Rows, drawn_rows
-from tests.metrics.worlds import rows as by_level
+from tests.helpers.training import fitted, inputs, made, of_rows
+from tests.helpers.worlds import Rows, drawn_rows
+from tests.helpers.worlds import rows as by_level
 
 FORMS = {
     "platt": ["platt(on=p)", "platt(targets=labels)"],
@@ -201,7 +201,7 @@ def test_recalibration_comes_first() -> None:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_isotonic_is_calibrated_on_its_training_rows(seed: int) -> None:
-    from tests.methods.rows import applied, calibration_error
+    from tests.helpers.training import applied, calibration_error
 
     rows = made(200, seed, weighted=bool(seed % 2))
     assert calibration_error(applied("isotonic", rows).score, rows) < 1e-9

@@ -15,8 +15,8 @@ from decal_cli.methods.families.binned import bin_of
 from decal_cli.methods.families.glar import NOWHERE, Glar, thresholds
 from decal_cli.methods.numerics.trees import narrow
 from decal_cli.metrics import parse as metric
-from decal_cli.task import Task
-from tests.methods.rows import (
+from decal_cli.task import BinaryTask
+from tests.helpers.training import (
     applied,
     calibration_error,
     fitted,
@@ -117,7 +117,7 @@ def test_rounding_does_not_part_moved_thresholds_from_moved_scores(score: float,
 def grouping_regret(rows: Training) -> float:
     assert rows.features is not None
     regions = build_regions(rows.score, rows.label, rows.weight, rows.features, seed=rows.seed)
-    return metric("regret_grouping").value({Regions: regions, Task: rows.task})
+    return metric("regret_grouping").value({Regions: regions, BinaryTask: rows.task})
 
 
 def test_r_is_compared_with_the_grouping_regret_that_is_reported() -> None:
@@ -142,7 +142,7 @@ def test_r_is_in_the_users_utility_units() -> None:
     rows = made(2000, 0)
     assert rows.task is not None
     (u00, u01), (u10, u11) = rows.task.utility
-    stakes = Task.of_utility([[10 * u00, 10 * u01], [10 * u10, 10 * u11]])
+    stakes = BinaryTask.of_utility([[10 * u00, 10 * u01], [10 * u10, 10 * u11]])
     tenfold = Training(rows.score, rows.features, rows.groups, rows.label, rows.weight, stakes)
     np.testing.assert_array_equal(glar("glar(r=0.012)", rows).tree, glar("glar(r=0.12)", tenfold).tree)
 
@@ -163,7 +163,7 @@ def test_a_model_without_its_features_says_what_it_needs() -> None:
 
 def test_tasks_share_what_does_not_depend_on_them() -> None:
     rows = made(400, 3)
-    tasks = [Task.of_utility(((1.0, 0.0), (0.0, 1.0 / t - 1.0))) for t in (0.05, 0.3, 0.5)]
+    tasks = [BinaryTask.of_utility(((1.0, 0.0), (0.0, 1.0 / t - 1.0))) for t in (0.05, 0.3, 0.5)]
     chosen = parse("glar(r=0.001)")
     for task, model in zip(tasks, chosen.fit_each(rows, tasks), strict=True):
         alone = chosen.fit(replace(rows, task=task))

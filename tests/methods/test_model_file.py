@@ -21,8 +21,8 @@ from decal_cli.methods.families.binned import Steps
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.sigmoid import Sigmoid
 from decal_cli.methods.numerics.trees import Tree
-from decal_cli.task import Task
-from tests.methods.rows import FIFTH, fitted, inputs, made
+from decal_cli.task import BinaryTask
+from tests.helpers.training import FIFTH, fitted, inputs, made
 
 KEYS = [*METHODS, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)"]
 NEW = inputs(made(300, seed=8))
@@ -103,7 +103,7 @@ class TestEveryMethod:
 
 
 def test_columns_task_and_origin_come_back() -> None:
-    for task in (None, FIFTH, Task.of_costs(1.1, 19.3, 0.25), Task.of_threshold(0.1 + 0.2)):
+    for task in (None, FIFTH, BinaryTask.of_costs(1.1, 19.3, 0.25), BinaryTask.of_threshold(0.1 + 0.2)):
         given = Saved(**{**vars(saved("isotonic")), "task": task, "logit": True})
         back = from_text(to_text(given), "m.json")
         for name in ("method", "score", "features", "width", "groups", "logit", "task"):

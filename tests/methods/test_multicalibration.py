@@ -20,8 +20,8 @@ from decal_cli.methods.families.multicalibration import (
     kept_patches,
     multicalibration,
 )
-from tests.methods.rows import fitted, inputs, made, of_rows
-from tests.metrics.worlds import rows as by_level
+from tests.helpers.training import fitted, inputs, made, of_rows
+from tests.helpers.worlds import rows as by_level
 
 CELLS = 4
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.methods.rows import fitted, inputs, shipped
+from tests.helpers.training import fitted, inputs, shipped
 
 SKLEARN = "scikit-learn 1.9.1, "
 BRIER = {

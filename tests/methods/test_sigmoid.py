@@ -11,9 +11,9 @@ from decal_cli.errors import Undefined
 from decal_cli.methods import Inputs
 from decal_cli.methods.families.sigmoid import Beta, Sigmoid, beta_terms, term
 from decal_cli.methods.numerics.newton import CLIPPED, logit
-from tests.methods.rows import fitted, of_rows
-from tests.metrics.worlds import Rows, drawn_rows
-from tests.metrics.worlds import rows as by_level
+from tests.helpers.training import fitted, of_rows
+from tests.helpers.worlds import Rows, drawn_rows
+from tests.helpers.worlds import rows as by_level
 
 
 def loss(model: Sigmoid | Beta, rows: Rows, target: np.ndarray) -> float:

@@ -10,10 +10,10 @@ from decal_cli.errors import Undefined
 from decal_cli.methods import Inputs, Training
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
-from tests.methods.rows import applied, fitted, of_rows, with_task
-from tests.metrics.worlds import Rows, drawn_rows
-from tests.metrics.worlds import rows as by_level
+from decal_cli.task import BinaryTask
+from tests.helpers.training import applied, fitted, of_rows, with_task
+from tests.helpers.worlds import Rows, drawn_rows
+from tests.helpers.worlds import rows as by_level
 
 
 @settings(max_examples=100, deadline=None)
@@ -60,7 +60,7 @@ def _as_rows(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_it_is_the_threshold_that_the_metric_names() -> None:
     rows = by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
     model = fitted("threshold", with_task(of_rows(rows), 0.4))
-    named = metric("threshold_adjusted").value({Table: tabulate(*rows[:2]), Task: Task.of_threshold(0.4)})
+    named = metric("threshold_adjusted").value({Table: tabulate(*rows[:2]), BinaryTask: BinaryTask.of_threshold(0.4)})
     assert model.threshold == named == 0.6  # type: ignore[attr-defined]
 
 

@@ -11,10 +11,10 @@ from decal_cli.errors import Undefined
 from decal_cli.methods import METHODS, Applied, Chosen, Inputs, Method, Training, judge, parse, try_out, won
 from decal_cli.methods.trial import fitted_folds
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS
-from decal_cli.task import Task
-from tests.methods.rows import made
+from decal_cli.task import BinaryTask
+from tests.helpers.training import made
 
-TASK = Task.of_costs(2.0, 3.0)
+TASK = BinaryTask.of_costs(2.0, 3.0)
 """t* = .4, u_delta = 5."""
 
 
@@ -106,7 +106,7 @@ class TestKnownTruth:
 
     def test_the_gain_is_counted_from_where_the_model_is_operated(self) -> None:
         rows = overconfident(400, seed=3)
-        moved = replace(rows, task=Task.of_costs(2.0, 3.0, decision_threshold=0.9))
+        moved = replace(rows, task=BinaryTask.of_costs(2.0, 3.0, decision_threshold=0.9))
         assert moved.task is not None
         gain = won(rows.score >= TASK.threshold, moved, moved.task)
         back = won(rows.score >= 0.9, rows, TASK)

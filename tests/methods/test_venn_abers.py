@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from decal_cli.crossfit.regions import isotonic_fit
 from decal_cli.errors import Undefined
 from decal_cli.methods import Inputs
-from tests.methods.rows import fitted, made, of_rows
-from tests.metrics.worlds import Rows, drawn_rows
+from tests.helpers.training import fitted, made, of_rows
+from tests.helpers.worlds import Rows, drawn_rows
 
 
 def refitted(rows: Rows, new: float) -> tuple[float, float]:

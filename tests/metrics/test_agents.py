@@ -11,8 +11,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.families.agents import worst_task
 from decal_cli.metrics.numerics import chance, envelope
 from decal_cli.tables.table import Table
-from decal_cli.task import Task
-from tests.metrics.worlds import Rows, drawn_rows, interval, missed_of_twenty, rows, value, world
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import Rows, drawn_rows, interval, missed_of_twenty, rows, value, world
 
 SLACK = 1e-9
 drawn = settings(max_examples=60, deadline=None)
@@ -134,7 +134,7 @@ def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
         assert lost_in(t, worst.utility) == pytest.approx(loss, abs=1e-8)
         assert key == "cdl" or len(worst.utility) == 2
         if len(worst.utility) == 2:
-            task = Task.of_utility(worst.utility)
+            task = BinaryTask.of_utility(worst.utility)
             assert value("cfdl(levels=exact)", t, task) == pytest.approx(loss, abs=1e-8)
 
 
@@ -150,7 +150,7 @@ def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
             continue
         assert key == "u_cal" or len(worst.utility) == 2
         if len(worst.utility) == 2:
-            found = value("external_regret", t, Task.of_utility(worst.utility))
+            found = value("external_regret", t, BinaryTask.of_utility(worst.utility))
             assert found == pytest.approx(value(key, t), abs=1e-8)
 
 
@@ -161,7 +161,7 @@ def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
 def test_a_kink_on_a_score_of_0_half_or_1(table: Rows) -> None:
     t = table.table()
     worst = worst_task(t, "v_cdl", levels="exact")
-    found = value("cfdl(levels=exact)", t, Task.of_utility(worst.utility))
+    found = value("cfdl(levels=exact)", t, BinaryTask.of_utility(worst.utility))
     assert found == pytest.approx(value("v_cdl(levels=exact)", t), abs=1e-8)
     assert 0 < worst.thresholds[0] < 1 and abs(worst.thresholds[0] - value("cdl_threshold(levels=exact)", t)) <= 1e-9
 

@@ -12,13 +12,13 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.declare import Choice
 from decal_cli.tables.table import Table
-from decal_cli.task import Task
-from tests.metrics.worlds import TASKS, Rows, drawn_rows, inputs, rows, tasks, world
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import TASKS, Rows, drawn_rows, inputs, rows, tasks, world
 
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 
 
-def value_or_reason(metric: Metric, table: Table, task: Task) -> float | str:
+def value_or_reason(metric: Metric, table: Table, task: BinaryTask) -> float | str:
     try:
         return Choice(metric).value(inputs(table, task))
     except Undefined as undefined:
@@ -26,7 +26,7 @@ def value_or_reason(metric: Metric, table: Table, task: Task) -> float | str:
         return undefined.reason
 
 
-def bounds(metric: Metric, task: Task) -> tuple[float, float]:
+def bounds(metric: Metric, task: BinaryTask) -> tuple[float, float]:
     unit = task.u_delta if metric.bounds_in_u_delta else 1.0
     return metric.range[0] * unit - 1e-9, metric.range[1] * unit + 1e-9
 
@@ -34,7 +34,7 @@ def bounds(metric: Metric, task: Task) -> tuple[float, float]:
 @settings(max_examples=15, deadline=None)
 @given(rows=drawn_rows(), task=tasks)
 @every_metric
-def test_a_metric_and_its_interval_stay_in_their_bounds(metric: Metric, rows: Rows, task: Task) -> None:
+def test_a_metric_and_its_interval_stay_in_their_bounds(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     low, high = bounds(metric, task)
     found = value_or_reason(metric, rows.table(), task)
     if isinstance(found, float):
@@ -47,7 +47,7 @@ def test_a_metric_and_its_interval_stay_in_their_bounds(metric: Metric, rows: Ro
 @settings(max_examples=10, deadline=None)
 @given(rows=drawn_rows(), task=tasks)
 @every_metric
-def test_row_order_changes_not_one_bit(metric: Metric, rows: Rows, task: Task) -> None:
+def test_row_order_changes_not_one_bit(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     order = np.random.default_rng(0).permutation(len(rows.score))
     assert value_or_reason(metric, rows.take(order).table(), task) == value_or_reason(metric, rows.table(), task)
 
@@ -55,7 +55,7 @@ def test_row_order_changes_not_one_bit(metric: Metric, rows: Rows, task: Task) -
 @settings(max_examples=10, deadline=None)
 @given(rows=drawn_rows(), task=tasks)
 @pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.size_free], ids=lambda metric: metric.name)
-def test_doubling_every_row_leaves_a_size_free_metric_as_it_is(metric: Metric, rows: Rows, task: Task) -> None:
+def test_doubling_every_row_leaves_a_size_free_metric_as_it_is(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     once = value_or_reason(metric, rows.table(), task)
     twice = value_or_reason(metric, rows.take(np.repeat(np.arange(len(rows.score)), 2)).table(), task)
     assert isinstance(once, str) == isinstance(twice, str)
@@ -107,7 +107,7 @@ def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(metric: Metric, ed
 
 @every_metric
 def test_without_a_task_what_needs_one_says_so(metric: Metric) -> None:
-    if Task in metric.needs:
+    if BinaryTask in metric.needs:
         with pytest.raises(Undefined, match=r"needs a task|needs features"):
             Choice(metric).value(inputs(world("hand").table()))
 
@@ -130,7 +130,7 @@ SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_
     ],
     ids=lambda metric: metric.name,
 )
-def test_a_whole_weight_counts_as_that_many_rows(metric: Metric, rows: Rows, task: Task) -> None:
+def test_a_whole_weight_counts_as_that_many_rows(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     assert rows.weight is not None
     repeated = rows._replace(weight=None).take(np.repeat(np.arange(len(rows.score)), rows.weight.astype(int)))
     weighted, copied = (value_or_reason(metric, each.table(), task) for each in (rows, repeated))

@@ -12,8 +12,8 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Metric, parse
 from decal_cli.metrics.declare import Choice
 from decal_cli.tables.table import Table
-from decal_cli.task import Task
-from tests.metrics.worlds import inputs, value, world
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import inputs, value, world
 
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 
@@ -115,4 +115,4 @@ def test_a_metric_draws_from_the_seed_it_is_given() -> None:
 def test_utilities_are_bounded_in_multiples_of_the_stakes() -> None:
     assert METRICS["swap_regret"].bounds_in_u_delta
     assert not METRICS["net_benefit"].bounds_in_u_delta
-    assert Task in METRICS["net_benefit"].needs
+    assert BinaryTask in METRICS["net_benefit"].needs

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from decal_cli.metrics.families.interval import range_above
-from tests.metrics.worlds import Rows, rows, value
+from tests.helpers.worlds import Rows, rows, value
 
 
 def density_mean(power: int) -> float:

@@ -7,10 +7,10 @@ import pytest
 
 from decal_cli.metrics.confidence import quantile, wilson
 from decal_cli.tables.table import merge
-from decal_cli.task import Task
-from tests.metrics.worlds import Rows, interval, rows, value, world
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import Rows, interval, rows, value, world
 
-TASK = Task.of_threshold(0.3)
+TASK = BinaryTask.of_threshold(0.3)
 
 
 def test_the_normal_quantile() -> None:

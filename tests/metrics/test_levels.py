@@ -7,8 +7,8 @@ import pytest
 
 from decal_cli.metrics.families.levels import levels_used
 from decal_cli.tables.table import Table
-from decal_cli.task import Task
-from tests.metrics.worlds import Rows, interval, rows, value, world
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import Rows, interval, rows, value, world
 
 
 def test_levels_are_exact_where_the_median_one_holds_thirty_rows() -> None:
@@ -25,7 +25,7 @@ def test_a_level_counts_its_effective_rows() -> None:
 
 
 def test_auto_is_what_it_says() -> None:
-    task = Task.of_threshold(0.4)
+    task = BinaryTask.of_threshold(0.4)
     ties, crowded = world("ties").table(), rows({0.2: "0" * 30, 0.4: "01" * 15, 0.6: "1" * 30}).table()
     assert value("cfdl", ties, task) == value("cfdl(levels=bins)", ties, task)
     assert value("cfdl", crowded, task) == value("cfdl(levels=exact)", crowded, task)
@@ -48,7 +48,7 @@ def test_the_null_of_crowded_levels_agrees_with_the_normal_law() -> None:
 
 
 def test_the_null_of_cfdl_is_on_the_same_levels() -> None:
-    task, ties = Task.of_threshold(0.4), world("ties").table()
+    task, ties = BinaryTask.of_threshold(0.4), world("ties").table()
     exact, bins = (value(f"cfdl_null(levels={levels})", ties, task) for levels in ("exact", "bins"))
     assert value("cfdl_null", ties, task) == bins
     assert exact >= 0

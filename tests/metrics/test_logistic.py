@@ -9,7 +9,7 @@ from scipy import optimize
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.logistic import recalibration
-from tests.metrics.worlds import Rows, drawn_rows, rows, value, world
+from tests.helpers.worlds import Rows, drawn_rows, rows, value, world
 
 
 def by_optimiser(rows: Rows) -> tuple[float, float]:

@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS
-from decal_cli.task import Task
-from tests.metrics.oracles import ORACLES, weights
-from tests.metrics.worlds import Rows, drawn_rows, draws, tasks, value, world
+from decal_cli.task import BinaryTask
+from tests.helpers.oracles import ORACLES, weights
+from tests.helpers.worlds import Rows, drawn_rows, draws, tasks, value, world
 
 BY_OTHER_MEANS = {
     "log_loss": "log_loss(eps=0.01) and the test below",
@@ -29,7 +29,7 @@ BY_OTHER_MEANS = {
 @settings(max_examples=25, deadline=None)
 @given(rows=drawn_rows(), task=tasks)
 @pytest.mark.parametrize("key", ORACLES)
-def test_a_metric_equals_its_oracle(key: str, rows: Rows, task: Task) -> None:
+def test_a_metric_equals_its_oracle(key: str, rows: Rows, task: BinaryTask) -> None:
     try:
         ours = value(key, rows.table(), task)
     except Undefined:
@@ -43,7 +43,7 @@ def test_a_metric_equals_its_oracle(key: str, rows: Rows, task: Task) -> None:
 @pytest.mark.parametrize("name", ["ties", "binary", "binary weighted"])
 @pytest.mark.parametrize("key", ORACLES)
 def test_a_metric_equals_its_oracle_on_the_shipped_rows(key: str, name: str) -> None:
-    rows, task = world(name), Task.of_threshold(0.3)
+    rows, task = world(name), BinaryTask.of_threshold(0.3)
     if key == "c_emp":
         rows = rows.take(np.arange(0, len(rows.score), 7))
     assert value(key, rows.table(), task) == pytest.approx(ORACLES[key](rows, task), rel=1e-9, abs=1e-9)

@@ -9,8 +9,8 @@ import pytest
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS
-from tests.metrics.reference import CASES, Case
-from tests.metrics.worlds import value, world
+from tests.helpers.reference import CASES, Case
+from tests.helpers.worlds import value, world
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.key} on {case.world}")

@@ -15,8 +15,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
-from tests.metrics.worlds import Rows, columns, drawn_rows, tasks, world
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import Rows, columns, drawn_rows, tasks, world
 
 
 class Seen(NamedTuple):
@@ -33,16 +33,16 @@ def seen(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Seen:
     return Seen(*(build(score, label, None, features, seed=0) for build in (build_regions, build_probe)))
 
 
-def given_to(table: Table | None, task: Task | None, features: Seen = NOTHING) -> dict[type, object]:
-    given = {Table: table, Task: task, np.random.Generator: np.random.default_rng(0)}
+def given_to(table: Table | None, task: BinaryTask | None, features: Seen = NOTHING) -> dict[type, object]:
+    given = {Table: table, BinaryTask: task, np.random.Generator: np.random.default_rng(0)}
     return {**given, Regions: features.regions, Probed: features.probed}
 
 
-def value(key: str, table: Table | None, task: Task | None, features: Seen = NOTHING) -> float:
+def value(key: str, table: Table | None, task: BinaryTask | None, features: Seen = NOTHING) -> float:
     return parse(key).value(given_to(table, task, features))
 
 
-def interval(key: str, table: Table | None, task: Task | None, features: Seen = NOTHING) -> tuple[float, float]:
+def interval(key: str, table: Table | None, task: BinaryTask | None, features: Seen = NOTHING) -> tuple[float, float]:
     found = parse(key).interval(given_to(table, task, features), 0.95)
     assert found is not None
     return found
@@ -63,8 +63,8 @@ def by_hand() -> Seen:
     return Seen(Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half)), probed)
 
 
-HALF, FIFTH = Task.of_threshold(0.5), Task.of_threshold(0.2)
-DOUBLED = Task.of_utility([[0.0, -1.0], [-1.0, 0.0]])
+HALF, FIFTH = BinaryTask.of_threshold(0.5), BinaryTask.of_threshold(0.2)
+DOUBLED = BinaryTask.of_utility([[0.0, -1.0], [-1.0, 0.0]])
 LOSS = 0.09 - (0.16 / 49 - 0.25 / 99) - 0.01
 """Spread of the leaves .09, less their noise beyond that of the bin, less what the bin's width induces."""
 
@@ -84,7 +84,7 @@ BY_HAND = {
 
 
 @pytest.mark.parametrize(("key", "task"), BY_HAND)
-def test_regions_made_by_hand(key: str, task: Task | None) -> None:
+def test_regions_made_by_hand(key: str, task: BinaryTask | None) -> None:
     assert value(key, None, task, by_hand()) == pytest.approx(BY_HAND[key, task], abs=1e-12)
 
 
@@ -93,13 +93,13 @@ ON_EXACT_LEVELS = {0.2: 0.0046666667, 0.4: 0.0126666667, 0.6: 0.0186666667, 0.8:
 
 @pytest.mark.parametrize("threshold", ON_EXACT_LEVELS)
 def test_calibration_regret_of_the_reference_file(threshold: float) -> None:
-    found = value("regret_calibration(bins=1000)", world("ties").table(), Task.of_threshold(threshold))
+    found = value("regret_calibration(bins=1000)", world("ties").table(), BinaryTask.of_threshold(threshold))
     assert found == pytest.approx(ON_EXACT_LEVELS[threshold], abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
 @given(rows=drawn_rows(), task=tasks)
-def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: Task) -> None:
+def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: BinaryTask) -> None:
     table = rows.table()
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
     starts = table.score[table.bin_starts(15)]
@@ -112,12 +112,12 @@ def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: Task) -> None:
 
 def test_the_adjusted_threshold_is_where_the_isotonic_fit_reaches_t() -> None:
     table = world("hand").table()  # fits .2, .5 and 1 at scores .2, .6 and .9
-    assert value("threshold_adjusted", table, Task.of_threshold(0.4)) == 0.6
-    assert value("threshold_adjusted", table, Task.of_threshold(0.5)) == 0.6
-    assert value("threshold_adjusted", table, Task.of_threshold(0.51)) == 0.9
-    assert value("threshold_adjusted", table, Task.of_threshold(0.1)) == 0.2
+    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.4)) == 0.6
+    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.5)) == 0.6
+    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.51)) == 0.9
+    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.1)) == 0.2
     with pytest.raises(Undefined, match=r"no score reaches t\* = 0.7 once recalibrated \(highest 0.5\): decide 0"):
-        value("threshold_adjusted", tabulate(np.full(4, 0.9), np.arange(4) % 2), Task.of_threshold(0.7))
+        value("threshold_adjusted", tabulate(np.full(4, 0.9), np.arange(4) % 2), BinaryTask.of_threshold(0.7))
 
 
 def test_the_worst_case_is_the_upper_bound_of_a_bin_that_knows_every_label() -> None:
@@ -160,8 +160,8 @@ def test_grouping_loss_of_leaves_is_unbiased_and_its_error_is_right() -> None:
 
 def test_parts_add_up_and_scale_with_the_stakes() -> None:
     table, features = reference()
-    small = Task.of_threshold(0.2)
-    large = Task.of_costs(20, 80)
+    small = BinaryTask.of_threshold(0.2)
+    large = BinaryTask.of_costs(20, 80)
     for task in (small, large):
         parts = value("regret_calibration", table, task) + value("regret_grouping", table, task, features)
         assert value("regret", table, task, features) == pytest.approx(parts)
@@ -186,7 +186,7 @@ POPULATION = {0.1: (0.0082, 0.0063), 0.2: (0.0039, 0.0167), 0.3: (0.0004, 0.0228
 @pytest.mark.parametrize("threshold", POPULATION)
 def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: float) -> None:
     table, features = reference()
-    task = Task.of_threshold(threshold)
+    task = BinaryTask.of_threshold(threshold)
     calibration, beyond = POPULATION[threshold]
 
     def holds(key: str, truth: float) -> bool:
@@ -201,8 +201,8 @@ def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: f
 
 def test_one_error_of_calibration_is_worth_another_gain_at_every_threshold() -> None:
     table, features = reference()
-    won = {t: value("gain_recalibration", table, Task.of_threshold(t)) for t in POPULATION}
-    beyond = {t: value("gain_beyond", table, Task.of_threshold(t), features) for t in POPULATION}
+    won = {t: value("gain_recalibration", table, BinaryTask.of_threshold(t)) for t in POPULATION}
+    beyond = {t: value("gain_beyond", table, BinaryTask.of_threshold(t), features) for t in POPULATION}
     assert won[0.1] > 0.002 > won[0.3]
     assert beyond[0.3] > 0.012 > beyond[0.1]
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from decal_cli.errors import Undefined
 from decal_cli.tables.table import Table
-from decal_cli.task import Task
-from tests.metrics.worlds import Rows, drawn_rows, tasks, value, world
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import Rows, drawn_rows, tasks, value, world
 
 SLACK = 1e-9
 
@@ -79,7 +79,7 @@ def test_the_interval_error_is_below_the_exact_one_and_above_the_mean_gap(rows: 
 
 @relation
 @given(rows=drawn_rows(), task=tasks)
-def test_regrets_are_ordered(rows: Rows, task: Task) -> None:
+def test_regrets_are_ordered(rows: Rows, task: BinaryTask) -> None:
     """External regret allows fewer changes than swap regret, and that fewer than changing level by level [C]."""
     t = rows.table()
     swap = value("swap_regret", t, task)
@@ -91,12 +91,12 @@ def test_regrets_are_ordered(rows: Rows, task: Task) -> None:
 @given(rows=drawn_rows())
 def test_deciding_at_the_threshold_loses_at_most_the_exact_error(rows: Rows) -> None:
     t = rows.table()
-    assert value("cfdl(levels=exact)", t, Task.of_threshold(0.3)) <= value("ece_exact", t) + SLACK
+    assert value("cfdl(levels=exact)", t, BinaryTask.of_threshold(0.3)) <= value("ece_exact", t) + SLACK
 
 
 @relation
 @given(rows=drawn_rows(), task=tasks)
-def test_external_regret_is_the_better_constant_minus_the_expected_utility(rows: Rows, task: Task) -> None:
+def test_external_regret_is_the_better_constant_minus_the_expected_utility(rows: Rows, task: BinaryTask) -> None:
     t = rows.table()
     better = max(value("eu_never", t, task), value("eu_always", t, task))
     assert value("external_regret", t, task) == pytest.approx(better - value("expected_utility", t, task), abs=1e-9)
@@ -104,7 +104,7 @@ def test_external_regret_is_the_better_constant_minus_the_expected_utility(rows:
 
 @relation
 @given(rows=drawn_rows(), task=tasks)
-def test_net_benefit_is_the_expected_utility_on_another_scale(rows: Rows, task: Task) -> None:
+def test_net_benefit_is_the_expected_utility_on_another_scale(rows: Rows, task: BinaryTask) -> None:
     """NB = (EU - EU of never acting) / (u_delta (1 - t*)) [Vickers & Elkin 2006]."""
     t = rows.table()
     gain = value("expected_utility", t, task) - value("eu_never", t, task)
@@ -113,7 +113,7 @@ def test_net_benefit_is_the_expected_utility_on_another_scale(rows: Rows, task: 
 
 @relation
 @given(rows=drawn_rows(), task=tasks)
-def test_no_decision_gets_more_than_the_isotonic_fit(rows: Rows, task: Task) -> None:
+def test_no_decision_gets_more_than_the_isotonic_fit(rows: Rows, task: BinaryTask) -> None:
     try:
         assert value("utility_share", rows.table(), task) <= 1
     except Undefined as undefined:
@@ -123,7 +123,7 @@ def test_no_decision_gets_more_than_the_isotonic_fit(rows: Rows, task: Task) -> 
 def test_twice_the_area_under_the_cost_curve_is_the_brier_score() -> None:
     """2 int L({p >= t}, t) dt = brier [T 4.2a], by the midpoint rule on 20,000 thresholds."""
     t = world("ties").table()
-    area = -np.mean([value("expected_utility", t, Task.of_threshold((i + 0.5) / 20_000)) for i in range(20_000)])
+    area = -np.mean([value("expected_utility", t, BinaryTask.of_threshold((i + 0.5) / 20_000)) for i in range(20_000)])
     assert 2 * area == pytest.approx(value("brier", t), abs=1e-4)
 
 
@@ -132,7 +132,7 @@ def test_a_calibrated_table_has_no_calibration_error() -> None:
     for key in ("corp_mcb", "ece", "cl", "rmsce", "mce", "ece_exact", "k2", "c_emp", "spiegelhalter_z"):
         assert value(key, t) == pytest.approx(0, abs=1e-15)
     assert value("observed_expected", t) == 1
-    assert value("cfdl", t, Task.of_threshold(0.4)) == 0
+    assert value("cfdl", t, BinaryTask.of_threshold(0.4)) == 0
 
 
 @relation

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 from decal_cli.metrics.families import smooth
 from decal_cli.metrics.numerics import chain, transport
 from decal_cli.tables.table import Table
+from tests.helpers.worlds import Rows, drawn_rows, interval, missed_of_twenty, value, world
 from tests.metrics.test_agents import levels, random_table
-from tests.metrics.worlds import Rows, drawn_rows, interval, missed_of_twenty, value, world
 
 SLACK = 1e-9
 

@@ -22,7 +22,7 @@ from decal_cli.methods.numerics.linear import one_thread
 from decal_cli.metrics import Choice, parse
 from decal_cli.metrics.bootstrap import seeded
 from decal_cli.tables.table import Table
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 GRID = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99)
 """The thresholds of [R app. C.3]."""
@@ -58,9 +58,9 @@ Record = dict[str, Any]
 """One unit as plain data: see `measure`."""
 
 
-def task_of(threshold: float) -> Task:
+def task_of(threshold: float) -> BinaryTask:
     """The task of [R app. C.3] with this t*."""
-    return Task.of_utility(((1.0, 0.0), (0.0, 1.0 / threshold - 1.0)))
+    return BinaryTask.of_utility(((1.0, 0.0), (0.0, 1.0 / threshold - 1.0)))
 
 
 def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
@@ -114,14 +114,14 @@ def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[
     shared = {choice.key: _values(choice, inputs, unit.seed, setting) for choice in OF_SCORES}
     found = {}
     for t in setting.thresholds:
-        given = {**inputs, Task: task_of(t)}
+        given = {**inputs, BinaryTask: task_of(t)}
         found[t] = {choice.key: _values(choice, given, unit.seed, setting) for choice in OF_TASKS} | shared
     return found
 
 
 def _values(choice: Choice, inputs: Mapping[type, Any], seed: int, setting: Setting) -> list[float | None]:
     """Value, low and high, in units of u_delta where the metric is a utility."""
-    unit = inputs[Task].u_delta if choice.metric.unit == "utility" else 1.0
+    unit = inputs[BinaryTask].u_delta if choice.metric.unit == "utility" else 1.0
     try:
         value = choice.value(seeded(inputs, choice, seed)) / unit
     except Undefined:

@@ -17,7 +17,7 @@ from decal_cli.methods.numerics.trees import Narrow, Tree, narrow
 from decal_cli.metrics.numerics import grouping
 from decal_cli.spec import COUNT
 from decal_cli.tables.table import Floats, Ints, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 Adjust = Literal["score", "threshold"]
 NOWHERE = -1
@@ -109,7 +109,7 @@ def glar(
     return Glar(edges, index, trees, _curve(rows, ~corrected[number]), rows.task.threshold, adjust)
 
 
-def corrected_bins(rows: Training, task: Task, r: float, bins: int, found: int) -> NDArray[np.bool_]:
+def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, found: int) -> NDArray[np.bool_]:
     """Which bins have a grouping regret beyond r, shape (found,); none where the mean over bins has not."""
     if r < 0:
         return np.ones(found, dtype=bool)

@@ -17,7 +17,7 @@ from decal_cli.metrics.numerics import grouping
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.spec import COUNT
 from decal_cli.tables.table import Estimate, Floats, Table
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 Bins = Annotated[int, "equal-mass bins", COUNT]
 
@@ -39,7 +39,7 @@ def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Fl
     return (np.where(rate >= threshold, below, above) * np.abs(rate - threshold)).sum(axis=-1)
 
 
-def _sides(t: Table, levels: Table, task: Task) -> tuple[Floats, Floats]:
+def _sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
     """Shares of all rows in each bin below, and at or above, the decision threshold; it cuts at most one bin."""
     now = t.confusion(task.decision_threshold)
     below = np.clip(now.tn + now.fn - (np.cumsum(levels.n) - levels.n), 0, levels.n)
@@ -56,7 +56,7 @@ def _sides(t: Table, levels: Table, task: Task) -> tuple[Floats, Floats]:
     shown=True,
     interval="bootstrap",
 )
-def regret_calibration(t: Table, task: Task, *, bins: Bins = BINS) -> float:
+def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
     """Utility per decision lost by acting on p as it is instead of on the calibrated p; biased upward by noise.
 
     u_delta * mean |c(bin) - t*| over the rows where c(bin) >= t* and p >= decision threshold disagree, c the frequency
@@ -67,11 +67,11 @@ def regret_calibration(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     return task.u_delta * float(calibration_regret(levels.pos / levels.n, below, above, task.threshold))
 
 
-def _scaled(task: Task, interval: Interval) -> Interval:
+def _scaled(task: BinaryTask, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * interval[1]
 
 
-def _replayed(t: Table, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
+def _replayed(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
     gain = crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
     errors = crossfit.gain_errors(t, task.threshold, task.decision_threshold, rng)
     return _scaled(task, normal(Estimate(gain, float(errors.std())), confidence, -1.0, 1.0))
@@ -88,7 +88,7 @@ def _replayed(t: Table, task: Task, rng: np.random.Generator, *, confidence: flo
     interval=_replayed,
     interval_text=_REPLAYED,
 )
-def gain_recalibration(t: Table, task: Task, rng: np.random.Generator) -> float:
+def gain_recalibration(t: Table, task: BinaryTask, rng: np.random.Generator) -> float:
     """Utility per decision to expect from recalibrating, judged on rows that the recalibration has not seen.
 
     Isotonic recalibration learned on four fifths of the rows decides the last fifth; mean utility over acting on p,
@@ -98,7 +98,7 @@ def gain_recalibration(t: Table, task: Task, rng: np.random.Generator) -> float:
     return task.u_delta * crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
 
 
-def _crossing(t: Table, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
+def _crossing(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
     value = threshold_adjusted(t, task)
     errors = crossfit.threshold_errors(t, task.threshold, rng)
     return normal(Estimate(value, float(errors.std())), confidence, 0.0, 1.0)
@@ -113,7 +113,7 @@ def _crossing(t: Table, task: Task, rng: np.random.Generator, *, confidence: flo
     interval=_crossing,
     interval_text=_REPLAYED,
 )
-def threshold_adjusted(t: Table, task: Task) -> float:
+def threshold_adjusted(t: Table, task: BinaryTask) -> float:
     """Score from which to decide 1: acting on p from here on is acting on the recalibrated p from t* on.
 
     The smallest score whose isotonic fit is at least t*. The smallest score of all where every fit is; undefined where
@@ -153,20 +153,20 @@ def grouping_loss(regions: Regions) -> float:
     return grouping.loss(regions).mean
 
 
-def _bounds(regions: Regions, task: Task) -> Bounds:
+def _bounds(regions: Regions, task: BinaryTask) -> Bounds:
     return grouping.estimated_bounds(regions, task.threshold)
 
 
-def _lower_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
+def _lower_interval(regions: Regions, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
     return _scaled(task, grouping.bracket(regions, task.threshold, rng, confidence)[0])
 
 
-def _upper_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
+def _upper_interval(regions: Regions, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
     low, high = grouping.bracket(regions, task.threshold, rng, confidence)[1]
     return _scaled(task, (low, min(high, 0.5)))
 
 
-def _middle_interval(regions: Regions, task: Task, rng: np.random.Generator, *, confidence: float) -> Interval:
+def _middle_interval(regions: Regions, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
     lower, upper = grouping.bracket(regions, task.threshold, rng, confidence)
     return _scaled(task, (lower[0], upper[1]))
 
@@ -181,7 +181,7 @@ def _middle_interval(regions: Regions, task: Task, rng: np.random.Generator, *, 
     interval=_lower_interval,
     interval_text=_JITTERED,
 )
-def regret_grouping_lower(regions: Regions, task: Task) -> float:
+def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision that acting on the best possible probability would surely add to recalibration.
 
     Mean over 15 bins of u_delta [GL - Vmin]+, Vmin = (1 - c) (c - t*) where c >= t*, else c (t* - c); GL the bin's
@@ -200,7 +200,7 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     interval=_upper_interval,
     interval_text=_JITTERED,
 )
-def regret_grouping_upper(regions: Regions, task: Task) -> float:
+def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision that acting on the best possible probability could at most add to recalibration.
 
     Mean over 15 bins of u_delta / 2 (sqrt(GL + (c - t*)^2) - |c - t*|), GL the grouping loss that the features show.
@@ -219,7 +219,7 @@ def regret_grouping_upper(regions: Regions, task: Task) -> float:
     interval=_middle_interval,
     interval_text=_BRACKET,
 )
-def regret_grouping(regions: Regions, task: Task) -> float:
+def regret_grouping(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision lost, even once recalibrated, because rows of one score differ; above 0 by construction.
 
     The middle of regret_grouping_lower and regret_grouping_upper. Noise alone makes it positive: decide on
@@ -229,7 +229,7 @@ def regret_grouping(regions: Regions, task: Task) -> float:
 
 
 def _regret_interval(
-    t: Table, regions: Regions, probed: Probed, task: Task, rng: np.random.Generator, *, confidence: float
+    t: Table, regions: Regions, probed: Probed, task: BinaryTask, rng: np.random.Generator, *, confidence: float
 ) -> Interval:
     judged = grouping.bin_losses(regions).judged
     below, above = (side[judged] for side in _sides(t, t.bins(BINS), task))
@@ -257,7 +257,7 @@ def _regret_interval(
     interval=_regret_interval,
     interval_text=_REGRET,
 )
-def regret(t: Table, regions: Regions, task: Task) -> float:
+def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
     """Utility per decision lost against acting on the best possible probability; biased upward by noise.
 
     regret_calibration + regret_grouping.
@@ -274,7 +274,7 @@ def regret(t: Table, regions: Regions, task: Task) -> float:
     size_free=False,
     interval="bootstrap",
 )
-def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
+def regret_grouping_worst(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
     """Utility per decision that perfect knowledge of every label would add to recalibration: a ceiling, no estimate.
 
     regret_grouping_upper with the largest grouping loss there can be, c (1 - c) in a bin of frequency c. It is all that
@@ -285,11 +285,11 @@ def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     return task.u_delta * float(grouping.bounds(rate * (1 - rate), rate, levels.n / t.total, task.threshold).upper)
 
 
-def _beyond(probed: Probed, task: Task) -> Estimate:
+def _beyond(probed: Probed, task: BinaryTask) -> Estimate:
     return probe.gain_beyond(probed, task.threshold)
 
 
-def _beyond_interval(probed: Probed, task: Task, *, confidence: float) -> Interval:
+def _beyond_interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
     return _scaled(task, normal(_beyond(probed, task), confidence, -1.0, 1.0))
 
 
@@ -304,7 +304,7 @@ def _beyond_interval(probed: Probed, task: Task, *, confidence: float) -> Interv
     interval=_beyond_interval,
     interval_text=_HELD_OUT,
 )
-def gain_beyond(probed: Probed, task: Task) -> float:
+def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     """Utility per decision that post-training on the features can be expected to add to recalibration.
 
     Ridge regression of y on the features, their squares and the isotonic fit, recalibrated, decides rows that it has
@@ -315,11 +315,11 @@ def gain_beyond(probed: Probed, task: Task) -> float:
     return task.u_delta * _beyond(probed, task).mean
 
 
-def _altogether(probed: Probed, task: Task) -> Estimate:
+def _altogether(probed: Probed, task: BinaryTask) -> Estimate:
     return probe.gain_altogether(probed, task.threshold, task.decision_threshold)
 
 
-def _altogether_interval(probed: Probed, task: Task, *, confidence: float) -> Interval:
+def _altogether_interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
     return _scaled(task, normal(_altogether(probed, task), confidence, -1.0, 1.0))
 
 
@@ -334,7 +334,7 @@ def _altogether_interval(probed: Probed, task: Task, *, confidence: float) -> In
     interval=_altogether_interval,
     interval_text=_HELD_OUT,
 )
-def gain_post_training(probed: Probed, task: Task) -> float:
+def gain_post_training(probed: Probed, task: BinaryTask) -> float:
     """Utility per decision to expect from recalibration and post-training on the features together.
 
     The same estimate as gain_beyond, against acting on p as it is: the mean of what held-out labels and what the

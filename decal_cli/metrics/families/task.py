@@ -15,7 +15,7 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import Levels, at_levels
 from decal_cli.metrics.numerics import decisions, gaps
 from decal_cli.tables.table import Estimate, Floats, Table
-from decal_cli.task import Matrix, Task
+from decal_cli.task import BinaryTask, Matrix
 
 AtLevels = Annotated[Levels, "exact levels, 15 equal-mass bins, or auto: exact where the median level has 30 rows"]
 
@@ -23,13 +23,13 @@ _CELLS = "mean of a per-row payoff: normal, from its standard error"
 _LEAST_HEADROOM = 1e-12
 
 
-def _mean_interval(t: Table, task: Task, payoff: Matrix, confidence: float) -> Interval:
+def _mean_interval(t: Table, task: BinaryTask, payoff: Matrix, confidence: float) -> Interval:
     """The interval of the mean of payoff[decision][label]."""
     corners = [cell for row in payoff for cell in row]
     return intervals.normal(decisions.cells(t, task).mean(payoff), confidence, min(corners), max(corners))
 
 
-def _expected_utility_interval(t: Table, task: Task, *, confidence: float) -> Interval:
+def _expected_utility_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
     return _mean_interval(t, task, task.utility, confidence)
 
 
@@ -42,7 +42,7 @@ def _expected_utility_interval(t: Table, task: Task, *, confidence: float) -> In
     interval=_expected_utility_interval,
     interval_text=_CELLS,
 )
-def expected_utility(t: Table, task: Task) -> float:
+def expected_utility(t: Table, task: BinaryTask) -> float:
     """Mean utility per row of the decisions as they are made.
 
     (U00 TN + U01 FN + U10 FP + U11 TP) / T; with a threshold alone it is minus the cost-weighted error, at best 0.
@@ -58,7 +58,7 @@ def expected_utility(t: Table, task: Task) -> float:
     range=(-math.inf, 1),
     shown=True,
 )
-def utility_share(t: Table, task: Task) -> float:
+def utility_share(t: Table, task: BinaryTask) -> float:
     """Utility gained over the better constant action, as a share of what the best threshold on these scores gains.
 
     (EU - best constant) / (EU of acting on the isotonic fit - best constant): 1 is all that these scores can give, 0
@@ -70,11 +70,11 @@ def utility_share(t: Table, task: Task) -> float:
     return min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
 
 
-def _net_benefit_payoff(task: Task) -> Matrix:
+def _net_benefit_payoff(task: BinaryTask) -> Matrix:
     return (0.0, 0.0), (-task.threshold / (1 - task.threshold), 1.0)
 
 
-def _net_benefit_interval(t: Table, task: Task, *, confidence: float) -> Interval:
+def _net_benefit_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
     return _mean_interval(t, task, _net_benefit_payoff(task), confidence)
 
 
@@ -88,7 +88,7 @@ def _net_benefit_interval(t: Table, task: Task, *, confidence: float) -> Interva
     interval=_net_benefit_interval,
     interval_text=_CELLS,
 )
-def net_benefit(t: Table, task: Task) -> float:
+def net_benefit(t: Table, task: BinaryTask) -> float:
     """True positives per row, false positives taken off at the rate of exchange of the threshold.
 
     TP / T - FP / T x t* / (1 - t*), decisions as they are made; 0 is never deciding 1.
@@ -101,7 +101,7 @@ def _constant(t: Table, payoff: tuple[float, float]) -> Estimate:
     return t.confusion(0.0).mean(((0.0, 0.0), payoff))
 
 
-def _eu_never_interval(t: Table, task: Task, *, confidence: float) -> Interval:
+def _eu_never_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
     row = task.utility[0]
     return intervals.normal(_constant(t, row), confidence, min(row), max(row))
 
@@ -114,7 +114,7 @@ def _eu_never_interval(t: Table, task: Task, *, confidence: float) -> Interval:
     interval=_eu_never_interval,
     interval_text=_CELLS,
 )
-def eu_never(t: Table, task: Task) -> float:
+def eu_never(t: Table, task: BinaryTask) -> float:
     """Mean utility per row of always deciding 0: needs no model.
 
     (1 - b) U00 + b U01.
@@ -122,7 +122,7 @@ def eu_never(t: Table, task: Task) -> float:
     return _constant(t, task.utility[0]).mean
 
 
-def _eu_always_interval(t: Table, task: Task, *, confidence: float) -> Interval:
+def _eu_always_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
     row = task.utility[1]
     return intervals.normal(_constant(t, row), confidence, min(row), max(row))
 
@@ -135,7 +135,7 @@ def _eu_always_interval(t: Table, task: Task, *, confidence: float) -> Interval:
     interval=_eu_always_interval,
     interval_text=_CELLS,
 )
-def eu_always(t: Table, task: Task) -> float:
+def eu_always(t: Table, task: BinaryTask) -> float:
     """Mean utility per row of always deciding 1: needs no model.
 
     (1 - b) U10 + b U11.
@@ -150,7 +150,7 @@ def eu_always(t: Table, task: Task) -> float:
     source="[C] def. 2.8",
     range=(0, 1),
 )
-def swap_regret(t: Table, task: Task) -> float:
+def swap_regret(t: Table, task: BinaryTask) -> float:
     """Utility per row that a fixed rule 'where you did a, do b instead' would have added.
 
     max over maps of the two actions of the mean gain: each group of equal decisions is turned over where that pays.
@@ -159,7 +159,7 @@ def swap_regret(t: Table, task: Task) -> float:
     return task.u_delta * (max(on_zero, 0.0) + max(-on_one, 0.0))
 
 
-def _external_regret_interval(t: Table, task: Task, *, confidence: float) -> Interval:
+def _external_regret_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
     threshold, u_delta = task.threshold, task.u_delta
     # Per row, utility of the better constant minus that of the decision.
     if t.base_rate > threshold:
@@ -178,7 +178,7 @@ def _external_regret_interval(t: Table, task: Task, *, confidence: float) -> Int
     interval=_external_regret_interval,
     interval_text=_CELLS,
 )
-def external_regret(t: Table, task: Task) -> float:
+def external_regret(t: Table, task: BinaryTask) -> float:
     """Utility per row that the better constant action would have added; below 0 where the model beats both.
 
     max(eu_never, eu_always) - expected_utility.
@@ -194,7 +194,7 @@ def external_regret(t: Table, task: Task) -> float:
     range=(0, 1),
     size_free=False,
 )
-def cfdl(t: Table, task: Task, *, levels: AtLevels = "auto") -> float:
+def cfdl(t: Table, task: BinaryTask, *, levels: AtLevels = "auto") -> float:
     """Utility per row gained by acting on the frequency of each level instead of on its score; see cfdl_null.
 
     mean over rows of U(best action for h_i) - U(action for q_i), the action for q_i as the model is operated. levels:
@@ -204,7 +204,7 @@ def cfdl(t: Table, task: Task, *, levels: AtLevels = "auto") -> float:
     return decisions.decision_loss(at_levels(t, levels), task)
 
 
-def _cfdl_draws(t: Table, task: Task, rng: np.random.Generator, levels: Levels) -> Floats:
+def _cfdl_draws(t: Table, task: BinaryTask, rng: np.random.Generator, levels: Levels) -> Floats:
     def draw(rng: np.random.Generator) -> Floats:
         return gaps.null_draws(at_levels(t, levels), lambda drawn: decisions.decision_loss(drawn, task), rng)
 
@@ -212,7 +212,7 @@ def _cfdl_draws(t: Table, task: Task, rng: np.random.Generator, levels: Levels) 
 
 
 def _cfdl_null_interval(
-    t: Table, task: Task, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto"
+    t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto"
 ) -> Interval:
     return gaps.central(_cfdl_draws(t, task, rng, levels), confidence)
 
@@ -227,7 +227,7 @@ def _cfdl_null_interval(
     interval=_cfdl_null_interval,
     interval_text="central range of the cfdl of a calibrated model",
 )
-def cfdl_null(t: Table, task: Task, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
+def cfdl_null(t: Table, task: BinaryTask, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
     """Mean cfdl that a perfectly calibrated model with these scores would show, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
@@ -236,7 +236,7 @@ def cfdl_null(t: Table, task: Task, rng: np.random.Generator, *, levels: AtLevel
 
 
 def _wilson(part: str, whole: str) -> Callable[..., Interval]:
-    def interval(t: Table, task: Task, *, confidence: float) -> Interval:
+    def interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
         cells = decisions.cells(t, task)
         among = decisions.added(cells, whole)
         squares = decisions.added(cells, whole, squared=True)
@@ -256,7 +256,7 @@ def _wilson(part: str, whole: str) -> Callable[..., Interval]:
     interval=_wilson("tn tp", "tn fn fp tp"),
     interval_text=intervals.WILSON,
 )
-def accuracy(t: Table, task: Task) -> float:
+def accuracy(t: Table, task: BinaryTask) -> float:
     """Share of rows whose decision is their label; deaf to what the two errors cost.
 
     (TP + TN) / T.
@@ -273,7 +273,7 @@ def accuracy(t: Table, task: Task) -> float:
     interval=_wilson("tp", "tp fn"),
     interval_text=intervals.WILSON,
 )
-def sensitivity(t: Table, task: Task) -> float:
+def sensitivity(t: Table, task: BinaryTask) -> float:
     """Share of the rows with label 1 that are decided 1.
 
     TP / (TP + FN).
@@ -290,7 +290,7 @@ def sensitivity(t: Table, task: Task) -> float:
     interval=_wilson("tn", "tn fp"),
     interval_text=intervals.WILSON,
 )
-def specificity(t: Table, task: Task) -> float:
+def specificity(t: Table, task: BinaryTask) -> float:
     """Share of the rows with label 0 that are decided 0.
 
     TN / (TN + FP).
@@ -307,7 +307,7 @@ def specificity(t: Table, task: Task) -> float:
     interval=_wilson("tp", "tp fp"),
     interval_text=intervals.WILSON,
 )
-def ppv(t: Table, task: Task) -> float:
+def ppv(t: Table, task: BinaryTask) -> float:
     """Share of the rows decided 1 whose label is 1.
 
     TP / (TP + FP).
@@ -324,7 +324,7 @@ def ppv(t: Table, task: Task) -> float:
     interval=_wilson("tn", "tn fn"),
     interval_text=intervals.WILSON,
 )
-def npv(t: Table, task: Task) -> float:
+def npv(t: Table, task: BinaryTask) -> float:
     """Share of the rows decided 0 whose label is 0.
 
     TN / (TN + FN).

@@ -10,15 +10,15 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.tables.table import Block, Confusion, Floats, Table
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 
-def cells(t: Table, task: Task) -> Confusion:
+def cells(t: Table, task: BinaryTask) -> Confusion:
     """Weights of the four cells of decision and label."""
     return t.confusion(task.decision_threshold)
 
 
-def headroom(t: Table, task: Task) -> float:
+def headroom(t: Table, task: BinaryTask) -> float:
     """What acting on the isotonic fit adds to the better constant action.
 
     The fit decides 1 from the cut on that leaves the least below it: no fit is made.
@@ -32,18 +32,18 @@ def headroom(t: Table, task: Task) -> float:
     return (min(worth, 0.0) - least) / t.total
 
 
-def advantage(t: Table, task: Task) -> float:
+def advantage(t: Table, task: BinaryTask) -> float:
     """What the decisions add to never deciding 1."""
     at = cells(t, task)
     return (at.tp - task.threshold * (at.tp + at.fp)) / t.total
 
 
-def best_constant(t: Table, task: Task) -> float:
+def best_constant(t: Table, task: BinaryTask) -> float:
     """What the better constant action adds to never deciding 1."""
     return max(0.0, t.base_rate - task.threshold)
 
 
-def by_decision(t: Table, task: Task) -> tuple[float, float]:
+def by_decision(t: Table, task: BinaryTask) -> tuple[float, float]:
     """Gain of deciding 1 on the rows decided 0, and on those decided 1, per row of all."""
     at, threshold = cells(t, task), task.threshold
     on_zero = at.fn - threshold * (at.fn + at.tn)
@@ -51,7 +51,7 @@ def by_decision(t: Table, task: Task) -> tuple[float, float]:
     return on_zero / t.total, on_one / t.total
 
 
-def decision_loss(levels: Table, task: Task) -> float:
+def decision_loss(levels: Table, task: BinaryTask) -> float:
     """Utility lost by deciding by the score of a level instead of by its label frequency."""
     threshold = task.threshold
 
@@ -67,7 +67,7 @@ def added(at: Confusion, names: str, squared: bool = False) -> float:
     return float(sum(getattr(at, name + "2" * squared) for name in names.split()))
 
 
-def rate(t: Table, task: Task, part: str, whole: str, empty: str) -> float:
+def rate(t: Table, task: BinaryTask, part: str, whole: str, empty: str) -> float:
     """Sum of some cells over the sum of others; Undefined, with this reason, where the others are empty."""
     at = cells(t, task)
     among = added(at, whole)

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from decal_cli.analysis.study import Summary, summarise
 from decal_cli.plot import STUDY_PICTURES, draw_study
 from decal_cli.plot.study import _RC, study_figure
-from tests.analysis.study.made import METHODS, study
+from tests.helpers.studies import METHODS, study
 
 
 @pytest.fixture(scope="module")

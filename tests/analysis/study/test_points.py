@@ -16,8 +16,8 @@ from decal_cli.methods import parse as method
 from decal_cli.metrics import parse
 from decal_cli.metrics.bootstrap import seeded
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
-from tests.analysis.study.made import halves, setting, world
+from decal_cli.task import BinaryTask
+from tests.helpers.studies import halves, setting, world
 
 SIZE, SEED = 600, 3
 UNIT = Unit("file.csv", "p", SEED)
@@ -92,7 +92,7 @@ def test_estimates_are_over_u_delta(measured: dict, name: str) -> None:
     table = tabulate(WORLD.score[FIT], WORLD.label[FIT], None)
     for point in measured["points"]:
         value, low, high = point["estimates"][name]
-        inputs = {Table: table, Task: Task.of_threshold(point["threshold"])}
+        inputs = {Table: table, BinaryTask: BinaryTask.of_threshold(point["threshold"])}
         assert value == pytest.approx(parse(name).value(seeded(inputs, parse(name), SEED)), abs=1e-12)
         if name in WITH_INTERVALS:
             ends = parse(name).interval(seeded(inputs, parse(name), SEED), SETTING.confidence)

@@ -8,7 +8,7 @@ import pytest
 from decal_cli.analysis.study import Study
 from decal_cli.analysis.study.columns import points_of
 from decal_cli.analysis.study.policies import advised, policies
-from tests.analysis.study.made import point, record, setting
+from tests.helpers.studies import point, record, setting
 
 METHODS = ("isotonic", "refit", "stack", "stack-boosting", "blend")
 

@@ -10,7 +10,6 @@ import io
 import os
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,10 +24,8 @@ from decal_cli.render.study import (
     render_study_markdown,
     sections,
 )
-from tests.analysis.study.made import study
-from tests.test_cli import valid
-
-GOLDEN = Path(__file__).parents[2] / "golden"
+from tests.helpers.command import GOLDEN, valid
+from tests.helpers.studies import study
 
 
 @pytest.fixture(scope="module")

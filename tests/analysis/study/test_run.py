@@ -14,7 +14,7 @@ from decal_cli.analysis.study import run
 from decal_cli.analysis.study.store import NAME
 from decal_cli.data import Columns
 from decal_cli.errors import DecalError
-from tests.analysis.study.made import setting, world
+from tests.helpers.studies import setting, world
 
 SETTING = setting("isotonic", "refit")
 COLUMNS = Columns(score=("p_*",), features=("x*",))

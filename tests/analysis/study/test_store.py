@@ -12,7 +12,7 @@ from decal_cli.analysis.study import Unit
 from decal_cli.analysis.study.store import NAME, Store, folder_of, key_of
 from decal_cli.data import Columns
 from decal_cli.errors import DecalError
-from tests.analysis.study.made import setting
+from tests.helpers.studies import setting
 
 UNIT, COLUMNS = Unit("a.csv", "p", 0), Columns(score=("p",))
 SETTING = setting("isotonic", "refit")

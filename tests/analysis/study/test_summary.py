@@ -12,7 +12,7 @@ from decal_cli.analysis.study import Study, Summary, summarise
 from decal_cli.analysis.study.columns import Points, columns_of, labels, points_of
 from decal_cli.analysis.study.summary import by_threshold, without_a_file
 from decal_cli.errors import DecalError
-from tests.analysis.study.made import METHODS, point, record, setting, study
+from tests.helpers.studies import METHODS, point, record, setting, study
 
 PAIRS = [
     ("gain_recalibration", "isotonic"),

@@ -13,8 +13,7 @@ import pytest
 
 from decal_cli.data import Columns, read_pair
 from decal_cli.errors import DecalError
-from tests.conftest import FIXTURES, Done
-from tests.test_cli import one_line, valid
+from tests.helpers.command import FIXTURES, GOLDEN, Done, one_line, valid
 
 Decal = Callable[..., Done]
 FOX = FIXTURES / "fox_news.parquet"
@@ -39,7 +38,8 @@ def files(tmp_path: Path) -> Callable[..., tuple[Path, Path]]:
 def test_markdown_is_as_it_was_when_somebody_looked(decal: Decal) -> None:
     """After a wanted change: GOLDEN=write, then read the difference; README holds the table for the terminal."""
     text = decal("compare", *PAIR, "--threshold", "0.3", "--format", "markdown").out
-    golden = Path(__file__).parent / "golden" / "compare.md"
+    golden = GOLDEN / "compare.md"
+
     # Where the file lies is not part of what is said.
     text = text.replace(str(FOX), "fox_news.parquet")
     if os.environ.get("GOLDEN") == "write":

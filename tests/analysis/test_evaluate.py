@@ -8,7 +8,7 @@ from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.tables.table import CELLS
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 RNG = np.random.default_rng(5)
 SCORE = RNG.random(400)
@@ -23,7 +23,7 @@ def only(plan: Plan, **given: object) -> Report:
 
 
 def test_every_metric_has_a_value_or_a_reason() -> None:
-    report = only(Plan(all_choices(), Task.of_threshold(0.3)), features=FEATURES)
+    report = only(Plan(all_choices(), BinaryTask.of_threshold(0.3)), features=FEATURES)
     for key, result in report.results.items():
         assert (result.value is None) == bool(result.reason), key
         assert result.value is not None or result.interval is None, key
@@ -34,7 +34,7 @@ def test_every_metric_has_a_value_or_a_reason() -> None:
 def test_without_task_or_features_the_reason_names_the_option() -> None:
     results = only(Plan(all_choices())).results
     assert "--threshold" in (results["expected_utility"].reason or "")
-    results = only(Plan(all_choices(), Task.of_threshold(0.3))).results
+    results = only(Plan(all_choices(), BinaryTask.of_threshold(0.3))).results
     assert "--features" in (results["grouping_loss"].reason or "")
 
 
@@ -54,7 +54,7 @@ def test_groups_of_several_columns_carry_the_columns_name() -> None:
 
 def test_row_order_does_not_matter_to_a_single_bit() -> None:
     order = np.random.default_rng(9).permutation(400)
-    plan = Plan(all_choices(), Task.of_threshold(0.3))
+    plan = Plan(all_choices(), BinaryTask.of_threshold(0.3))
     weight = RNG.uniform(0.5, 2, 400)
     before = evaluate(from_arrays(SCORE, LABEL, weight=weight, features=FEATURES), plan).reports[0]
     shuffled = from_arrays(SCORE[order], LABEL[order], weight=weight[order], features=FEATURES[order])
@@ -63,12 +63,12 @@ def test_row_order_does_not_matter_to_a_single_bit() -> None:
 
 def test_the_seed_matters_and_stands_in_the_signature() -> None:
     chosen = (parse("gain_recalibration"),)
-    task = Task.of_threshold(0.5)
+    task = BinaryTask.of_threshold(0.5)
     one, other = (evaluate(from_arrays(SCORE, LABEL), Plan(chosen, task, seed=seed)) for seed in (0, 1))
     assert one.reports[0].results != other.reports[0].results
     assert "seed:0" in one.signature and "seed:1" in other.signature
     assert one.signature.startswith("decal:") and "|n:400|task:t=0.5|" in one.signature
-    costs = Plan(chosen, Task.of_costs(1, 3, 0.4))
+    costs = Plan(chosen, BinaryTask.of_costs(1, 3, 0.4))
     assert "task:t=0.25,u_delta=4,at=0.4" in evaluate(from_arrays(SCORE, LABEL), costs).signature
 
 

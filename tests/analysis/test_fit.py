@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from decal_cli.analysis.fit import shared_rows
 from decal_cli.data import Columns, read
-from tests.conftest import FIXTURES, Done
-from tests.test_cli import one_line
+from tests.helpers.command import FIXTURES, Done, one_line
 
 Decal = Callable[..., Done]
 FIT, NEW = FIXTURES / "fox_news_fit.parquet", FIXTURES / "fox_news_new.parquet"

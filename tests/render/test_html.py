@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from decal_cli.metrics import METRICS
-from tests.conftest import FIXTURES, Done
+from tests.helpers.command import FIXTURES, Done
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = [

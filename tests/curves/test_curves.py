@@ -18,7 +18,7 @@ from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 ALL = parse_thresholds("0.01:0.99:0.01")
 SAME = {
@@ -75,7 +75,7 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
         given = {} if weight is None else {"weight": weight}
         from_rows = from_arrays(score, label, features=x, **given)
         names = [*SAME.values(), "expected_utility", "external_regret"]
-        plan = Plan(tuple(map(parse, names)), Task.of_threshold(threshold), seed=3)
+        plan = Plan(tuple(map(parse, names)), BinaryTask.of_threshold(threshold), seed=3)
         (report,) = evaluate(from_rows, plan).reports
         for name, metric in SAME.items():
             assert curves[name].value[k] == pytest.approx(report.results[metric].value, abs=1e-12), name

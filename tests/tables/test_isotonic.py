@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.table import Table
-from tests.metrics.worlds import Rows, drawn_rows, rows, world
+from tests.helpers.worlds import Rows, drawn_rows, rows, world
 
 
 def fit_of(table: Table) -> np.ndarray:

@@ -18,8 +18,8 @@ from decal_cli.metrics import parse
 from decal_cli.render.compare import document, render_table
 from decal_cli.render.page import Page
 from decal_cli.tables.pairs import pair_up
-from decal_cli.task import Task
-from tests.test_pairs import columns, rows
+from decal_cli.task import BinaryTask
+from tests.tables.test_pairs import columns, rows
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.3, 0.5, 0.8, 0.9, 1.0])
 
@@ -135,7 +135,7 @@ def test_a_true_crossing_is_found_and_its_splice_wins_on_rows_held_out() -> None
     (crossing,) = curves.crossings(reach)
     assert crossing.below == "b"
     assert crossing.threshold == pytest.approx(0.5, abs=0.1)
-    made = splice(pairs, Task.of_threshold(0.3), np.random.default_rng(0))
+    made = splice(pairs, BinaryTask.of_threshold(0.3), np.random.default_rng(0))
     assert made.cut.below == "b" and made.agreeing == 5
     assert made.brier.difference.mean + 2 * made.brier.difference.error < 0
     assert made.utility is not None
@@ -177,7 +177,7 @@ def data(a: np.ndarray, b: np.ndarray, label: np.ndarray, **more: object) -> Dat
 
 
 PLAN = Plan(
-    tuple(map(parse, ("brier", "auc", "ece", "spiegelhalter_z", "eu_never", "corp_mcb"))), Task.of_threshold(0.3)
+    tuple(map(parse, ("brier", "auc", "ece", "spiegelhalter_z", "eu_never", "corp_mcb"))), BinaryTask.of_threshold(0.3)
 )
 
 

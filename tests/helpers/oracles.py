@@ -15,11 +15,11 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from decal_cli.task import Task
-from tests.metrics.worlds import Rows
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import Rows
 
 Vector = np.ndarray
-Oracle = Callable[[Rows, Task], float]
+Oracle = Callable[[Rows, BinaryTask], float]
 ORACLES: dict[str, Oracle] = {}
 
 
@@ -50,44 +50,44 @@ def log_of(probability: Vector, label: Vector) -> Vector:
 
 
 @oracle("brier")
-def brier(rows: Rows, task: Task) -> float:
+def brier(rows: Rows, task: BinaryTask) -> float:
     return float(brier_score_loss(rows.label, rows.score, sample_weight=weights(rows), pos_label=1))
 
 
 @oracle("log_loss(eps=0.01)")
-def log_loss(rows: Rows, task: Task) -> float:
+def log_loss(rows: Rows, task: BinaryTask) -> float:
     clipped = np.clip(rows.score, 0.01, 0.99)
     return float(sklearn_log_loss(rows.label, clipped, sample_weight=weights(rows), labels=[0, 1]))
 
 
 @oracle("corp_mcb")
-def corp_mcb(rows: Rows, task: Task) -> float:
+def corp_mcb(rows: Rows, task: BinaryTask) -> float:
     return mean(rows, (rows.score - rows.label) ** 2 - (fitted(rows) - rows.label) ** 2)
 
 
 @oracle("corp_dsc")
-def corp_dsc(rows: Rows, task: Task) -> float:
+def corp_dsc(rows: Rows, task: BinaryTask) -> float:
     return mean(rows, (mean(rows, rows.label) - rows.label) ** 2 - (fitted(rows) - rows.label) ** 2)
 
 
 @oracle("corp_dsc(loss=log)")
-def corp_dsc_log(rows: Rows, task: Task) -> float:
+def corp_dsc_log(rows: Rows, task: BinaryTask) -> float:
     base = np.full(len(rows.label), mean(rows, rows.label))
     return mean(rows, log_of(base, rows.label) - log_of(fitted(rows), rows.label))
 
 
 @oracle("corp_unc")
-def corp_unc(rows: Rows, task: Task) -> float:
+def corp_unc(rows: Rows, task: BinaryTask) -> float:
     return mean(rows, (rows.label - mean(rows, rows.label)) ** 2)
 
 
 @oracle("refinement_loss")
-def refinement_loss(rows: Rows, task: Task) -> float:
+def refinement_loss(rows: Rows, task: BinaryTask) -> float:
     return mean(rows, fitted(rows) * (1 - fitted(rows)))
 
 
 @oracle("refinement_lower")
-def refinement_lower(rows: Rows, task: Task) -> float:
+def refinement_lower(rows: Rows, task: BinaryTask) -> float:
     fit = fitted(rows)
 
     def brier_curve(t: float) -> float:
@@ -97,7 +97,7 @@ def refinement_lower(rows: Rows, task: Task) -> float:
 
 
 @oracle("refinement_upper")
-def refinement_upper(rows: Rows, task: Task) -> float:
+def refinement_upper(rows: Rows, task: BinaryTask) -> float:
     base, fit = mean(rows, rows.label), fitted(rows)
     best = 0.0
     for v in np.unique(fit)[:-1]:
@@ -109,24 +109,24 @@ def refinement_upper(rows: Rows, task: Task) -> float:
 
 
 @oracle("spiegelhalter_z")
-def spiegelhalter_z(rows: Rows, task: Task) -> float:
+def spiegelhalter_z(rows: Rows, task: BinaryTask) -> float:
     p, w = rows.score, weights(rows)
     variance = (w**2 * (1 - 2 * p) ** 2 * p * (1 - p)).sum()
     return float((w * (rows.label - p) * (1 - 2 * p)).sum() / math.sqrt(variance))
 
 
 @oracle("observed_expected")
-def observed_expected(rows: Rows, task: Task) -> float:
+def observed_expected(rows: Rows, task: BinaryTask) -> float:
     return mean(rows, rows.label) / mean(rows, rows.score)
 
 
 @oracle("auc")
-def auc(rows: Rows, task: Task) -> float:
+def auc(rows: Rows, task: BinaryTask) -> float:
     return float(roc_auc_score(rows.label, rows.score, sample_weight=weights(rows)))
 
 
 @oracle("average_precision")
-def average_precision(rows: Rows, task: Task) -> float:
+def average_precision(rows: Rows, task: BinaryTask) -> float:
     return float(average_precision_score(rows.label, rows.score, sample_weight=weights(rows)))
 
 
@@ -165,7 +165,7 @@ def _binned(bins: int, strategy: str, arguments: str) -> None:
     oracle(f"rmsce{arguments}")(lambda rows, task: math.sqrt(sum(share * gap**2 for share, gap in gaps(rows))))
     oracle(f"mce{arguments}")(lambda rows, task: max(abs(gap) for _, gap in gaps(rows)))
 
-    def debiased(rows: Rows, task: Task) -> float:
+    def debiased(rows: Rows, task: BinaryTask) -> float:
         total = 0.0
         for group, (share, gap) in zip(in_bins(rows, bins, strategy), gaps(rows), strict=True):
             if len(group.score) == 1 or group.weight is None:
@@ -184,17 +184,17 @@ _binned(4, "width", "(bins=4,strategy=width)")
 
 
 @oracle("ece_exact")
-def ece_exact(rows: Rows, task: Task) -> float:
+def ece_exact(rows: Rows, task: BinaryTask) -> float:
     return sum(share * abs(gap) for share, gap in gaps_of(rows, by_level(rows)))
 
 
 @oracle("k2")
-def k2(rows: Rows, task: Task) -> float:
+def k2(rows: Rows, task: BinaryTask) -> float:
     return sum(share * gap**2 for share, gap in gaps_of(rows, by_level(rows)))
 
 
 @oracle("ece_exact_null")
-def ece_exact_null(rows: Rows, task: Task) -> float:
+def ece_exact_null(rows: Rows, task: BinaryTask) -> float:
     total = 0.0
     for group in by_level(rows):
         weight = weights(group)
@@ -206,13 +206,13 @@ def ece_exact_null(rows: Rows, task: Task) -> float:
 
 
 @oracle("k2_null")
-def k2_null(rows: Rows, task: Task) -> float:
+def k2_null(rows: Rows, task: BinaryTask) -> float:
     spread = sum((g.weight**2).sum() / g.weight.sum() * g.score[0] * (1 - g.score[0]) for g in by_level(rows))
     return float(spread / weights(rows).sum())
 
 
 @oracle("c_emp")
-def c_emp(rows: Rows, task: Task) -> float:
+def c_emp(rows: Rows, task: BinaryTask) -> float:
     """Every interval of scores, one by one."""
     levels, residual = np.unique(rows.score), weights(rows) * (rows.label - rows.score)
     inside = [
@@ -223,31 +223,31 @@ def c_emp(rows: Rows, task: Task) -> float:
     return float(max(inside) / weights(rows).sum())
 
 
-def decided(rows: Rows, task: Task) -> Vector:
+def decided(rows: Rows, task: BinaryTask) -> Vector:
     return (rows.score >= task.decision_threshold).astype(int)
 
 
-def utility_of(rows: Rows, task: Task, decision: Vector) -> float:
+def utility_of(rows: Rows, task: BinaryTask, decision: Vector) -> float:
     return mean(rows, np.array(task.utility)[decision, rows.label])
 
 
 @oracle("expected_utility")
-def expected_utility(rows: Rows, task: Task) -> float:
+def expected_utility(rows: Rows, task: BinaryTask) -> float:
     return utility_of(rows, task, decided(rows, task))
 
 
 @oracle("eu_never")
-def eu_never(rows: Rows, task: Task) -> float:
+def eu_never(rows: Rows, task: BinaryTask) -> float:
     return utility_of(rows, task, np.zeros(len(rows.label), dtype=int))
 
 
 @oracle("eu_always")
-def eu_always(rows: Rows, task: Task) -> float:
+def eu_always(rows: Rows, task: BinaryTask) -> float:
     return utility_of(rows, task, np.ones(len(rows.label), dtype=int))
 
 
 @oracle("utility_share")
-def utility_share(rows: Rows, task: Task) -> float:
+def utility_share(rows: Rows, task: BinaryTask) -> float:
     """Against the best threshold on these scores, found by trying each."""
     constant = max(eu_never(rows, task), eu_always(rows, task))
     tried = [utility_of(rows, task, (rows.score >= t).astype(int)) for t in [*np.unique(rows.score), 2.0]]
@@ -255,13 +255,13 @@ def utility_share(rows: Rows, task: Task) -> float:
 
 
 @oracle("net_benefit")
-def net_benefit(rows: Rows, task: Task) -> float:
+def net_benefit(rows: Rows, task: BinaryTask) -> float:
     act, t = decided(rows, task), task.threshold
     return mean(rows, act * rows.label) - mean(rows, act * (1 - rows.label)) * t / (1 - t)
 
 
 @oracle("swap_regret")
-def swap_regret(rows: Rows, task: Task) -> float:
+def swap_regret(rows: Rows, task: BinaryTask) -> float:
     """Over all four maps of the two actions."""
     act = decided(rows, task)
     maps = [np.array([a, b]) for a in (0, 1) for b in (0, 1)]
@@ -269,11 +269,11 @@ def swap_regret(rows: Rows, task: Task) -> float:
 
 
 @oracle("external_regret")
-def external_regret(rows: Rows, task: Task) -> float:
+def external_regret(rows: Rows, task: BinaryTask) -> float:
     return max(eu_never(rows, task), eu_always(rows, task)) - expected_utility(rows, task)
 
 
-def decision_loss(rows: Rows, task: Task, groups: list[Rows]) -> float:
+def decision_loss(rows: Rows, task: BinaryTask, groups: list[Rows]) -> float:
     lost = 0.0
     for group in groups:
         middle = np.clip(mean(group, group.score), group.score.min(), group.score.max())
@@ -284,17 +284,17 @@ def decision_loss(rows: Rows, task: Task, groups: list[Rows]) -> float:
 
 
 @oracle("cfdl(levels=exact)")
-def cfdl_exact(rows: Rows, task: Task) -> float:
+def cfdl_exact(rows: Rows, task: BinaryTask) -> float:
     return decision_loss(rows, task, by_level(rows))
 
 
 @oracle("cfdl(levels=bins)")
-def cfdl_bins(rows: Rows, task: Task) -> float:
+def cfdl_bins(rows: Rows, task: BinaryTask) -> float:
     return decision_loss(rows, task, in_bins(rows, 15, "mass"))
 
 
 def _rate(name: str, part: Callable[[Vector, Vector], Vector], whole: Callable[[Vector, Vector], Vector]) -> None:
-    def rate(rows: Rows, task: Task) -> float:
+    def rate(rows: Rows, task: BinaryTask) -> float:
         act = decided(rows, task)
         return mean(rows, part(act, rows.label)) / mean(rows, whole(act, rows.label))
 

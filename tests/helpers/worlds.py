@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +13,8 @@ from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Regions
 from decal_cli.metrics import Metric, parse
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from decal_cli.task import BinaryTask
+from tests.helpers.command import FIXTURES
 
 
 class Rows(NamedTuple):
@@ -67,17 +65,25 @@ def world(name: str) -> Rows:
     return every.take(chosen)._replace(weight=None)
 
 
-def inputs(table: Table, task: Task | None = None, seed: int = 0) -> dict[type, Any]:
+def inputs(table: Table, task: BinaryTask | None = None, seed: int = 0) -> dict[type, Any]:
     """What a metric may ask for; features are another test's business."""
-    return {Table: table, Task: task, np.random.Generator: np.random.default_rng(seed), Regions: None, Probed: None}
+    return {
+        Table: table,
+        BinaryTask: task,
+        np.random.Generator: np.random.default_rng(seed),
+        Regions: None,
+        Probed: None,
+    }
 
 
-def value(key: str, table: Table, task: Task | None = None, seed: int = 0) -> float:
+def value(key: str, table: Table, task: BinaryTask | None = None, seed: int = 0) -> float:
     """Of 'ece(bins=10)' and the like."""
     return parse(key).value(inputs(table, task, seed))
 
 
-def interval(key: str, table: Table, task: Task | None = None, confidence: float = 0.95) -> tuple[float, float] | None:
+def interval(
+    key: str, table: Table, task: BinaryTask | None = None, confidence: float = 0.95
+) -> tuple[float, float] | None:
     return parse(key).interval(inputs(table, task), confidence)
 
 
@@ -87,9 +93,9 @@ def draws(metric: Metric) -> bool:
 
 
 TASKS = [
-    Task.of_threshold(0.3),
-    Task.of_threshold(0.05, decision_threshold=0.4),
-    Task.of_utility([[1.0, -3.0], [0.25, 2.0]]),
+    BinaryTask.of_threshold(0.3),
+    BinaryTask.of_threshold(0.05, decision_threshold=0.4),
+    BinaryTask.of_utility([[1.0, -3.0], [0.25, 2.0]]),
 ]
 
 _ON_A_GRID = st.integers(0, 20).map(lambda i: i / 20)

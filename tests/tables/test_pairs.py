@@ -12,9 +12,9 @@ from decal_cli.metrics import METRICS, Choice, parse
 from decal_cli.metrics import paired as analytic
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.table import CELLS, Table, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
-TASK = Task.of_threshold(0.3)
+TASK = BinaryTask.of_threshold(0.3)
 
 rows = st.lists(
     st.tuples(

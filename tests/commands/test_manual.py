@@ -9,9 +9,8 @@ from pathlib import Path
 
 from decal_cli.commands import manual
 from decal_cli.metrics import METRICS
-from tests.conftest import Done
+from tests.helpers.command import ROOT, Done
 
-ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -5,7 +5,6 @@ After a wanted change: GOLDEN=write python -m pytest tests/test_render.py, then 
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -19,9 +18,8 @@ from decal_cli.methods import parse as parse_method
 from decal_cli.metrics import parse
 from decal_cli.render import RENDERERS, Page, render_metric
 from decal_cli.render.numbers import plain, short, span
-from decal_cli.task import Task
-
-GOLDEN = Path(__file__).parent / "golden"
+from decal_cli.task import BinaryTask
+from tests.helpers.command import GOLDEN
 
 RESULTS = {
     "brier": Result(0.19695801, (0.18544, 0.20847)),
@@ -45,7 +43,7 @@ RESULTS = {
 
 
 def evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
-    plan = Plan(tuple(map(parse, RESULTS)), Task.of_costs(3, 7, 0.25))
+    plan = Plan(tuple(map(parse, RESULTS)), BinaryTask.of_costs(3, 7, 0.25))
     return Evaluation(
         plan,
         (Input("preds.parquet", 2000, 633, "ab" * 32),),

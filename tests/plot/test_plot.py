@@ -18,7 +18,7 @@ from decal_cli.errors import DecalError
 from decal_cli.plot import PICTURES, draw, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
 from decal_cli.render import Page
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -28,7 +28,7 @@ GRID = Grid(parse_thresholds("0.02:0.98:0.02"))
 FRAME = {"y": LABEL, "p_a": SCORE, "p_b": np.round(SCORE**2, 1)} | {f"x{k}": X[:, k] for k in range(3)}
 
 
-def made(scores: tuple[str, ...] = ("p_a",), task: Task | None = None, **more: object) -> Sweep:
+def made(scores: tuple[str, ...] = ("p_a",), task: BinaryTask | None = None, **more: object) -> Sweep:
     from decal_cli.data import Columns
 
     data = from_arrays(FRAME, "y", columns=Columns(score=scores), **more)
@@ -42,7 +42,7 @@ def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> matplotlib.figure.Figu
 
 @pytest.fixture(scope="module")
 def one() -> Sweep:
-    return made(task=Task.of_utility(((0, -7), (-3, 0))), features="x*")
+    return made(task=BinaryTask.of_utility(((0, -7), (-3, 0))), features="x*")
 
 
 @pytest.fixture(scope="module")

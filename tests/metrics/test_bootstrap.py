@@ -5,7 +5,7 @@ import pytest
 
 from decal_cli.metrics import Choice, bootstrap, parse
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 
 def world(rows: int, seed: int = 1, weighted: bool = False) -> Table:
@@ -16,7 +16,7 @@ def world(rows: int, seed: int = 1, weighted: bool = False) -> Table:
 
 
 def interval(name: str, table: Table, **inputs: object) -> tuple[float, float] | None:
-    given = {Table: table, Task: Task.of_threshold(0.3)}
+    given = {Table: table, BinaryTask: BinaryTask.of_threshold(0.3)}
     choice = parse(name)
     return bootstrap.intervals({choice: choice.value(given)}, given, 0.9, 0).get(choice)
 
@@ -25,7 +25,7 @@ def interval(name: str, table: Table, **inputs: object) -> tuple[float, float] |
 @pytest.mark.parametrize("name", ["brier", "expected_utility", "auc"])
 def test_it_agrees_with_the_analytic_interval_where_there_is_one(name: str, weighted: bool) -> None:
     table = world(1500, weighted=weighted)
-    given = {Table: table, Task: Task.of_threshold(0.3)}
+    given = {Table: table, BinaryTask: BinaryTask.of_threshold(0.3)}
     analytic = parse(name).interval(given, 0.9)
     resampled = interval(name, table)
     assert analytic is not None and resampled is not None
@@ -35,7 +35,7 @@ def test_it_agrees_with_the_analytic_interval_where_there_is_one(name: str, weig
 
 
 def test_an_interval_does_not_depend_on_what_else_is_computed() -> None:
-    given = {Table: world(300), Task: Task.of_threshold(0.3)}
+    given = {Table: world(300), BinaryTask: BinaryTask.of_threshold(0.3)}
     chosen: list[Choice] = [parse(name) for name in ("average_precision", "c_emp", "utility_share")]
     together = bootstrap.intervals({choice: choice.value(given) for choice in chosen}, given, 0.95, 3)
     for choice in chosen:

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.commands.app import run
-from tests.conftest import DECAL, FIXTURES, Done
-from tests.test_cli import one_line, valid
+from tests.helpers.command import DECAL, FIXTURES, Done, one_line, valid
 
 Decal = Callable[..., Done]
 FOX = FIXTURES / "fox_news.parquet"

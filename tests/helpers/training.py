@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from decal_cli.methods import Applied, Inputs, Model, Training, parse
-from decal_cli.task import Task
-from tests.metrics.worlds import Rows, columns
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import Rows, columns
 
-FIFTH = Task.of_threshold(0.2)
+FIFTH = BinaryTask.of_threshold(0.2)
 
 
 def shipped(split: str) -> Training:
@@ -43,7 +43,7 @@ def made(size: int, seed: int, weighted: bool = False, levels: int | None = None
     return Training(score, features, groups, label=label, weight=weight, task=FIFTH)
 
 
-def of_rows(rows: Rows, task: Task = FIFTH) -> Training:
+def of_rows(rows: Rows, task: BinaryTask = FIFTH) -> Training:
     """Rows with features and groups made from their content, so that equal rows stay equal."""
     features = np.column_stack((np.cos(40 * rows.score), rows.score * rows.label))
     groups = np.where(rows.score > 0.5, "high", "low")[:, None]
@@ -67,7 +67,7 @@ def applied(key: str, rows: Training) -> Applied:
 
 
 def with_task(rows: Training, threshold: float) -> Training:
-    return replace(rows, task=Task.of_threshold(threshold))
+    return replace(rows, task=BinaryTask.of_threshold(threshold))
 
 
 def utility(rows: Training, acts: np.ndarray) -> float:

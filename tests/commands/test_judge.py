@@ -6,44 +6,19 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
-import jsonschema
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import FIXTURES, Done
+from tests.helpers.command import FIXTURES, Decal, one_line, valid
 
-Decal = Callable[..., Done]
 BINARY = FIXTURES / "binary_n2000.csv"
 NAMED = (BINARY, "--score", "p", "--label", "y")
-SCHEMA = json.loads((FIXTURES.parent / "decal_cli" / "report.schema.json").read_text())
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
-
-
-def valid(text: str) -> dict:
-    """Parse JSON strictly and hold it against the shipped schema."""
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} in JSON")
-
-    document = json.loads(text, parse_constant=refuse)
-    jsonschema.validate(document, SCHEMA)
-    return document
-
-
-def one_line(done: Done) -> str:
-    """The single line that bad input gets, with nothing on standard output and exit code 2."""
-    assert done.code == 2, done
-    assert done.out == ""
-    assert "Traceback" not in done.err
-    assert len(done.err.strip().splitlines()) == 1, done.err
-    assert done.err.startswith("decal: ")
-    return done.err
 
 
 class TestEvaluate:

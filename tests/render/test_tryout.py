@@ -11,7 +11,7 @@ from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.recommend import Round, Verdict
 from decal_cli.render import RENDERERS, Page
 from decal_cli.render.rounds import rows
-from tests.test_render import attempt, tried
+from tests.render.test_formats import attempt, tried
 
 
 def scaled(factor: float, cost: float = 0.001) -> Verdict:

@@ -20,10 +20,9 @@ from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Verdict, Wishes, try_
 from decal_cli.analysis.tryout import Attempt, attempts, best, candidates
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.methods import METHODS, Training, parse, training_rows, try_out
-from decal_cli.task import Task
-from tests.conftest import FIXTURES, Done
-from tests.methods.rows import FIFTH, made
-from tests.test_cli import one_line, valid
+from decal_cli.task import BinaryTask
+from tests.helpers.command import FIXTURES, Done, one_line, valid
+from tests.helpers.training import FIFTH, made
 
 Decal = Callable[..., Done]
 FOX = FIXTURES / "fox_news.parquet"
@@ -129,7 +128,7 @@ def data(folder: Path, rows: int = 800, power: float = 3.0) -> Dataset:
 
 
 def started_over(dataset: Dataset, *costs: str, at: float | None = None) -> Verdict:
-    plan = Plan(EVIDENCE, Task.of_threshold(0.5, at))
+    plan = Plan(EVIDENCE, BinaryTask.of_threshold(0.5, at))
     return try_methods(dataset, plan, Wishes.parse(costs, None, None, None), methods=CHEAP[:3])
 
 
@@ -181,7 +180,7 @@ class TestRounds:
         # The model was operated at .9; a gain is counted from there, the next report from t*.
         first = (started_over(data(tmp_path), at=0.9).rounds or {})["p"][0]
         assert first.best is not None and first.report is not None
-        rows = training_rows(data(tmp_path).models[0], Task.of_threshold(0.5, 0.9), 0)
+        rows = training_rows(data(tmp_path).models[0], BinaryTask.of_threshold(0.5, 0.9), 0)
         applied = try_out(first.best.chosen, rows).applied
         utility = float(np.mean(-0.5 * ((applied.score >= 0.5) != rows.label)))
         assert first.report.results["expected_utility"].value == pytest.approx(utility)

@@ -16,7 +16,7 @@ import pytest
 from decal_cli.commands.app import run
 from decal_cli.metrics import METRICS, parse
 from decal_cli.tables.table import Table
-from tests.conftest import FIXTURES
+from tests.helpers.command import FIXTURES
 from tests.metrics.test_agents import random_table
 
 Run = Callable[..., str]

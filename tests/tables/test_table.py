@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import decal_cli.tables.table as table_module
 from decal_cli.errors import Undefined
 from decal_cli.tables.table import CELLS, Table, merge, tabulate
-from tests.metrics.worlds import Rows, drawn_rows, rows, world
+from tests.helpers.worlds import Rows, drawn_rows, rows, world
 
 
 def levels(table: Table) -> list[tuple[float, float, float]]:

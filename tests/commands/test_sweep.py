@@ -10,8 +10,7 @@ import jsonschema
 import pyarrow.parquet as pq
 import pytest
 
-from tests.conftest import FIXTURES, Done
-from tests.test_cli import one_line, valid
+from tests.helpers.command import FIXTURES, Done, one_line, valid
 
 Decal = Callable[..., Done]
 NAMED = (FIXTURES / "binary_n2000.csv", "--score", "p", "--label", "y")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from decal_cli.task import Task
+from decal_cli.task import BinaryTask
 
 
 class Case(NamedTuple):
@@ -15,7 +15,7 @@ class Case(NamedTuple):
     world: str
     value: float
     source: str
-    task: Task | None = None
+    task: BinaryTask | None = None
     within: float = 1e-9
 
 
@@ -26,16 +26,16 @@ MCGRAD = "mcgrad 0.1.5"
 DCURVES = "dcurves 1.1.7"
 HAND = "by hand: "
 
-OPERATED_HIGH = Task.of_threshold(0.3, decision_threshold=0.8)
+OPERATED_HIGH = BinaryTask.of_threshold(0.3, decision_threshold=0.8)
 """Decides 1 on score .9 only, of the world "hand"."""
-OPERATED_LOW = Task.of_threshold(0.9, decision_threshold=0.5)
+OPERATED_LOW = BinaryTask.of_threshold(0.9, decision_threshold=0.5)
 """Decides 1 on scores .6 and .9."""
-DOUBLED = Task.of_utility([[0.0, -0.2], [-1.8, 0.0]], decision_threshold=0.5)
+DOUBLED = BinaryTask.of_utility([[0.0, -0.2], [-1.8, 0.0]], decision_threshold=0.5)
 """The same at twice the stakes: u_delta = 2."""
 
 
-def _at(threshold: float) -> Task:
-    return Task.of_threshold(threshold)
+def _at(threshold: float) -> BinaryTask:
+    return BinaryTask.of_threshold(threshold)
 
 
 _LOSS = [
