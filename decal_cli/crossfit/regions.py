@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Floats, Ints, Table, tabulate
+from decal_cli.tables.table import BINS, FEWEST_ROWS, FOLDS, Floats, Ints, Table, tabulate
 
-BINS = 15
 LEAVES = 5
 """At most so many leaves of the tree within a bin."""
 POOLED_LEAVES = 12

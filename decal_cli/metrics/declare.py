@@ -73,6 +73,7 @@ class Metric(Described):
     parameters: tuple[Parameter, ...] = field(default=())
     witness: Callable[..., Witness] | None = None
     loads: str = ""
+    noisy: bool = False
 
     @property
     def bounds_in_u_delta(self) -> bool:
@@ -108,9 +109,14 @@ class Choice:
         """The metric's name plus the parameters that differ from their defaults; parses back to this choice."""
         return written(self.metric.name, self.given)
 
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter of the metric with its value; its interval and its witness get the same ones."""
+        return {each.name: each.default for each in self.metric.parameters} | dict(self.given)
+
     def value(self, inputs: Mapping[type, Any]) -> float:
         """The metric's value; raises Undefined with its reason. Never NaN or infinite."""
-        value = float(self.metric.function(*self.metric.arguments(inputs), **dict(self.given)))
+        value = float(self.metric.function(*self.metric.arguments(inputs), **self.parameters))
         if not math.isfinite(value):
             raise Undefined("is not finite for this table")
         return value
@@ -121,7 +127,7 @@ class Choice:
             return None
         try:
             low, high = self.metric.interval(
-                *self.metric.interval_arguments(inputs), confidence=confidence, **dict(self.given)
+                *self.metric.interval_arguments(inputs), confidence=confidence, **self.parameters
             )
         except Undefined:
             return None
@@ -132,7 +138,7 @@ class Choice:
         if self.metric.witness is None:
             return None
         try:
-            return self.metric.witness(*self.metric.arguments(inputs), **dict(self.given))
+            return self.metric.witness(*self.metric.arguments(inputs), **self.parameters)
         except Undefined:
             return None
 
@@ -154,14 +160,16 @@ def metric(
     interval_text: str = "",
     witness: Callable[..., Witness] | None = None,
     loads: str = "",
+    noisy: bool = False,
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Declare the decorated function as a metric.
 
     range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
     is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as
-    the metric does, with the metric's parameters and `confidence`, or 'bootstrap', or None; interval_text says in
+    the metric does and gets the metric's parameters and `confidence`, or 'bootstrap', or None; interval_text says in
     words how the interval is made. witness: a function of the metric's own arguments that gives the task at which a
-    supremum is attained. loads: a heavy module that the metric imports late.
+    supremum is attained. loads: a heavy module that the metric imports late. noisy: above 0 by noise alone, the more
+    so the better the model is calibrated, so that two models cannot be compared by a bootstrap of their difference.
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:
@@ -185,6 +193,7 @@ def metric(
             parameters=parameters_of(function),
             witness=witness,
             loads=loads,
+            noisy=noisy,
         )
         return function
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.sweep import Sweep, Swept
-from decal_cli.crossfit.regions import BINS, IsotonicFit
+from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.plot.style import GREY, LINES, below, marks, style_of
 from decal_cli.render.numbers import short
+from decal_cli.tables.table import BINS
 from decal_cli.task import BinaryTask
 
 
@@ -86,7 +87,7 @@ def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
     axes.plot(fit.at, fit.value, "-", color=style.colour, label="isotonic fit")
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
-              label="15 equal-mass bins")  # fmt: skip
+              label=f"{BINS} equal-mass bins")  # fmt: skip
     axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(0, 1), ylim=(-0.02, 1.02))
     axes.tick_params(labelbottom=False)
     edges = np.linspace(0, 1, 41)

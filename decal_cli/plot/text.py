@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept, ladder
-from decal_cli.crossfit.regions import BINS, IsotonicFit
+from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.plot.page import task_or_middle
 from decal_cli.render.numbers import short
 from decal_cli.render.page import Page
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import BINS, Floats
 
 HIGH = 14
 MARKS = "ox+*#@%&"

@@ -26,6 +26,7 @@ Loss = Callable[[Floats], tuple[Floats | float, Floats | float]]
 T = TypeVar("T")
 
 BLOCK = 1 << 15
+BINS = 15  # of the score, where no other number is given
 CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
 FOLDS = 5
@@ -220,7 +221,7 @@ class Table:
             sums = [sums[0], np.diff(starts, append=len(self)).astype(np.float64), sums[1]]
         return sums if self.n2 is not None else [*sums, *sums[1:]]
 
-    def bins(self, bins: int = 15, strategy: Strategy = "mass") -> Table:
+    def bins(self, bins: int = BINS, strategy: Strategy = "mass") -> Table:
         """The table of bins: a level is a non-empty bin, its score the mean score in it.
 
         mass: edges are the i/k quantiles of the rows, linearly interpolated (for weighted rows the inverse of the
@@ -229,7 +230,7 @@ class Table:
         """
         return self.once(("bins", bins, strategy), lambda t: t.merge_levels(t.bin_starts(bins, strategy)))
 
-    def bin_starts(self, bins: int = 15, strategy: Strategy = "mass") -> Ints:
+    def bin_starts(self, bins: int = BINS, strategy: Strategy = "mass") -> Ints:
         """First level of each non-empty bin."""
         if strategy == "mass":
             edges = _distinct(self.quantiles(bins))[1:-1]
@@ -378,8 +379,7 @@ def _tabulate_weighted(score: Floats, label: NDArray[Any], weight: Floats) -> Ta
     score, weight = score[order], weight[order]
     positive = weight * label[order]
     starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
-    sums = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
-    n, pos, n2, pos2 = sums
+    n, pos, n2, pos2 = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
     return Table(score[starts], n, np.minimum(pos, n), n2, np.minimum(pos2, n2))
 
 

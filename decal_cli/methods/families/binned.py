@@ -7,13 +7,12 @@ from typing import Annotated
 
 import numpy as np
 
-from decal_cli.crossfit.regions import BINS
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Inputs, Training, method, model
 from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperature
 from decal_cli.methods.numerics.newton import need_different_scores
 from decal_cli.spec import COUNT, Between
-from decal_cli.tables.table import Floats, Ints, Table, tabulate
+from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 
 Bins = Annotated[int, "equal-mass bins", COUNT]
 Miscoverage = Annotated[float, "share of rightly decided rows that may get .5", Between(0, 1)]

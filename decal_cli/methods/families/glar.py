@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import BINS, LEAVES, IsotonicFit, build_regions
+from decal_cli.crossfit.regions import LEAVES, IsotonicFit, build_regions
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Inputs, Training, method, model
 from decal_cli.methods.families.binned import Bins, bin_of, edges_of
@@ -16,7 +16,7 @@ from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.trees import Narrow, Tree, narrow
 from decal_cli.metrics.numerics import grouping
 from decal_cli.spec import COUNT
-from decal_cli.tables.table import Floats, Ints, tabulate
+from decal_cli.tables.table import BINS, Floats, Ints, tabulate
 from decal_cli.task import BinaryTask
 
 Adjust = Literal["score", "threshold"]

@@ -137,7 +137,7 @@ def _inverted(kinks: int, t: Table, levels: Levels, rng: np.random.Generator, co
     return gaps.inverted_interval(used, gap, norm, rng, confidence)
 
 
-def _cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto") -> Interval:
+def _cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
     return _inverted(2, t, levels, rng, confidence)
 
 
@@ -151,6 +151,7 @@ def _cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, leve
     interval=_cdl_interval,
     interval_text=_INVERTED,
     witness=_witness("cdl"),
+    noisy=True,
 )
 def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that any decision maker loses by acting on scores instead of on frequencies; see cdl_null.
@@ -163,7 +164,7 @@ def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     return _cdl(at_levels(t, levels)).loss
 
 
-def _v_cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto") -> Interval:
+def _v_cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
     return _inverted(1, t, levels, rng, confidence)
 
 
@@ -177,6 +178,7 @@ def _v_cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, le
     interval=_v_cdl_interval,
     interval_text=_INVERTED,
     witness=_witness("v_cdl"),
+    noisy=True,
 )
 def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of on frequencies.
@@ -217,7 +219,7 @@ def _draws(kinks: int, t: Table, levels: Levels, rng: np.random.Generator) -> Fl
     return t.drawn(("agents", kinks, levels), rng, draw)
 
 
-def _cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto") -> Interval:
+def _cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
     return gaps.central(_draws(2, t, levels, rng), confidence)
 
 
@@ -239,7 +241,7 @@ def cdl_null(t: Table, rng: np.random.Generator, *, levels: AtLevels = "auto") -
     return float(_draws(2, t, levels, rng).mean())
 
 
-def _v_cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto") -> Interval:
+def _v_cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
     return gaps.central(_draws(1, t, levels, rng), confidence)
 
 

@@ -13,7 +13,7 @@ from decal_cli.metrics.numerics import gaps
 from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
 from decal_cli.metrics.numerics.gaps import Norm
 from decal_cli.spec import COUNT
-from decal_cli.tables.table import Strategy, Table
+from decal_cli.tables.table import BINS, Strategy, Table
 
 Bins = Annotated[int, "number of bins", COUNT]
 By = Annotated[Strategy, "mass: edges at quantiles of the scores; width: equally spaced edges"]
@@ -25,9 +25,7 @@ _INVERTED = (
 
 
 def _inverted(norm: Norm) -> gaps.BinnedInterval:
-    def interval(
-        t: Table, rng: np.random.Generator, *, confidence: float, bins: int = 15, strategy: Strategy = "mass"
-    ) -> Interval:
+    def interval(t: Table, rng: np.random.Generator, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
         levels = t.bins(bins, strategy)
         return gaps.inverted_interval(levels, gaps.observed(levels), norm, rng, confidence)
 
@@ -44,8 +42,9 @@ def _inverted(norm: Norm) -> gaps.BinnedInterval:
     shown=True,
     interval=_inverted(gaps.mean_gap),
     interval_text=_INVERTED,
+    noisy=True,
 )
-def ece(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
 
     sum over bins of (rows in it / T) |frequency - mean score|. mass: edges are the i/k quantiles of the scores,
@@ -55,9 +54,7 @@ def ece(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
 
 
-def _null_interval(
-    t: Table, rng: np.random.Generator, *, confidence: float, bins: int = 15, strategy: Strategy = "mass"
-) -> Interval:
+def _null_interval(t: Table, rng: np.random.Generator, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
     return gaps.central(_ece_draws(t, rng, bins, strategy), confidence)
 
 
@@ -84,7 +81,7 @@ def _ece_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strategy
     interval=_null_interval,
     interval_text="central range of the ECE of a calibrated model",
 )
-def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = 15, strategy: By = "mass") -> float:
+def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean ECE that a perfectly calibrated model with these scores would show on this many rows, by chance alone.
 
     Labels are drawn from the scores (400 times; above 4096 distinct scores on as many equal-mass cells). An ECE inside
@@ -104,7 +101,7 @@ def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = 15, strategy: B
     interval=ece_debiased_interval,
     interval_text=INTERVAL_TEXT,
 )
-def ece_debiased(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean squared distance between score and frequency over bins, its noise taken off; around 0 if calibrated.
 
     sum over bins of (rows in it / T) ((frequency - mean score)^2 - frequency (1 - frequency) / (rows - 1)); bins of one
@@ -116,12 +113,12 @@ def ece_debiased(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     return gaps.debiased_square(levels)
 
 
-def _cl_interval(t: Table, *, confidence: float, bins: int = 15, strategy: Strategy = "mass") -> Interval:
+def _cl_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
     low, high = ece_debiased_interval(t, confidence=confidence, bins=bins, strategy=strategy)
     return max(low, 0.0), max(high, 0.0)
 
 
-def _rmsce_interval(t: Table, *, confidence: float, bins: int = 15, strategy: Strategy = "mass") -> Interval:
+def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
     low, high = _cl_interval(t, confidence=confidence, bins=bins, strategy=strategy)
     return low**0.5, high**0.5
 
@@ -135,8 +132,9 @@ def _rmsce_interval(t: Table, *, confidence: float, bins: int = 15, strategy: St
     size_free=False,
     interval=_cl_interval,
     interval_text=f"that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+    noisy=True,
 )
-def cl(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean squared distance, over bins, between the mean score and the frequency of label 1.
 
     sum over bins of (rows in it / T) (frequency - mean score)^2, the bins as for ece.
@@ -153,8 +151,9 @@ def cl(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     size_free=False,
     interval=_rmsce_interval,
     interval_text=f"root of that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+    noisy=True,
 )
-def rmsce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Root of the mean squared distance, over bins, between the mean score and the frequency of label 1.
 
     The square root of cl.
@@ -171,8 +170,9 @@ def rmsce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
     size_free=False,
     interval=_inverted(gaps.largest),
     interval_text=_INVERTED,
+    noisy=True,
 )
-def mce(t: Table, *, bins: Bins = 15, strategy: By = "mass") -> float:
+def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Largest distance, over bins, between the mean score and the frequency of label 1.
 
     max over bins of |frequency - mean score|, the bins as for ece; with few rows in a bin mostly noise.

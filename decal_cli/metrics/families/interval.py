@@ -34,6 +34,7 @@ def _walk(t: Table) -> float:
     source="[G] def. 2",
     range=(0, 1),
     shown=True,
+    noisy=True,
 )
 def c_emp(t: Table) -> float:
     """Largest sum of (label - score), over T, on any interval of scores; needs no bins.

@@ -58,6 +58,7 @@ def _ece_exact_interval(t: Table, rng: np.random.Generator, *, confidence: float
     range=(0, 1),
     interval=_ece_exact_interval,
     interval_text=_INVERTED,
+    noisy=True,
 )
 def ece_exact(t: Table) -> float:
     """Mean distance between each distinct score and the frequency of label 1 at it; for scores with few values.
@@ -80,6 +81,7 @@ def _k2_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> In
     range=(0, 1),
     interval=_k2_interval,
     interval_text=_INVERTED,
+    noisy=True,
 )
 def k2(t: Table) -> float:
     """Mean squared distance between each distinct score and the frequency of label 1 at it.

@@ -53,7 +53,7 @@ def _log_loss(t: Table, eps: float) -> Estimate:
     return t.mean_of(logarithmic(eps))
 
 
-def _log_loss_interval(t: Table, *, confidence: float, eps: float = 0.0) -> intervals.Interval:
+def _log_loss_interval(t: Table, *, confidence: float, eps: float) -> intervals.Interval:
     return intervals.normal(_log_loss(t, eps), confidence, 0.0)
 
 
@@ -82,9 +82,7 @@ def _corp_mcb(t: Table, loss: LossName) -> float:
     return corp.parts(t, loss).mcb
 
 
-def _corp_mcb_interval(
-    t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName = "brier"
-) -> intervals.Interval:
+def _corp_mcb_interval(t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName) -> intervals.Interval:
     optimism = corp.optimism(t, loss, rng)
     error = max(corp.errors(t, loss).mcb, optimism.mcb_error)
     return intervals.normal(Estimate(_corp_mcb(t, loss) - optimism.refined, error), confidence, 0.0)
@@ -109,9 +107,7 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
     return _corp_mcb(t, loss)
 
 
-def _corp_dsc_interval(
-    t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName = "brier"
-) -> intervals.Interval:
+def _corp_dsc_interval(t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName) -> intervals.Interval:
     value = corp.parts(t, loss).dsc - corp.optimism(t, loss, rng).refined
     return intervals.normal(Estimate(value, corp.errors(t, loss).dsc), confidence, 0.0, _MOST[loss])
 
@@ -134,7 +130,7 @@ def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
     return corp.parts(t, loss).dsc
 
 
-def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName = "brier") -> intervals.Interval:
+def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> intervals.Interval:
     return intervals.normal(Estimate(corp.parts(t, loss).unc, corp.errors(t, loss).unc), confidence, 0.0, _MOST[loss])
 
 
@@ -210,7 +206,7 @@ def _refinement_upper_interval(t: Table, *, confidence: float) -> intervals.Inte
     cells = t.confusion(cut)
     base, rows, hits = t.base_rate, (cells.tp + cells.fp) / t.total, cells.tp / t.total
     if not 0 < rows < 1:
-        return _corp_unc_interval(t, confidence=confidence)
+        return _corp_unc_interval(t, confidence=confidence, loss="brier")
     lift, spread = hits - rows * base, rows * (1 - rows)
     by_hits = -2 * lift / spread
     by_rows = 2 * base * lift / spread + lift**2 * (1 - 2 * rows) / spread**2

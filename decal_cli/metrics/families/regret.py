@@ -9,14 +9,14 @@ import numpy as np
 from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.regions import BINS, Regions
+from decal_cli.crossfit.regions import Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import grouping
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.spec import COUNT
-from decal_cli.tables.table import Estimate, Floats, Table
+from decal_cli.tables.table import BINS, Estimate, Floats, Table
 from decal_cli.task import BinaryTask
 
 Bins = Annotated[int, "equal-mass bins", COUNT]

@@ -60,6 +60,7 @@ def _sm_cal_interval(t: Table, rng: np.random.Generator, *, confidence: float) -
     range=(0, 1),
     interval=_sm_cal_interval,
     interval_text=_RESAMPLED,
+    noisy=True,
 )
 def sm_cal(t: Table) -> float:
     """The most that any smooth function of the score correlates with score - label; no bins, continuous in the scores.
@@ -80,7 +81,7 @@ def _sm_ece(t: Table, method: str = "exact") -> float:
     return t.once((_sm_ece, method), error)
 
 
-def _sm_ece_interval(t: Table, rng: np.random.Generator, *, confidence: float, method: Method = "exact") -> Interval:
+def _sm_ece_interval(t: Table, rng: np.random.Generator, *, confidence: float, method: Method) -> Interval:
     width, value = _sm_ece(t), _sm_ece(t, method)
 
     def statistic(score: Floats, n: Floats, pos: Floats) -> Floats:
@@ -97,6 +98,7 @@ def _sm_ece_interval(t: Table, rng: np.random.Generator, *, confidence: float, m
     range=(0, 1),
     interval=_sm_ece_interval,
     interval_text=_RESAMPLED,
+    noisy=True,
 )
 def sm_ece(t: Table, *, method: Method = "exact") -> float:
     """ECE with a kernel instead of bins: mean size of score - label once smoothed over neighbouring scores.
@@ -137,6 +139,7 @@ def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
     interval=_dist_cal_lower_interval,
     interval_text="normal, from the standard error of the test functions' mean; from 0 unless c_emp_pvalue rejects",
     loads="scipy.optimize",
+    noisy=True,
 )
 def dist_cal_lower(t: Table) -> float:
     """At least this far, on average, scores must move to become calibrated; never below half of sm_cal.

@@ -212,7 +212,7 @@ def _cfdl_draws(t: Table, task: BinaryTask, rng: np.random.Generator, levels: Le
 
 
 def _cfdl_null_interval(
-    t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float, levels: Levels = "auto"
+    t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float, levels: Levels
 ) -> Interval:
     return gaps.central(_cfdl_draws(t, task, rng, levels), confidence)
 

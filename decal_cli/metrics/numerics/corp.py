@@ -10,7 +10,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics import gaps
-from decal_cli.tables.table import Floats, Loss, Table, dot
+from decal_cli.tables.table import BINS, Floats, Loss, Table, dot
 
 LossName = Literal["brier", "log"]
 
@@ -124,7 +124,7 @@ def optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
 
 
 def _optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
-    cells, loss = gaps.coarse(t, 15), LOSSES[name]
+    cells, loss = gaps.coarse(t, BINS), LOSSES[name]
     chance = gaps.smoothed(cells)
     at0, at1 = (np.asarray(at) for at in loss(chance))
     truth = dot(cells.n * (1 - chance), at0) / cells.total + dot(cells.n * chance, at1) / cells.total

@@ -12,7 +12,7 @@ from decal_cli.tables.table import Strategy, Table
 INTERVAL_TEXT = "score interval; variance of the bins' squared gaps with its second-order term"
 
 
-def ece_debiased_interval(t: Table, *, confidence: float, bins: int = 15, strategy: Strategy = "mass") -> Interval:
+def ece_debiased_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
     """Interval of theta = sum_k P(bin k) (E[p | k] - E[y | k])^2, the population's value for these edges.
 
     The thetas that the value is less than z standard errors away from, the error being the one it has at that theta:
