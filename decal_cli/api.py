@@ -10,6 +10,7 @@ from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import Plan, Report, Result, all_choices
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.data import Columns, Dataset, from_arrays
+from decal_cli.data.roles import DECLARATIONS, ROLES
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.render import RENDERERS, Page, document
@@ -106,17 +107,17 @@ def recommend(
 
 
 _TASK = ("threshold", "utility", "cost_fp", "cost_fn", "odds", "decision_threshold")
-_ROLES = ("weight", "group", "features")
-_COLUMNS = ("score", "positive", "logit", "missing")
+_NAMED = ("score", *(name for name in DECLARATIONS if name not in ROLES))
+"""What names columns or says how they are read; the other roles may be arrays too."""
 
 
 def _inputs(data: Any, label: Any, given: dict[str, Any]) -> tuple[Dataset, BinaryTask | None]:
-    unknown = set(given) - {*_TASK, *_ROLES, *_COLUMNS}
+    unknown = set(given) - {*_TASK, *DECLARATIONS}
     if unknown:
         raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}")
     task = task_of(**{name: given[name] for name in _TASK if name in given})
-    named = {name: given[name] for name in _COLUMNS if name in given}
+    named = {name: given[name] for name in _NAMED if name in given}
     if "score" in named:
         named["score"] = (named["score"],) if isinstance(named["score"], str) else tuple(named["score"])
-    roles = {name: given[name] for name in _ROLES if name in given}
+    roles = {name: given[name] for name in ROLES if name in given and name not in named}
     return from_arrays(data, label, columns=Columns(**named), **roles), task

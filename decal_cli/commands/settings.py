@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from decal_cli.data.roles import Columns
+from decal_cli.data.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 from decal_cli.errors import DecalError, printable
 
 
@@ -84,8 +84,7 @@ def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
 
 
 _TASK_KEYS = ("threshold", "utility", "cost_fp", "cost_fn", "odds", "decision_threshold")
-_COLUMN_KEYS = tuple(f.name for f in fields(Columns))
-_TOP_KEYS = ("input", *_COLUMN_KEYS, "task", "gates", "confidence", "seed", "baseline")
+_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline")
 
 
 @dataclass(frozen=True)
@@ -96,19 +95,6 @@ class _Reader:
 
     def settings(self, table: Mapping[str, Any]) -> Settings:
         self._known(table, _TOP_KEYS, "")
-        plain: dict[str, Any] = {}
-        for key, check in {
-            "score": self._names,
-            "group": self._names,
-            "features": self._names,
-            "label": self._name,
-            "weight": self._name,
-            "positive": self._value,
-            "logit": self._flag,
-            "missing": self._missing,
-        }.items():
-            if key in table:
-                plain[key] = cast(Callable[[str, Any], Any], check)(key, table[key])
         task = table.get("task", {})
         if not isinstance(task, dict):
             raise self._wrong("task", task, "a table, such as task = {threshold = 0.3}")
@@ -116,13 +102,23 @@ class _Reader:
         return Settings(
             path=self.path,
             input=tuple(p for name in self._names("input", table.get("input", [])) for p in self._files(name)),
-            columns=Columns(**plain),
+            columns=Columns(**{key: self._column(key, table[key]) for key in DECLARATIONS if key in table}),
             task=self._task(task),
             gates=self._names("gates", table.get("gates", [])),
             confidence=self._confidence(table["confidence"]) if "confidence" in table else None,
             seed=self._seed(table["seed"]) if "seed" in table else None,
             baseline=None if baseline is None else self._beside(baseline),
         )
+
+    def _column(self, key: str, value: Any) -> Any:
+        """What a key says of the columns, of the type that its declaration has."""
+        if choices := DECLARATIONS[key].choices:
+            return self._choice(key, value, choices)
+        if isinstance(DEFAULTS[key], bool):
+            return self._flag(key, value)
+        if several(key):
+            return self._names(key, value)
+        return self._name(key, value) if key in ROLES else self._value(key, value)
 
     def _task(self, table: Mapping[str, Any]) -> dict[str, Any]:
         self._known(table, _TASK_KEYS, "task.")
@@ -185,9 +181,9 @@ class _Reader:
             raise self._wrong(key, value, "true or false")
         return value
 
-    def _missing(self, key: str, value: Any) -> str:
-        if value not in ("error", "drop"):
-            raise self._wrong(key, value, '"error" or "drop"')
+    def _choice(self, key: str, value: Any, choices: tuple[str, ...]) -> str:
+        if value not in choices:
+            raise self._wrong(key, value, " or ".join(f'"{choice}"' for choice in choices))
         return str(value)
 
     def _number(self, key: str, value: Any) -> float:

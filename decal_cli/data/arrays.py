@@ -11,7 +11,7 @@ import numpy as np
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
-from decal_cli.data.roles import Columns
+from decal_cli.data.roles import ROLES, Columns, several
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 
@@ -22,19 +22,19 @@ def from_arrays(
     data_or_score: Any,
     label: Any = None,
     *,
-    weight: Any = None,
-    group: Any = None,
-    features: Any = None,
     columns: Columns = Columns(),  # noqa: B008  (frozen)
+    **roles: Any,
 ) -> Dataset:
     """Check arrays, or the columns of a table, as `read` checks files.
 
     data_or_score: (T,) scores, or a mapping or data frame (pandas, polars, pyarrow). With label given as an array its
     columns are scores, each one model (those of columns.score, if named); else all roles are looked up in it by
-    `columns` and the usual names. label, weight: (T,) or the name of a column. group: (T,), a mapping or frame of
-    such, or column name(s). features: (T, d), a mapping or frame of numeric columns, or column name(s).
-    Errors: DecalError.
+    `columns` and the usual names. label: (T,) or the name of a column; so are the other roles of one column, such as
+    weight=. A role of several, such as group=, takes (T,), a mapping or frame of such, or column name(s); features=
+    also (T, d). Errors: DecalError.
     """
+    if unknown := sorted(roles.keys() - ROLES.keys()):
+        raise TypeError(f"unexpected argument {unknown[0]!r}")
     table: dict[str, Any] = {}
     if is_table(data_or_score):
         table.update(_columns_of(data_or_score, "data"))
@@ -45,14 +45,10 @@ def from_arrays(
         columns = replace(columns, score=("score",))
         if label is None:
             raise DecalError("scores without labels", "give label=, (T,) of 0 and 1")
-    for role, given in (("label", label), ("weight", weight)):
+    for role, given in {"label": label, **roles}.items():
         if given is not None:
-            name = given if isinstance(given, str) else _add(table, {role: _column(given, role)})[0]
-            columns = replace(columns, label=name) if role == "label" else replace(columns, weight=name)
-    if group is not None:
-        columns = replace(columns, group=_several(table, group, "group"))
-    if features is not None:
-        columns = replace(columns, features=_several(table, features, "features"))
+            names = _several(table, given, role) if several(role) else _one(table, given, role)
+            columns = columns.updated({role: names})
     return dataset([_source(table, columns)], columns)
 
 
@@ -79,12 +75,18 @@ def _columns_of(value: Any, role: str) -> dict[str, Any]:
     return {name: table.column(name) for name in table.column_names}
 
 
+def _one(table: dict[str, Any], given: Any, role: str) -> str:
+    return given if isinstance(given, str) else _add(table, {role: _column(given, role)})[0]
+
+
 def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
     if isinstance(given, str):
         return (given,)
     if is_table(given):
         return _add(table, _columns_of(given, role))
-    if isinstance(given, (list, tuple)) and given and role == "features" and all(isinstance(g, str) for g in given):
+    # A list of texts may be the values of a group; features are numbers.
+    texts = ROLES[role].read_as == "texts"
+    if isinstance(given, (list, tuple)) and given and not texts and all(isinstance(g, str) for g in given):
         return tuple(given)
     if isinstance(given, tuple) and all(isinstance(g, str) and g in table for g in given):
         return given

@@ -6,42 +6,36 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
-from decal_cli.data.roles import Columns
+from decal_cli.data.roles import DECLARATIONS, ROLES, Columns, several
 from decal_cli.data.words import listed, nearest, quote
 from decal_cli.errors import DecalError
 
-SCORE_NAMES = ("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "pred")
-SCORE_GLOB = "p_*"
-LABEL_NAMES = ("y", "label", "target", "y_true", "outcome")
-
 
 @dataclass(frozen=True)
-class Chosen:
-    """The columns taken, by role; found: the roles that nobody named."""
+class Chosen(Columns):
+    """The columns of one file, every one by its name there; found: the roles that nobody named."""
 
-    score: tuple[str, ...]
-    label: str
-    weight: str | None
-    group: tuple[str, ...]
-    features: tuple[str, ...]
-    found: tuple[str, ...]
+    label: str = ""
+    found: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """Columns read as numbers straight away; features wait until they are asked for."""
-        return self.score + (() if self.weight is None else (self.weight,))
+        return self._read_as("numbers")
 
     @property
     def texts(self) -> tuple[str, ...]:
         """Columns of which only equality matters."""
-        return (self.label, *self.group)
+        return self._read_as("texts")
 
     def roles(self) -> dict[str, str | tuple[str, ...]]:
         """Role -> column(s), for the report."""
-        every = {"score": self.score, "label": self.label, "weight": self.weight}
-        every |= {"group": self.group, "features": self.features}
-        return {role: taken for role, taken in every.items() if taken}
+        return {role: getattr(self, role) for role in ROLES if self.names(role)}
+
+    def _read_as(self, way: str) -> tuple[str, ...]:
+        return tuple(name for role, declared in ROLES.items() if declared.read_as == way for name in self.names(role))
 
 
 def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
@@ -53,42 +47,46 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
     if repeated := [n for n, times in Counter(names).items() if n and times > 1]:
         raise DecalError(f"{shown}: duplicate column {listed(repeated)}", "rename one of the two")
     pick = _Picker(list(names), shown)
-    named = {c for c in (columns.label, columns.weight, *columns.group, *columns.score, *columns.features) if c}
-    free = [n for n in names if n not in named]
-    weight = pick.one(columns.weight) if columns.weight else None
-    group = tuple(dict.fromkeys(pick.one(g) for g in columns.group))
-    label = pick.one(columns.label) if columns.label else pick.usual("label", free)
-    others = {label, weight, *group}
-    score = pick.several(columns.score, others) if columns.score else (pick.usual("score", free, {label}),)
-    features = pick.several(columns.features, {*others, *score})
-    taken = [*[(s, "score") for s in score], (label, "label"), *[(g, "group") for g in group]]
-    taken += [(weight, "weight")] if weight else []
-    # A group may also be a feature (age band); a feature that is the label or the score is a leak or a slip.
-    taken += [(f, "features") for f in features if f not in group]
-    seen: dict[str, str] = {}
-    for name, role in taken:
-        if name in seen:
-            raise DecalError(
-                f"{shown}: column {quote(name)} is taken both as {seen[name]} and as {role}",
-                f"name another column for {role}",
-            )
-        seen[name] = role
-    found = tuple(r for r, given in (("score", columns.score), ("label", columns.label)) if not given)
-    return Chosen(score, label, weight, group, features, found)
+    named = {name for role in ROLES for name in columns.names(role)}
+    by_role: dict[str, tuple[str, ...]] = {}
+    # Exact names first: a pattern passes over the columns that have another role.
+    for role in sorted(ROLES, key=lambda role: ROLES[role].globs):
+        others = {name for chosen in by_role.values() for name in chosen}
+        if given := columns.names(role):
+            by_role[role] = pick.several(given, others) if ROLES[role].globs else pick.all(given)
+        elif ROLES[role].usual:
+            by_role[role] = (pick.usual(role, [n for n in names if n not in named and n not in others]),)
+        else:
+            by_role[role] = ()
+    _check_no_clash(by_role, shown)
+    values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
+    values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
+    return Chosen(**values, found=tuple(role for role in ROLES if by_role[role] and not columns.names(role)))
+
+
+def _check_no_clash(by_role: dict[str, tuple[str, ...]], shown: str) -> None:
+    role_of: dict[str, str] = {}
+    for role, declared in ROLES.items():
+        for name in by_role[role]:
+            before = role_of.setdefault(name, role)
+            if before != role and before not in declared.shares:
+                raise DecalError(
+                    f"{shown}: column {quote(name)} is taken both as {before} and as {role}",
+                    f"name another column for {role}",
+                )
 
 
 def same_columns(chosen: Chosen, first: str, names: Sequence[str], columns: Columns, shown: str) -> None:
     """Check that a further file has the columns taken from the first one, and that globs mean the same there."""
-    wanted = (*chosen.score, chosen.label, chosen.weight, *chosen.group, *chosen.features)
-    for name in wanted:
-        if name is not None and name not in names:
+    for name in (name for role in ROLES for name in chosen.names(role)):
+        if name not in names:
             raise DecalError(
                 f"{shown}: no column {quote(name)}, which {first} has",
                 f"files given together are one data set and need the same columns; here: {listed(names)}",
             )
     other = choose(names, columns, shown)
-    for mine, theirs in ((chosen.score, other.score), (chosen.features, other.features)):
-        if extra := [n for n in theirs if n not in mine]:
+    for role in (role for role, declared in ROLES.items() if declared.globs):
+        if extra := [name for name in other.names(role) if name not in chosen.names(role)]:
             raise DecalError(
                 f"{shown}: has column {quote(extra[0])}, which {first} lacks",
                 "files given together need the same columns; name the columns instead of a pattern",
@@ -108,10 +106,14 @@ class _Picker:
         hint = f"did you mean {quote(near)}? " if near else ""
         raise DecalError(f"{self.shown}: no column {quote(name)}", f"{hint}columns: {listed(self.names)}")
 
-    def several(self, wanted: Sequence[str], others: set[str | None]) -> tuple[str, ...]:
+    def all(self, given: Sequence[str]) -> tuple[str, ...]:
+        """Exact names, each once."""
+        return tuple(dict.fromkeys(map(self.one, given)))
+
+    def several(self, given: Sequence[str], others: set[str]) -> tuple[str, ...]:
         """Names and globs in the order given; a glob passes over columns that have another role."""
         picked: dict[str, None] = {}
-        for name in wanted:
+        for name in given:
             if name in self.known or not any(c in name for c in "*?["):
                 picked[self.one(name)] = None
                 continue
@@ -121,21 +123,19 @@ class _Picker:
             picked.update(dict.fromkeys(hits))
         return tuple(picked)
 
-    def usual(self, role: str, free: list[str], but: set[str] | None = None) -> str:
-        usual = SCORE_NAMES if role == "score" else LABEL_NAMES
-        hits = [n for n in free if n not in (but or ()) and n.lower() in usual]
-        if role == "score":
-            patterned = [n for n in free if n not in (but or ()) and fnmatchcase(n.lower(), SCORE_GLOB)]
-            hits = [n for n in free if n in hits or n in patterned]
+    def usual(self, role: str, free: list[str]) -> str:
+        """The one free column that has a usual name of the role."""
+        usual = ROLES[role].usual
+        hits = [name for name in free if any(fnmatchcase(name.lower(), pattern) for pattern in usual)]
         if len(hits) == 1:
             return hits[0]
         if not hits:
-            wanted = ", ".join((*usual, SCORE_GLOB) if role == "score" else usual)
             raise DecalError(
-                f"{self.shown}: no {role} column (none is called {wanted})",
+                f"{self.shown}: no {role} column (none is called {', '.join(usual)})",
                 f"name it with --{role}; columns: {listed(self.names)}",
             )
         fix = f"name one, such as --{role} {quote(hits[0])}"
-        if role == "score" and len(patterned) > 1:
-            fix += ", or --score 'p_*' for all of those side by side"
+        for glob in (pattern for pattern in usual if "*" in pattern):
+            if sum(fnmatchcase(name.lower(), glob) for name in hits) > 1:
+                fix += f", or --{role} '{glob}' for all of those side by side"
         raise DecalError(f"{self.shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)

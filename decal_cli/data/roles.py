@@ -1,24 +1,106 @@
-"""Which column plays which role, as the user named them."""
+"""What a user may say of the columns, declared once.
+
+The options of the command line, the keys of a settings file, the keywords of the Python API, the reader and the report
+all read these declarations: a new role is one field of `Columns` and what is made of its values.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One thing to say of the columns. choices: the words to choose from; flag: its one-letter option, such as '-s'."""
+
+    help: str
+    flag: str = ""
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Role(Declaration):
+    """What one column, or several, stand for.
+
+    read_as: as numbers, as texts of which only equality matters, or as features, which are read when they are needed.
+    globs: whether a pattern such as 'p_*' may name the columns. usual: names, in lower case, and patterns by which a
+    column is found that nobody named; a role that has some must be played. shares: roles that the column may also have.
+    """
+
+    read_as: Literal["numbers", "texts", "features"] = "texts"
+    metavar: str = "COLUMN"
+    globs: bool = False
+    usual: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+
+
+def _declared(default: Any, declaration: Declaration) -> Any:
+    return field(default=default, metadata={"declaration": declaration})
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns a user named; None and () mean: find it by its usual names, or do without.
+    """The columns a user named, by role, and how their values are read.
 
-    score and features take names and globs ('p_*'); several scores are several models; features may also be one
-    list-valued (embedding) column. positive is the label value that counts as 1. logit: scores are log-odds.
+    A role that several columns may play is a tuple, () where none is named; one that a single column plays is None
+    there. Columns that nobody named are found by their usual names, or done without.
     """
 
-    score: tuple[str, ...] = ()
-    label: str | None = None
-    weight: str | None = None
-    group: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    positive: str | None = None
-    logit: bool = False
-    missing: Literal["error", "drop"] = "error"
+    score: tuple[str, ...] = _declared(
+        (),
+        Role(
+            "Score column, or a pattern such as 'p_*'. Repeat it for several models.",
+            flag="-s",
+            read_as="numbers",
+            globs=True,
+            usual=("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "pred", "p_*"),
+        ),
+    )
+    label: str | None = _declared(
+        None, Role("Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"))
+    )
+    weight: str | None = _declared(None, Role("Column of positive row weights.", read_as="numbers"))
+    group: tuple[str, ...] = _declared(
+        (), Role("Also report every value of this column by itself. Repeat it for several columns.")
+    )
+    features: tuple[str, ...] = _declared(
+        (),
+        Role(
+            "Feature columns: names, patterns such as 'x*', or one list-valued embedding column. Repeatable.",
+            read_as="features",
+            globs=True,
+            # An age band may be both; a feature that is the label or the score is a leak or a slip.
+            shares=("group",),
+        ),
+    )
+    positive: str | None = _declared(None, Declaration("The label value that counts as 1.", metavar="VALUE"))
+    logit: bool = _declared(False, Declaration("Scores are log-odds."))
+    missing: Literal["error", "drop"] = _declared(
+        "error",
+        Declaration("Missing values: report an error, or drop the rows and say how many.", choices=("error", "drop")),
+    )
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """The columns named for a role."""
+        named = getattr(self, role)
+        return named if isinstance(named, tuple) else () if named is None else (named,)
+
+    def updated(self, given: Mapping[str, Any]) -> Columns:
+        """These columns, save for those given."""
+        return replace(self, **given)
+
+
+DECLARATIONS: dict[str, Declaration] = {each.name: each.metadata["declaration"] for each in fields(Columns)}
+"""By name, whatever may be said of the columns."""
+ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}
+"""By name, in the order of a report."""
+DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
+"""By name, what holds where nothing is said; its type tells one column from several, and a switch from a value."""
+
+
+def several(name: str) -> bool:
+    """Whether more than one column may be named."""
+    return DEFAULTS[name] == ()
