@@ -1,4 +1,5 @@
-"""The house as one can see it: imports run one way, nothing heavy loads for --help, files stay small."""
+"""The house as one can see it: imports run one way, nothing heavy loads for --help, files stay small, tests share
+helpers and not each other."""
 
 import ast
 import subprocess
@@ -22,22 +23,25 @@ ROOMS = [
 """From the bottom up: a room imports only from rooms before it."""
 HEAVY = ["numpy", "pandas", "scipy", "pyarrow", "sklearn", "rich", "matplotlib"]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted(Path(__file__).parent.rglob("*.py"))
 
 
 def room_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_rooms(path: Path) -> set[str]:
+def imported_modules(path: Path) -> set[str]:
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module == "decal_cli":
-            names.update(f"decal_cli.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            names.add(node.module or "")
+        if isinstance(node, ast.ImportFrom):
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
-    return {name.split(".")[1] for name in names if name.startswith("decal_cli.")}
+    return names
+
+
+def imported_rooms(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imported_modules(path) if name.startswith("decal_cli.")}
 
 
 def test_a_room_imports_only_rooms_below_it() -> None:
@@ -77,3 +81,31 @@ def test_a_small_csv_is_evaluated_without_pandas_scipy_or_scikit_learn() -> None
     fixture = str(PACKAGE.parent / "fixtures" / "binary_n2000.csv")
     loaded = loaded_by(["evaluate", fixture, "--score", "p", "--label", "y", "--threshold", "0.3"])
     assert set(loaded) <= {"numpy", "pyarrow", "rich"}
+
+
+def test_no_test_module_imports_another() -> None:
+    assert not [
+        f"{path.name} imports {name}"
+        for path in TESTS
+        for name in imported_modules(path)
+        if name.startswith("tests.") and not name.startswith("tests.helpers.")
+    ]
+
+
+def public_names(path: Path) -> set[str]:
+    """Functions, classes and constants of a module, without the tests."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+    return {name for name in names if not name.startswith(("_", "test_", "Test"))}
+
+
+def test_the_name_of_a_helper_means_one_thing_in_all_tests() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in TESTS:
+        for name in public_names(path):
+            homes.setdefault(name, []).append(path.relative_to(PACKAGE.parent).as_posix())
+    assert not {name: paths for name, paths in homes.items() if len(paths) > 1 and "tests/helpers/" in str(paths)}

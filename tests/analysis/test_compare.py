@@ -19,7 +19,7 @@ from decal_cli.render.compare import document, render_table
 from decal_cli.render.page import Page
 from decal_cli.tables.pairs import pair_up
 from decal_cli.task import BinaryTask
-from tests.tables.test_pairs import columns, rows
+from tests.helpers.pairs import any_pairs, pair_columns
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.3, 0.5, 0.8, 0.9, 1.0])
 
@@ -29,9 +29,9 @@ def loss(score: np.ndarray, label: np.ndarray, t: float) -> np.ndarray:
     return np.where(label == 1, (1 - t) * (score < t), t * (score >= t))
 
 
-@given(rows, st.booleans(), st.floats(0.001, 1.0))
+@given(any_pairs, st.booleans(), st.floats(0.001, 1.0))
 def test_the_difference_of_the_curves_is_that_of_the_rows(drawn: list, weighted: bool, t: float) -> None:
-    a, b, label, weight = columns(drawn)
+    a, b, label, weight = pair_columns(drawn)
     w = weight if weighted else np.ones(len(a))
     curves = compare_curves(pair_up(a, b, label, weight if weighted else None))
     for threshold in (t, *LEVELS):
@@ -41,9 +41,9 @@ def test_the_difference_of_the_curves_is_that_of_the_rows(drawn: list, weighted:
         assert curves.at(threshold) == pytest.approx((mean, error), abs=1e-7)
 
 
-@given(rows, st.booleans())
+@given(any_pairs, st.booleans())
 def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(drawn: list, weighted: bool) -> None:
-    a, b, label, weight = columns(drawn)
+    a, b, label, weight = pair_columns(drawn)
     w = weight if weighted else np.ones(len(a))
     curves = compare_curves(pair_up(a, b, label, weight if weighted else None))
     difference = np.average((b - label) ** 2 - (a - label) ** 2, weights=w)
@@ -54,10 +54,10 @@ def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(dra
     assert middle == pytest.approx(summed, abs=0.02)
 
 
-@given(rows)
+@given(any_pairs)
 @settings(max_examples=60)
 def test_crossings_are_where_brute_force_sees_a_change_of_sign(drawn: list) -> None:
-    a, b, label, _ = columns(drawn)
+    a, b, label, _ = pair_columns(drawn)
     curves = compare_curves(pair_up(a, b, label))
     grid = np.union1d(np.linspace(0.0005, 0.9995, 1000), [*LEVELS[:-1], *(LEVELS + 1e-9)[:-1]])
     value = np.array([(loss(b, label, t) - loss(a, label, t)).mean() for t in grid])
@@ -86,9 +86,9 @@ def test_a_crossing_worked_by_hand() -> None:
     assert flat.dominates is None
 
 
-@given(rows, st.floats(0.01, 0.99), st.sampled_from(["a", "b"]))
+@given(any_pairs, st.floats(0.01, 0.99), st.sampled_from(["a", "b"]))
 def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, below: str) -> None:
-    a, b, label, _ = columns(drawn)
+    a, b, label, _ = pair_columns(drawn)
     score = Cut(z, below).scores(a, b)
     first, second = (a, b) if below == "a" else (b, a)
     assert ((score >= 0) & (score <= 1 + 1e-15)).all()
@@ -101,9 +101,9 @@ def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, bel
     assert ((score - label) ** 2).mean() <= area + 1e-9
 
 
-@given(rows)
+@given(any_pairs)
 def test_the_best_cut_is_no_worse_than_any_other(drawn: list) -> None:
-    a, b, label, _ = columns(drawn)
+    a, b, label, _ = pair_columns(drawn)
     curves = compare_curves(pair_up(a, b, label))
     cut = best_cut(curves)
     grid = np.linspace(0, 1, 301)

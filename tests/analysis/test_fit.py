@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,8 @@ import pyarrow.parquet as pq
 
 from decal_cli.analysis.fit import shared_rows
 from decal_cli.data import Columns, read
-from tests.helpers.command import FIXTURES, Done, one_line
+from tests.helpers.command import FIXTURES, Decal, refusal
 
-Decal = Callable[..., Done]
 FIT, NEW = FIXTURES / "fox_news_fit.parquet", FIXTURES / "fox_news_new.parquet"
 STORY = ("--score", "p_hatesonar", "--label", "y", "--features", "x*", "--threshold", "0.3")
 COLUMNS = Columns(score=("p_hatesonar",), label="y", features=("x*",))
@@ -64,16 +62,16 @@ class TestAuto:
         cheap = decal("fit", "auto", FIT, *STORY, "-o", "m.json", "--cost", "0.001")
         assert cheap.code == 0 and "(blend), fitted to" in cheap.out
         dear = decal("fit", "auto", FIT, *STORY, "-o", "n.json", "--cost", "0.5")
-        assert dear.code == 2 and "the advice is do-not-post-train" in one_line(dear)
+        assert dear.code == 2 and "the advice is do-not-post-train" in refusal(dear)
 
     def test_where_the_advice_cannot_tell_it_says_what_it_leans_to(self, decal: Decal, tmp_path: Path) -> None:
         pq.write_table(pq.read_table(FIT).slice(0, 60), tmp_path / "few.parquet")
         done = decal("fit", "auto", "few.parquet", *STORY, "-o", "m.json")
-        assert done.code == 2 and "cannot tell yet" in one_line(done) and "leans to" in done.err
+        assert done.code == 2 and "cannot tell yet" in refusal(done) and "leans to" in done.err
 
     def test_two_methods_are_one_too_many(self, decal: Decal) -> None:
         done = decal("fit", "platt", "--method", "isotonic", FIT, *STORY, "-o", "m.json")
-        assert done.code == 2 and "two methods are named: platt and isotonic" in one_line(done)
+        assert done.code == 2 and "two methods are named: platt and isotonic" in refusal(done)
 
 
 def test_no_result_takes_the_place_of_what_it_is_made_from(decal: Decal, tmp_path: Path) -> None:
@@ -87,11 +85,11 @@ def test_no_result_takes_the_place_of_what_it_is_made_from(decal: Decal, tmp_pat
     ):
         shutil.copy(FIT, tmp_path / "data.parquet")
         done = decal(*arguments)
-        assert done.code == 2 and "is one of the files to be read" in one_line(done), arguments
+        assert done.code == 2 and "is one of the files to be read" in refusal(done), arguments
         assert (tmp_path / "data.parquet").read_bytes() == FIT.read_bytes()
 
 
 def test_a_model_goes_to_a_file(decal: Decal) -> None:
     for name in ("-", ""):
         done = decal("fit", "platt", FIT, *STORY, "-o", name)
-        assert done.code == 2 and "is not the name of a file" in one_line(done)
+        assert done.code == 2 and "is not the name of a file" in refusal(done)

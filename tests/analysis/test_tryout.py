@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +20,9 @@ from decal_cli.analysis.tryout import Attempt, attempts, best, candidates
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.methods import METHODS, Training, parse, training_rows, try_out
 from decal_cli.task import BinaryTask
-from tests.helpers.command import FIXTURES, Done, one_line, valid
-from tests.helpers.training import FIFTH, made
+from tests.helpers.command import FIXTURES, FOX, Decal, refusal, valid_json
+from tests.helpers.training import FIFTH, random_training
 
-Decal = Callable[..., Done]
-FOX = FIXTURES / "fox_news.parquet"
 STORY = (FOX, "--score", "p_profanity", "--label", "y", "--features", "x0*", "--threshold", "0.3")
 PREDICTED = {"gain_recalibration": Result(0.01, (0.0, 0.02)), "gain_post_training": Result(0.03, (0.02, 0.04))}
 REPORT = Report("p", None, 200, 100, 200, 0, True, PREDICTED)
@@ -38,13 +35,13 @@ def tried(rows: Training, costs: dict[str, float] | None = None) -> tuple[Attemp
 
 def attempt(key: str, value: float | None, cost: float = 0.0) -> Attempt:
     """Made by hand; what it said of rows is that of the method on a few."""
-    trial = None if value is None else try_out(parse(key), made(60, seed=0))
+    trial = None if value is None else try_out(parse(key), random_training(60, seed=0))
     return Attempt(parse(key), Result(0.0), Result(value), cost, trial and trial.applied)
 
 
 class TestAttempts:
     def test_the_best_comes_first_with_what_was_predicted_of_its_kind(self) -> None:
-        found = tried(made(300, seed=1))
+        found = tried(random_training(300, seed=1))
         assert {one.chosen.key for one in found} == {"isotonic", "platt", "threshold", "multicalibration"}
         gains = [one.achieved.value for one in found]
         assert gains == sorted(gains, key=lambda gain: -(gain or 0.0))
@@ -56,7 +53,7 @@ class TestAttempts:
             assert low <= (one.achieved.value or 0.0) <= high
 
     def test_each_is_compared_with_the_best_on_the_same_rows(self) -> None:
-        rows, costs = made(300, seed=1), {"recalibrate": 0.002, "post-train": 0.01}
+        rows, costs = random_training(300, seed=1), {"recalibrate": 0.002, "post-train": 0.01}
         found = tried(rows, costs)
         first = best(found)
         assert first is not None and first.applied is not None and rows.task is not None
@@ -69,14 +66,14 @@ class TestAttempts:
             assert one.behind.interval[1] - one.behind.value == pytest.approx(reach, abs=1e-6)
 
     def test_what_is_achieved_is_the_gain_of_a_trial(self) -> None:
-        rows = made(300, seed=1)
+        rows = random_training(300, seed=1)
         for one in tried(rows):
             trial = try_out(one.chosen, rows)
             assert trial.gain is not None
             assert one.achieved.value == trial.gain.mean
 
     def test_costs_enter_by_the_kind_of_method(self) -> None:
-        rows = made(300, seed=1)
+        rows = random_training(300, seed=1)
         free, costly = tried(rows), tried(rows, {"post-train": 0.5, "recalibrate": 0.001})
         assert costly[-1].chosen.key == "multicalibration", "worth less than it costs"
         gains = {one.chosen.key: one.achieved.value or 0.0 for one in free}
@@ -86,19 +83,19 @@ class TestAttempts:
             assert one.net == pytest.approx(gains[one.chosen.key] - cost)
 
     def test_what_the_user_gave_nothing_for_is_no_candidate(self) -> None:
-        rows = replace(made(100, seed=1), features=None)
-        assert [one.key for one in candidates(made(100, seed=1))] == list(METHODS)
+        rows = replace(random_training(100, seed=1), features=None)
+        assert [one.key for one in candidates(random_training(100, seed=1))] == list(METHODS)
         assert {one.method.kind for one in candidates(rows)} == {"recalibration"}
         assert parse("threshold") in candidates(rows)
         assert parse("threshold") not in candidates(replace(rows, task=None))
 
     def test_but_whoever_names_it_hears_why(self) -> None:
-        *_, last = tried(replace(made(100, seed=1), features=None))
+        *_, last = tried(replace(random_training(100, seed=1), features=None))
         assert last.chosen.key == "multicalibration"
         assert last.achieved.reason == "needs features: name the columns with --features"
 
     def test_what_cannot_be_fitted_stands_last_with_its_reason(self) -> None:
-        rows = replace(made(100, seed=1), score=np.full(100, 0.4))
+        rows = replace(random_training(100, seed=1), score=np.full(100, 0.4))
         *others, last = tried(rows)
         assert last.chosen.key == "platt"
         assert (last.achieved.value, last.net, last.applied) == (None, None, None)
@@ -169,7 +166,7 @@ class TestRounds:
     ) -> None:
         walked = verdict.walk
         monkeypatch.setattr(verdict, "walk", lambda evidence: replace(walked(evidence), action="recalibrate"))
-        rows = made(300, seed=3)
+        rows = random_training(300, seed=3)
         assert rows.features is not None
         pacsv.write_csv(pa.table({"p": rows.score, "y": rows.label, "x": rows.features[:, 1]}), tmp_path / "x.csv")
         dataset = read([str(tmp_path / "x.csv")], Columns(score=("p",), label="y", features=("x",)))
@@ -202,13 +199,13 @@ class TestCommandLine:
         assert "Starting over with p_profanity_stack: " in story
 
     def test_json_is_valid_and_costs_change_who_is_best(self, decal: Decal, tmp_path: Path) -> None:
-        rows = made(400, seed=3)
+        rows = random_training(400, seed=3)
         assert rows.features is not None
         features = dict(zip(("x1", "x2", "x3"), rows.features.T, strict=True))
         pacsv.write_csv(pa.table({"p": rows.score, "y": rows.label, **features}), tmp_path / "new.csv")
         few = ("new.csv", "--features", "x*", "-t", "0.2", "--method", "platt", "--method", "stack", "-f", "json")
         costs = ("--cost", "post-train=0.09", "--cost", "recalibrate=0.0001")
-        costly = valid(decal("recommend", *few, *costs).out)["recommendation"]["tried"]
+        costly = valid_json(decal("recommend", *few, *costs).out)["recommendation"]["tried"]
         assert len(costly) <= ROUNDS
         first, second = costly[0]["attempts"]
         assert (first["method"], second["method"]) == ("platt", "stack")
@@ -220,7 +217,7 @@ class TestCommandLine:
     def test_all_methods_are_tried_on_the_score_alone(self, decal: Decal, tmp_path: Path) -> None:
         data(tmp_path, rows=120)
         done = decal("recommend", "p.csv", "-t", "0.5", "--try", "-f", "json")
-        attempts = valid(done.out)["recommendation"]["tried"][0]["attempts"]
+        attempts = valid_json(done.out)["recommendation"]["tried"][0]["attempts"]
         alone = {name for name, method in METHODS.items() if set(method.needs) <= {"task"}}
         assert {attempt["method"] for attempt in attempts} == alone
 
@@ -242,7 +239,7 @@ class TestCommandLine:
         ]
 
     def test_wrong_methods_are_one_line(self, decal: Decal) -> None:
-        assert "there is no method 'glr'; did you mean glar" in one_line(decal("recommend", *STORY, "--method", "glr"))
+        assert "there is no method 'glr'; did you mean glar" in refusal(decal("recommend", *STORY, "--method", "glr"))
 
     def test_a_method_without_what_it_needs_says_so(self, decal: Decal, tmp_path: Path) -> None:
         data(tmp_path, rows=120)

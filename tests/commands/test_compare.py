@@ -13,10 +13,8 @@ import pytest
 
 from decal_cli.data import Columns, read_pair
 from decal_cli.errors import DecalError
-from tests.helpers.command import FIXTURES, GOLDEN, Done, one_line, valid
+from tests.helpers.command import FIXTURES, FOX, GOLDEN, Decal, refusal, valid_json
 
-Decal = Callable[..., Done]
-FOX = FIXTURES / "fox_news.parquet"
 PAIR = (FOX, "--score", "p_profanity", "--score", "p_hatesonar", "--label", "y")
 QUICK = ("--metric", "brier")
 A = "id,p,y\n1,0.2,0\n2,0.9,1\n3,0.4,0\n4,0.6,1\n5,0.3,1\n6,0.1,0\n"
@@ -69,7 +67,7 @@ class TestTwoColumns:
     def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
         from decal_cli.metrics import METRICS
 
-        document = valid(decal("compare", *PAIR, "--threshold", "0.3", "--format", "json", "--no-intervals").out)
+        document = valid_json(decal("compare", *PAIR, "--threshold", "0.3", "--format", "json", "--no-intervals").out)
         (contest,) = document["comparison"]["contests"]
         assert set(contest["metrics"]) == set(METRICS)
         brier = contest["metrics"]["brier"]
@@ -83,7 +81,7 @@ class TestTwoColumns:
             "compare", binary, "--score", "p", "--score", "q", "--label", "y", "--group", "group", "-t", "0.3",
             *QUICK, "-f", "json",
         )  # fmt: skip
-        document = valid(done.out)
+        document = valid_json(done.out)
         contests = document["comparison"]["contests"]
         assert [contest["group"] for contest in contests] == [None, "A", "B"]
         # q is the true probability: nothing beats it.
@@ -103,8 +101,8 @@ class TestTwoColumns:
         assert "p_profanity better, not by chance |" in out
 
     def test_the_value_of_each_model_is_that_of_evaluate(self, decal: Decal) -> None:
-        compared = valid(decal("compare", *PAIR, "-t", ".3", "-f", "json", "--no-intervals").out)
-        evaluated = valid(decal("evaluate", *PAIR, "-t", ".3", "-f", "json", "--no-intervals").out)
+        compared = valid_json(decal("compare", *PAIR, "-t", ".3", "-f", "json", "--no-intervals").out)
+        evaluated = valid_json(decal("evaluate", *PAIR, "-t", ".3", "-f", "json", "--no-intervals").out)
         (contest,) = compared["comparison"]["contests"]
         for side, report in zip("ab", evaluated["reports"], strict=True):
             for key, result in report["metrics"].items():
@@ -112,7 +110,7 @@ class TestTwoColumns:
 
     def test_missing_scores_are_dropped_jointly_and_said(self, decal: Decal) -> None:
         named = (FOX, "--score", "p_profanity", "--score", "p_svm_waseem", "--label", "y", *QUICK)
-        assert "score missing in 10 of 1519 rows" in one_line(decal("compare", *named))
+        assert "score missing in 10 of 1519 rows" in refusal(decal("compare", *named))
         done = decal("compare", *named, "--missing", "drop")
         assert done.code == 0
         assert "p_svm_waseem: 10 of 1519 rows left out: score missing" in done.out
@@ -124,7 +122,7 @@ class TestTwoColumns:
         whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"])
         pq.write_table(whole.take(np.random.default_rng(0).permutation(len(whole))), tmp_path / "shuffled.parquet")
         more = ("-m", "brier", "-m", "ece", "-t", "0.3", "-f", "json")
-        documents = [valid(decal("compare", path, *PAIR[1:], *more).out) for path in (FOX, "shuffled.parquet")]
+        documents = [valid_json(decal("compare", path, *PAIR[1:], *more).out) for path in (FOX, "shuffled.parquet")]
         assert json.dumps(documents[0]["comparison"]) == json.dumps(documents[1]["comparison"])
 
     @pytest.mark.parametrize(
@@ -140,7 +138,7 @@ class TestTwoColumns:
         ],
     )
     def test_every_error_is_one_line(self, decal: Decal, arguments: tuple, says: str) -> None:
-        assert says in one_line(decal("compare", *arguments))
+        assert says in refusal(decal("compare", *arguments))
 
 
 class TestTwoFiles:
@@ -182,15 +180,15 @@ class TestTwoFiles:
 
     def test_rows_left_out_are_printed(self, decal: Decal, files: Callable) -> None:
         both = files(A, B.replace("6,0.2,0\n", ""))
-        assert "id '6' has no row to join in new.csv" in one_line(decal("compare", *both, "--id", "id", *QUICK))
+        assert "id '6' has no row to join in new.csv" in refusal(decal("compare", *both, "--id", "id", *QUICK))
         done = decal("compare", *both, "--id", "id", *QUICK, "--missing", "drop")
         assert "has no row to join in new.csv (1 such row, left out)" in done.out
         assert "5 rows; B - A" in done.out
 
     def test_files_without_a_common_id_are_an_error(self, decal: Decal, files: Callable) -> None:
         both = files(A, "id,p,y\n" + "".join(f"{k},0.5,{k % 2}\n" for k in range(10, 16)))
-        assert "share no id" in one_line(decal("compare", *both, "--id", "id", "--missing", "drop"))
-        assert "no column 'key'" in one_line(decal("compare", *both, "--id", "key"))
+        assert "share no id" in refusal(decal("compare", *both, "--id", "id", "--missing", "drop"))
+        assert "no column 'key'" in refusal(decal("compare", *both, "--id", "key"))
 
     def test_groups_and_weights_come_from_the_first_file(self, decal: Decal, files: Callable) -> None:
         lines = A.splitlines()
@@ -207,7 +205,7 @@ class TestSplice:
         whole = pq.read_table(FOX, columns=["p_profanity", "p_hatesonar", "y"]).to_pydict()
         assert written["row"] == list(range(1, 1520))
         assert written["y"] == whole["y"]
-        document = valid(decal("compare", *PAIR, *QUICK, "-f", "json").out)
+        document = valid_json(decal("compare", *PAIR, *QUICK, "-f", "json").out)
         made = document["comparison"]["splice"]
         z, first, second = made["threshold"], whole[made["below"]], whole[made["above"]]
         wanted = [min(z, p) + max(q - z, 0) for p, q in zip(first, second, strict=True)]
@@ -227,7 +225,7 @@ class TestSplice:
 
     def test_nothing_is_overwritten_unless_forced(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "out.csv").write_text("mine")
-        assert "is there already" in one_line(decal("compare", *PAIR, *QUICK, "--write-splice", "out.csv"))
+        assert "is there already" in refusal(decal("compare", *PAIR, *QUICK, "--write-splice", "out.csv"))
         assert (tmp_path / "out.csv").read_text() == "mine"
         assert decal("compare", *PAIR, *QUICK, "--write-splice", "out.csv", "--force").code == 0
         assert (tmp_path / "out.csv").read_text().startswith("row,y,p_splice\n1,")
@@ -238,7 +236,7 @@ class TestSplice:
         (tmp_path / "preds.csv").write_text("p_a,p_b,y\n" + rows)
         named = ("preds.csv", "--score", "p_a", "--score", "p_b", *QUICK)
         assert "do not cross" in decal("compare", *named).out
-        assert "no splice to write" in one_line(decal("compare", *named, "--write-splice", "out.csv"))
+        assert "no splice to write" in refusal(decal("compare", *named, "--write-splice", "out.csv"))
         assert not (tmp_path / "out.csv").exists()
 
 
@@ -269,16 +267,16 @@ class TestGate:
             "--rule", "brier@model=q<=0.3", "-f", "json",
         )  # fmt: skip
         assert done.code == 0, done
-        gates = valid(done.out)["gates"]
+        gates = valid_json(done.out)["gates"]
         assert [row["model"] for row in gates] == ["q - p"] * 4 + ["q"] * 3
         assert [row["group"] for row in gates] == [None, "A", "B", "B", None, "A", "B"]
 
     def test_a_missing_score_is_left_out_of_both(self, decal: Decal) -> None:
         named = (FOX, "--score", "p_profanity", "--score", "p_svm_waseem", "--label", "y", "--missing", "drop")
         done = decal("gate", *named, "--rule", "delta(brier)<=0", "-f", "json")
-        compared = valid(decal("compare", *named, *QUICK, "-f", "json").out)
+        compared = valid_json(decal("compare", *named, *QUICK, "-f", "json").out)
         (contest,) = compared["comparison"]["contests"]
-        assert valid(done.out)["gates"][0]["value"] == contest["metrics"]["brier"]["difference"]["value"]
+        assert valid_json(done.out)["gates"][0]["value"] == contest["metrics"]["brier"]["difference"]["value"]
 
 
 def test_standard_input_is_read_once(decal: Decal) -> None:

@@ -18,11 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.methods import METHODS, from_text, to_text
-from tests.helpers.command import DECAL, FIXTURES, Done, one_line, valid
+from tests.helpers.command import BINARY, DECAL, FOX, Decal, refusal, valid_json
 
-Decal = Callable[..., Done]
-FOX = FIXTURES / "fox_news.parquet"
-BINARY = FIXTURES / "binary_n2000.csv"
 NAMED = ("--score", "p", "--label", "y")
 STORY = ("--score", "p_profanity", "--label", "y", "--features", "x*", "--threshold", "0.3")
 
@@ -84,7 +81,7 @@ def test_fit_apply_evaluate_is_one_story(decal: Decal, folder: Path, tmp_path: P
             "-m",
             "brier",
         )
-        report = valid(decal("evaluate", "out.parquet", *named, "--no-intervals", "-f", "json").out)
+        report = valid_json(decal("evaluate", "out.parquet", *named, "--no-intervals", "-f", "json").out)
         return {key: result["value"] for key, result in report["metrics"].items()}
 
     old, new = regrets("p_profanity"), regrets("p_profanity_glar")
@@ -105,7 +102,7 @@ class TestFit:
 
     def test_json_is_valid(self, decal: Decal, folder: Path) -> None:
         named = (*NAMED, "--threshold", "0.3", "--weight", "weight", "-f", "json", "--seed", "3")
-        document = valid(decal("fit", "platt(on=p)", BINARY, *named, "-o", "platt.json").out)
+        document = valid_json(decal("fit", "platt(on=p)", BINARY, *named, "-o", "platt.json").out)
         found = document["fit"]
         assert found["method"] == "platt(on=p)" and found["kind"] == "recalibration"
         assert (found["model_file"], found["column"], found["rows"]) == ("platt.json", "p_platt", 2000)
@@ -116,24 +113,24 @@ class TestFit:
         assert set(found["metrics"]) == {"brier", "log_loss", "auc", "ece", "regret_calibration"}
         brier = found["metrics"]["brier"]
         assert brier["difference"] == pytest.approx(brier["after"] - brier["before"])
-        evaluated = valid(decal("evaluate", BINARY, *NAMED, "--weight", "weight", "-m", "brier", "-f", "json").out)
+        evaluated = valid_json(decal("evaluate", BINARY, *NAMED, "--weight", "weight", "-m", "brier", "-f", "json").out)
         assert brier["before"] == pytest.approx(evaluated["metrics"]["brier"]["value"], abs=1e-12)
 
     def test_a_test_file_judges_in_place_of_folds(self, decal: Decal, folder: Path) -> None:
         files = (folder / "train.parquet", "--test", folder / "other.parquet")
         done = decal("fit", "isotonic", *files, *STORY, "-o", "m.json", "-f", "json")
-        document = valid(done.out)
+        document = valid_json(done.out)
         assert document["fit"]["judged"] == "test" and document["fit"]["rows"] == 759
         assert [item["rows"] for item in document["inputs"]] == [760]
         score = ("-s", "p_profanity", "-y", "y", "-m", "brier", "-f", "json")
-        whole = valid(decal("evaluate", folder / "other.parquet", *score).out)
+        whole = valid_json(decal("evaluate", folder / "other.parquet", *score).out)
         assert document["fit"]["metrics"]["brier"]["before"] == whole["metrics"]["brier"]["value"]
         text = decal("fit", "isotonic", *files, *STORY, "-o", "m2.json").out
         assert "on the 760 rows of the test file, which the model has not seen" in text
 
     def test_a_test_file_that_was_seen_is_refused(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "copy.csv").write_bytes(BINARY.read_bytes())
-        line = one_line(decal("fit", "isotonic", BINARY, *NAMED, "--test", "copy.csv", "-o", "m.json"))
+        line = refusal(decal("fit", "isotonic", BINARY, *NAMED, "--test", "copy.csv", "-o", "m.json"))
         assert "--test copy.csv: holds the rows that the model is fitted to" in line
 
     def test_rows_from_a_pipe_and_a_name_with_a_space(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
@@ -142,7 +139,7 @@ class TestFit:
         assert (tmp_path / "my model.json").read_text() == (folder / "isotonic.json").read_text()
 
     def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
-        document = valid(decal("fit", "beta", BINARY, *NAMED, "-o", "m.json", "-f", "json").out)
+        document = valid_json(decal("fit", "beta", BINARY, *NAMED, "-o", "m.json", "-f", "json").out)
         assert document["fit"]["gain"] is None and document["task"] is None
         assert set(document["fit"]["metrics"]) == {"brier", "log_loss", "auc", "ece"}
 
@@ -151,20 +148,20 @@ class TestFit:
         score = rng.random(3000)
         pacsv.write_csv(pa.table({"p": score, "y": (rng.random(3000) < score**3).astype(int)}), tmp_path / "off.csv")
         wanted = ("off.csv", "-t", "0.5")
-        advised = valid(decal("recommend", *wanted, "-f", "json").out)["recommendation"]["fit"]
+        advised = valid_json(decal("recommend", *wanted, "-f", "json").out)["recommendation"]["fit"]
         assert advised in METHODS
         for method in (("auto", *wanted), ("--method", "auto", *wanted)):
             done = decal("fit", *method, "-o", "m.json", "--force", "-f", "json")
-            assert valid(done.out)["fit"]["method"] == advised, done.err
+            assert valid_json(done.out)["fit"]["method"] == advised, done.err
 
     def test_auto_says_where_there_is_nothing_to_fit(self, decal: Decal, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)
         score = rng.choice([0.02, 0.98], 4000)
         pacsv.write_csv(pa.table({"p": score, "y": (rng.random(4000) < score).astype(int)}), tmp_path / "good.csv")
-        line = one_line(decal("fit", "auto", "good.csv", "-t", "0.5", "-o", "m.json"))
+        line = refusal(decal("fit", "auto", "good.csv", "-t", "0.5", "-o", "m.json"))
         assert "there is nothing to fit: the advice is " in line
         assert not (tmp_path / "m.json").exists()
-        assert "auto takes what `decal recommend` advises" in one_line(decal("fit", "auto", "good.csv", "-o", "m.json"))
+        assert "auto takes what `decal recommend` advises" in refusal(decal("fit", "auto", "good.csv", "-o", "m.json"))
 
     @pytest.mark.parametrize(
         ("arguments", "says"),
@@ -186,15 +183,15 @@ class TestFit:
         self, decal: Decal, tmp_path: Path, arguments: Sequence[Any], says: str
     ) -> None:
         (tmp_path / "tiny.csv").write_text("p,y\n0.1,0\n0.9,1\n0.4,1\n")
-        assert says in one_line(decal("fit", *arguments, "-o", "m.json"))
+        assert says in refusal(decal("fit", *arguments, "-o", "m.json"))
         assert os.listdir(tmp_path) == ["tiny.csv"], "nothing is written"
 
     def test_the_place_of_the_model_is_looked_at_first(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "m.json").write_text("mine")
-        line = one_line(decal("fit", "isotonic", "nowhere.csv", "-o", "m.json"))
+        line = refusal(decal("fit", "isotonic", "nowhere.csv", "-o", "m.json"))
         assert "m.json: is there already; add --force" in line
         assert (tmp_path / "m.json").read_text() == "mine"
-        assert "there is no folder" in one_line(decal("fit", "isotonic", BINARY, *NAMED, "-o", "no/m.json"))
+        assert "there is no folder" in refusal(decal("fit", "isotonic", BINARY, *NAMED, "-o", "no/m.json"))
         without = decal("fit", "isotonic", BINARY, *NAMED)
         assert without.code == 2 and "--output" in without.err
         assert decal("fit", "isotonic", BINARY, *NAMED, "-o", "m.json", "--force").code == 0
@@ -233,12 +230,12 @@ class TestApply:
         again = ("apply", folder / "isotonic.json", "new.parquet", "-o", "new.parquet")
         pq.write_table(pa.table({"p": [0.1, 0.5, 0.9], "id": ["a", "b", "c"]}), tmp_path / "new.parquet")
         before = (tmp_path / "new.parquet").read_bytes()
-        assert "output new.parquet: is there already; add --force" in one_line(decal(*again))
+        assert "output new.parquet: is there already; add --force" in refusal(decal(*again))
         assert (tmp_path / "new.parquet").read_bytes() == before
         assert decal(*again, "--force").code == 0
         back = pq.read_table(tmp_path / "new.parquet")
         assert back.column_names == ["p", "id", "p_isotonic"] and back["id"].to_pylist() == ["a", "b", "c"]
-        line = one_line(decal(*again, "--force"))
+        line = refusal(decal(*again, "--force"))
         assert "there is a column 'p_isotonic' already; name the new one: --name" in line
         (tmp_path / "new.csv").write_text("p,id\n0.1,a\n0.9,b\n")
         named = ("new.csv", "-o", "new.csv", "--force", "--name", "q")
@@ -250,7 +247,7 @@ class TestApply:
         self, decal: Decal, folder: Path, tmp_path: Path
     ) -> None:
         (tmp_path / "new.csv").write_text("p,id\n0.1,a\n,b\n0.9,c\n")
-        line = one_line(decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv"))
+        line = refusal(decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv"))
         assert "column 'p': score missing in 1 of 3 rows (row 2)" in line
         assert os.listdir(tmp_path) == ["new.csv"]
         done = decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv", "--missing", "drop")
@@ -274,7 +271,7 @@ class TestApply:
         np.testing.assert_array_equal(decision, back["p"].to_numpy() >= limit)
         assert decal("apply", "m.json", BINARY, "-o", "named.parquet", "--name", "v").code == 0
         assert pq.read_table(tmp_path / "named.parquet").column_names[-2:] == ["threshold_v", "decision_v"]
-        assert "a column 'threshold_p' already" in one_line(decal("apply", "m.json", "out.parquet", "-o", "no.csv"))
+        assert "a column 'threshold_p' already" in refusal(decal("apply", "m.json", "out.parquet", "-o", "no.csv"))
 
     def test_thresholds_of_each_row_are_not_taken_for_scores(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
         fitted = decal("fit", "glar(adjust=threshold)", folder / "train.parquet", *STORY, "-o", "m.json")
@@ -286,7 +283,7 @@ class TestApply:
         assert len(set(limit)) > 1
         np.testing.assert_array_equal(decision, back["p_profanity"].to_numpy() >= limit)
         scores = ("evaluate", "out.parquet", "-s", "p_prof*", "-y", "y", "-m", "brier", "-f", "json")
-        assert valid(decal(*scores).out)["model"] == "p_profanity"
+        assert valid_json(decal(*scores).out)["model"] == "p_profanity"
 
     def test_venn_abers_writes_its_interval(self, decal: Decal, tmp_path: Path) -> None:
         decal("fit", "venn-abers", BINARY, *NAMED, "-o", "m.json")
@@ -322,7 +319,7 @@ class TestApply:
         assert decal("apply", "m.json", BINARY, "-o", "out.csv").code == 0
         new = pacsv.read_csv(BINARY)
         pacsv.write_csv(new.drop(["group"]), tmp_path / "new.csv")
-        assert "no column 'group', which the model was fitted on" in one_line(
+        assert "no column 'group', which the model was fitted on" in refusal(
             decal("apply", "m.json", "new.csv", "-o", "no.csv")
         )
         # A function of the score asks for nothing else, whatever it was fitted beside.
@@ -331,11 +328,11 @@ class TestApply:
         assert decal("apply", "i.json", "scores.csv", "-o", "yes.csv").code == 0
 
     def test_files_with_other_columns_are_refused(self, decal: Decal, folder: Path, tmp_path: Path) -> None:
-        line = one_line(decal("apply", folder / "glar.json", BINARY, "-o", "out.parquet"))
+        line = refusal(decal("apply", folder / "glar.json", BINARY, "-o", "out.parquet"))
         assert "no column 'p_profanity', which the model was fitted on" in line
         table = pq.read_table(folder / "other.parquet")
         pq.write_table(table.drop(["x07"]), tmp_path / "new.parquet")
-        assert "no column 'x07'" in one_line(decal("apply", folder / "glar.json", "new.parquet", "-o", "out.parquet"))
+        assert "no column 'x07'" in refusal(decal("apply", folder / "glar.json", "new.parquet", "-o", "out.parquet"))
         assert os.listdir(tmp_path) == ["new.parquet"]
 
     @pytest.mark.parametrize(
@@ -352,14 +349,14 @@ class TestApply:
         content = (folder / "glar.json").read_bytes()
         (tmp_path / "m.json").write_bytes(change(content))
         assert (tmp_path / "m.json").read_bytes() != content
-        assert says in one_line(decal("apply", "m.json", folder / "other.parquet", "-o", "out.parquet"))
+        assert says in refusal(decal("apply", "m.json", folder / "other.parquet", "-o", "out.parquet"))
         assert os.listdir(tmp_path) == ["m.json"]
 
     def test_the_output_is_looked_at_first(self, decal: Decal, folder: Path) -> None:
         model = folder / "isotonic.json"
-        assert "end the name with .csv or .parquet" in one_line(decal("apply", model, BINARY, "-o", "out.json"))
-        assert "there is no folder" in one_line(decal("apply", model, BINARY, "-o", "no/out.csv"))
-        assert "model file no.json: No such file" in one_line(decal("apply", "no.json", BINARY, "-o", "out.csv"))
+        assert "end the name with .csv or .parquet" in refusal(decal("apply", model, BINARY, "-o", "out.json"))
+        assert "there is no folder" in refusal(decal("apply", model, BINARY, "-o", "no/out.csv"))
+        assert "model file no.json: No such file" in refusal(decal("apply", "no.json", BINARY, "-o", "out.csv"))
         without = decal("apply", model, BINARY)
         assert without.code == 2 and "--output" in without.err
 
@@ -431,4 +428,4 @@ class TestMethods:
 
     def test_one_through_the_command_line(self, decal: Decal) -> None:
         assert "15 equal-mass bins" in decal("methods", "glar").out
-        assert "there is no method 'glarr'; did you mean glar" in one_line(decal("methods", "glarr"))
+        assert "there is no method 'glarr'; did you mean glar" in refusal(decal("methods", "glarr"))

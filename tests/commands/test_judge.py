@@ -14,9 +14,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import FIXTURES, Decal, one_line, valid
+from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
 
-BINARY = FIXTURES / "binary_n2000.csv"
 NAMED = (BINARY, "--score", "p", "--label", "y")
 TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
 
@@ -53,7 +52,7 @@ class TestEvaluate:
     def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
         from decal_cli.metrics import METRICS
 
-        document = valid(decal("evaluate", *NAMED, "--threshold", "0.3", "--format", "json").out)
+        document = valid_json(decal("evaluate", *NAMED, "--threshold", "0.3", "--format", "json").out)
         assert set(document["metrics"]) == set(METRICS)
         assert document["metrics"]["grouping_loss"] == {
             "value": None, "interval": None, "reason": "needs features: name the columns with --features",
@@ -61,10 +60,10 @@ class TestEvaluate:
         assert document["inputs"][0]["rows"] == 2000
 
     def test_json_of_groups_holds_whole_reports(self, decal: Decal) -> None:
-        document = valid(decal("evaluate", *NAMED, "--group", "group", "--no-intervals", "--format", "json").out)
+        document = valid_json(decal("evaluate", *NAMED, "--group", "group", "--no-intervals", "--format", "json").out)
         assert [entry["group"] for entry in document["reports"]] == [None, "A", "B"]
         for entry in document["reports"]:
-            valid(json.dumps(entry))
+            valid_json(json.dumps(entry))
         values = {entry["group"]: entry["metrics"]["brier"]["value"] for entry in document["reports"]}
         assert values["A"] == pytest.approx(0.1953246209, abs=1e-9)
         assert values["B"] == pytest.approx(0.2001500155, abs=1e-9)
@@ -115,7 +114,7 @@ class TestOneNumberWhateverTheFile:
         found = set()
         for files in same_rows.values():
             done = decal("evaluate", *files, "-s", "p", "-y", "y", "--threshold", "0.3", "--format", "json", *more)
-            document = valid(done.out)
+            document = valid_json(done.out)
             entries = document.get("reports", [document])
             found.add(json.dumps([entry["metrics"] for entry in entries]))
         assert len(found) == 1
@@ -142,7 +141,7 @@ class TestRecommend:
             assert words in done.out, words
 
     def test_json_holds_the_path_and_every_metric(self, decal: Decal) -> None:
-        document = valid(decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "-f", "json").out)
+        document = valid_json(decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "-f", "json").out)
         advice = document["recommendation"]
         assert advice["action"] == "post-train"
         assert [step["answer"] for step in advice["path"]] == ["yes", "no", "unknown"]
@@ -151,11 +150,11 @@ class TestRecommend:
 
     def test_a_cost_above_the_gain_advises_against(self, decal: Decal) -> None:
         costly = decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost", "0.5", "-f", "json")
-        assert valid(costly.out)["recommendation"]["action"] == "do-not-post-train"
+        assert valid_json(costly.out)["recommendation"]["action"] == "do-not-post-train"
         total = decal(
             "recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost", "1", "--decisions", "1e6", "-f", "json"
         )
-        assert valid(total.out)["recommendation"]["action"] == "post-train"
+        assert valid_json(total.out)["recommendation"]["action"] == "post-train"
 
     def test_it_works_from_a_pipe_and_says_which_columns_it_took(self, decal: Decal) -> None:
         done = decal("recommend", "--threshold", "0.3", stdin=TINY)
@@ -171,17 +170,17 @@ class TestRecommend:
         assert decal("recommend", "--threshold", "0.3", cwd=inside).code == 0
 
     def test_it_explains_itself_when_it_has_nothing_to_read(self, decal: Decal) -> None:
-        line = one_line(decal("recommend", "--threshold", "0.3"))
+        line = refusal(decal("recommend", "--threshold", "0.3"))
         assert "cat preds.csv | decal" in line
 
     def test_it_asks_for_the_decision(self, decal: Decal) -> None:
-        assert "--threshold" in one_line(decal("recommend", *NAMED))
+        assert "--threshold" in refusal(decal("recommend", *NAMED))
 
     @pytest.mark.parametrize(
         "wish", [("--cost", "x"), ("--cost", "-1"), ("--cost", "magic=1"), ("--tolerance", "-1"), ("--decisions", "5")]
     )
     def test_a_wish_that_makes_no_sense_is_one_line(self, decal: Decal, wish: tuple[str, str]) -> None:
-        one_line(decal("recommend", *NAMED, "-t", "0.3", *wish))
+        refusal(decal("recommend", *NAMED, "-t", "0.3", *wish))
 
 
 class TestGate:
@@ -201,7 +200,7 @@ class TestGate:
 
     def test_rules_from_the_settings_and_a_baseline(self, decal: Decal, tmp_path: Path) -> None:
         assert decal("evaluate", *NAMED, "-f", "json", "-o", "report.json").code == 0
-        valid((tmp_path / "report.json").read_text())
+        valid_json((tmp_path / "report.json").read_text())
         (tmp_path / "decal.toml").write_text(
             'gates = ["brier<=baseline+0.001"]\nbaseline = "report.json"\nscore = "p"\nlabel = "y"\n'
         )
@@ -216,7 +215,7 @@ class TestGate:
         assert "cannot judge" in github[2]
         suite = ElementTree.fromstring(decal("gate", *NAMED, *rules, "--format", "junit").out.encode())[0]
         assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
-        gates = valid(decal("gate", *NAMED, *rules, "--format", "json").out)["gates"]
+        gates = valid_json(decal("gate", *NAMED, *rules, "--format", "json").out)["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None]
 
     def test_groups(self, decal: Decal) -> None:
@@ -225,10 +224,10 @@ class TestGate:
 
     @pytest.mark.parametrize("rule", ["brier", "brier<=", "brrier<=1", "brier<=baseline"])
     def test_a_rule_that_does_not_parse_is_one_line(self, decal: Decal, rule: str) -> None:
-        one_line(decal("gate", *NAMED, "--rule", rule))
+        refusal(decal("gate", *NAMED, "--rule", rule))
 
     def test_no_rule_at_all(self, decal: Decal) -> None:
-        assert "--rule" in one_line(decal("gate", *NAMED))
+        assert "--rule" in refusal(decal("gate", *NAMED))
 
     def test_a_bug_exits_3_and_never_1(self, decal: Decal) -> None:
         code = (
@@ -265,7 +264,7 @@ class TestBadInput:
     )
     def test_a_bad_file_is_one_line(self, decal: Decal, tmp_path: Path, content: bytes, says: str) -> None:
         (tmp_path / "bad.csv").write_bytes(content)
-        line = one_line(decal("evaluate", "bad.csv"))
+        line = refusal(decal("evaluate", "bad.csv"))
         assert "bad.csv" in line
         assert says in line
 
@@ -292,17 +291,17 @@ class TestBadInput:
         ids=str,
     )
     def test_a_bad_call_is_one_line(self, decal: Decal, arguments: list, says: str) -> None:
-        assert says in one_line(decal("evaluate", *arguments))
+        assert says in refusal(decal("evaluate", *arguments))
 
     def test_a_truncated_parquet_file(self, decal: Decal, tmp_path: Path) -> None:
         whole = (FIXTURES / "fox_news.parquet").read_bytes()
         (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-        assert "cut.parquet" in one_line(decal("evaluate", "cut.parquet", "-s", "p_hatesonar", "-y", "y"))
+        assert "cut.parquet" in refusal(decal("evaluate", "cut.parquet", "-s", "p_hatesonar", "-y", "y"))
 
     @pytest.mark.parametrize("weight", ["-1", "0", "nan"])
     def test_weights_must_be_positive(self, decal: Decal, weight: str) -> None:
         content = f"p,y,w\n0.7,1,{weight}\n0.2,0,1\n".encode()
-        assert "weight" in one_line(decal("evaluate", "--weight", "w", stdin=content))
+        assert "weight" in refusal(decal("evaluate", "--weight", "w", stdin=content))
 
     def test_a_usage_error_exits_2(self, decal: Decal) -> None:
         assert decal("evaluate", "--no-such-option").code == 2
@@ -311,7 +310,7 @@ class TestBadInput:
     def test_an_unwritable_output_loses_nothing(self, decal: Decal, tmp_path: Path) -> None:
         target = tmp_path / "kept.json"
         target.write_text("before")
-        one_line(decal("evaluate", "nowhere.csv", "-o", "kept.json"))
+        refusal(decal("evaluate", "nowhere.csv", "-o", "kept.json"))
         assert target.read_text() == "before"
         assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]
 
@@ -322,7 +321,7 @@ class TestEdges:
     )
     def test_one_row_or_one_class_prints_what_it_can(self, decal: Decal, content: bytes) -> None:
         for command in ("evaluate", "recommend"):
-            document = valid(decal(command, "-t", "0.3", "-f", "json", stdin=content).out)
+            document = valid_json(decal(command, "-t", "0.3", "-f", "json", stdin=content).out)
             assert document["metrics"]["brier"]["value"] is not None
             assert "both classes" in document["metrics"]["auc"]["reason"]
             assert decal(command, "-t", "0.3", stdin=content).code == 0
@@ -345,7 +344,7 @@ class TestAround:
         explained = decal("metrics", "regret_calibration").out
         for words in ("[R] def. 3.6", "range", "needs", "interval"):
             assert words in explained
-        assert "did you mean" in one_line(decal("metrics", "regret_calibratoin"))
+        assert "did you mean" in refusal(decal("metrics", "regret_calibratoin"))
 
     def test_version_and_completion(self, decal: Decal) -> None:
         assert decal("--version").out.startswith("decal 0.")

@@ -8,17 +8,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.commands.app import run
-from tests.helpers.command import DECAL, FIXTURES, Done, one_line, valid
+from tests.helpers.command import DECAL, FOX, Done, refusal, valid_json
 
-Decal = Callable[..., Done]
-FOX = FIXTURES / "fox_news.parquet"
 SMALL = (
     "study", FOX, "-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "--features", "x*",
     "--method", "isotonic", "--method", "refit", "--thresholds", "0.1,0.2,0.3,0.4,0.6",
@@ -52,7 +49,7 @@ def same_but_for_times(one: Path, other: Path) -> None:
     for name in FILES:
         if name not in TIMED:
             assert (one / name).read_bytes() == (other / name).read_bytes(), name
-    summaries = [valid((folder / "summary.json").read_text())["study"] for folder in (one, other)]
+    summaries = [valid_json((folder / "summary.json").read_text())["study"] for folder in (one, other)]
     assert [set(each.pop("seconds")) for each in summaries] == [{"isotonic", "refit"}] * 2
     assert summaries[0] == summaries[1]
 
@@ -82,7 +79,7 @@ def test_it_writes_points_tables_and_pictures(whole: tuple[Path, subprocess.Comp
     for name in PICTURES:
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
         assert f"]({name})" in (folder / "summary.md").read_text()
-    assert valid((folder / "summary.json").read_text())["study"]["points"] == UNITS * 5
+    assert valid_json((folder / "summary.json").read_text())["study"]["points"] == UNITS * 5
 
 
 def test_the_same_command_again_measures_nothing_and_says_the_same(
@@ -208,7 +205,7 @@ def test_without_features_each_method_says_once_what_it_needs(
     line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--thresholds", "0.3,0.6,0.9", "--seeds", "2"]
     assert run([*line, "--workers", "1", "--format", "json"]) == 0
     out, err = capsys.readouterr()
-    found = valid(out)["study"]
+    found = valid_json(out)["study"]
     assert "decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'" in err.splitlines()
     assert not list(tmp_path.glob("decal-study/*.png"))
     assert json.loads((tmp_path / "decal-study" / "summary.json").read_text())["study"] == found
@@ -252,5 +249,5 @@ def test_what_cannot_be_studied_gets_one_line_and_leaves_nothing(
     (tmp_path / "foreign").mkdir()
     (tmp_path / "foreign" / "thesis.tex").write_text("")
     code = run(["study", *map(str, arguments)])
-    assert words in one_line(Done(code, *capsys.readouterr()))
+    assert words in refusal(Done(code, *capsys.readouterr()))
     assert sorted(item.name for item in tmp_path.iterdir()) == ["a file", "foreign"]

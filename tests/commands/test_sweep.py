@@ -3,16 +3,14 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import jsonschema
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.command import FIXTURES, Done, one_line, valid
+from tests.helpers.command import FIXTURES, Decal, refusal, valid_json
 
-Decal = Callable[..., Done]
 NAMED = (FIXTURES / "binary_n2000.csv", "--score", "p", "--label", "y")
 GRID = ("--thresholds", "0.1,0.3,0.5")
 
@@ -40,10 +38,10 @@ def test_narrow_pages_get_more_tables(decal: Decal) -> None:
 
 
 def test_json_is_valid_and_agrees_with_evaluate(decal: Decal) -> None:
-    document = valid(decal("sweep", *NAMED, *GRID, "--format", "json", "--prior", "beta:2,8").out)
+    document = valid_json(decal("sweep", *NAMED, *GRID, "--format", "json", "--prior", "beta:2,8").out)
     curves = document["sweep"]["curves"]
     assert document["sweep"]["thresholds"] == [0.1, 0.3, 0.5]
-    single = valid(decal("evaluate", *NAMED, "-t", "0.3", "-f", "json").out)["metrics"]
+    single = valid_json(decal("evaluate", *NAMED, "-t", "0.3", "-f", "json").out)["metrics"]
     assert curves["brier"]["value"][1] == pytest.approx(-single["expected_utility"]["value"], abs=1e-12)
     assert curves["brier"]["brier"] == pytest.approx(single["brier"]["value"], abs=1e-12)
     for name in ("gain_recalibration", "regret_calibration", "net_benefit", "threshold_adjusted", "cfdl"):
@@ -51,14 +49,14 @@ def test_json_is_valid_and_agrees_with_evaluate(decal: Decal) -> None:
     assert curves["net_benefit"]["value"][1] == pytest.approx(0.1246428571, abs=1e-9)
     with pytest.raises(jsonschema.ValidationError):
         document["sweep"]["curves"]["brier"].pop("unit")
-        valid(json.dumps(document))
+        valid_json(json.dumps(document))
 
 
 def test_json_of_models_and_groups_is_valid(decal: Decal) -> None:
-    document = valid(decal("sweep", *NAMED, *GRID, "--group", "group", "--no-intervals", "-f", "json").out)
+    document = valid_json(decal("sweep", *NAMED, *GRID, "--group", "group", "--no-intervals", "-f", "json").out)
     assert [entry["group"] for entry in document["reports"]] == [None, "A", "B"]
     for entry in document["reports"]:
-        assert valid(json.dumps(entry))["sweep"]["curves"]["brier"]["low"] is None
+        assert valid_json(json.dumps(entry))["sweep"]["curves"]["brier"]["low"] is None
 
 
 def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> None:
@@ -73,7 +71,7 @@ def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> Non
             k: other[k] for k in ("threshold", "value", "low", "high")
         }
     decal(*asked, "-o", "curves.json")
-    valid((tmp_path / "curves.json").read_text())
+    valid_json((tmp_path / "curves.json").read_text())
     decal(*asked, "-o", "curves.csv")
     assert (tmp_path / "curves.csv").read_text().startswith("model,group,curve,threshold")
 
@@ -105,4 +103,4 @@ def test_a_picture_in_the_terminal(decal: Decal) -> None:
     ],
 )
 def test_what_makes_no_sense_is_one_line(decal: Decal, more: tuple[str, ...], says: str) -> None:
-    assert says in one_line(decal("sweep", *NAMED, *more))
+    assert says in refusal(decal("sweep", *NAMED, *more))

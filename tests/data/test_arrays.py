@@ -17,14 +17,14 @@ import pytest
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.errors import DecalError
 from tests.helpers.files import (
-    SMALL,
-    error,
-    written,
+    FOUR_ROWS,
+    reading_error,
+    write_columns,
 )
 
 
 def test_arrays_frames_and_mappings_are_the_same_data() -> None:
-    p, y, w = np.array(SMALL["p"]), np.array(SMALL["y"]), np.array([1.0, 2.0, 3.0, 4.0])
+    p, y, w = np.array(FOUR_ROWS["p"]), np.array(FOUR_ROWS["y"]), np.array([1.0, 2.0, 3.0, 4.0])
     x = np.arange(8.0).reshape(4, 2)
     frame = pd.DataFrame({"score": p, "label": y, "w": w, "g": list("abab"), "x1": x[:, 0], "x2": x[:, 1]})
     arrays = from_arrays(p, y, weight=w, group=np.array(list("abab")), features=x)
@@ -33,13 +33,13 @@ def test_arrays_frames_and_mappings_are_the_same_data() -> None:
     columns = Columns(weight="w", group=("g",), features=("x*",))
     for table in (frame, pa.table(frame), frame.to_dict("list"), frame.set_index("g", drop=False)):
         (model,) = from_arrays(table, columns=columns).models
-        assert model.score.tolist() == SMALL["p"] and model.label.tolist() == SMALL["y"]
+        assert model.score.tolist() == FOUR_ROWS["p"] and model.label.tolist() == FOUR_ROWS["y"]
         assert model.groups["g"].tolist() == list("abab")
         assert model.features is not None and model.features().tolist() == x.tolist()
     (model,) = from_arrays(list(p), list(y), weight=list(w), group=frame[["g"]], features=frame[["x1", "x2"]]).models
     assert model.groups["g"].tolist() == list("abab") and model.feature_names == ("x1", "x2")
     (model,) = from_arrays(frame["score"], frame["label"] == 1, weight=frame["w"]).models
-    assert model.label.tolist() == SMALL["y"]
+    assert model.label.tolist() == FOUR_ROWS["y"]
     (model,) = from_arrays(
         frame, "label", weight="w", group="g", features=["x1"], columns=Columns(score=("score",))
     ).models
@@ -90,7 +90,7 @@ def test_a_little_fuzzing_finds_nothing() -> None:
 
 
 def test_importing_read_loads_numpy_only_and_a_csv_needs_no_pandas(tmp_path: Path) -> None:
-    path = written(tmp_path, {**SMALL, "g": ["a"] * 4, "x": [1] * 4})
+    path = write_columns(tmp_path, {**FOUR_ROWS, "g": ["a"] * 4, "x": [1] * 4})
     code = f"""
 import sys
 from decal_cli.read import Columns, read
@@ -106,5 +106,5 @@ def test_text_that_is_not_utf8_in_a_damaged_column_is_still_one_line(tmp_path: P
     damaged = pa.StringArray.from_buffers(2, buffers[1], pa.py_buffer(b"\xe1\x01\xe2\x02"))
     path = tmp_path / "damaged.parquet"
     pq.write_table(pa.table({"p": damaged, "y": [0, 1]}), path)
-    line = error(str(path), columns=Columns(score=("p",)))
+    line = reading_error(str(path), columns=Columns(score=("p",)))
     assert "column 'p', row 1" in line

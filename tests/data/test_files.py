@@ -12,16 +12,16 @@ import pytest
 
 from decal_cli.data import Columns, read
 from tests.helpers.files import (
-    error,
     every_format,
-    text,
-    written,
+    reading_error,
+    write_columns,
+    write_text,
 )
 
 
 def test_several_files_are_one_data_set_row_after_row(tmp_path: Path) -> None:
-    one = written(tmp_path, {"p": [0.1, 0.2], "y": [0, 1], "x": [1, 2]}, "csv", "one")
-    two = written(tmp_path, {"y": [1], "x": [3.0], "p": [0.5], "more": [1]}, "parquet", "two")
+    one = write_columns(tmp_path, {"p": [0.1, 0.2], "y": [0, 1], "x": [1, 2]}, "csv", "one")
+    two = write_columns(tmp_path, {"y": [1], "x": [3.0], "p": [0.5], "more": [1]}, "parquet", "two")
     data = read([one, two], Columns(features=("x",)))
     (model,) = data.models
     assert (model.score.tolist(), model.label.tolist()) == ([0.1, 0.2, 0.5], [0, 1, 1])
@@ -30,25 +30,25 @@ def test_several_files_are_one_data_set_row_after_row(tmp_path: Path) -> None:
 
 
 def test_files_that_do_not_go_together(tmp_path: Path) -> None:
-    one = written(tmp_path, {"p_a": [0.1], "y": [0]}, "csv", "one")
-    two = written(tmp_path, {"p_b": [0.1], "y": [0]}, "csv", "two")
-    three = written(tmp_path, {"p_a": [0.1], "p_b": [1.1], "y": [0]}, "csv", "three")
-    assert f"{two}: no column 'p_a', which {one} has" in error(one, two)
-    assert f"{three}: has column 'p_b', which {one} lacks" in error(one, three, columns=Columns(score=("p_*",)))
-    four = written(tmp_path, {"p_a": [0.1, 7.0], "y": [0, 1]}, "parquet", "four")
-    assert f"{four}, column 'p_a', row 2: score 7" in error(one, four)
-    assert "named twice" in error("-", "-", stdin=io.BytesIO(b""))
+    one = write_columns(tmp_path, {"p_a": [0.1], "y": [0]}, "csv", "one")
+    two = write_columns(tmp_path, {"p_b": [0.1], "y": [0]}, "csv", "two")
+    three = write_columns(tmp_path, {"p_a": [0.1], "p_b": [1.1], "y": [0]}, "csv", "three")
+    assert f"{two}: no column 'p_a', which {one} has" in reading_error(one, two)
+    assert f"{three}: has column 'p_b', which {one} lacks" in reading_error(one, three, columns=Columns(score=("p_*",)))
+    four = write_columns(tmp_path, {"p_a": [0.1, 7.0], "y": [0, 1]}, "parquet", "four")
+    assert f"{four}, column 'p_a', row 2: score 7" in reading_error(one, four)
+    assert "named twice" in reading_error("-", "-", stdin=io.BytesIO(b""))
 
 
 def test_no_file_a_near_name_a_folder(tmp_path: Path) -> None:
-    text(tmp_path, "p,y\n", "predictions.csv")
-    line = error(str(tmp_path / "prediction.csv"))
+    write_text(tmp_path, "p,y\n", "predictions.csv")
+    line = reading_error(str(tmp_path / "prediction.csv"))
     assert "no such file" in line and f"did you mean {tmp_path / 'predictions.csv'}?" in line
-    assert "there is no folder" in error(str(tmp_path / "nowhere" / "p.csv"))
-    line = error(str(tmp_path))
+    assert "there is no folder" in reading_error(str(tmp_path / "nowhere" / "p.csv"))
+    line = reading_error(str(tmp_path))
     assert "is a directory" in line and "*.parquet" in line
-    assert "nothing to read" in error()
-    assert "cannot be opened" in error("nul\0byte")
+    assert "nothing to read" in reading_error()
+    assert "cannot be opened" in reading_error("nul\0byte")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_no_file_a_near_name_a_folder(tmp_path: Path) -> None:
     ],
 )
 def test_content_that_cannot_be_read(tmp_path: Path, content: bytes, words: list[str]) -> None:
-    line = error(text(tmp_path, content))
+    line = reading_error(write_text(tmp_path, content))
     for word in words:
         assert word in line
 
@@ -90,23 +90,23 @@ def test_content_that_cannot_be_read(tmp_path: Path, content: bytes, words: list
 @pytest.mark.parametrize("form", ["parquet", "feather", "csv.gz", "jsonl.gz"])
 @pytest.mark.parametrize("part", [0.1, 0.5, 0.9])
 def test_truncated_files(tmp_path: Path, form: str, part: float) -> None:
-    path = written(tmp_path, {"p": [0.5] * 100, "y": [1] * 100}, form)
+    path = write_columns(tmp_path, {"p": [0.5] * 100, "y": [1] * 100}, form)
     whole = Path(path).read_bytes()
     Path(path).write_bytes(whole[: int(part * len(whole))])
-    line = error(path)
+    line = reading_error(path)
     assert path in line and ("cannot be read as" in line or "corrupt or truncated gzip" in line)
 
 
 def test_empty_tables_have_no_rows(tmp_path: Path) -> None:
     empty = {"p": pa.array([], pa.float64()), "y": pa.array([], pa.int8())}
     for form in ("parquet", "feather", "arrow-stream"):
-        assert "has a header but no rows" in error(written(tmp_path, empty, form))
+        assert "has a header but no rows" in reading_error(write_columns(tmp_path, empty, form))
 
 
 def test_names_with_newlines_stay_one_line(tmp_path: Path) -> None:
-    path = text(tmp_path, '"a\nb",p,y\n1,2.5,1\n', "odd\nname.csv")
-    assert "odd\\nname.csv" in error(path)
-    assert "a\\nb" in error(path, columns=Columns(score=("zzz",)))
+    path = write_text(tmp_path, '"a\nb",p,y\n1,2.5,1\n', "odd\nname.csv")
+    assert "odd\\nname.csv" in reading_error(path)
+    assert "a\\nb" in reading_error(path, columns=Columns(score=("zzz",)))
 
 
 @every_format
@@ -114,7 +114,10 @@ def test_batches_hold_the_same_rows_as_whole_columns(tmp_path: Path, form: str) 
     n = 150_000 if form in ("parquet", "feather") else 3_000
     rng = np.random.default_rng(1)
     data = {"p": rng.random(n), "y": rng.integers(0, 2, n)}
-    paths = [written(tmp_path, data, form), written(tmp_path, {k: v[:10] for k, v in data.items()}, form, "more")]
+    paths = [
+        write_columns(tmp_path, data, form),
+        write_columns(tmp_path, {k: v[:10] for k, v in data.items()}, form, "more"),
+    ]
     lean, whole = read(paths, Columns()), read(paths, Columns(missing="drop"))
     np.testing.assert_array_equal(lean.models[0].score, whole.models[0].score)
     np.testing.assert_array_equal(lean.models[0].label, whole.models[0].label)
@@ -125,5 +128,5 @@ def test_batches_hold_the_same_rows_as_whole_columns(tmp_path: Path, form: str) 
 def test_a_late_fault_is_named_with_its_row(tmp_path: Path) -> None:
     p = np.full(100_000, 0.5)
     p[-1] = 1.5
-    line = error(written(tmp_path, {"p": p, "y": np.tile([0, 1], 50_000)}, "parquet"))
+    line = reading_error(write_columns(tmp_path, {"p": p, "y": np.tile([0, 1], 50_000)}, "parquet"))
     assert "row 100000: score 1.5" in line

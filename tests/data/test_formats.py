@@ -18,35 +18,35 @@ from hypothesis import strategies as st
 from decal_cli.data import Columns, read
 from tests.helpers.files import (
     FORMATS,
-    SMALL,
+    FOUR_ROWS,
+    assert_same_dataset,
     every_format,
-    same,
-    text,
-    written,
+    write_columns,
+    write_text,
 )
 
 
 @every_format
 def test_a_small_file_of_any_format_from_disk_standard_input_or_a_pipe(tmp_path: Path, form: str) -> None:
-    path = written(tmp_path, SMALL, form)
+    path = write_columns(tmp_path, FOUR_ROWS, form)
     data = read([path], Columns())
     (model,) = data.models
     assert model.model == "p"
-    assert model.score.dtype == np.float64 and model.score.tolist() == SMALL["p"]
-    assert model.label.dtype == np.uint8 and model.label.tolist() == SMALL["y"]
+    assert model.score.dtype == np.float64 and model.score.tolist() == FOUR_ROWS["p"]
+    assert model.label.dtype == np.uint8 and model.label.tolist() == FOUR_ROWS["y"]
     assert (model.weight, model.groups, model.features, model.feature_names) == (None, {}, None, ())
     content = Path(path).read_bytes()
     assert data.inputs[0] == type(data.inputs[0])(path, 4, 2, hashlib.sha256(content).hexdigest())
     assert data.columns == {"score": ("p",), "label": "y"} and data.found == ("score", "label")
     for paths in ([], ["-"]):
         piped = read(paths, Columns(), io.BytesIO(content))
-        same(piped, data)
+        assert_same_dataset(piped, data)
         assert (piped.inputs[0].path, piped.inputs[0].sha256) == ("-", data.inputs[0].sha256)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     feeder = threading.Thread(target=fifo.write_bytes, args=(content,))
     feeder.start()
-    same(read([str(fifo)], Columns()), data)
+    assert_same_dataset(read([str(fifo)], Columns()), data)
     feeder.join()
 
 
@@ -72,10 +72,10 @@ def test_every_format_gives_the_same_bits(tmp_path_factory: pytest.TempPathFacto
     p, y, w, g, k, x = zip(*drawn, strict=True)
     table = {"p": p, "y": [int(v) for v in y], "w": w, "g": g, "k": k, "b": y, "x1": x, "x2": k}
     columns = Columns(weight="w", group=("g", "k", "b"), features=("x*",))
-    first = read([written(folder, table, "parquet", "first")], columns)
+    first = read([write_columns(folder, table, "parquet", "first")], columns)
     assert first.models[0].score.tolist() == list(p)
     for form in FORMATS:
-        same(read([written(folder, table, form, form)], columns), first)
+        assert_same_dataset(read([write_columns(folder, table, form, form)], columns), first)
 
 
 def test_csv_numbers_are_rounded_to_the_nearest_float64(tmp_path: Path) -> None:
@@ -89,15 +89,15 @@ def test_csv_numbers_are_rounded_to_the_nearest_float64(tmp_path: Path) -> None:
         " 0.25 ",
         "1E-1",
     ]
-    path = text(tmp_path, "p,y\n" + "".join(f"{n},1\n" for n in numbers))
+    path = write_text(tmp_path, "p,y\n" + "".join(f"{n},1\n" for n in numbers))
     assert read([path], Columns()).models[0].score.tolist() == [float(n) for n in numbers]
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64(), pa.decimal128(5, 3)])
 @pytest.mark.parametrize("form", ["parquet", "feather"])
 def test_narrow_and_decimal_scores_become_float64_exactly(tmp_path: Path, form: str, kind: pa.DataType) -> None:
-    path = written(tmp_path, {"p": pa.array(SMALL["p"], pa.float64()).cast(kind), "y": SMALL["y"]}, form)
-    assert read([path], Columns()).models[0].score.tolist() == SMALL["p"]
+    path = write_columns(tmp_path, {"p": pa.array(FOUR_ROWS["p"], pa.float64()).cast(kind), "y": FOUR_ROWS["y"]}, form)
+    assert read([path], Columns()).models[0].score.tolist() == FOUR_ROWS["p"]
 
 
 @pytest.mark.parametrize(
@@ -118,25 +118,25 @@ def test_narrow_and_decimal_scores_become_float64_exactly(tmp_path: Path, form: 
     ],
 )
 def test_csv_as_it_is_found_in_the_wild(tmp_path: Path, content: str | bytes) -> None:
-    data = read([text(tmp_path, content)], Columns())
+    data = read([write_text(tmp_path, content)], Columns())
     assert (data.models[0].score.tolist(), data.models[0].label.tolist()) == ([0.5], [1])
 
 
 def test_a_quoted_newline_at_a_block_boundary_and_a_row_longer_than_a_block(tmp_path: Path) -> None:
     lines = ["t,p,y"] + [f'"{"word " * 30}\n{i}",0.5,{i % 2}' for i in range(12_000)] + [f"{'x' * 3_000_000},0.5,1"]
-    data = read([text(tmp_path, "\n".join(lines))], Columns())
+    data = read([write_text(tmp_path, "\n".join(lines))], Columns())
     assert data.inputs[0].rows == 12_001 and data.inputs[0].positives == 6_001
 
 
 def test_a_header_wider_than_the_first_look(tmp_path: Path) -> None:
     names = [f"feature_{i:05d}" for i in range(9_000)]
-    path = text(tmp_path, ",".join(["p", "y", *names]) + "\n" + ",".join(["0.5", "1", *["2"] * 9_000]) + "\n")
+    path = write_text(tmp_path, ",".join(["p", "y", *names]) + "\n" + ",".join(["0.5", "1", *["2"] * 9_000]) + "\n")
     model = read([path], Columns(features=("feature_*",))).models[0]
     assert model.features is not None and model.features().sum() == 18_000
 
 
 def test_a_key_that_a_json_line_lacks_is_missing_and_nan_is_allowed(tmp_path: Path) -> None:
-    path = text(tmp_path, '{"y": 1}\n\n{"p": NaN, "y": 0}\n{"p": 0.5, "y": true, "g": 1.0}\n')
+    path = write_text(tmp_path, '{"y": 1}\n\n{"p": NaN, "y": 0}\n{"p": 0.5, "y": true, "g": 1.0}\n')
     data = read([path], Columns(missing="drop", group=("g",)))
     assert data.models[0].score.tolist() == [0.5] and data.models[0].groups["g"].tolist() == ["1"]
     assert data.notes == ("p: 2 of 3 rows left out: score missing",)

@@ -12,8 +12,8 @@ import pytest
 from decal_cli.data import Columns, read
 from decal_cli.errors import DecalError
 from tests.helpers.files import (
-    SMALL,
-    written,
+    FOUR_ROWS,
+    write_columns,
 )
 
 
@@ -38,7 +38,7 @@ from tests.helpers.files import (
 def test_group_names_are_the_same_from_every_format(
     tmp_path: Path, values: Any, expected: list[str], form: str
 ) -> None:
-    path = written(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "g": values}, form)
+    path = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "g": values}, form)
     got = read([path], Columns(group=("g",))).models[0].groups["g"].tolist()
     if expected == ["1.0", "2.5"]:
         expected = ["1", "2.5"]
@@ -46,13 +46,13 @@ def test_group_names_are_the_same_from_every_format(
 
 
 def test_groups_of_several_files_are_one_column(tmp_path: Path) -> None:
-    one = written(tmp_path, {"p": [0.5], "y": [0], "g": [1]}, "parquet", "one")
-    two = written(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "g": [2.0, None]}, "csv", "two")
+    one = write_columns(tmp_path, {"p": [0.5], "y": [0], "g": [1]}, "parquet", "one")
+    two = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "g": [2.0, None]}, "csv", "two")
     assert read([one, two], Columns(group=("g",))).models[0].groups["g"].tolist() == ["1", "2", "missing"]
 
 
 def test_features_stay_unread_until_they_are_asked_for(tmp_path: Path) -> None:
-    path = written(tmp_path, {**SMALL, "x1": ["not", "a", "number", "!"]})
+    path = write_columns(tmp_path, {**FOUR_ROWS, "x1": ["not", "a", "number", "!"]})
     (model,) = read([path], Columns(features=("x1",))).models
     assert model.features is not None
     with pytest.raises(DecalError, match=r"column 'x1', row 1 \(line 2\): 'not' is not a number"):
@@ -60,7 +60,7 @@ def test_features_stay_unread_until_they_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_features_are_read_once_for_all_models(tmp_path: Path) -> None:
-    path = written(tmp_path, {"p_a": [0.5], "p_b": [0.5], "y": [1], "x": [3]}, "parquet")
+    path = write_columns(tmp_path, {"p_a": [0.5], "p_b": [0.5], "y": [1], "x": [3]}, "parquet")
     a, b = read([path], Columns(score=("p_*",), features=("x",))).models
     assert a.features is not None and b.features is not None
     assert a.features() is b.features() and a.features().tolist() == [[3.0]]
@@ -72,7 +72,7 @@ LISTS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
 @pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float32(), 2)])
 @pytest.mark.parametrize("form", ["parquet", "feather", "arrow-stream", "jsonl"])
 def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType, form: str) -> None:
-    path = written(tmp_path, {**SMALL, "emb": pa.array(LISTS, kind)}, form)
+    path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array(LISTS, kind)}, form)
     (model,) = read([path], Columns(features=("emb",))).models
     assert model.features is not None and model.feature_names == ("emb",)
     assert model.features().dtype == np.float64 and model.features().tolist() == LISTS
@@ -80,7 +80,7 @@ def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType, form
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2)])
 def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType) -> None:
-    path = written(tmp_path, {**SMALL, "emb": pa.array([LISTS[0], None, *LISTS[2:]], kind)}, "parquet")
+    path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array([LISTS[0], None, *LISTS[2:]], kind)}, "parquet")
     (model,) = read([path], Columns(features=("emb",), missing="drop")).models
     assert model.features is not None and model.features().tolist() == [LISTS[0], *LISTS[2:]]
 
@@ -99,7 +99,7 @@ def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType)
     ],
 )
 def test_features_that_are_no_matrix(tmp_path: Path, values: Any, features: tuple[str, ...], words: list[str]) -> None:
-    (model,) = read([written(tmp_path, {**SMALL, **values}, "parquet")], Columns(features=features)).models
+    (model,) = read([write_columns(tmp_path, {**FOUR_ROWS, **values}, "parquet")], Columns(features=features)).models
     assert model.features is not None
     with pytest.raises(DecalError) as caught:
         model.features()

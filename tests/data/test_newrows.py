@@ -21,7 +21,7 @@ from decal_cli.data import Batch, Columns, NewRows, read
 from decal_cli.data.csvfile import NUMBER
 from decal_cli.data.sources import BATCH
 from decal_cli.errors import DecalError
-from tests.helpers.files import FORMATS, every_format, text, written
+from tests.helpers.files import FORMATS, every_format, write_columns, write_text
 
 MANY = BATCH + 4000
 FIRST = {"jsonl": BATCH // 2}
@@ -99,7 +99,7 @@ class TestBatchesAreTheWhole:
         rows = 300_000
         sites = ["1.0", "2.0"] * (rows // 2)
         sites[-1] = "none given"
-        path = text(tmp_path, "p,y,site\n" + "".join(f"0.5,{i % 2},{site}\n" for i, site in enumerate(sites)))
+        path = write_text(tmp_path, "p,y,site\n" + "".join(f"0.5,{i % 2},{site}\n" for i, site in enumerate(sites)))
         columns = Columns(score=("p",), label="y", group=("site",))
         found = batches(path, columns)
         assert len(found) > 1
@@ -109,7 +109,7 @@ class TestBatchesAreTheWhole:
 
     @every_format
     def test_small_files_of_every_format(self, tmp_path: Path, form: str) -> None:
-        (batch,) = batches(written(tmp_path, world(50), form), typed=True)
+        (batch,) = batches(write_columns(tmp_path, world(50), form), typed=True)
         assert batch.table.to_pydict() == world(50)
         np.testing.assert_array_equal(batch.score, world(50)["p"])
 
@@ -120,14 +120,14 @@ class TestBatchesAreTheWhole:
         assert batch.groups is not None and batch.groups.tolist() == [["a"], ["b"]]
 
     def test_log_odds_become_probabilities(self, tmp_path: Path) -> None:
-        (batch,) = batches(written(tmp_path, {"p": [0.0, 3.0, -800.0]}), Columns(score=("p",), logit=True))
+        (batch,) = batches(write_columns(tmp_path, {"p": [0.0, 3.0, -800.0]}), Columns(score=("p",), logit=True))
         np.testing.assert_allclose(batch.score, [0.5, 1 / (1 + np.exp(-3)), 0.0])
         assert batch.table["p"].to_pylist() == [0.0, 3.0, -800.0], "the file's own column stays"
 
     @pytest.mark.parametrize("form", ["parquet", "feather", "jsonl"])
     def test_a_list_valued_column_is_features(self, tmp_path: Path, form: str) -> None:
         vectors = np.random.default_rng(0).normal(size=(30, 4)).tolist()
-        path = written(tmp_path, {"p": [0.5] * 30, "v": vectors}, form)
+        path = write_columns(tmp_path, {"p": [0.5] * 30, "v": vectors}, form)
         (batch,) = batches(path, Columns(score=("p",), features=("v",)), width=4)
         np.testing.assert_array_equal(batch.features, vectors)
         assert batch.table["v"].to_pylist() == vectors
@@ -156,7 +156,7 @@ class TestOtherColumnsAreKept:
         assert batch.table.schema.metadata[b"origin"] == b"here"
 
     def test_cells_of_csv_stay_what_they_are_where_they_go_to_csv(self, tmp_path: Path) -> None:
-        path = text(tmp_path, "zip,p,share,when\n00501,0.1,1.50,2024-01-01\nNA,0.2,,\n")
+        path = write_text(tmp_path, "zip,p,share,when\n00501,0.1,1.50,2024-01-01\nNA,0.2,,\n")
         (batch,) = batches(path)
         assert batch.table["zip"].to_pylist() == ["00501", "NA"]
         assert batch.table["share"].to_pylist() == ["1.50", ""]
@@ -174,7 +174,7 @@ class TestOtherColumnsAreKept:
             "half": [".5", "1.", "0"],
         }
         lines = [",".join(cells), *map(",".join, zip(*cells.values(), strict=True))]
-        path = text(tmp_path, "\n".join(lines) + "\n")
+        path = write_text(tmp_path, "\n".join(lines) + "\n")
         (batch,) = batches(path, typed=True)
         assert batch.table.to_pydict() == {
             **cells,
@@ -201,7 +201,7 @@ class TestOtherColumnsAreKept:
 
     def test_a_text_in_the_last_batch_keeps_the_whole_column_text(self, tmp_path: Path) -> None:
         rows = 300_000
-        path = text(tmp_path, "p,n\n" + "".join(f"0.5,{i}\n" for i in range(rows)) + "0.5,end\n")
+        path = write_text(tmp_path, "p,n\n" + "".join(f"0.5,{i}\n" for i in range(rows)) + "0.5,end\n")
         found = batches(path, typed=True)
         assert len(found) > 1
         assert whole(found)["n"].to_pylist() == [*map(str, range(rows)), "end"]
@@ -212,7 +212,7 @@ class TestOtherColumnsAreKept:
             {"p": 0.2, "id": "8", "n": None, "f": 2.5, "b": False, "v": None, "o": None, "m": "one", "big": 1},
             {"p": 0.3, "id": None, "n": 3, "f": 3, "v": [], "o": {"b": 2}, "m": [1], "late": 1},
         ]
-        path = text(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "new.jsonl")
+        path = write_text(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "new.jsonl")
         (batch,) = batches(path, typed=True)
         kept = batch.table.to_pydict()
         assert kept["id"] == ["007", "8", None]
@@ -224,7 +224,7 @@ class TestOtherColumnsAreKept:
         assert kept["late"] == [None, None, 1]
 
     def test_objects_without_keys_become_text(self, tmp_path: Path) -> None:
-        path = text(tmp_path, '{"p": 0.5, "o": {}}\n{"p": 0.5}\n', "new.jsonl")
+        path = write_text(tmp_path, '{"p": 0.5, "o": {}}\n{"p": 0.5}\n', "new.jsonl")
         (batch,) = batches(path, typed=True)
         assert batch.table["o"].to_pylist() == ["{}", None]
 
@@ -232,7 +232,7 @@ class TestOtherColumnsAreKept:
         rows = 40_000
         lines = [f'{{"p": 0.5, "n": {i}, "v": null}}\n' for i in range(rows)]
         lines[-1] = '{"p": 0.5, "n": 0.5, "v": [1.0]}\n'
-        path = text(tmp_path, "".join(lines), "new.jsonl")
+        path = write_text(tmp_path, "".join(lines), "new.jsonl")
         found = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=1)
         assert len({batch.table.schema for batch in found}) == 1, "every batch has the same columns"
         assert whole(found)["n"].to_pylist()[-2:] == [rows - 2, 0.5]
@@ -248,14 +248,14 @@ class TestMissing:
 
     @every_format
     def test_an_error_that_names_the_rows(self, tmp_path: Path, form: str) -> None:
-        path = written(tmp_path, self.COLUMNS, form)
+        path = write_columns(tmp_path, self.COLUMNS, form)
         assert "column 'p': score missing in 1 of 4 rows (row 2)" in error(path)
         columns = Columns(score=("x2",), features=("x1", "x2"), logit=True)
         assert "column 'x1': feature missing in 1 of 4 rows (row 3)" in error(path, columns, width=2)
 
     @every_format
     def test_or_left_out_of_what_is_scored(self, tmp_path: Path, form: str) -> None:
-        path = written(tmp_path, self.COLUMNS, form)
+        path = write_columns(tmp_path, self.COLUMNS, form)
         (batch,) = batches(path, Columns(score=("p",), features=("x1", "x2"), missing="drop"), width=2, typed=True)
         assert batch.known.tolist() == [True, False, False, True]
         assert batch.score.tolist() == [0.1, 0.4]
@@ -263,20 +263,20 @@ class TestMissing:
         assert batch.table["x2"].to_pylist() == [1.0, 2.0, 3.0, 4.0], "every row is kept"
 
     def test_no_row_with_a_score(self, tmp_path: Path) -> None:
-        path = written(tmp_path, {"p": pa.nulls(3, pa.float64())}, "parquet")
+        path = write_columns(tmp_path, {"p": pa.nulls(3, pa.float64())}, "parquet")
         (batch,) = batches(path, Columns(score=("p",), missing="drop"))
         assert not batch.known.any() and len(batch.score) == 0
 
     def test_a_whole_batch_without_an_embedding(self, tmp_path: Path) -> None:
         vectors = pa.array([None] * BATCH + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
-        path = written(tmp_path, {"p": np.full(BATCH + 5, 0.5), "v": vectors}, "parquet")
+        path = write_columns(tmp_path, {"p": np.full(BATCH + 5, 0.5), "v": vectors}, "parquet")
         columns = Columns(score=("p",), features=("v",))
         assert f"feature missing in {BATCH} of {BATCH} rows" in error(path, columns, width=2)
         first, second = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=2)
         assert not first.known.any() and second.known.all()
 
     def test_a_missing_group_is_a_group(self, tmp_path: Path) -> None:
-        path = written(tmp_path, {"p": [0.1, 0.2], "site": ["a", None]}, "parquet")
+        path = write_columns(tmp_path, {"p": [0.1, 0.2], "site": ["a", None]}, "parquet")
         (batch,) = batches(path, Columns(score=("p",), group=("site",)))
         assert batch.groups is not None and batch.groups[:, 0].tolist() == ["a", "missing"]
 
@@ -284,20 +284,20 @@ class TestMissing:
 class TestRefused:
     @every_format
     def test_a_file_without_the_columns(self, tmp_path: Path, form: str) -> None:
-        path = written(tmp_path, {"p_old": [0.1], "x1": [1.0]}, form)
+        path = write_columns(tmp_path, {"p_old": [0.1], "x1": [1.0]}, form)
         line = error(path, Columns(score=("p_odl",)))
         assert "no column 'p_odl', which the model was fitted on" in line and "did you mean 'p_old'?" in line
         assert "no column 'x2'" in error(path, Columns(score=("p_old",), features=("x1", "x2")), width=2)
         assert "no column 'site'" in error(path, Columns(score=("p_old",), group=("site",)))
 
     def test_an_embedding_of_another_width(self, tmp_path: Path) -> None:
-        path = written(tmp_path, {"p": [0.1, 0.2], "v": [[1.0, 2.0, 3.0]] * 2}, "parquet")
+        path = write_columns(tmp_path, {"p": [0.1, 0.2], "v": [[1.0, 2.0, 3.0]] * 2}, "parquet")
         line = error(path, Columns(score=("p",), features=("v",)), width=4)
         assert "the features hold 3 numbers a row; the model was fitted on 4" in line
 
     def test_embeddings_of_several_widths_in_a_later_batch(self, tmp_path: Path) -> None:
         vectors = [[1.0, 2.0]] * (BATCH + 7) + [[1.0]]
-        path = written(tmp_path, {"p": np.full(BATCH + 8, 0.5), "v": vectors}, "parquet")
+        path = write_columns(tmp_path, {"p": np.full(BATCH + 8, 0.5), "v": vectors}, "parquet")
         line = error(path, Columns(score=("p",), features=("v",)), width=2)
         assert f"column 'v', row {BATCH + 8}: list of 1 values where the first has 2" in line
 
@@ -307,7 +307,7 @@ class TestRefused:
         scores = np.full(rows, 0.5)
         scores[first + 99] = 1.5
         columns = {"p": scores, "x": np.arange(rows), "why": ["because it is so, and long enough"] * rows}
-        line = error(written(tmp_path, columns, form))
+        line = error(write_columns(tmp_path, columns, form))
         assert f"column 'p', row {first + 100}" in line
         assert "score 1.5 is outside [0, 1]" in line
         if form == "csv":
@@ -319,30 +319,30 @@ class TestRefused:
         values: list[Any] = [0.5] * rows
         values[first + 9] = None
         columns = Columns(score=("p",), features=("x", "z"))
-        path = written(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
+        path = write_columns(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
         assert f"row {first + 10})" in error(path, columns, width=2)
         if form != "jsonl":
             values[first + 9] = float("inf")
-            path = written(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
+            path = write_columns(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
             assert f"row {first + 10}" in error(path, columns, width=2)
 
     def test_duplicate_columns(self, tmp_path: Path) -> None:
         pq.write_table(pa.Table.from_arrays([pa.array([0.1]), pa.array([1]), pa.array([2])], ["p", "a", "a"]),
                        tmp_path / "new.parquet")  # fmt: skip
         assert "duplicate column a" in error(str(tmp_path / "new.parquet"))
-        assert "duplicate column a" in error(text(tmp_path, "p,a,a\n0.1,1,2\n"))
+        assert "duplicate column a" in error(write_text(tmp_path, "p,a,a\n0.1,1,2\n"))
 
     @pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
     def test_a_file_without_rows(self, tmp_path: Path, form: str) -> None:
-        assert "has a header but no rows" in error(written(tmp_path, {"p": pa.array([], pa.float64())}, form))
+        assert "has a header but no rows" in error(write_columns(tmp_path, {"p": pa.array([], pa.float64())}, form))
 
     def test_texts_in_place_of_scores(self, tmp_path: Path) -> None:
-        assert "row 2 (line 3): 'high' is not a number" in error(text(tmp_path, "p\n0.1\nhigh\n"))
-        path = written(tmp_path, {"p": ["0.1", "0.2"]}, "parquet")
+        assert "row 2 (line 3): 'high' is not a number" in error(write_text(tmp_path, "p\n0.1\nhigh\n"))
+        path = write_columns(tmp_path, {"p": ["0.1", "0.2"]}, "parquet")
         assert "'0.1' is a number stored as text" in error(path)
 
     def test_damaged_files(self, tmp_path: Path) -> None:
         content = gzip.compress(b"p\n" + b"0.123456\n" * 50_000)
-        assert "corrupt or truncated gzip" in error(text(tmp_path, content[: len(content) // 2], "new.csv.gz"))
-        good = Path(written(tmp_path, world(500), "parquet")).read_bytes()
-        assert "cannot be read as Parquet" in error(text(tmp_path, good[:-2000], "cut.parquet"))
+        assert "corrupt or truncated gzip" in error(write_text(tmp_path, content[: len(content) // 2], "new.csv.gz"))
+        good = Path(write_columns(tmp_path, world(500), "parquet")).read_bytes()
+        assert "cannot be read as Parquet" in error(write_text(tmp_path, good[:-2000], "cut.parquet"))

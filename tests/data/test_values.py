@@ -13,11 +13,11 @@ from decal_cli.data import Columns, read
 from decal_cli.data.labels import encoded
 from decal_cli.errors import DecalError
 from tests.helpers.files import (
-    SMALL,
-    error,
+    FOUR_ROWS,
     every_format,
-    text,
-    written,
+    reading_error,
+    write_columns,
+    write_text,
 )
 
 
@@ -37,34 +37,34 @@ from tests.helpers.files import (
 )
 @pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl", "csv.gz"])
 def test_a_score_is_a_number_between_0_and_1(tmp_path: Path, scores: Any, words: list[str], form: str) -> None:
-    line = error(written(tmp_path, {"p": pa.array(scores, pa.float64()), "y": [1] * len(scores)}, form))
+    line = reading_error(write_columns(tmp_path, {"p": pa.array(scores, pa.float64()), "y": [1] * len(scores)}, form))
     for word in words:
         assert word in line
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl"])
 def test_text_in_the_score_column_is_shown_with_its_row(tmp_path: Path, form: str) -> None:
-    line = error(written(tmp_path, {"p": ["high\nhigher", "low"], "y": [0, 1]}, form))
+    line = reading_error(write_columns(tmp_path, {"p": ["high\nhigher", "low"], "y": [0, 1]}, form))
     assert "column 'p', row 1" in line and "'high" in line and "is not a number" in line
 
 
 def test_csv_errors_name_the_line_too(tmp_path: Path) -> None:
-    path = text(tmp_path, 't,p,y\n"two\nlines",0.5,1\n\nx,oops,1\n')
-    assert f"{path}, column 'p', row 2 (line 5): 'oops' is not a number" in error(path)
-    path = text(tmp_path, "p;y\n0,5;1\n")
-    assert "'0,5' is not a number; write decimals with a point" in error(path)
-    path = text(tmp_path, "p,y\n0.5,1\n1.5,1\n")
-    assert "row 2 (line 3): score 1.5" in error(path)
+    path = write_text(tmp_path, 't,p,y\n"two\nlines",0.5,1\n\nx,oops,1\n')
+    assert f"{path}, column 'p', row 2 (line 5): 'oops' is not a number" in reading_error(path)
+    path = write_text(tmp_path, "p;y\n0,5;1\n")
+    assert "'0,5' is not a number; write decimals with a point" in reading_error(path)
+    path = write_text(tmp_path, "p,y\n0.5,1\n1.5,1\n")
+    assert "row 2 (line 3): score 1.5" in reading_error(path)
 
 
 def test_log_odds(tmp_path: Path) -> None:
     logits = [-800.0, -1.0, 0.0, 1.0, 800.0]
-    path = written(tmp_path, {"p": logits, "y": [0, 0, 1, 1, 1]}, "parquet")
+    path = write_columns(tmp_path, {"p": logits, "y": [0, 0, 1, 1, 1]}, "parquet")
     score = read([path], Columns(logit=True)).models[0].score
     np.testing.assert_allclose(score[1:4], 1 / (1 + np.exp([1.0, 0.0, -1.0])), rtol=1e-15)
     assert score[0] < 1e-300 and score[4] == 1.0
-    path = written(tmp_path, {"p": [*logits, np.inf], "y": [0, 0, 1, 1, 1, 1]}, "parquet")
-    assert "row 6: score is inf; clip log-odds" in error(path, columns=Columns(logit=True))
+    path = write_columns(tmp_path, {"p": [*logits, np.inf], "y": [0, 0, 1, 1, 1, 1]}, "parquet")
+    assert "row 6: score is inf; clip log-odds" in reading_error(path, columns=Columns(logit=True))
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_log_odds(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_weights_are_positive(tmp_path: Path, weights: Any, words: list[str], form: str) -> None:
-    path = written(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "w": pa.array(weights, pa.float64())}, form)
+    path = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "w": pa.array(weights, pa.float64())}, form)
     for word in words:
-        assert word in error(path, columns=Columns(weight="w"))
+        assert word in reading_error(path, columns=Columns(weight="w"))
 
 
 @every_format
@@ -93,7 +93,7 @@ def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str)
         "x": [1.0, 2.0, 3.0, 4.0, 5.0],
         "g": ["u", None, "v", "v", ""],
     }
-    path = written(tmp_path, table, form)
+    path = write_columns(tmp_path, table, form)
     columns = Columns(score=("p_*",), weight="w", group=("g",), features=("x",), missing="drop")
     data = read([path], columns)
     a, b = data.models
@@ -111,7 +111,7 @@ def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str)
 
 
 def test_with_features_named_their_gaps_count_too(tmp_path: Path) -> None:
-    path = written(tmp_path, {**SMALL, "x1": [1.0, None, 3.0, 4.0], "x2": [1.0, 2.0, float("nan"), 4.0]})
+    path = write_columns(tmp_path, {**FOUR_ROWS, "x1": [1.0, None, 3.0, 4.0], "x2": [1.0, 2.0, float("nan"), 4.0]})
     columns = Columns(features=("x*",), missing="drop")
     (model,) = read([path], columns).models
     assert model.features is not None and model.features().tolist() == [[1, 1], [4, 4]]
@@ -119,7 +119,7 @@ def test_with_features_named_their_gaps_count_too(tmp_path: Path) -> None:
 
 
 def test_a_model_without_any_row_is_an_error(tmp_path: Path) -> None:
-    path = written(tmp_path, {"p": pa.array([None, None], pa.float64()), "y": [0, 1]}, "parquet")
+    path = write_columns(tmp_path, {"p": pa.array([None, None], pa.float64()), "y": [0, 1]}, "parquet")
     with pytest.raises(DecalError, match="no row is left"):
         read([path], Columns(missing="drop"))
 

@@ -13,6 +13,8 @@ import jsonschema
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
+FOX = FIXTURES / "fox_news.parquet"
+BINARY = FIXTURES / "binary_n2000.csv"
 GOLDEN = ROOT / "tests" / "golden"
 DECAL = Path(sys.executable).with_name("decal")
 SCHEMA = json.loads((ROOT / "decal_cli" / "report.schema.json").read_text(encoding="utf-8"))
@@ -30,7 +32,7 @@ class Done:
 Decal = Callable[..., Done]
 
 
-def valid(text: str) -> dict[str, Any]:
+def valid_json(text: str) -> dict[str, Any]:
     """Parse JSON strictly and hold it against the shipped schema."""
 
     def refuse(constant: str) -> None:
@@ -41,7 +43,7 @@ def valid(text: str) -> dict[str, Any]:
     return document
 
 
-def one_line(done: Done) -> str:
+def refusal(done: Done) -> str:
     """The single line that bad input gets, with nothing on standard output and exit code 2."""
     assert done.code == 2, done
     assert done.out == ""

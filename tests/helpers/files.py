@@ -18,7 +18,7 @@ import pytest
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.errors import DecalError
 
-SMALL = {"p": [0.25, 0.5, 1.0, 0.0], "y": [0, 1, 1, 0]}
+FOUR_ROWS = {"p": [0.25, 0.5, 1.0, 0.0], "y": [0, 1, 1, 0]}
 
 
 def as_csv(table: pa.Table, path: Path) -> None:
@@ -56,20 +56,20 @@ FORMATS: dict[str, Callable[[pa.Table, Path], None]] = {
 every_format = pytest.mark.parametrize("form", FORMATS)
 
 
-def written(folder: Path, columns: dict[str, Any], form: str = "csv", name: str = "preds") -> str:
+def write_columns(folder: Path, columns: dict[str, Any], form: str = "csv", name: str = "preds") -> str:
     # The suffix says nothing on purpose: formats are told apart by content.
     path = folder / f"{name}.data"
     FORMATS[form](pa.table(columns), path)
     return str(path)
 
 
-def text(folder: Path, content: str | bytes, name: str = "preds.csv") -> str:
+def write_text(folder: Path, content: str | bytes, name: str = "preds.csv") -> str:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return str(path)
 
 
-def error(*paths: str, columns: Columns = Columns(), stdin: Any = None) -> str:  # noqa: B008
+def reading_error(*paths: str, columns: Columns = Columns(), stdin: Any = None) -> str:  # noqa: B008
     """The one line that reading fails with."""
     with pytest.raises(DecalError) as caught:
         read(paths, columns, stdin)
@@ -80,7 +80,7 @@ def error(*paths: str, columns: Columns = Columns(), stdin: Any = None) -> str: 
     return line
 
 
-def same(a: Dataset, b: Dataset) -> None:
+def assert_same_dataset(a: Dataset, b: Dataset) -> None:
     """Two data sets hold the same numbers, bit for bit."""
     assert len(a.models) == len(b.models)
     for x, y in zip(a.models, b.models, strict=True):

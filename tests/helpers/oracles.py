@@ -39,7 +39,7 @@ def mean(rows: Rows, values: Any) -> float:
     return float(np.average(values, weights=weights(rows)))
 
 
-def fitted(rows: Rows) -> Vector:
+def isotonic_fit(rows: Rows) -> Vector:
     fit = IsotonicRegression(y_min=0, y_max=1)
     return fit.fit(rows.score, rows.label, sample_weight=weights(rows)).predict(rows.score)
 
@@ -50,30 +50,30 @@ def log_of(probability: Vector, label: Vector) -> Vector:
 
 
 @oracle("brier")
-def brier(rows: Rows, task: BinaryTask) -> float:
+def oracle_brier(rows: Rows, task: BinaryTask) -> float:
     return float(brier_score_loss(rows.label, rows.score, sample_weight=weights(rows), pos_label=1))
 
 
 @oracle("log_loss(eps=0.01)")
-def log_loss(rows: Rows, task: BinaryTask) -> float:
+def oracle_log_loss(rows: Rows, task: BinaryTask) -> float:
     clipped = np.clip(rows.score, 0.01, 0.99)
     return float(sklearn_log_loss(rows.label, clipped, sample_weight=weights(rows), labels=[0, 1]))
 
 
 @oracle("corp_mcb")
 def corp_mcb(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, (rows.score - rows.label) ** 2 - (fitted(rows) - rows.label) ** 2)
+    return mean(rows, (rows.score - rows.label) ** 2 - (isotonic_fit(rows) - rows.label) ** 2)
 
 
 @oracle("corp_dsc")
 def corp_dsc(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, (mean(rows, rows.label) - rows.label) ** 2 - (fitted(rows) - rows.label) ** 2)
+    return mean(rows, (mean(rows, rows.label) - rows.label) ** 2 - (isotonic_fit(rows) - rows.label) ** 2)
 
 
 @oracle("corp_dsc(loss=log)")
 def corp_dsc_log(rows: Rows, task: BinaryTask) -> float:
     base = np.full(len(rows.label), mean(rows, rows.label))
-    return mean(rows, log_of(base, rows.label) - log_of(fitted(rows), rows.label))
+    return mean(rows, log_of(base, rows.label) - log_of(isotonic_fit(rows), rows.label))
 
 
 @oracle("corp_unc")
@@ -83,12 +83,12 @@ def corp_unc(rows: Rows, task: BinaryTask) -> float:
 
 @oracle("refinement_loss")
 def refinement_loss(rows: Rows, task: BinaryTask) -> float:
-    return mean(rows, fitted(rows) * (1 - fitted(rows)))
+    return mean(rows, isotonic_fit(rows) * (1 - isotonic_fit(rows)))
 
 
 @oracle("refinement_lower")
 def refinement_lower(rows: Rows, task: BinaryTask) -> float:
-    fit = fitted(rows)
+    fit = isotonic_fit(rows)
 
     def brier_curve(t: float) -> float:
         return mean(rows, (1 - t) * rows.label * (fit < t) + t * (1 - rows.label) * (fit >= t))
@@ -98,7 +98,7 @@ def refinement_lower(rows: Rows, task: BinaryTask) -> float:
 
 @oracle("refinement_upper")
 def refinement_upper(rows: Rows, task: BinaryTask) -> float:
-    base, fit = mean(rows, rows.label), fitted(rows)
+    base, fit = mean(rows, rows.label), isotonic_fit(rows)
     best = 0.0
     for v in np.unique(fit)[:-1]:
         event = (fit > v).astype(float)
@@ -232,7 +232,7 @@ def utility_of(rows: Rows, task: BinaryTask, decision: Vector) -> float:
 
 
 @oracle("expected_utility")
-def expected_utility(rows: Rows, task: BinaryTask) -> float:
+def oracle_expected_utility(rows: Rows, task: BinaryTask) -> float:
     return utility_of(rows, task, decided(rows, task))
 
 
@@ -251,7 +251,7 @@ def utility_share(rows: Rows, task: BinaryTask) -> float:
     """Against the best threshold on these scores, found by trying each."""
     constant = max(eu_never(rows, task), eu_always(rows, task))
     tried = [utility_of(rows, task, (rows.score >= t).astype(int)) for t in [*np.unique(rows.score), 2.0]]
-    return (expected_utility(rows, task) - constant) / (max(tried) - constant)
+    return (oracle_expected_utility(rows, task) - constant) / (max(tried) - constant)
 
 
 @oracle("net_benefit")
@@ -265,12 +265,12 @@ def swap_regret(rows: Rows, task: BinaryTask) -> float:
     """Over all four maps of the two actions."""
     act = decided(rows, task)
     maps = [np.array([a, b]) for a in (0, 1) for b in (0, 1)]
-    return max(utility_of(rows, task, swap[act]) for swap in maps) - expected_utility(rows, task)
+    return max(utility_of(rows, task, swap[act]) for swap in maps) - oracle_expected_utility(rows, task)
 
 
 @oracle("external_regret")
 def external_regret(rows: Rows, task: BinaryTask) -> float:
-    return max(eu_never(rows, task), eu_always(rows, task)) - expected_utility(rows, task)
+    return max(eu_never(rows, task), eu_always(rows, task)) - oracle_expected_utility(rows, task)
 
 
 def decision_loss(rows: Rows, task: BinaryTask, groups: list[Rows]) -> float:
@@ -279,7 +279,7 @@ def decision_loss(rows: Rows, task: BinaryTask, groups: list[Rows]) -> float:
         middle = np.clip(mean(group, group.score), group.score.min(), group.score.max())
         at = group._replace(score=np.full(len(group.score), middle))
         constants = (eu_never(at, task), eu_always(at, task))
-        lost += (max(constants) - expected_utility(at, task)) * float(weights(group).sum())
+        lost += (max(constants) - oracle_expected_utility(at, task)) * float(weights(group).sum())
     return lost / float(weights(rows).sum())
 
 

@@ -30,7 +30,7 @@ OPERATED_HIGH = BinaryTask.of_threshold(0.3, decision_threshold=0.8)
 """Decides 1 on score .9 only, of the world "hand"."""
 OPERATED_LOW = BinaryTask.of_threshold(0.9, decision_threshold=0.5)
 """Decides 1 on scores .6 and .9."""
-DOUBLED = BinaryTask.of_utility([[0.0, -0.2], [-1.8, 0.0]], decision_threshold=0.5)
+DOUBLE_STAKES = BinaryTask.of_utility([[0.0, -0.2], [-1.8, 0.0]], decision_threshold=0.5)
 """The same at twice the stakes: u_delta = 2."""
 
 
@@ -121,15 +121,15 @@ _TASK = [
     Case("eu_never", "hand", -0.35, HAND + "-.7 x 5 / 10", _at(0.3)),
     Case("eu_always", "hand", -0.15, HAND + "-.3 x 5 / 10", _at(0.3)),
     Case("swap_regret", "hand", 0.05, HAND + "(.9 x 5 - 4) / 10", OPERATED_LOW),
-    Case("swap_regret", "hand", 0.1, HAND + "twice that", DOUBLED),
+    Case("swap_regret", "hand", 0.1, HAND + "twice that", DOUBLE_STAKES),
     Case("external_regret", "hand", 0.05, HAND + "deciding 0 on all, against .4 - .9 x .5", OPERATED_LOW),
-    Case("external_regret", "hand", 0.1, HAND + "twice that", DOUBLED),
+    Case("external_regret", "hand", 0.1, HAND + "twice that", DOUBLE_STAKES),
     Case("cfdl(levels=exact)", "ties", 0.0046666667, "calibration regret on exact levels", _at(0.2)),
     Case("cfdl(levels=exact)", "ties", 0.0126666667, "calibration regret on exact levels", _at(0.4)),
     Case("cfdl(levels=exact)", "ties", 0.0186666667, "calibration regret on exact levels", _at(0.6)),
     Case("cfdl(levels=exact)", "ties", 0.0353333333, "calibration regret on exact levels", _at(0.8)),
     Case("cfdl", "hand", 0.08, HAND + "(.9 x 2 - 1) / 10, the level .6; every score a bin", OPERATED_LOW),
-    Case("cfdl", "hand", 0.16, HAND + "twice that", DOUBLED),
+    Case("cfdl", "hand", 0.16, HAND + "twice that", DOUBLE_STAKES),
     Case("cfdl_null", "hand", 0.0211, HAND + "(.036 + .16 + .015) / 10", _at(0.5), within=0.006),
     Case("accuracy", "hand", 0.8, HAND + "(3 + 5) / 10", OPERATED_HIGH),
     Case("sensitivity", "hand", 0.6, HAND + "3 / 5", OPERATED_HIGH),
@@ -168,4 +168,4 @@ _SMOOTH = [
     Case("dist_cal_upper", "hand", 0.05, HAND + "(2 x .1 + 3 x .1) / 10: no merge is cheaper"),
 ]
 
-CASES = [*_LOSS, *_RANKING, *_BINS, *_LEVELS, *_INTERVAL, *_AGENTS, *_SMOOTH, *_TASK]
+REFERENCE_CASES = [*_LOSS, *_RANKING, *_BINS, *_LEVELS, *_INTERVAL, *_AGENTS, *_SMOOTH, *_TASK]

@@ -13,10 +13,10 @@ from decal_cli.analysis.study.run import Study
 from decal_cli.data import Predictions
 from decal_cli.methods import parse
 
-METHODS = ("isotonic", "platt", "refit", "stack-boosting", "blend")
+STUDY_METHODS = ("isotonic", "platt", "refit", "stack-boosting", "blend")
 
 
-def world(size: int, seed: int = 0, features: bool = True) -> Predictions:
+def study_predictions(size: int, seed: int = 0, features: bool = True) -> Predictions:
     """The score squares what the first feature says of the truth; the second feature matters as well."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(size, 3))
@@ -25,17 +25,17 @@ def world(size: int, seed: int = 0, features: bool = True) -> Predictions:
     return Predictions("p", known**2, label, None, {}, (lambda: x) if features else None, ("x0", "x1", "x2"), 0)
 
 
-def setting(*methods: str, thresholds: tuple[float, ...] = (0.3, 0.6)) -> Setting:
+def study_setting(*methods: str, thresholds: tuple[float, ...] = (0.3, 0.6)) -> Setting:
     return Setting(thresholds, tuple(map(parse, methods)))
 
 
-def halves(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def two_halves(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows that are fitted to, and rows that are judged."""
     order = np.random.default_rng([seed, size]).permutation(size)
     return order[: size // 2], order[size // 2 :]
 
 
-def point(
+def study_point(
     threshold: float, estimates: Mapping[str, tuple[float, float, float]], gains: Mapping[str, float | None]
 ) -> dict[str, Any]:
     """A point of a record; estimates that are not named are undefined."""
@@ -43,25 +43,25 @@ def point(
     return {"threshold": threshold, "estimates": cells, "gains": dict(gains)}
 
 
-def record(file: str, score: str, seed: int, points: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+def study_record(file: str, score: str, seed: int, points: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     base = {"file": file, "score": score, "seed": seed, "rows": 2000, "positives": 600.0, "seconds": {}, "reasons": {}}
     return {**base, "points": points, **more}
 
 
-def study(files: int = 6, scores: int = 2, seeds: int = 2, methods: tuple[str, ...] = METHODS) -> Study:
+def made_up_study(files: int = 6, scores: int = 2, seeds: int = 2, methods: tuple[str, ...] = STUDY_METHODS) -> Study:
     """A made-up study: gains are their estimates and noise, other metrics know little of them."""
     records = []
     for f in range(files):
         for s in range(scores):
             for seed in range(seeds):
                 rng = np.random.default_rng([f, s, seed])
-                points = [_point(t, methods, f, rng) for t in (0.1, 0.5, 0.9)]
+                points = [_random_point(t, methods, f, rng) for t in (0.1, 0.5, 0.9)]
                 seconds = {name: 0.001 * (k + 1) ** 3 for k, name in enumerate(methods)}
-                records.append(record(f"folder/file_{f}.csv", f"p_{s}", seed, points, seconds=seconds))
-    return Study(tuple(records), ("folder/file_0.csv, p_none: left out",), setting(*methods))
+                records.append(study_record(f"folder/file_{f}.csv", f"p_{s}", seed, points, seconds=seconds))
+    return Study(tuple(records), ("folder/file_0.csv, p_none: left out",), study_setting(*methods))
 
 
-def _point(t: float, methods: tuple[str, ...], file: int, rng: np.random.Generator) -> dict[str, Any]:
+def _random_point(t: float, methods: tuple[str, ...], file: int, rng: np.random.Generator) -> dict[str, Any]:
     recalibration, beyond = 0.1 * rng.random(), 0.01 * (file + rng.random())
     true = {
         "gain_recalibration": recalibration,
@@ -77,4 +77,4 @@ def _point(t: float, methods: tuple[str, ...], file: int, rng: np.random.Generat
         for name, value in true.items()
     }
     base = {name: recalibration + (0 if name in ("isotonic", "platt") else beyond) for name in methods}
-    return point(t, cells, {name: gain + 0.005 * rng.normal() for name, gain in base.items()})
+    return study_point(t, cells, {name: gain + 0.005 * rng.normal() for name, gain in base.items()})

@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 
 from decal_cli.methods import Applied, Inputs, Model, Training, parse
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows, columns
+from tests.helpers.worlds import Rows, fixture_columns
 
 FIFTH = BinaryTask.of_threshold(0.2)
 
 
-def shipped(split: str) -> Training:
+def shipped_training(split: str) -> Training:
     """One half of the shipped file of known truth: split is cal or test."""
-    data = columns("binary_n2000.csv")
+    data = fixture_columns("binary_n2000.csv")
     here = data["split"] == split
     features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
     score, label = data["p"].astype(float), data["y"].astype(float)
     return Training(score[here], features[here], data["group"][here, None], label=label[here], task=FIFTH)
 
 
-def made(size: int, seed: int, weighted: bool = False, levels: int | None = None) -> Training:
+def random_training(size: int, seed: int, weighted: bool = False, levels: int | None = None) -> Training:
     """A world in which the second feature and the group matter and the score knows the first alone.
 
     levels: the score takes this many values, each the level set of some rows. One row lies a trifle below the lowest:
@@ -43,7 +43,7 @@ def made(size: int, seed: int, weighted: bool = False, levels: int | None = None
     return Training(score, features, groups, label=label, weight=weight, task=FIFTH)
 
 
-def of_rows(rows: Rows, task: BinaryTask = FIFTH) -> Training:
+def training_of(rows: Rows, task: BinaryTask = FIFTH) -> Training:
     """Rows with features and groups made from their content, so that equal rows stay equal."""
     features = np.column_stack((np.cos(40 * rows.score), rows.score * rows.label))
     groups = np.where(rows.score > 0.5, "high", "low")[:, None]
@@ -51,26 +51,26 @@ def of_rows(rows: Rows, task: BinaryTask = FIFTH) -> Training:
     return Training(rows.score, features, groups, label=label, weight=rows.weight, task=task)
 
 
-def inputs(rows: Inputs) -> Inputs:
+def unlabelled(rows: Inputs) -> Inputs:
     """What a model sees of rows."""
     return Inputs(rows.score, rows.features, rows.groups)
 
 
-def fitted(key: str, rows: Training) -> Model:
+def fit_method(key: str, rows: Training) -> Model:
     """The method of this key, fitted."""
     return parse(key).fit(rows)
 
 
-def applied(key: str, rows: Training) -> Applied:
+def apply_in_sample(key: str, rows: Training) -> Applied:
     """In-sample."""
-    return fitted(key, rows)(inputs(rows))
+    return fit_method(key, rows)(unlabelled(rows))
 
 
 def with_task(rows: Training, threshold: float) -> Training:
     return replace(rows, task=BinaryTask.of_threshold(threshold))
 
 
-def utility(rows: Training, acts: np.ndarray) -> float:
+def utility_of_acts(rows: Training, acts: np.ndarray) -> float:
     """Mean utility of decisions per unit of u_delta, less that of deciding 0 always."""
     assert rows.task is not None
     return float(np.average(acts * (rows.label - rows.task.threshold), weights=rows.weights))
@@ -95,5 +95,7 @@ def calibration_error(score: np.ndarray, rows: Training) -> float:
     return float(np.abs(_mean_within(rows, np.round(score, 12)) - score).max())
 
 
-worlds = st.builds(made, st.integers(60, 400), st.integers(0, 10**6), st.booleans())
-level_worlds = st.builds(made, st.integers(150, 500), st.integers(0, 10**6), st.booleans(), st.integers(2, 8))
+any_training = st.builds(random_training, st.integers(60, 400), st.integers(0, 10**6), st.booleans())
+any_training_with_levels = st.builds(
+    random_training, st.integers(150, 500), st.integers(0, 10**6), st.booleans(), st.integers(2, 8)
+)

@@ -31,28 +31,47 @@ class Rows(NamedTuple):
         return Rows(self.score[which], self.label[which], None if self.weight is None else self.weight[which])
 
 
-def rows(levels: dict[float, str]) -> Rows:
+def rows_by_level(levels: dict[float, str]) -> Rows:
     """rows({.2: "00100"}): five rows of score .2, one of them with label 1."""
     score = np.concatenate([np.full(len(labels), score) for score, labels in levels.items()])
     return Rows(score, np.array([int(label) for labels in levels.values() for label in labels]))
 
 
+def table_of_levels(*each: tuple[float, int, int]) -> Table:
+    """levels((.2, 5, 1)): five rows of score .2, one of them positive."""
+    score, n, pos = zip(*each, strict=True)
+    return Table(np.array(score, dtype=float), np.array(n), np.array(pos))
+
+
+def random_table(rng: np.random.Generator) -> Table:
+    """2 to 25 levels; exact 0 and 1 among them, and scores that are some level's frequency or the base rate."""
+    m = int(rng.integers(2, 26))
+    n = rng.integers(1, 7, m)
+    pos = rng.binomial(n, rng.random(m))
+    score = np.round(rng.random(m), 2) if rng.random() < 0.5 else rng.random(m)
+    wanted = np.array([0.0, 1.0, pos.sum() / n.sum(), pos[0] / n[0], 0.5])
+    some = wanted[rng.random(5) < 0.4][:m]
+    score[: len(some)] = some
+    score, first = np.unique(score, return_index=True)
+    return Table(score, n[first], pos[first])
+
+
 @cache
-def columns(name: str) -> dict[str, np.ndarray]:
+def fixture_columns(name: str) -> dict[str, np.ndarray]:
     with (FIXTURES / name).open() as file:
         lines = list(csv.DictReader(file))
     return {key: np.array([line[key] for line in lines]) for key in lines[0]}
 
 
 @cache
-def world(name: str) -> Rows:
+def known_rows(name: str) -> Rows:
     """The rows of a named world."""
     if name == "ties":
-        ties = columns("ties_edges_n300.csv")
+        ties = fixture_columns("ties_edges_n300.csv")
         return Rows(ties["p"].astype(float), ties["y"].astype(int))
     if name == "hand":
-        return rows({0.2: "00100", 0.6: "10", 0.9: "111"})
-    binary = columns("binary_n2000.csv")
+        return rows_by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
+    binary = fixture_columns("binary_n2000.csv")
     every = Rows(binary["p"].astype(float), binary["y"].astype(int), binary["weight"].astype(float))
     if name == "binary weighted":
         return every
@@ -65,7 +84,7 @@ def world(name: str) -> Rows:
     return every.take(chosen)._replace(weight=None)
 
 
-def inputs(table: Table, task: BinaryTask | None = None, seed: int = 0) -> dict[type, Any]:
+def metric_inputs(table: Table, task: BinaryTask | None = None, seed: int = 0) -> dict[type, Any]:
     """What a metric may ask for; features are another test's business."""
     return {
         Table: table,
@@ -76,18 +95,18 @@ def inputs(table: Table, task: BinaryTask | None = None, seed: int = 0) -> dict[
     }
 
 
-def value(key: str, table: Table, task: BinaryTask | None = None, seed: int = 0) -> float:
+def value_of(key: str, table: Table, task: BinaryTask | None = None, seed: int = 0) -> float:
     """Of 'ece(bins=10)' and the like."""
-    return parse(key).value(inputs(table, task, seed))
+    return parse(key).value(metric_inputs(table, task, seed))
 
 
-def interval(
+def interval_of(
     key: str, table: Table, task: BinaryTask | None = None, confidence: float = 0.95
 ) -> tuple[float, float] | None:
-    return parse(key).interval(inputs(table, task), confidence)
+    return parse(key).interval(metric_inputs(table, task), confidence)
 
 
-def draws(metric: Metric) -> bool:
+def needs_seed(metric: Metric) -> bool:
     """Whether its value depends on the seed."""
     return np.random.Generator in metric.needs
 
@@ -106,7 +125,7 @@ _REAL = st.floats(0.1, 10)
 
 
 @st.composite
-def drawn_rows(draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "any", inner: bool = False) -> Rows:
+def any_rows(draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "any", inner: bool = False) -> Rows:
     """Rows with ties (scores on a grid) or without, weighted or not; inner: no score of exactly 0 or 1."""
     size = draw(st.integers(least, most))
     if inner:
@@ -123,7 +142,7 @@ def drawn_rows(draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "
     return Rows(np.array(score, dtype=float), np.array(label), np.array(drawn))
 
 
-tasks = st.sampled_from(TASKS)
+any_task = st.sampled_from(TASKS)
 
 
 def missed_of_twenty(key: str) -> int:
@@ -131,10 +150,10 @@ def missed_of_twenty(key: str) -> int:
     rng, score = np.random.default_rng(1), np.arange(1, 11) / 11
     chance_of = score**1.8
     # Rates instead of counts: the population itself.
-    truth = value(key, Table(score, np.full(10, 1.0), chance_of))
+    truth = value_of(key, Table(score, np.full(10, 1.0), chance_of))
     missed = 0
     for _ in range(20):
         t = Table(score, np.full(10, 120), rng.binomial(120, chance_of))
-        low, high = interval(key, t, confidence=0.9) or (0.0, 0.0)
+        low, high = interval_of(key, t, confidence=0.9) or (0.0, 0.0)
         missed += not low <= truth <= high
     return missed

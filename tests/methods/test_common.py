@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 from decal_cli.errors import Undefined
 from decal_cli.methods import METHODS, Applied, Inputs, Method, Model, Training, parse
 from decal_cli.methods.declare import MODELS
-from tests.helpers.training import fitted, inputs, made, of_rows
-from tests.helpers.worlds import Rows, drawn_rows
-from tests.helpers.worlds import rows as by_level
+from tests.helpers.training import (
+    apply_in_sample,
+    calibration_error,
+    fit_method,
+    random_training,
+    training_of,
+    unlabelled,
+)
+from tests.helpers.worlds import Rows, any_rows, rows_by_level
 
 FORMS = {
     "platt": ["platt(on=p)", "platt(targets=labels)"],
@@ -29,7 +35,7 @@ SLOW = {"stack-forest", "stack-boosting", "blend", "probing"}
 
 def fitted_or_reason(key: str, rows: Training) -> Model | str:
     try:
-        return fitted(key, rows)
+        return fit_method(key, rows)
     except Undefined as undefined:
         assert undefined.reason
         return undefined.reason
@@ -54,7 +60,7 @@ def assert_equal(one: Applied, other: Applied, within: float = 0.0) -> None:
         np.testing.assert_allclose(values, columns_of(other)[name], rtol=0, atol=within, err_msg=name)
 
 
-NEW = made(40, 99)
+NEW = random_training(40, 99)
 ENDS = Inputs(np.array([0.0, 1.0]), np.zeros((2, 2)), np.array([["low"], ["high"]]))
 
 
@@ -66,34 +72,34 @@ def check_drawn(key: str, rows: Training) -> None:
     if isinstance(model, str) or isinstance(again, str):
         assert model == again
         return
-    for new in (inputs(rows), ENDS):
+    for new in (unlabelled(rows), ENDS):
         assert_sound(model(new), len(new))
         assert_equal(model(new), again(new))
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in SLOW])
 @settings(max_examples=25, deadline=None)
-@given(rows=drawn_rows())
+@given(rows=any_rows())
 @pytest.mark.filterwarnings("error")
 def test_drawn_rows_give_sound_scores_whatever_their_order(key: str, rows: Rows) -> None:
-    check_drawn(key, of_rows(rows))
+    check_drawn(key, training_of(rows))
 
 
 @every_key
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.filterwarnings("error")
 def test_a_world_gives_sound_scores_whatever_its_order(key: str, weighted: bool) -> None:
-    rows = made(150, 4, weighted)
+    rows = random_training(150, 4, weighted)
     order = np.random.default_rng(0).permutation(len(rows))
-    model = fitted(key, rows)
-    assert_sound(model(inputs(NEW)), len(NEW))
-    assert_equal(model(inputs(NEW)), fitted(key, rows)(inputs(NEW)))
-    assert_equal(model(inputs(NEW)), fitted(key, rows.take(order))(inputs(NEW)))
+    model = fit_method(key, rows)
+    assert_sound(model(unlabelled(NEW)), len(NEW))
+    assert_equal(model(unlabelled(NEW)), fit_method(key, rows)(unlabelled(NEW)))
+    assert_equal(model(unlabelled(NEW)), fit_method(key, rows.take(order))(unlabelled(NEW)))
 
 
 @every_key
 def test_a_row_is_scored_alike_among_any_others(key: str) -> None:
-    model, new = fitted(key, made(150, 4)), inputs(NEW)
+    model, new = fit_method(key, random_training(150, 4)), unlabelled(NEW)
     whole = model(new)
     for rows in (np.arange(len(NEW))[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11])):
         assert_equal(model(new.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
@@ -101,10 +107,10 @@ def test_a_row_is_scored_alike_among_any_others(key: str) -> None:
 
 @every_key
 def test_fitting_and_applying_leave_their_rows_as_they_were(key: str) -> None:
-    rows, new = made(150, 4), inputs(NEW)
+    rows, new = random_training(150, 4), unlabelled(NEW)
     columns = [rows.score, rows.features, rows.groups, rows.label, new.score, new.features, new.groups]
     before = [np.array(column) for column in columns]
-    fitted(key, rows)(new)
+    fit_method(key, rows)(new)
     assert all(np.array_equal(old, now) for old, now in zip(before, columns, strict=True))
 
 
@@ -126,26 +132,26 @@ CUT_BY_ROWS = {
 @pytest.mark.parametrize("key", [key for key in KEYS if parse(key).method.name not in CUT_BY_ROWS])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_weight_of_two_is_two_rows(key: str, seed: int) -> None:
-    rows = made(150, seed)
+    rows = random_training(150, seed)
     heavy = replace(rows, weight=1.0 + np.arange(len(rows)) % 2)
     twice = rows.take(np.repeat(np.arange(len(rows)), 1 + np.arange(len(rows)) % 2))
-    assert_equal(fitted(key, heavy)(inputs(NEW)), fitted(key, twice)(inputs(NEW)), within=1e-6)
+    assert_equal(fit_method(key, heavy)(unlabelled(NEW)), fit_method(key, twice)(unlabelled(NEW)), within=1e-6)
 
 
 EDGES = {
-    "two rows": by_level({0.2: "0", 0.7: "1"}),
-    "two rows, the wrong way": by_level({0.2: "1", 0.7: "0"}),
-    "one row": by_level({0.3: "1"}),
-    "one class": by_level({0.1: "000", 0.7: "0"}),
-    "all scores tied": by_level({0.4: "0110" * 10}),
-    "all scores tied at 1": by_level({1.0: "0111" * 10}),
-    "all scores tied at .5": by_level({0.5: "01" * 20}),
-    "scores 0 and 1, all right": by_level({0.0: "0" * 20, 1.0: "1" * 20}),
-    "scores 0 and 1, all wrong": by_level({0.0: "1" * 20, 1.0: "0" * 20}),
-    "scores 0 and 1, some wrong": by_level({0.0: "0001" * 10, 0.5: "01" * 10, 1.0: "1110" * 10}),
-    "separated": by_level({0.2: "00" * 10, 0.4: "0" * 10, 0.7: "11" * 10}),
-    "tiny weights": by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e-9)),
-    "huge weights": by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e9)),
+    "two rows": rows_by_level({0.2: "0", 0.7: "1"}),
+    "two rows, the wrong way": rows_by_level({0.2: "1", 0.7: "0"}),
+    "one row": rows_by_level({0.3: "1"}),
+    "one class": rows_by_level({0.1: "000", 0.7: "0"}),
+    "all scores tied": rows_by_level({0.4: "0110" * 10}),
+    "all scores tied at 1": rows_by_level({1.0: "0111" * 10}),
+    "all scores tied at .5": rows_by_level({0.5: "01" * 20}),
+    "scores 0 and 1, all right": rows_by_level({0.0: "0" * 20, 1.0: "1" * 20}),
+    "scores 0 and 1, all wrong": rows_by_level({0.0: "1" * 20, 1.0: "0" * 20}),
+    "scores 0 and 1, some wrong": rows_by_level({0.0: "0001" * 10, 0.5: "01" * 10, 1.0: "1110" * 10}),
+    "separated": rows_by_level({0.2: "00" * 10, 0.4: "0" * 10, 0.7: "11" * 10}),
+    "tiny weights": rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e-9)),
+    "huge weights": rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e9)),
 }
 
 
@@ -153,12 +159,12 @@ EDGES = {
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.filterwarnings("error")
 def test_at_the_edges_a_method_fits_or_says_what_it_needs(key: str, edge: str) -> None:
-    rows = of_rows(EDGES[edge])
+    rows = training_of(EDGES[edge])
     model = fitted_or_reason(key, rows)
     if isinstance(model, str):
         assert model.startswith("needs ")
         return
-    for new in (inputs(rows), ENDS):
+    for new in (unlabelled(rows), ENDS):
         assert_sound(model(new), len(new))
 
 
@@ -166,7 +172,7 @@ def test_at_the_edges_a_method_fits_or_says_what_it_needs(key: str, edge: str) -
 def test_what_a_method_needs_it_says_where_it_is_missing(key: str) -> None:
     for need in parse(key).method.needs:
         with pytest.raises(Undefined, match=f"^needs .*{need.rstrip('s')}"):
-            fitted(key, replace(made(150, 4), **{need: None}))
+            fit_method(key, replace(random_training(150, 4), **{need: None}))
 
 
 @every_key
@@ -182,7 +188,7 @@ def test_a_model_holds_what_a_file_can_hold(key: str) -> None:
         else:
             assert value is None or isinstance(value, (bool, int, float, str, np.ndarray)), type(value)
 
-    check(fitted(key, made(150, 4)))
+    check(fit_method(key, random_training(150, 4)))
 
 
 @pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
@@ -201,7 +207,5 @@ def test_recalibration_comes_first() -> None:
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_isotonic_is_calibrated_on_its_training_rows(seed: int) -> None:
-    from tests.helpers.training import applied, calibration_error
-
-    rows = made(200, seed, weighted=bool(seed % 2))
-    assert calibration_error(applied("isotonic", rows).score, rows) < 1e-9
+    rows = random_training(200, seed, weighted=bool(seed % 2))
+    assert calibration_error(apply_in_sample("isotonic", rows).score, rows) < 1e-9

@@ -17,16 +17,16 @@ from decal_cli.methods.numerics.trees import narrow
 from decal_cli.metrics import parse as metric
 from decal_cli.task import BinaryTask
 from tests.helpers.training import (
-    applied,
+    any_training,
+    any_training_with_levels,
+    apply_in_sample,
     calibration_error,
-    fitted,
-    inputs,
-    level_worlds,
-    made,
+    fit_method,
+    random_training,
     spread_between,
-    utility,
+    unlabelled,
+    utility_of_acts,
     with_task,
-    worlds,
 )
 
 KEYS = st.sampled_from(["glar(r=-1)", "glar(r=0)", "glar(r=0.01)", "glar", "glar(r=-1,bins=3)"])
@@ -45,25 +45,25 @@ def regions_of(model: Glar, rows: Training) -> np.ndarray:
 
 
 def glar(key: str, rows: Training) -> Glar:
-    model = fitted(key, rows)
+    model = fit_method(key, rows)
     assert isinstance(model, Glar)
     return model
 
 
 @settings(max_examples=30, deadline=None)
-@given(rows=worlds, key=KEYS)
+@given(rows=any_training, key=KEYS)
 def test_it_is_calibrated_on_its_training_rows(rows: Training, key: str) -> None:
     """[R prop. B.10], first half."""
-    assert calibration_error(applied(key, rows).score, rows) < 1e-9
+    assert calibration_error(apply_in_sample(key, rows).score, rows) < 1e-9
 
 
 @settings(max_examples=30, deadline=None)
-@given(rows=level_worlds, key=KEYS)
+@given(rows=any_training_with_levels, key=KEYS)
 def test_it_never_raises_the_grouping_loss_on_its_partition(rows: Training, key: str) -> None:
     """[R prop. B.10], second half; the score has few levels, so that its level sets are more than single rows."""
     model = glar(key, rows)
     region = regions_of(model, rows)
-    after = spread_between(np.round(model(inputs(rows)).score, 12), region, rows)
+    after = spread_between(np.round(model(unlabelled(rows)).score, 12), region, rows)
     assert after <= spread_between(rows.score, region, rows) + 1e-12
 
 
@@ -72,30 +72,30 @@ def every_level_is_a_bin(rows: Training) -> bool:
 
 
 @settings(max_examples=40, deadline=None)
-@given(rows=level_worlds, t=st.floats(0.05, 0.95))
+@given(rows=any_training_with_levels, t=st.floats(0.05, 0.95))
 def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t: float) -> None:
     """[R prop. B.12]: acting on p, on the frequency in p's level set, and in regions of the level set."""
     rows = with_task(rows, t)
     lowest, next_lowest = rows.table.score[:2]
     assume(every_level_is_a_bin(rows) and not lowest < t <= next_lowest)
-    as_it_is = utility(rows, rows.score >= t)
-    by_bin = utility(rows, applied("histogram(bins=100)", rows).score >= t)
-    by_region = utility(rows, applied(EVERY_LEVEL, rows).score >= t)
+    as_it_is = utility_of_acts(rows, rows.score >= t)
+    by_bin = utility_of_acts(rows, apply_in_sample("histogram(bins=100)", rows).score >= t)
+    by_region = utility_of_acts(rows, apply_in_sample(EVERY_LEVEL, rows).score >= t)
     assert as_it_is <= by_bin + 1e-12 and by_bin <= by_region + 1e-12
 
 
 def test_the_worlds_have_levels_that_are_bins() -> None:
-    assert all(every_level_is_a_bin(made(300, seed, levels=4)) for seed in range(5))
+    assert all(every_level_is_a_bin(random_training(300, seed, levels=4)) for seed in range(5))
 
 
 @settings(max_examples=30, deadline=None)
-@given(rows=worlds, key=KEYS, t=st.floats(0.05, 0.95))
+@given(rows=any_training, key=KEYS, t=st.floats(0.05, 0.95))
 def test_moved_thresholds_decide_as_moved_scores(rows: Training, key: str, t: float) -> None:
     """[R def. B.13], on rows that it was not fitted to."""
-    rows, new = with_task(rows, t), inputs(made(500, 1))
+    rows, new = with_task(rows, t), unlabelled(random_training(500, 1))
     assert rows.task is not None
-    moved = fitted(f"{key.removesuffix(')')}{',' if '(' in key else '('}adjust=threshold)", rows)(new)
-    corrected = fitted(key, rows)(new)
+    moved = fit_method(f"{key.removesuffix(')')}{',' if '(' in key else '('}adjust=threshold)", rows)(new)
+    corrected = fit_method(key, rows)(new)
     np.testing.assert_array_equal(moved.score, new.score)
     np.testing.assert_array_equal(moved.acts(rows.task), corrected.acts(rows.task))
     assert moved.threshold is not None
@@ -121,7 +121,7 @@ def grouping_regret(rows: Training) -> float:
 
 
 def test_r_is_compared_with_the_grouping_regret_that_is_reported() -> None:
-    rows = made(2000, 0)
+    rows = random_training(2000, 0)
     regret = grouping_regret(rows)
     assert regret > 0.01
     assert not glar(f"glar(r={regret * 1.0001})", rows).trees
@@ -131,15 +131,15 @@ def test_r_is_compared_with_the_grouping_regret_that_is_reported() -> None:
 
 
 def test_without_grouping_regret_it_is_isotonic_regression() -> None:
-    rows, new = made(500, 0), inputs(made(500, 1))
+    rows, new = random_training(500, 0), unlabelled(random_training(500, 1))
     model = glar("glar(r=10)", rows)
     assert (model.tree == NOWHERE).all()
-    np.testing.assert_array_equal(model(new).score, fitted("isotonic", rows)(new).score)
+    np.testing.assert_array_equal(model(new).score, fit_method("isotonic", rows)(new).score)
 
 
 def test_r_is_in_the_users_utility_units() -> None:
     """The same decision at ten times the stakes has ten times the regret."""
-    rows = made(2000, 0)
+    rows = random_training(2000, 0)
     assert rows.task is not None
     (u00, u01), (u10, u11) = rows.task.utility
     stakes = BinaryTask.of_utility([[10 * u00, 10 * u01], [10 * u10, 10 * u11]])
@@ -148,34 +148,38 @@ def test_r_is_in_the_users_utility_units() -> None:
 
 
 def test_trees_stay_small_and_find_what_the_score_does_not_know() -> None:
-    rows, new = made(6000, 0), made(6000, 1)
+    rows, new = random_training(6000, 0), random_training(6000, 1)
     model = glar("glar(r=0)", rows)
     assert model.trees and all((tree.left < 0).sum() <= LEAVES for tree in model.trees)
     assert rows.task is not None
-    gain = [utility(new, fitted(key, rows)(inputs(new)).acts(rows.task)) for key in ("isotonic", "glar(r=0)")]
+    gain = [
+        utility_of_acts(new, fit_method(key, rows)(unlabelled(new)).acts(rows.task))
+        for key in ("isotonic", "glar(r=0)")
+    ]
     assert gain[1] > gain[0] + 0.01
 
 
 def test_a_model_without_its_features_says_what_it_needs() -> None:
     with pytest.raises(Exception, match="needs the features"):
-        fitted("glar(r=-1)", made(200, 0))(Inputs(np.array([0.5])))
+        fit_method("glar(r=-1)", random_training(200, 0))(Inputs(np.array([0.5])))
 
 
 def test_tasks_share_what_does_not_depend_on_them() -> None:
-    rows = made(400, 3)
+    rows = random_training(400, 3)
     tasks = [BinaryTask.of_utility(((1.0, 0.0), (0.0, 1.0 / t - 1.0))) for t in (0.05, 0.3, 0.5)]
     chosen = parse("glar(r=0.001)")
     for task, model in zip(tasks, chosen.fit_each(rows, tasks), strict=True):
         alone = chosen.fit(replace(rows, task=task))
-        np.testing.assert_array_equal(model(inputs(rows)).score, alone(inputs(rows)).score)
+        np.testing.assert_array_equal(model(unlabelled(rows)).score, alone(unlabelled(rows)).score)
 
 
 def test_it_says_how_much_it_corrects() -> None:
-    rows = made(400, 3)
-    assert note_of(fitted("glar(r=9)", rows)) == (
+    rows = random_training(400, 3)
+    assert note_of(fit_method("glar(r=9)", rows)) == (
         "No bin of the score is corrected: the grouping regret does not exceed r; isotonic everywhere."
     )
     assert (
-        note_of(fitted("glar(r=-1)", rows)) == "15 of 15 bins of the score are corrected by region, isotonic elsewhere."
+        note_of(fit_method("glar(r=-1)", rows))
+        == "15 of 15 bins of the score are corrected by region, isotonic elsewhere."
     )
-    assert note_of(fitted("isotonic", rows)) is None
+    assert note_of(fit_method("isotonic", rows)) is None

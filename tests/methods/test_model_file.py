@@ -22,10 +22,10 @@ from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.sigmoid import Sigmoid
 from decal_cli.methods.numerics.trees import Tree
 from decal_cli.task import BinaryTask
-from tests.helpers.training import FIFTH, fitted, inputs, made
+from tests.helpers.training import FIFTH, fit_method, random_training, unlabelled
 
 KEYS = [*METHODS, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)"]
-NEW = inputs(made(300, seed=8))
+NEW = unlabelled(random_training(300, seed=8))
 
 
 @cache
@@ -33,7 +33,7 @@ def saved(key: str) -> Saved:
     """The method of this key, fitted to 300 rows with three features and a group, as `decal fit` keeps it."""
     return Saved(
         method=key,
-        model=fitted(key, made(300, seed=7)),
+        model=fit_method(key, random_training(300, seed=7)),
         score="p_näme",
         features=("x1", "x2", "x3"),
         width=3,
@@ -51,7 +51,7 @@ def of_model(model: Model) -> Saved:
 STEPS = of_model(Steps(np.array([0.25, 0.5]), np.array([0.1, 1 / 3, 0.9])))
 
 
-def refusal(text: str) -> str:
+def refused(text: str) -> str:
     """The one line that a file is refused with."""
     with pytest.raises(DecalError) as caught:
         from_text(text, "m.json")
@@ -90,7 +90,7 @@ class TestEveryMethod:
 
     def test_the_file_is_canonical_and_the_same_each_time(self, key: str) -> None:
         text = to_text(saved(key))
-        again = Saved(**{**vars(saved(key)), "model": fitted(key, made(300, seed=7))})
+        again = Saved(**{**vars(saved(key)), "model": fit_method(key, random_training(300, seed=7))})
         assert to_text(again) == text
         assert to_text(from_text(text, "m.json")) == text
         assert text.endswith("}\n") and json.loads(text)["method"] == key
@@ -140,7 +140,7 @@ class TestNumbers:
         if usable:
             assert same(from_text(text, "m.json").model, given.model)
         else:
-            assert "cannot be used" in refusal(text)
+            assert "cannot be used" in refused(text)
 
     @pytest.mark.parametrize("kind", ["float64", "float32", "int64", "int32", "int16", "uint8", "bool"])
     @pytest.mark.parametrize("size", [0, 3, model_file.LISTED + 1])
@@ -181,7 +181,7 @@ class TestChanged:
             changed = bytearray(content)
             changed[at] ^= bit
             assert changed != content
-            refusal(changed.decode())
+            refused(changed.decode())
 
     def test_sampled_bytes_of_a_file_with_packed_arrays(self) -> None:
         size = model_file.LISTED + 1
@@ -191,7 +191,7 @@ class TestChanged:
         for at in rng.integers(0, len(text), 40):
             for other in ("A", "0", " "):
                 if text[at] != other:
-                    refusal(text[:at] + other + text[at + 1 :])
+                    refused(text[:at] + other + text[at + 1 :])
 
     @pytest.mark.parametrize("key", ["glar(r=-1)", "multicalibration", "venn-abers"])
     def test_sampled_bytes_of_fitted_models(self, key: str) -> None:
@@ -199,7 +199,7 @@ class TestChanged:
         for at in np.random.default_rng(0).integers(0, len(content), 60):
             changed = bytearray(content)
             changed[at] ^= 1
-            refusal(changed.decode(errors="replace"))
+            refused(changed.decode(errors="replace"))
 
     @pytest.mark.parametrize(
         "change",
@@ -227,7 +227,7 @@ class TestChanged:
     def test_other_changes(self, change: Callable[[str], str]) -> None:
         text = to_text(STEPS)
         assert change(text) != text
-        refusal(change(text))
+        refused(change(text))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ class TestChanged:
     ids=lambda value: value[:30],
 )
 def test_what_is_no_model_file_is_refused(text: str, says: str) -> None:
-    assert says in refusal(text)
+    assert says in refused(text)
 
 
 def forged(change: Callable[[dict[str, Any]], None], of: Saved = STEPS) -> str:
@@ -375,7 +375,7 @@ class TestForged:
         ],
     )
     def test_it_is_refused(self, change: Callable[[dict[str, Any]], None]) -> None:
-        assert "cannot be used" in refusal(forged(change))
+        assert "cannot be used" in refused(forged(change))
 
     @pytest.mark.parametrize(
         "change",
@@ -392,7 +392,7 @@ class TestForged:
         ],
     )
     def test_numbers_that_are_none(self, change: Callable[[dict[str, Any]], None]) -> None:
-        assert "cannot be used" in refusal(forged(change, of_model(Sigmoid("p", 1.0, 0.0))))
+        assert "cannot be used" in refused(forged(change, of_model(Sigmoid("p", 1.0, 0.0))))
 
     @pytest.mark.parametrize(
         "change",
@@ -425,7 +425,7 @@ class TestForged:
         patches = saved("multicalibration")
         small = Saved(**{**vars(patches), "model": type(patches.model)(**{**vars(patches.model), "tree": tree})})
         from_text(to_text(small), "m.json")
-        assert "cannot be used" in refusal(forged(change, small))
+        assert "cannot be used" in refused(forged(change, small))
 
     def test_what_shows_only_on_other_rows_is_said_in_one_line_too(self) -> None:
         # Two rows are scored when the file is read: 0 and 1.

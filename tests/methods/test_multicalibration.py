@@ -20,8 +20,8 @@ from decal_cli.methods.families.multicalibration import (
     kept_patches,
     multicalibration,
 )
-from tests.helpers.training import fitted, inputs, made, of_rows
-from tests.helpers.worlds import rows as by_level
+from tests.helpers.training import fit_method, random_training, training_of, unlabelled
+from tests.helpers.worlds import rows_by_level as by_level
 
 CELLS = 4
 
@@ -79,20 +79,20 @@ def test_the_best_patch_by_hand() -> None:
 
 
 def test_applying_the_model_is_patching_in_turn() -> None:
-    rows = made(3000, 0)
-    model = fitted("multicalibration", rows)
+    rows = random_training(3000, 0)
+    model = fit_method("multicalibration", rows)
     assert isinstance(model, Patches) and len(model.shift)
     score, member = model.curve(rows).score, model.members(rows)
     for subset, cell, shift in zip(model.subset, model.cell, model.shift, strict=True):
         for t in range(len(score)):
             if member[subset, t] and min(int(score[t] * model.cells), model.cells - 1) == cell:
                 score[t] = min(max(score[t] + shift, 0.0), 1.0)
-    np.testing.assert_array_equal(model(inputs(rows)).score, score)
+    np.testing.assert_array_equal(model(unlabelled(rows)).score, score)
 
 
 def test_the_rows_that_stop_it_teach_it_nothing() -> None:
     """Other labels on the rows held out: the same curve and the same regions."""
-    rows = made(600, 0).in_order()
+    rows = random_training(600, 0).in_order()
     held = rows.generator(3).permutation(len(rows)) % 3 == 0
     other = replace(rows, label=np.where(held, 1 - rows.label, rows.label))
     one, two = multicalibration(rows), multicalibration(other)
@@ -104,9 +104,9 @@ def test_the_rows_that_stop_it_teach_it_nothing() -> None:
 
 
 def test_it_finds_groups_and_regions_that_isotonic_regression_cannot_see() -> None:
-    rows, new = made(6000, 0), made(6000, 1)
+    rows, new = random_training(6000, 0), random_training(6000, 1)
     assert new.groups is not None
-    found = {key: fitted(key, rows)(inputs(new)).score for key in ("isotonic", "multicalibration")}
+    found = {key: fit_method(key, rows)(unlabelled(new)).score for key in ("isotonic", "multicalibration")}
     brier = {key: np.mean((score - new.label) ** 2) for key, score in found.items()}
     assert brier["multicalibration"] < brier["isotonic"] - 0.01
     here = new.groups[:, 0] == "b"
@@ -115,20 +115,20 @@ def test_it_finds_groups_and_regions_that_isotonic_regression_cannot_see() -> No
 
 
 def test_groups_are_used_where_given_and_then_needed() -> None:
-    rows = made(3000, 0)
-    model = fitted("multicalibration", rows)
+    rows = random_training(3000, 0)
+    model = fit_method("multicalibration", rows)
     with pytest.raises(DecalError, match="--group"):
         model(Inputs(rows.score, rows.features))
     without = type(rows)(rows.score, rows.features, None, rows.label, rows.weight, rows.task)
-    assert fitted("multicalibration", without)(Inputs(rows.score, rows.features)).score.shape == (3000,)
+    assert fit_method("multicalibration", without)(Inputs(rows.score, rows.features)).score.shape == (3000,)
 
 
 def test_a_group_that_training_did_not_have_belongs_to_no_group() -> None:
-    rows = made(3000, 0)
+    rows = random_training(3000, 0)
     new = Inputs(rows.score, rows.features, np.full((3000, 1), "unheard of"))
-    assert np.isfinite(fitted("multicalibration", rows)(new).score).all()
+    assert np.isfinite(fit_method("multicalibration", rows)(new).score).all()
 
 
 def test_few_rows_are_refused_with_the_number_needed() -> None:
     with pytest.raises(Undefined, match="needs at least 30 rows"):
-        fitted("multicalibration", of_rows(by_level({0.2: "00100", 0.9: "111"})))
+        fit_method("multicalibration", training_of(by_level({0.2: "00100", 0.9: "111"})))

@@ -11,9 +11,9 @@ from decal_cli.errors import Undefined
 from decal_cli.methods import Inputs
 from decal_cli.methods.families.sigmoid import Beta, Sigmoid, beta_terms, term
 from decal_cli.methods.numerics.newton import CLIPPED, logit
-from tests.helpers.training import fitted, of_rows
-from tests.helpers.worlds import Rows, drawn_rows
-from tests.helpers.worlds import rows as by_level
+from tests.helpers.training import fit_method, training_of
+from tests.helpers.worlds import Rows, any_rows
+from tests.helpers.worlds import rows_by_level as by_level
 
 
 def loss(model: Sigmoid | Beta, rows: Rows, target: np.ndarray) -> float:
@@ -35,7 +35,7 @@ def platts_targets(rows: Rows) -> np.ndarray:
 
 def fitted_or_skipped(key: str, rows: Rows) -> Sigmoid | Beta:
     try:
-        return fitted(key, of_rows(rows))  # type: ignore[return-value]
+        return fit_method(key, training_of(rows))  # type: ignore[return-value]
     except Undefined as undefined:
         assert undefined.reason.startswith("needs")
         assume(False)
@@ -46,7 +46,7 @@ STEPS = [(da, db) for da in (-1e-3, 0, 1e-3) for db in (-1e-3, 0, 1e-3)]
 
 
 @settings(max_examples=40, deadline=None)
-@given(rows=drawn_rows(least=4, inner=True), key=st.sampled_from(["platt", "platt(on=p)", "platt(targets=labels)"]))
+@given(rows=any_rows(least=4, inner=True), key=st.sampled_from(["platt", "platt(on=p)", "platt(targets=labels)"]))
 def test_no_curve_beside_it_is_likelier(rows: Rows, key: str) -> None:
     model = fitted_or_skipped(key, rows)
     assert isinstance(model, Sigmoid)
@@ -60,7 +60,7 @@ def test_no_curve_beside_it_is_likelier(rows: Rows, key: str) -> None:
 def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
     """One light row against heavy ones at the end: full steps run away from here."""
     rows = Rows(np.array([0.5, 0.999, 1.0]), np.array([0, 1, 1]), np.array([0.126, 788.0, 4.6]))
-    model = fitted("platt", of_rows(rows))
+    model = fit_method("platt", training_of(rows))
     assert isinstance(model, Sigmoid) and model.slope == pytest.approx(0.8998, abs=1e-3)
     best = loss(model, rows, platts_targets(rows))
     for slope, intercept in STEPS:
@@ -69,7 +69,7 @@ def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(rows=drawn_rows(least=4, inner=True))
+@given(rows=any_rows(least=4, inner=True))
 def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("temperature", rows)
     assert isinstance(model, Sigmoid) and model.slope >= 0 and model.intercept == 0
@@ -78,7 +78,7 @@ def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=drawn_rows(least=5, inner=True))
+@given(rows=any_rows(least=5, inner=True))
 def test_beta_obeys_its_constraints_and_no_other_such_curve_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("beta", rows)
     assert isinstance(model, Beta) and model.a >= 0 and model.b >= 0
@@ -91,20 +91,20 @@ def test_beta_obeys_its_constraints_and_no_other_such_curve_is_likelier(rows: Ro
 
 def test_a_score_that_ranks_the_wrong_way_gets_an_infinite_temperature() -> None:
     for levels in ({0.1: "1101", 0.8: "0010"}, {0.1: "111", 0.8: "000"}):
-        model = fitted("temperature", of_rows(by_level(levels)))
+        model = fit_method("temperature", training_of(by_level(levels)))
         assert vars(model) == vars(Sigmoid("logit", 0.0, 0.0))
         np.testing.assert_array_equal(model(Inputs(np.array([0.0, 0.3, 1.0]))).score, 0.5)
 
 
 def test_a_score_that_ranks_the_wrong_way_gets_the_base_rate_from_beta() -> None:
-    model = fitted("beta", of_rows(by_level({0.1: "1101", 0.4: "10", 0.8: "0010"})))
+    model = fit_method("beta", training_of(by_level({0.1: "1101", 0.4: "10", 0.8: "0010"})))
     np.testing.assert_allclose(model(Inputs(np.array([0.0, 0.3, 1.0]))).score, 0.5)
 
 
 def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels() -> None:
     """Without its constraints beta would grow forever: label 1 between .3 and .5 alone."""
     rows = by_level({0.1: "00", 0.3: "11", 0.5: "11", 0.8: "0"})
-    model = fitted("beta", of_rows(rows))
+    model = fit_method("beta", training_of(rows))
     assert isinstance(model, Beta) and model.a > 0 and model.b == 0
     best = loss(model, rows, rows.label)
     assert loss(Beta(model.a + 1e-3, 0.0, model.c), rows, rows.label) > best
@@ -117,11 +117,11 @@ SEPARATED = by_level({0.2: "00", 0.4: "0", 0.7: "11"})
 @pytest.mark.parametrize("key", ["platt(targets=labels)", "temperature", "beta"])
 def test_where_a_threshold_separates_the_labels_there_is_no_maximum(key: str) -> None:
     with pytest.raises(Undefined, match=r"needs .*separate"):
-        fitted(key, of_rows(SEPARATED))
+        fit_method(key, training_of(SEPARATED))
 
 
 def test_smoothed_targets_have_a_maximum_even_there() -> None:
-    model = fitted("platt", of_rows(SEPARATED))
+    model = fit_method("platt", training_of(SEPARATED))
     assert isinstance(model, Sigmoid) and 0 < model.slope < 10
 
 
@@ -135,6 +135,6 @@ def test_scores_far_apart_in_log_odds_and_close_in_value_are_fitted_alike() -> N
     rng = np.random.default_rng(0)
     score = 0.3 + 1e-9 * rng.normal(size=500)
     label = (rng.random(500) < 1 / (1 + np.exp(-(score - 0.3) * 1e9))).astype(float)
-    model = fitted("platt", of_rows(Rows(score, label)))
+    model = fit_method("platt", training_of(Rows(score, label)))
     new = model(Inputs(np.array([0.3 - 1e-9, 0.3, 0.3 + 1e-9]))).score
     assert 0.15 < new[0] < 0.4 < new[1] < 0.6 < new[2] < 0.85

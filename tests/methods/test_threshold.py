@@ -11,18 +11,18 @@ from decal_cli.methods import Inputs, Training
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
-from tests.helpers.training import applied, fitted, of_rows, with_task
-from tests.helpers.worlds import Rows, drawn_rows
-from tests.helpers.worlds import rows as by_level
+from tests.helpers.training import apply_in_sample, fit_method, training_of, with_task
+from tests.helpers.worlds import Rows, any_rows
+from tests.helpers.worlds import rows_by_level as by_level
 
 
 @settings(max_examples=100, deadline=None)
-@given(rows=drawn_rows(least=2), t=st.floats(0.02, 0.98))
+@given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
 def test_in_sample_it_decides_as_the_isotonic_fit_does(rows: Rows, t: float) -> None:
-    learned = with_task(of_rows(rows), t)
+    learned = with_task(training_of(rows), t)
     assert learned.task is not None
     try:
-        moved, fit = applied("threshold", learned), applied("isotonic", learned)
+        moved, fit = apply_in_sample("threshold", learned), apply_in_sample("isotonic", learned)
     except Undefined:
         return  # One class.
     np.testing.assert_array_equal(moved.score, rows.score)
@@ -31,16 +31,16 @@ def test_in_sample_it_decides_as_the_isotonic_fit_does(rows: Rows, t: float) -> 
 
 def regret_left(rows: Rows, t: float) -> float:
     """Calibration regret on the levels themselves, of deciding from the moved threshold."""
-    learned = with_task(of_rows(rows), t)
+    learned = with_task(training_of(rows), t)
     assert learned.task is not None
     table = learned.table
-    acts = fitted("threshold", learned)(Inputs(table.score)).acts(learned.task)
+    acts = fit_method("threshold", learned)(Inputs(table.score)).acts(learned.task)
     rate = table.pos / table.n
     return float(table.n @ (((rate >= t) != acts) * np.abs(rate - t)) / table.total)
 
 
 @settings(max_examples=100, deadline=None)
-@given(rows=drawn_rows(least=2), t=st.floats(0.02, 0.98))
+@given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
 def test_it_leaves_no_calibration_regret_where_the_curve_is_monotone(rows: Rows, t: float) -> None:
     """[R prop. 3.3]: the curve is made monotone by pooling what is not."""
     table = rows.table().isotonic
@@ -59,15 +59,15 @@ def _as_rows(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_it_is_the_threshold_that_the_metric_names() -> None:
     rows = by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
-    model = fitted("threshold", with_task(of_rows(rows), 0.4))
+    model = fit_method("threshold", with_task(training_of(rows), 0.4))
     named = metric("threshold_adjusted").value({Table: tabulate(*rows[:2]), BinaryTask: BinaryTask.of_threshold(0.4)})
     assert model.threshold == named == 0.6  # type: ignore[attr-defined]
 
 
 def test_beyond_every_fit_it_decides_0_for_all_and_below_every_fit_1() -> None:
-    rows: Training = of_rows(by_level({0.2: "00100", 0.6: "10", 0.9: "1101"}))
+    rows: Training = training_of(by_level({0.2: "00100", 0.6: "10", 0.9: "1101"}))
     ends = Inputs(np.array([0.0, 0.5, 1.0]))
     for t, expected in ((0.8, [False] * 3), (0.1, [True] * 3)):
         learned = with_task(rows, t)
         assert learned.task is not None
-        np.testing.assert_array_equal(fitted("threshold", learned)(ends).acts(learned.task), expected)
+        np.testing.assert_array_equal(fit_method("threshold", learned)(ends).acts(learned.task), expected)

@@ -12,7 +12,7 @@ from decal_cli.methods import METHODS, Applied, Chosen, Inputs, Method, Training
 from decal_cli.methods.trial import fitted_folds
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS
 from decal_cli.task import BinaryTask
-from tests.helpers.training import made
+from tests.helpers.training import random_training
 
 TASK = BinaryTask.of_costs(2.0, 3.0)
 """t* = .4, u_delta = 5."""
@@ -162,7 +162,7 @@ class TestFolds:
 
 @pytest.mark.parametrize("key", METHODS)
 def test_the_order_of_rows_does_not_matter(key: str) -> None:
-    rows = made(120, seed=2, weighted=True)
+    rows = random_training(120, seed=2, weighted=True)
     order = np.random.default_rng(0).permutation(len(rows))
     chosen = parse(key)
     try:

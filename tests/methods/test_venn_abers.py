@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from decal_cli.crossfit.regions import isotonic_fit
 from decal_cli.errors import Undefined
 from decal_cli.methods import Inputs
-from tests.helpers.training import fitted, made, of_rows
-from tests.helpers.worlds import Rows, drawn_rows
+from tests.helpers.training import fit_method, random_training, training_of
+from tests.helpers.worlds import Rows, any_rows
 
 
 def refitted(rows: Rows, new: float) -> tuple[float, float]:
@@ -22,10 +22,10 @@ def refitted(rows: Rows, new: float) -> tuple[float, float]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(rows=drawn_rows(least=2), more=st.lists(st.floats(0, 1), max_size=6))
+@given(rows=any_rows(least=2), more=st.lists(st.floats(0, 1), max_size=6))
 def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) -> None:
     try:
-        model = fitted("venn-abers", of_rows(rows))
+        model = fit_method("venn-abers", training_of(rows))
     except Undefined:
         return  # One class.
     new = np.concatenate((np.unique(rows.score), [0.0, 1.0], more))
@@ -37,8 +37,8 @@ def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) ->
 
 
 def test_the_interval_holds_the_score_and_never_is_0_or_1() -> None:
-    rows = made(300, 0)
-    found = fitted("venn-abers", rows)(Inputs(np.linspace(0, 1, 1001)))
+    rows = random_training(300, 0)
+    found = fit_method("venn-abers", rows)(Inputs(np.linspace(0, 1, 1001)))
     assert found.lower is not None and found.upper is not None
     assert (found.lower <= found.score).all() and (found.score <= found.upper).all()
     assert (np.diff(found.score) >= 0).all() and found.score[0] > 0 and found.score[-1] < 1
@@ -46,5 +46,5 @@ def test_the_interval_holds_the_score_and_never_is_0_or_1() -> None:
 
 def test_a_long_table_is_fitted_in_linear_time_and_kept_short() -> None:
     """Two hundred thousand levels: the tables hold the pools, not the levels."""
-    model = fitted("venn-abers", made(200_000, 0))
+    model = fit_method("venn-abers", random_training(200_000, 0))
     assert len(model.p1) < 10_000  # type: ignore[attr-defined]

@@ -12,16 +12,20 @@ from decal_cli.metrics.families.agents import worst_task
 from decal_cli.metrics.numerics import chance, envelope
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows, drawn_rows, interval, missed_of_twenty, rows, value, world
+from tests.helpers.worlds import (
+    Rows,
+    any_rows,
+    interval_of,
+    known_rows,
+    missed_of_twenty,
+    random_table,
+    rows_by_level,
+    table_of_levels,
+    value_of,
+)
 
 SLACK = 1e-9
 drawn = settings(max_examples=60, deadline=None)
-
-
-def levels(*each: tuple[float, int, int]) -> Table:
-    """levels((.2, 5, 1)): five rows of score .2, one of them positive."""
-    score, n, pos = zip(*each, strict=True)
-    return Table(np.array(score, dtype=float), np.array(n), np.array(pos))
 
 
 def best_rule(points: np.ndarray, at0: np.ndarray, at1: np.ndarray) -> float:
@@ -54,50 +58,37 @@ def u_cal_program(t: Table) -> float:
     return best_rule(points, at0, at1)
 
 
-def random_table(rng: np.random.Generator) -> Table:
-    """2 to 25 levels; exact 0 and 1 among them, and scores that are some level's frequency or the base rate."""
-    m = int(rng.integers(2, 26))
-    n = rng.integers(1, 7, m)
-    pos = rng.binomial(n, rng.random(m))
-    score = np.round(rng.random(m), 2) if rng.random() < 0.5 else rng.random(m)
-    wanted = np.array([0.0, 1.0, pos.sum() / n.sum(), pos[0] / n[0], 0.5])
-    some = wanted[rng.random(5) < 0.4][:m]
-    score[: len(some)] = some
-    score, first = np.unique(score, return_index=True)
-    return Table(score, n[first], pos[first])
-
-
 def test_cdl_and_u_cal_are_what_linear_programs_find() -> None:
     rng = np.random.default_rng(0)
     for _ in range(80):
         t = random_table(rng)
-        assert value("cdl(levels=exact)", t) == pytest.approx(cdl_program(t), abs=1e-8)
-        assert value("u_cal", t) == pytest.approx(u_cal_program(t), abs=1e-8)
+        assert value_of("cdl(levels=exact)", t) == pytest.approx(cdl_program(t), abs=1e-8)
+        assert value_of("u_cal", t) == pytest.approx(u_cal_program(t), abs=1e-8)
 
 
 @pytest.mark.parametrize(
     ("table", "key", "expected"),
     [
-        (levels((0.49, 1, 0), (0.51, 1, 1)), "cdl", 0.49),
-        (levels((0.49, 1, 0), (0.51, 1, 1)), "v_cdl", 0.4803921569),
-        (levels((0.25, 1, 0), (0.75, 1, 1)), "cdl", 0.25),
-        (levels((0.25, 1, 0), (0.75, 1, 1)), "v_cdl", 1 / 6),
-        (levels((0.25, 1, 0), (0.75, 1, 1)), "u_cal", 0.0),
-        (levels((0.99, 1, 1)), "cdl", 1 / 99),
-        (levels((0.99, 1, 1)), "v_cdl", 1 / 99),
+        (table_of_levels((0.49, 1, 0), (0.51, 1, 1)), "cdl", 0.49),
+        (table_of_levels((0.49, 1, 0), (0.51, 1, 1)), "v_cdl", 0.4803921569),
+        (table_of_levels((0.25, 1, 0), (0.75, 1, 1)), "cdl", 0.25),
+        (table_of_levels((0.25, 1, 0), (0.75, 1, 1)), "v_cdl", 1 / 6),
+        (table_of_levels((0.25, 1, 0), (0.75, 1, 1)), "u_cal", 0.0),
+        (table_of_levels((0.99, 1, 1)), "cdl", 1 / 99),
+        (table_of_levels((0.99, 1, 1)), "v_cdl", 1 / 99),
     ],
 )
 def test_examples_of_the_papers(table: Table, key: str, expected: float) -> None:
-    assert value(key if key == "u_cal" else f"{key}(levels=exact)", table) == pytest.approx(expected, abs=1e-9)
+    assert value_of(key if key == "u_cal" else f"{key}(levels=exact)", table) == pytest.approx(expected, abs=1e-9)
 
 
 @drawn
-@given(rows=drawn_rows())
+@given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
     """[C] thm. 4.1, prop. 3.10, prop. 4.4."""
     t = rows.table()
-    cdl, v_cdl = value("cdl(levels=exact)", t), value("v_cdl(levels=exact)", t)
-    u_cal, v_cal, ece, k2 = (value(key, t) for key in ("u_cal", "v_cal", "ece_exact", "k2"))
+    cdl, v_cdl = value_of("cdl(levels=exact)", t), value_of("v_cdl(levels=exact)", t)
+    u_cal, v_cal, ece, k2 = (value_of(key, t) for key in ("u_cal", "v_cal", "ece_exact", "k2"))
     assert k2 - SLACK <= cdl <= 2 * ece + SLACK
     assert ece**2 <= cdl + SLACK
     assert v_cdl - SLACK <= cdl <= 2 * v_cdl + SLACK
@@ -118,11 +109,11 @@ def lost_in(t: Table, utility: tuple[tuple[float, float], ...]) -> float:
 
 
 @drawn
-@given(rows=drawn_rows())
+@given(rows=any_rows())
 def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
     t = rows.table()
     for key in ("cdl", "v_cdl"):
-        loss = value(f"{key}(levels=exact)", t)
+        loss = value_of(f"{key}(levels=exact)", t)
         try:
             worst = worst_task(t, key, levels="exact")
         except Undefined:
@@ -135,42 +126,48 @@ def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
         assert key == "cdl" or len(worst.utility) == 2
         if len(worst.utility) == 2:
             task = BinaryTask.of_utility(worst.utility)
-            assert value("cfdl(levels=exact)", t, task) == pytest.approx(loss, abs=1e-8)
+            assert value_of("cfdl(levels=exact)", t, task) == pytest.approx(loss, abs=1e-8)
 
 
 @drawn
-@given(rows=drawn_rows())
+@given(rows=any_rows())
 def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
     t = rows.table()
     for key in ("u_cal", "v_cal"):
         try:
             worst = worst_task(t, key)
         except Undefined:
-            assert value(key, t) <= 1e-11
+            assert value_of(key, t) <= 1e-11
             continue
         assert key == "u_cal" or len(worst.utility) == 2
         if len(worst.utility) == 2:
-            found = value("external_regret", t, BinaryTask.of_utility(worst.utility))
-            assert found == pytest.approx(value(key, t), abs=1e-8)
+            found = value_of("external_regret", t, BinaryTask.of_utility(worst.utility))
+            assert found == pytest.approx(value_of(key, t), abs=1e-8)
 
 
 @pytest.mark.parametrize(
     "table",
-    [rows({0.0: "11"}), rows({1.0: "000"}), rows({0.0: "11", 1.0: "000"}), rows({0.0: "01"}), rows({0.5: "1"})],
+    [
+        rows_by_level({0.0: "11"}),
+        rows_by_level({1.0: "000"}),
+        rows_by_level({0.0: "11", 1.0: "000"}),
+        rows_by_level({0.0: "01"}),
+        rows_by_level({0.5: "1"}),
+    ],
 )
 def test_a_kink_on_a_score_of_0_half_or_1(table: Rows) -> None:
     t = table.table()
     worst = worst_task(t, "v_cdl", levels="exact")
-    found = value("cfdl(levels=exact)", t, BinaryTask.of_utility(worst.utility))
-    assert found == pytest.approx(value("v_cdl(levels=exact)", t), abs=1e-8)
-    assert 0 < worst.thresholds[0] < 1 and abs(worst.thresholds[0] - value("cdl_threshold(levels=exact)", t)) <= 1e-9
+    found = value_of("cfdl(levels=exact)", t, BinaryTask.of_utility(worst.utility))
+    assert found == pytest.approx(value_of("v_cdl(levels=exact)", t), abs=1e-8)
+    assert 0 < worst.thresholds[0] < 1 and abs(worst.thresholds[0] - value_of("cdl_threshold(levels=exact)", t)) <= 1e-9
 
 
 def test_where_nobody_loses_there_is_no_worst_agent() -> None:
-    calibrated = levels((0.25, 4, 1), (0.5, 2, 1))
-    assert value("cdl(levels=exact)", calibrated) == 0
+    calibrated = table_of_levels((0.25, 4, 1), (0.5, 2, 1))
+    assert value_of("cdl(levels=exact)", calibrated) == 0
     with pytest.raises(Undefined, match="no agent loses anything"):
-        value("cdl_threshold(levels=exact)", calibrated)
+        value_of("cdl_threshold(levels=exact)", calibrated)
     with pytest.raises(Undefined, match="no agent loses anything"):
         worst_task(calibrated, levels="exact")
 
@@ -194,22 +191,22 @@ def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
 
 
 def test_levels_are_those_of_cfdl() -> None:
-    ties = world("ties").table()
-    assert value("cdl", ties) == value("cdl(levels=bins)", ties) != value("cdl(levels=exact)", ties)
-    assert value("cdl(levels=bins)", world("binary").table()) == value(
-        "cdl(levels=exact)", world("binary").table().bins()
+    ties = known_rows("ties").table()
+    assert value_of("cdl", ties) == value_of("cdl(levels=bins)", ties) != value_of("cdl(levels=exact)", ties)
+    assert value_of("cdl(levels=bins)", known_rows("binary").table()) == value_of(
+        "cdl(levels=exact)", known_rows("binary").table().bins()
     )
 
 
 @pytest.mark.parametrize("key", ["cdl_null", "v_cdl_null"])
 def test_a_null_is_the_mean_over_drawn_tables(key: str) -> None:
-    binary, rng = world("binary").table(), np.random.default_rng(0)
+    binary, rng = known_rows("binary").table(), np.random.default_rng(0)
     bins = binary.bins()
-    plain = [value(f"{key.removesuffix('_null')}(levels=exact)", bins.null(rng)) for _ in range(300)]
-    assert value(key, binary) == pytest.approx(np.mean(plain), abs=5 * float(np.std(plain)) / np.sqrt(300))
-    low, high = interval(key, binary) or (0.0, 0.0)
-    assert low < value(key, binary) < high < value(key.removesuffix("_null"), binary)
-    assert value(f"{key}(levels=exact)", many(100, 0)) > 0, "more levels than are drawn at once"
+    plain = [value_of(f"{key.removesuffix('_null')}(levels=exact)", bins.null(rng)) for _ in range(300)]
+    assert value_of(key, binary) == pytest.approx(np.mean(plain), abs=5 * float(np.std(plain)) / np.sqrt(300))
+    low, high = interval_of(key, binary) or (0.0, 0.0)
+    assert low < value_of(key, binary) < high < value_of(key.removesuffix("_null"), binary)
+    assert value_of(f"{key}(levels=exact)", many(100, 0)) > 0, "more levels than are drawn at once"
 
 
 @pytest.mark.parametrize("key", ["cdl", "v_cdl", "u_cal", "v_cal"])

@@ -13,14 +13,14 @@ from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.declare import Choice
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import TASKS, Rows, drawn_rows, inputs, rows, tasks, world
+from tests.helpers.worlds import TASKS, Rows, any_rows, any_task, known_rows, metric_inputs, rows_by_level
 
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 
 
 def value_or_reason(metric: Metric, table: Table, task: BinaryTask) -> float | str:
     try:
-        return Choice(metric).value(inputs(table, task))
+        return Choice(metric).value(metric_inputs(table, task))
     except Undefined as undefined:
         assert undefined.reason
         return undefined.reason
@@ -32,20 +32,20 @@ def bounds(metric: Metric, task: BinaryTask) -> tuple[float, float]:
 
 
 @settings(max_examples=15, deadline=None)
-@given(rows=drawn_rows(), task=tasks)
+@given(rows=any_rows(), task=any_task)
 @every_metric
 def test_a_metric_and_its_interval_stay_in_their_bounds(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     low, high = bounds(metric, task)
     found = value_or_reason(metric, rows.table(), task)
     if isinstance(found, float):
         assert low <= found <= high
-    interval = Choice(metric).interval(inputs(rows.table(), task), 0.9)
+    interval = Choice(metric).interval(metric_inputs(rows.table(), task), 0.9)
     if interval is not None:
         assert low <= interval[0] <= interval[1] <= high
 
 
 @settings(max_examples=10, deadline=None)
-@given(rows=drawn_rows(), task=tasks)
+@given(rows=any_rows(), task=any_task)
 @every_metric
 def test_row_order_changes_not_one_bit(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     order = np.random.default_rng(0).permutation(len(rows.score))
@@ -53,7 +53,7 @@ def test_row_order_changes_not_one_bit(metric: Metric, rows: Rows, task: BinaryT
 
 
 @settings(max_examples=10, deadline=None)
-@given(rows=drawn_rows(), task=tasks)
+@given(rows=any_rows(), task=any_task)
 @pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.size_free], ids=lambda metric: metric.name)
 def test_doubling_every_row_leaves_a_size_free_metric_as_it_is(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     once = value_or_reason(metric, rows.table(), task)
@@ -66,29 +66,29 @@ def test_doubling_every_row_leaves_a_size_free_metric_as_it_is(metric: Metric, r
 @every_metric
 @pytest.mark.parametrize("name", ["hand", "ties", "binary weighted"])
 def test_a_metric_never_writes_into_its_table(metric: Metric, name: str) -> None:
-    table = world(name).table()
+    table = known_rows(name).table()
     columns = [column for column in (table.score, table.n, table.pos, table.n2, table.pos2) if column is not None]
     before = [column.copy() for column in columns]
     for column in columns:
         column.flags.writeable = False
     value_or_reason(metric, table, TASKS[0])
-    Choice(metric).interval(inputs(table, TASKS[0]), 0.95)
+    Choice(metric).interval(metric_inputs(table, TASKS[0]), 0.95)
     assert all(np.array_equal(old, new) for old, new in zip(before, columns, strict=True))
 
 
 EDGES = {
-    "one row": rows({0.3: "1"}),
-    "one row of score 0": rows({0.0: "0"}),
-    "one row of score 1, wrong": rows({1.0: "0"}),
-    "one row, weighted": rows({0.3: "1"})._replace(weight=np.array([2.5])),
-    "only label 0": rows({0.1: "00", 0.6: "0"}),
-    "only label 1": rows({0.1: "11", 0.6: "1"}),
-    "all scores tied": rows({0.4: "0110"}),
-    "all scores tied at 1": rows({1.0: "0111"}),
-    "scores 0 and 1, all right": rows({0.0: "000", 1.0: "11"}),
-    "scores 0 and 1, all wrong": rows({0.0: "11", 1.0: "000"}),
-    "two rows": rows({0.2: "0", 0.7: "1"}),
-    "separated": rows({0.2: "00", 0.4: "0", 0.7: "11"}),
+    "one row": rows_by_level({0.3: "1"}),
+    "one row of score 0": rows_by_level({0.0: "0"}),
+    "one row of score 1, wrong": rows_by_level({1.0: "0"}),
+    "one row, weighted": rows_by_level({0.3: "1"})._replace(weight=np.array([2.5])),
+    "only label 0": rows_by_level({0.1: "00", 0.6: "0"}),
+    "only label 1": rows_by_level({0.1: "11", 0.6: "1"}),
+    "all scores tied": rows_by_level({0.4: "0110"}),
+    "all scores tied at 1": rows_by_level({1.0: "0111"}),
+    "scores 0 and 1, all right": rows_by_level({0.0: "000", 1.0: "11"}),
+    "scores 0 and 1, all wrong": rows_by_level({0.0: "11", 1.0: "000"}),
+    "two rows": rows_by_level({0.2: "0", 0.7: "1"}),
+    "separated": rows_by_level({0.2: "00", 0.4: "0", 0.7: "11"}),
 }
 
 
@@ -101,7 +101,7 @@ def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(metric: Metric, ed
         low, high = bounds(metric, task)
         found = value_or_reason(metric, table, task)
         assert isinstance(found, str) or low <= found <= high
-        interval = Choice(metric).interval(inputs(table, task), 0.95)
+        interval = Choice(metric).interval(metric_inputs(table, task), 0.95)
         assert interval is None or low <= interval[0] <= interval[1] <= high
 
 
@@ -109,7 +109,7 @@ def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(metric: Metric, ed
 def test_without_a_task_what_needs_one_says_so(metric: Metric) -> None:
     if BinaryTask in metric.needs:
         with pytest.raises(Undefined, match=r"needs a task|needs features"):
-            Choice(metric).value(inputs(world("hand").table()))
+            Choice(metric).value(metric_inputs(known_rows("hand").table()))
 
 
 QUANTILE_EDGES = {"ece", "cl", "rmsce", "mce", "ece_debiased", "cfdl", "cdl", "v_cdl", "cdl_threshold"}
@@ -120,7 +120,7 @@ SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_
 
 
 @settings(max_examples=10, deadline=None)
-@given(rows=drawn_rows(weights="whole"), task=tasks)
+@given(rows=any_rows(weights="whole"), task=any_task)
 @pytest.mark.parametrize(
     "metric",
     [
@@ -164,5 +164,5 @@ def test_a_large_table_gives_what_a_small_one_would(metric: Metric) -> None:
 
 def test_no_value_is_nan() -> None:
     for metric in METRICS.values():
-        found = value_or_reason(metric, world("ties").table(), TASKS[1])
+        found = value_or_reason(metric, known_rows("ties").table(), TASKS[1])
         assert isinstance(found, str) or math.isfinite(found)

@@ -9,7 +9,7 @@ from scipy import optimize
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.logistic import recalibration
-from tests.helpers.worlds import Rows, drawn_rows, rows, value, world
+from tests.helpers.worlds import Rows, any_rows, known_rows, rows_by_level, value_of
 
 
 def by_optimiser(rows: Rows) -> tuple[float, float]:
@@ -25,7 +25,7 @@ def by_optimiser(rows: Rows) -> tuple[float, float]:
 
 
 @settings(max_examples=30, deadline=None)
-@given(rows=drawn_rows(least=8, inner=True))
+@given(rows=any_rows(least=8, inner=True))
 def test_they_maximise_the_likelihood(rows: Rows) -> None:
     t = rows.table()
     try:
@@ -41,9 +41,9 @@ def test_they_maximise_the_likelihood(rows: Rows) -> None:
 
 @pytest.mark.parametrize("name", ["binary", "binary weighted", "binary, group B"])
 def test_an_optimiser_finds_the_same(name: str) -> None:
-    intercept, slope = by_optimiser(world(name))
-    assert value("calibration_intercept", world(name).table()) == pytest.approx(intercept, abs=1e-5)
-    assert value("calibration_slope", world(name).table()) == pytest.approx(slope, abs=1e-5)
+    intercept, slope = by_optimiser(known_rows(name))
+    assert value_of("calibration_intercept", known_rows(name).table()) == pytest.approx(intercept, abs=1e-5)
+    assert value_of("calibration_slope", known_rows(name).table()) == pytest.approx(slope, abs=1e-5)
 
 
 def sample(rng: np.random.Generator, size: int, slope: float, intercept: float) -> Rows:
@@ -63,11 +63,11 @@ def test_they_recover_what_the_world_was_made_with_above_the_number_of_cells() -
 
 
 UNDEFINED = {
-    "3 rows have a score of exactly 0 or 1": rows({0.0: "01", 0.5: "01", 1.0: "1"}),
-    "every score is the same": rows({0.4: "0101"}),
-    "every label is 0": rows({0.4: "00", 0.5: "0"}),
-    "a threshold separates the labels": rows({0.2: "00", 0.5: "01", 0.7: "1"}),
-    "threshold separates": rows({0.2: "1", 0.7: "00"}),
+    "3 rows have a score of exactly 0 or 1": rows_by_level({0.0: "01", 0.5: "01", 1.0: "1"}),
+    "every score is the same": rows_by_level({0.4: "0101"}),
+    "every label is 0": rows_by_level({0.4: "00", 0.5: "0"}),
+    "a threshold separates the labels": rows_by_level({0.2: "00", 0.5: "01", 0.7: "1"}),
+    "threshold separates": rows_by_level({0.2: "1", 0.7: "00"}),
 }
 
 
@@ -75,9 +75,9 @@ UNDEFINED = {
 def test_where_there_is_no_maximum_they_are_undefined(reason: str) -> None:
     for key in ("calibration_slope", "calibration_intercept"):
         with pytest.raises(Undefined, match=reason):
-            value(key, UNDEFINED[reason].table())
+            value_of(key, UNDEFINED[reason].table())
 
 
 def test_extreme_scores_converge() -> None:
-    found = value("calibration_slope", rows({1e-12: "0001", 0.5: "0011", 1 - 1e-12: "0111"}).table())
+    found = value_of("calibration_slope", rows_by_level({1e-12: "0001", 0.5: "0011", 1 - 1e-12: "0111"}).table())
     assert found == pytest.approx(np.log(3) / np.log((1 - 1e-12) / 1e-12), rel=1e-4)

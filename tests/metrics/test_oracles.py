@@ -13,7 +13,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS
 from decal_cli.task import BinaryTask
 from tests.helpers.oracles import ORACLES, weights
-from tests.helpers.worlds import Rows, drawn_rows, draws, tasks, value, world
+from tests.helpers.worlds import Rows, any_rows, any_task, known_rows, needs_seed, value_of
 
 BY_OTHER_MEANS = {
     "log_loss": "log_loss(eps=0.01) and the test below",
@@ -27,11 +27,11 @@ BY_OTHER_MEANS = {
 
 
 @settings(max_examples=25, deadline=None)
-@given(rows=drawn_rows(), task=tasks)
+@given(rows=any_rows(), task=any_task)
 @pytest.mark.parametrize("key", ORACLES)
 def test_a_metric_equals_its_oracle(key: str, rows: Rows, task: BinaryTask) -> None:
     try:
-        ours = value(key, rows.table(), task)
+        ours = value_of(key, rows.table(), task)
     except Undefined:
         assume(False)
     with warnings.catch_warnings():
@@ -43,21 +43,21 @@ def test_a_metric_equals_its_oracle(key: str, rows: Rows, task: BinaryTask) -> N
 @pytest.mark.parametrize("name", ["ties", "binary", "binary weighted"])
 @pytest.mark.parametrize("key", ORACLES)
 def test_a_metric_equals_its_oracle_on_the_shipped_rows(key: str, name: str) -> None:
-    rows, task = world(name), BinaryTask.of_threshold(0.3)
+    rows, task = known_rows(name), BinaryTask.of_threshold(0.3)
     if key == "c_emp":
         rows = rows.take(np.arange(0, len(rows.score), 7))
-    assert value(key, rows.table(), task) == pytest.approx(ORACLES[key](rows, task), rel=1e-9, abs=1e-9)
+    assert value_of(key, rows.table(), task) == pytest.approx(ORACLES[key](rows, task), rel=1e-9, abs=1e-9)
 
 
 def test_every_metric_has_an_oracle() -> None:
     covered = {re.split(r"\(", key)[0] for key in ORACLES} | set(BY_OTHER_MEANS)
-    ours = {name for name, metric in METRICS.items() if metric.family != "regret" and not draws(metric)}
+    ours = {name for name, metric in METRICS.items() if metric.family != "regret" and not needs_seed(metric)}
     assert sorted(ours - covered) == []
 
 
 @settings(max_examples=25, deadline=None)
-@given(rows=drawn_rows(inner=True))
+@given(rows=any_rows(inner=True))
 def test_log_loss_is_the_mean_negative_logarithm(rows: Rows) -> None:
     of_label = np.where(rows.label == 1, rows.score, 1 - rows.score)
     expected = -np.average(np.log(of_label), weights=weights(rows))
-    assert value("log_loss", rows.table()) == pytest.approx(expected, rel=1e-9)
+    assert value_of("log_loss", rows.table()) == pytest.approx(expected, rel=1e-9)

@@ -16,7 +16,7 @@ from decal_cli.metrics import METRICS, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows, columns, drawn_rows, tasks, world
+from tests.helpers.worlds import Rows, any_rows, any_task, fixture_columns, known_rows
 
 
 class Seen(NamedTuple):
@@ -93,12 +93,12 @@ ON_EXACT_LEVELS = {0.2: 0.0046666667, 0.4: 0.0126666667, 0.6: 0.0186666667, 0.8:
 
 @pytest.mark.parametrize("threshold", ON_EXACT_LEVELS)
 def test_calibration_regret_of_the_reference_file(threshold: float) -> None:
-    found = value("regret_calibration(bins=1000)", world("ties").table(), BinaryTask.of_threshold(threshold))
+    found = value("regret_calibration(bins=1000)", known_rows("ties").table(), BinaryTask.of_threshold(threshold))
     assert found == pytest.approx(ON_EXACT_LEVELS[threshold], abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
-@given(rows=drawn_rows(), task=tasks)
+@given(rows=any_rows(), task=any_task)
 def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: BinaryTask) -> None:
     table = rows.table()
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
@@ -111,7 +111,7 @@ def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: BinaryTask) -> 
 
 
 def test_the_adjusted_threshold_is_where_the_isotonic_fit_reaches_t() -> None:
-    table = world("hand").table()  # fits .2, .5 and 1 at scores .2, .6 and .9
+    table = known_rows("hand").table()  # fits .2, .5 and 1 at scores .2, .6 and .9
     assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.4)) == 0.6
     assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.5)) == 0.6
     assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.51)) == 0.9
@@ -173,8 +173,8 @@ def test_parts_add_up_and_scale_with_the_stakes() -> None:
 
 def reference() -> tuple[Table, Seen]:
     """The reference file, its features x1, x2 and x3."""
-    rows = world("binary")
-    data = columns("binary_n2000.csv")
+    rows = known_rows("binary")
+    data = fixture_columns("binary_n2000.csv")
     features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
     return rows.table(), seen(rows.score, rows.label, features)
 

@@ -12,8 +12,16 @@ from scipy.optimize import linprog
 from decal_cli.metrics.families import smooth
 from decal_cli.metrics.numerics import chain, transport
 from decal_cli.tables.table import Table
-from tests.helpers.worlds import Rows, drawn_rows, interval, missed_of_twenty, value, world
-from tests.metrics.test_agents import levels, random_table
+from tests.helpers.worlds import (
+    Rows,
+    any_rows,
+    interval_of,
+    known_rows,
+    missed_of_twenty,
+    random_table,
+    table_of_levels,
+    value_of,
+)
 
 SLACK = 1e-9
 
@@ -30,7 +38,7 @@ def test_sm_cal_is_what_a_linear_program_finds() -> None:
     for _ in range(200):
         t = random_table(rng)
         if len(t) > 1:
-            assert value("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
+            assert value_of("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -38,19 +46,19 @@ def test_so_it_is_on_more_levels(seed: int) -> None:
     rng = np.random.default_rng(seed)
     score = np.sort(rng.random(400))
     t = Rows(score, (rng.random(400) < score ** (1 + seed / 4)).astype(int)).table()
-    assert value("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
+    assert value_of("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
 
 
 def test_examples() -> None:
     """[C] ex. 4.3 with eps = .01; and the one in which the distance lies below sm_cal."""
-    assert value("sm_cal", levels((0.49, 1, 0), (0.51, 1, 1))) == pytest.approx(0.0049, abs=1e-12)
-    pair = levels((0.5, 1, 1), (0.6, 1, 0))
-    assert value("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)
-    assert value("dist_cal_lower", pair) == pytest.approx(0.05, abs=1e-12)
-    assert value("dist_cal_upper", pair) == pytest.approx(0.05, abs=1e-12)
-    assert value("dist_cal_lower", world("ties").table()) <= 0.0464481284, "the program's value on a grid"
-    calibrated = levels((0.25, 4, 1), (0.5, 2, 1), (0.75, 4, 3))
-    assert value("dist_cal_lower", calibrated) == value("dist_cal_upper", calibrated) == 0
+    assert value_of("sm_cal", table_of_levels((0.49, 1, 0), (0.51, 1, 1))) == pytest.approx(0.0049, abs=1e-12)
+    pair = table_of_levels((0.5, 1, 1), (0.6, 1, 0))
+    assert value_of("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)
+    assert value_of("dist_cal_lower", pair) == pytest.approx(0.05, abs=1e-12)
+    assert value_of("dist_cal_upper", pair) == pytest.approx(0.05, abs=1e-12)
+    assert value_of("dist_cal_lower", known_rows("ties").table()) <= 0.0464481284, "the program's value on a grid"
+    calibrated = table_of_levels((0.25, 4, 1), (0.5, 2, 1), (0.75, 4, 3))
+    assert value_of("dist_cal_lower", calibrated) == value_of("dist_cal_upper", calibrated) == 0
 
 
 def coupling_program(t: Table, steps: int) -> float:
@@ -77,13 +85,13 @@ def test_the_lower_distance_is_what_the_program_over_couplings_finds() -> None:
         t = random_table(rng)
         t = Table(t.score[:6], t.n[:6], t.pos[:6])
         program = coupling_program(t, 200)
-        assert program - 4e-5 <= value("dist_cal_lower", t) <= program + 1e-9
+        assert program - 4e-5 <= value_of("dist_cal_lower", t) <= program + 1e-9
 
 
 def test_so_it_is_where_levels_are_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_OWN", 0)
-    ties = world("ties").table()
-    assert 0.0464481284 - 2e-5 <= value("dist_cal_lower", ties) <= 0.0464481284
+    ties = known_rows("ties").table()
+    assert 0.0464481284 - 2e-5 <= value_of("dist_cal_lower", ties) <= 0.0464481284
 
 
 def test_any_functions_at_all_are_made_to_bound_the_distance() -> None:
@@ -97,27 +105,29 @@ def test_any_functions_at_all_are_made_to_bound_the_distance() -> None:
         assert -1e-5 <= ((1 - at) * u0 + at * u1).max() <= 1e-12
         t = random_table(rng)
         by_hand = float(((t.n - t.pos) @ probe.of(t.score)[0] + t.pos @ probe.of(t.score)[1]) / t.total)
-        assert by_hand <= value("dist_cal_lower", t) + 2e-6
+        assert by_hand <= value_of("dist_cal_lower", t) + 2e-6
 
 
 @pytest.mark.parametrize(("power", "least"), [(1.0, 35), (1.8, 33)])
 def test_the_interval_of_the_lower_distance_holds_that_of_the_population(power: float, least: int) -> None:
     """Of forty 90 % intervals, in a calibrated world and a miscalibrated one."""
     rng, score = np.random.default_rng(2), np.arange(1, 11) / 11
-    truth = value("dist_cal_lower", Table(score, np.full(10, 1.0), score**power))
+    truth = value_of("dist_cal_lower", Table(score, np.full(10, 1.0), score**power))
     held = 0
     for _ in range(40):
         t = Table(score, np.full(10, 60), rng.binomial(60, score**power))
-        low, high = interval("dist_cal_lower", t, confidence=0.9) or (0.0, 0.0)
+        low, high = interval_of("dist_cal_lower", t, confidence=0.9) or (0.0, 0.0)
         held += low <= truth <= high
     assert held >= least
 
 
 @settings(max_examples=100, deadline=None)
-@given(rows=drawn_rows())
+@given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
     t = rows.table()
-    sm_cal, lower, upper, ece = (value(key, t) for key in ("sm_cal", "dist_cal_lower", "dist_cal_upper", "ece_exact"))
+    sm_cal, lower, upper, ece = (
+        value_of(key, t) for key in ("sm_cal", "dist_cal_lower", "dist_cal_upper", "ece_exact")
+    )
     assert sm_cal <= ece + SLACK
     assert sm_cal / 2 - SLACK <= lower <= upper + SLACK <= ece + 2 * SLACK
 
@@ -163,21 +173,23 @@ def smoothed_error(t: Table, width: float) -> float:
 
 @pytest.mark.parametrize("name", ["hand", "ties"])
 def test_the_width_of_sm_ece_is_its_value(name: str) -> None:
-    t = world(name).table()
-    assert smoothed_error(t, value("sm_ece", t)) == pytest.approx(value("sm_ece", t), abs=1e-7)
+    t = known_rows(name).table()
+    assert smoothed_error(t, value_of("sm_ece", t)) == pytest.approx(value_of("sm_ece", t), abs=1e-7)
 
 
 def test_the_peers_narrow_widths() -> None:
     """relplot 1.0.3 on these rows: .0012499998437194907, at the width 2 / 1024."""
-    nearly = levels((0.25, 400, 101), (0.75, 400, 300))
-    assert value("sm_ece(method=relplot)", nearly) == pytest.approx(0.0012499998437194907, abs=1e-15)
+    nearly = table_of_levels((0.25, 400, 101), (0.75, 400, 300))
+    assert value_of("sm_ece(method=relplot)", nearly) == pytest.approx(0.0012499998437194907, abs=1e-15)
 
 
 def test_sm_ece_at_the_ends_of_its_range() -> None:
-    assert value("sm_ece", levels((0.0, 5, 0), (1.0, 5, 5))) == 0
-    assert value("sm_ece", levels((0.0, 5, 5))) == pytest.approx(1, abs=1e-9)
-    assert value("sm_ece", levels((0.3, 5, 2))) == pytest.approx(0.1, abs=1e-6), "one gap, smoothed to one of a sign"
-    assert value("sm_ece", levels((0.4, 500_000, 200_001))) == pytest.approx(2e-6, abs=1e-9)
+    assert value_of("sm_ece", table_of_levels((0.0, 5, 0), (1.0, 5, 5))) == 0
+    assert value_of("sm_ece", table_of_levels((0.0, 5, 5))) == pytest.approx(1, abs=1e-9)
+    assert value_of("sm_ece", table_of_levels((0.3, 5, 2))) == pytest.approx(0.1, abs=1e-6), (
+        "one gap, smoothed to one of a sign"
+    )
+    assert value_of("sm_ece", table_of_levels((0.4, 500_000, 200_001))) == pytest.approx(2e-6, abs=1e-9)
 
 
 def merged_by_brute_force(t: Table) -> float:
@@ -194,7 +206,7 @@ def test_the_upper_distance_is_the_cheapest_of_all_merges() -> None:
     for _ in range(40):
         t = random_table(rng)
         t = Table(t.score[:8], t.n[:8], t.pos[:8])
-        assert value("dist_cal_upper", t) == pytest.approx(merged_by_brute_force(t), abs=1e-12)
+        assert value_of("dist_cal_upper", t) == pytest.approx(merged_by_brute_force(t), abs=1e-12)
 
 
 def test_on_cells_they_change_by_less_than_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,9 +214,9 @@ def test_on_cells_they_change_by_less_than_they_say(monkeypatch: pytest.MonkeyPa
     score = rng.beta(0.7, 1.6, 70_000)
     rows = Rows(score, (rng.random(70_000) < 0.1 + 0.7 * score).astype(int))
     keys = ("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper")
-    exact = [value(key, rows.table()) for key in keys]
+    exact = [value_of(key, rows.table()) for key in keys]
     monkeypatch.setattr(smooth, "_EXACT", 1000)
-    on_cells = [value(key, rows.table()) for key in keys]
+    on_cells = [value_of(key, rows.table()) for key in keys]
     assert on_cells[0] == pytest.approx(exact[0], abs=1 / 65_536)
     assert on_cells[1] == pytest.approx(exact[1], abs=1e-6)
     assert exact[2] - 2 / 65_536 <= on_cells[2] <= exact[2]

@@ -17,7 +17,7 @@ from decal_cli.commands.app import run
 from decal_cli.metrics import METRICS, parse
 from decal_cli.tables.table import Table
 from tests.helpers.command import FIXTURES
-from tests.metrics.test_agents import random_table
+from tests.helpers.worlds import random_table
 
 Run = Callable[..., str]
 TIES = FIXTURES / "ties_edges_n300.csv"

@@ -11,12 +11,12 @@ from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.recommend import Round, Verdict
 from decal_cli.render import RENDERERS, Page
 from decal_cli.render.rounds import rows
-from tests.render.test_formats import attempt, tried
+from tests.helpers.verdicts import made_up_attempt, two_rounds
 
 
 def scaled(factor: float, cost: float = 0.001) -> Verdict:
     """One round of which the utilities are in another unit."""
-    whole = tried()
+    whole = two_rounds()
     assert whole.rounds is not None
     first = whole.rounds["p_a"][0]
 
@@ -27,7 +27,7 @@ def scaled(factor: float, cost: float = 0.001) -> Verdict:
         return replace(result, value=factor * result.value, interval=(factor * low, factor * high))
 
     made = tuple(
-        attempt(key, times(one.predicted), times(one.achieved), factor * cost, 123.456)
+        made_up_attempt(key, times(one.predicted), times(one.achieved), factor * cost, 123.456)
         for key, one in zip(
             ("stack-boosting", "scaling-binning(bins=10)", "multicalibration", "meta-cal"), first.attempts, strict=True
         )

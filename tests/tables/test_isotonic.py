@@ -10,7 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.table import Table
-from tests.helpers.worlds import Rows, drawn_rows, rows, world
+from tests.helpers.worlds import Rows, any_rows, known_rows, rows_by_level
 
 
 def fit_of(table: Table) -> np.ndarray:
@@ -24,7 +24,7 @@ def peer(table: Table) -> np.ndarray:
 
 
 @settings(max_examples=100, deadline=None)
-@given(rows=drawn_rows(most=60))
+@given(rows=any_rows(most=60))
 def test_the_fit_is_scikit_learns(rows: Rows) -> None:
     table = rows.table()
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
@@ -32,7 +32,7 @@ def test_the_fit_is_scikit_learns(rows: Rows) -> None:
 
 @pytest.mark.parametrize("name", ["binary", "binary weighted", "ties"])
 def test_the_fit_is_scikit_learns_on_the_shipped_rows(name: str) -> None:
-    table = world(name).table()
+    table = known_rows(name).table()
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
 
 
@@ -44,7 +44,7 @@ def test_the_fit_over_several_blocks_is_scikit_learns() -> None:
 
 
 def test_pools_strictly_increase_and_keep_all_rows() -> None:
-    table = world("binary").table()
+    table = known_rows("binary").table()
     fit = table.isotonic
     assert (np.diff(fit.pos / fit.n) > 0).all()
     assert (fit.total, fit.positives) == (table.total, table.positives)
@@ -87,4 +87,4 @@ def test_what_the_sweeps_leave_is_pooled(kind: type) -> None:
 
 
 def test_equal_neighbours_are_one_pool() -> None:
-    assert len(rows({0.2: "01", 0.5: "01", 0.9: "1"}).table().isotonic) == 2
+    assert len(rows_by_level({0.2: "01", 0.5: "01", 0.9: "1"}).table().isotonic) == 2

@@ -13,24 +13,9 @@ from decal_cli.metrics import paired as analytic
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.table import CELLS, Table, tabulate
 from decal_cli.task import BinaryTask
+from tests.helpers.pairs import any_pairs, pair_columns
 
 TASK = BinaryTask.of_threshold(0.3)
-
-rows = st.lists(
-    st.tuples(
-        st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.5, 0.8, 1.0]),
-        st.sampled_from([0.0, 0.05, 0.3, 0.5, 0.9, 1.0]),
-        st.integers(0, 1),
-        st.sampled_from([0.5, 1.0, 3.0]),
-    ),
-    min_size=2,
-    max_size=40,
-)
-
-
-def columns(drawn: list[tuple[float, float, int, float]]) -> tuple[np.ndarray, ...]:
-    a, b, label, weight = (np.array(column, dtype=float) for column in zip(*drawn, strict=True))
-    return a, b, label.astype(np.uint8), weight
 
 
 def same_table(got: Table, wanted: Table) -> None:
@@ -41,32 +26,32 @@ def same_table(got: Table, wanted: Table) -> None:
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
-@given(rows, st.booleans())
+@given(any_pairs, st.booleans())
 def test_the_tables_of_both_models_are_those_of_the_rows(drawn: list, weighted: bool) -> None:
-    a, b, label, weight = columns(drawn)
+    a, b, label, weight = pair_columns(drawn)
     pairs = pair_up(a, b, label, weight if weighted else None)
     for got, score in zip(pairs.tables, (a, b), strict=True):
         same_table(got, tabulate(score, label, weight if weighted else None))
     assert pairs.total == pytest.approx(weight.sum() if weighted else len(a))
 
 
-@given(rows, st.booleans(), st.randoms(use_true_random=False))
+@given(any_pairs, st.booleans(), st.randoms(use_true_random=False))
 def test_the_order_of_rows_never_matters(drawn: list, weighted: bool, random: object) -> None:
     shuffled = list(drawn)
     random.shuffle(shuffled)
     tables = []
     for some in (drawn, shuffled):
-        a, b, label, weight = columns(some)
+        a, b, label, weight = pair_columns(some)
         tables.append(pair_up(a, b, label, weight if weighted else None))
     for name in ("a", "b", "n", "pos", "n2", "pos2"):
         first, second = (getattr(table, name) for table in tables)
         assert first is second is None or first.tobytes() == second.tobytes()
 
 
-@given(rows, st.booleans())
+@given(any_pairs, st.booleans())
 @settings(max_examples=60)
 def test_mean_differences_and_their_errors_are_those_of_the_rows(drawn: list, weighted: bool) -> None:
-    a, b, label, weight = columns(drawn)
+    a, b, label, weight = pair_columns(drawn)
     w = weight if weighted else np.ones(len(a))
     pairs = pair_up(a, b, label, weight if weighted else None)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 import decal_cli.tables.table as table_module
 from decal_cli.errors import Undefined
 from decal_cli.tables.table import CELLS, Table, merge, tabulate
-from tests.helpers.worlds import Rows, drawn_rows, rows, world
+from tests.helpers.worlds import Rows, any_rows, known_rows, rows_by_level
 
 
 def levels(table: Table) -> list[tuple[float, float, float]]:
@@ -19,7 +19,7 @@ def levels(table: Table) -> list[tuple[float, float, float]]:
 
 
 @settings(max_examples=50, deadline=None)
-@given(rows=drawn_rows(weights="none"))
+@given(rows=any_rows(weights="none"))
 def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
     counts = Counter(rows.score.tolist())
     positives = Counter(rows.score[rows.label == 1].tolist())
@@ -27,7 +27,7 @@ def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(rows=drawn_rows(weights="real"))
+@given(rows=any_rows(weights="real"))
 def test_tabulate_sums_weights_and_their_squares(rows: Rows) -> None:
     table = rows.table()
     assert rows.weight is not None and table.n2 is not None and table.pos2 is not None
@@ -49,7 +49,7 @@ def test_the_smallest_and_the_largest_scores_keep_their_place() -> None:
 
 
 @settings(max_examples=25, deadline=None)
-@given(first=drawn_rows(), second=drawn_rows())
+@given(first=any_rows(), second=any_rows())
 def test_merging_tables_is_tabulating_all_their_rows(first: Rows, second: Rows) -> None:
     merged = merge([first.table(), second.table()])
     weight = [each.weight if each.weight is not None else np.ones(len(each.score)) for each in (first, second)]
@@ -69,21 +69,21 @@ def columns(table: Table) -> list[list[float]]:
 
 
 def test_merging_in_parts_is_merging_at_once() -> None:
-    binary = world("binary")
+    binary = known_rows("binary")
     parts = [binary.take(np.arange(start, 2000, 3)).table() for start in range(3)]
     for ours, theirs in zip(columns(merge([merge(parts[:2]), parts[2]])), columns(binary.table()), strict=True):
         assert ours == theirs
 
 
 @settings(max_examples=50, deadline=None)
-@given(rows=drawn_rows(weights="none"))
+@given(rows=any_rows(weights="none"))
 def test_quantiles_are_numpys(rows: Rows) -> None:
     for k in (4, 15):
         assert rows.table().quantiles(k).tolist() == np.quantile(rows.score, np.arange(k + 1) / k).tolist()
 
 
 @settings(max_examples=50, deadline=None)
-@given(rows=drawn_rows())
+@given(rows=any_rows())
 def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
     table = rows.table()
     for strategy in ("mass", "width"):
@@ -96,23 +96,23 @@ def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
 
 
 def test_a_score_on_an_edge_goes_to_the_lower_bin_by_mass_and_the_upper_by_width() -> None:
-    table = rows({0.2: "0", 0.5: "1", 0.8: "0"}).table()
+    table = rows_by_level({0.2: "0", 0.5: "1", 0.8: "0"}).table()
     assert table.bins(2, "mass").n.tolist() == [2, 1]
     assert table.bins(2, "width").n.tolist() == [1, 2]
 
 
 def test_equal_edges_are_merged() -> None:
     """Quartiles .2 .2 .2 .5 .9 leave the edges .2 .5 .9; an edge at the least score is none."""
-    assert rows({0.2: "000000", 0.5: "01", 0.9: "1"}).table().bins(4).n.tolist() == [8, 1]
-    assert rows({0.2: "00000000", 0.9: "1"}).table().bins(4).n.tolist() == [9]
+    assert rows_by_level({0.2: "000000", 0.5: "01", 0.9: "1"}).table().bins(4).n.tolist() == [8, 1]
+    assert rows_by_level({0.2: "00000000", 0.9: "1"}).table().bins(4).n.tolist() == [9]
 
 
 def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
-    assert rows({0.95: "0", 1.0: "1"}).table().bins(10, "width").n.tolist() == [2]
+    assert rows_by_level({0.95: "0", 1.0: "1"}).table().bins(10, "width").n.tolist() == [2]
 
 
 @settings(max_examples=25, deadline=None)
-@given(rows=drawn_rows())
+@given(rows=any_rows())
 def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -> None:
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
     for threshold in (0.0, 0.35, 1.0):
@@ -125,7 +125,7 @@ def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -
 
 
 @settings(max_examples=25, deadline=None)
-@given(rows=drawn_rows(least=2))
+@given(rows=any_rows(least=2))
 def test_the_error_of_a_mean_is_that_of_a_ratio_of_weighted_sums(rows: Rows) -> None:
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
     loss = (rows.score - rows.label) ** 2
@@ -146,7 +146,7 @@ def drawn_mean_and_variance(tables: list[Table]) -> tuple[np.ndarray, np.ndarray
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_resample_has_the_mean_of_its_table_and_the_variance_of_its_weights(weighted: bool) -> None:
-    hand, rng = rows({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
+    hand, rng = rows_by_level({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
     if weighted:
         hand = hand._replace(weight=rng.exponential(size=12) + 0.2)
     table = hand.table()
@@ -157,7 +157,7 @@ def test_a_resample_has_the_mean_of_its_table_and_the_variance_of_its_weights(we
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_null_table_keeps_its_scores_and_draws_labels_from_them(weighted: bool) -> None:
-    hand, rng = rows({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
+    hand, rng = rows_by_level({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
     if weighted:
         hand = hand._replace(weight=np.full(12, 0.5))
     table = hand.table()
@@ -184,7 +184,7 @@ def test_draws_on_many_levels_have_the_same_moments_as_on_few() -> None:
 
 
 def test_draws_depend_on_the_seed_alone() -> None:
-    table = world("binary").table()
+    table = known_rows("binary").table()
     once, again = (table.resample(np.random.default_rng(5)) for _ in range(2))
     assert columns(once) == columns(again)
 
@@ -202,7 +202,7 @@ def test_a_large_table_has_equal_mass_cells() -> None:
     assert table.cells.total == 100_000
     assert table.cells.positives == table.positives
     assert int(table.cells.n.max()) <= 2
-    small = world("binary").table()
+    small = known_rows("binary").table()
     assert small.cells is small
 
 
@@ -219,4 +219,4 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_of_one_class_says_so() -> None:
     with pytest.raises(Undefined, match="every label is 1"):
-        rows({0.3: "11"}).table().need_both_classes()
+        rows_by_level({0.3: "11"}).table().need_both_classes()

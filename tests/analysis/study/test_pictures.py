@@ -14,12 +14,12 @@ from matplotlib.text import Text
 from decal_cli.analysis.study import Summary, summarise
 from decal_cli.plot import STUDY_PICTURES, draw_study
 from decal_cli.plot.study import _RC, study_figure
-from tests.helpers.studies import METHODS, study
+from tests.helpers.studies import STUDY_METHODS, made_up_study
 
 
 @pytest.fixture(scope="module")
 def summary() -> Summary:
-    return summarise(study())
+    return summarise(made_up_study())
 
 
 def drawn(summary: Summary, picture: str) -> Any:
@@ -92,7 +92,7 @@ def test_long_and_strange_names_of_files_stay_readable(summary: Summary, picture
 
 
 def test_of_very_many_files_some_are_named() -> None:
-    figure = drawn(summarise(study(files=40, scores=1, seeds=1)), "recalibration")
+    figure = drawn(summarise(made_up_study(files=40, scores=1, seeds=1)), "recalibration")
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(named) == 26 and named[-2:] == ["and 16 more", "gain = estimate"]
     assert figure.axes[0].get_position().height > 0.4
@@ -100,20 +100,20 @@ def test_of_very_many_files_some_are_named() -> None:
 
 def test_every_method_is_named_with_its_time(summary: Summary) -> None:
     named = [text.get_text() for text in drawn(summary, "time").legends[0].get_texts()]
-    assert [name.split(",")[0] for name in named] == list(METHODS)
+    assert [name.split(",")[0] for name in named] == list(STUDY_METHODS)
     assert named[0] == "isotonic, 1.0 ms" and named[-1] == "blend, 0.12 s"
 
 
 def test_what_the_methods_do_not_allow_is_not_drawn() -> None:
-    few = summarise(study(methods=("isotonic", "platt")))
+    few = summarise(made_up_study(methods=("isotonic", "platt")))
     there = [picture for picture in STUDY_PICTURES if draw_study(few, picture) is not None]
     assert there == ["recalibration", "correlations", "time"]
-    none = summarise(study(methods=("platt",)))
+    none = summarise(made_up_study(methods=("platt",)))
     assert all(draw_study(none, picture) is None for picture in STUDY_PICTURES)
 
 
 def test_one_score_alone_can_be_drawn(tmp_path: Path) -> None:
-    one = summarise(study(files=1, scores=1, seeds=1))
+    one = summarise(made_up_study(files=1, scores=1, seeds=1))
     there = [picture for picture in STUDY_PICTURES if draw_study(one, picture) is not None]
     assert there == [picture for picture in STUDY_PICTURES if picture != "correlations"]
     titles = [axes.get_title(loc="left") for axes in drawn(one, "recalibration").axes]

@@ -17,13 +17,13 @@ from decal_cli.metrics import parse
 from decal_cli.metrics.bootstrap import seeded
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
-from tests.helpers.studies import halves, setting, world
+from tests.helpers.studies import study_predictions, study_setting, two_halves
 
 SIZE, SEED = 600, 3
 UNIT = Unit("file.csv", "p", SEED)
-SETTING = setting("isotonic", "platt", "threshold", "refit", "glar")
-WORLD = world(SIZE)
-FIT, TEST = halves(SIZE, SEED)
+SETTING = study_setting("isotonic", "platt", "threshold", "refit", "glar")
+WORLD = study_predictions(SIZE)
+FIT, TEST = two_halves(SIZE, SEED)
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
     score = np.repeat([0.2, 0.8], 10_000) + rng.uniform(-0.05, 0.05, 20_000)
     label = (rng.random(len(score)) < np.repeat([0.5, 0.8], 10_000)).astype(np.uint8)
     rows = Predictions("p", score, label, None, {}, None, (), 0)
-    found = measure(UNIT, rows, setting("isotonic", "histogram", "threshold", thresholds=(0.35, 0.9)))
+    found = measure(UNIT, rows, study_setting("isotonic", "histogram", "threshold", thresholds=(0.35, 0.9)))
     one, none = found["points"]
     for name in ("regret_calibration", "gain_recalibration"):
         assert one["estimates"][name][0] == pytest.approx(0.075, abs=0.01)
@@ -122,7 +122,7 @@ def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
 
 
 def test_without_features_methods_that_need_them_say_so() -> None:
-    found = measure(UNIT, world(SIZE, features=False), SETTING)
+    found = measure(UNIT, study_predictions(SIZE, features=False), SETTING)
     assert set(found["seconds"]) == {"isotonic", "platt", "threshold"} == set(found["points"][0]["gains"])
     assert {name: reason.split(":")[0] for name, reason in found["reasons"].items()} == {
         "refit": "needs features",

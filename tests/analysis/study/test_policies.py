@@ -8,7 +8,7 @@ import pytest
 from decal_cli.analysis.study import Study
 from decal_cli.analysis.study.columns import points_of
 from decal_cli.analysis.study.policies import advised, policies
-from tests.helpers.studies import point, record, setting
+from tests.helpers.studies import study_point, study_record, study_setting
 
 METHODS = ("isotonic", "refit", "stack", "stack-boosting", "blend")
 
@@ -42,11 +42,11 @@ NOTHING = [0.0, 0.088, 0.11, 0.03]
 def studied(methods: tuple[str, ...] = METHODS) -> Study:
     """Two scores of two points each."""
     points = [
-        point(0.1 * (k + 1), found, dict(zip(methods, gains, strict=False)))
+        study_point(0.1 * (k + 1), found, dict(zip(methods, gains, strict=False)))
         for k, (_, found, gains) in enumerate(POINTS)
     ]
-    records = (record("a.csv", "p", 0, points[:2]), record("a.csv", "q", 0, points[2:]))
-    return Study(records, (), setting(*methods))
+    records = (study_record("a.csv", "p", 0, points[:2]), study_record("a.csv", "q", 0, points[2:]))
+    return Study(records, (), study_setting(*methods))
 
 
 def test_the_advice_is_that_of_the_flowchart() -> None:

@@ -24,13 +24,13 @@ from decal_cli.render.study import (
     render_study_markdown,
     sections,
 )
-from tests.helpers.command import GOLDEN, valid
-from tests.helpers.studies import study
+from tests.helpers.command import GOLDEN, valid_json
+from tests.helpers.studies import made_up_study
 
 
 @pytest.fixture(scope="module")
 def summary() -> Summary:
-    return replace(summarise(study()), reasons={"glar": "needs a task", "stack": "needs a task"})
+    return replace(summarise(made_up_study()), reasons={"glar": "needs a task", "stack": "needs a task"})
 
 
 def rendered(name: str, summary: Summary) -> str:
@@ -62,17 +62,17 @@ def test_the_first_lines_say_what_was_studied(summary: Summary) -> None:
     first, _, reasons = heading(summary)
     assert first == "6 files, 12 scores, 3 thresholds, 2 halvings: 72 points"
     assert reasons == "glar, stack: needs a task"
-    one = summarise(study(files=1, scores=1, seeds=1))
+    one = summarise(made_up_study(files=1, scores=1, seeds=1))
     first, _, few, dash = heading(one)
     assert first == "1 file, 1 score, 3 thresholds, 1 halving: 3 points"
     assert few == "So few scores say little of others: intervals need 5 files or 5 scores."
     assert dash == "–: fewer than 10 points in a halving, too few for a correlation."
-    assert len(heading(summarise(study(files=4, scores=1)))) == 3
-    assert len(heading(summarise(study(files=1, scores=5)))) == 2
+    assert len(heading(summarise(made_up_study(files=4, scores=1)))) == 3
+    assert len(heading(summarise(made_up_study(files=1, scores=5)))) == 2
 
 
 def test_the_json_is_known_to_the_schema_and_holds_everything(summary: Summary) -> None:
-    found = valid(render_study_json(summary))["study"]
+    found = valid_json(render_study_json(summary))["study"]
     assert found["files"][0] == "file_0" and found["scores"][0] == ["file_0", "p_0"]
     assert (found["thresholds"], found["seeds"], found["points"]) == ([0.1, 0.5, 0.9], [0, 1], 72)
     assert found["notes"] == ["folder/file_0.csv, p_none: left out"]
@@ -84,8 +84,8 @@ def test_the_json_is_known_to_the_schema_and_holds_everything(summary: Summary) 
 
 def test_what_is_undefined_is_null_in_json_and_a_dash_in_tables() -> None:
     """One file of one score: nothing to draw from, no error of a mean."""
-    few = summarise(study(files=1, scores=1, seeds=1))
-    found = valid(render_study_json(few))["study"]
+    few = summarise(made_up_study(files=1, scores=1, seeds=1))
+    found = valid_json(render_study_json(few))["study"]
     assert {each["interval"] for each in found["relations"]} == {None}
     assert {policy["error"] for each in found["policies"] for policy in each["policies"]} == {None}
     for text in (render_study(few, Page(width=100)), render_study_markdown(few, {})):
@@ -107,7 +107,7 @@ def test_points_are_written_with_every_number(summary: Summary) -> None:
 
 
 def test_recalibration_alone_has_the_tables_that_it_allows() -> None:
-    few = summarise(study(methods=("isotonic", "platt")))
+    few = summarise(made_up_study(methods=("isotonic", "platt")))
     titles = [section.title for section in sections(few)]
     assert titles == [
         "What predicts the gain of post-training",
@@ -115,4 +115,6 @@ def test_recalibration_alone_has_the_tables_that_it_allows() -> None:
         "What methods take and win",
     ]
     assert np.isfinite([relation.r2 for relation in few.relations.values()]).all()
-    assert [each.title for each in sections(summarise(study(methods=("platt",))))] == ["What methods take and win"]
+    assert [each.title for each in sections(summarise(made_up_study(methods=("platt",))))] == [
+        "What methods take and win"
+    ]

@@ -14,9 +14,9 @@ from decal_cli.analysis.study import run
 from decal_cli.analysis.study.store import NAME
 from decal_cli.data import Columns
 from decal_cli.errors import DecalError
-from tests.helpers.studies import setting, world
+from tests.helpers.studies import study_predictions, study_setting
 
-SETTING = setting("isotonic", "refit")
+SETTING = study_setting("isotonic", "refit")
 COLUMNS = Columns(score=("p_*",), features=("x*",))
 
 
@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> list[str]:
     """Two files of two scores; of the second, one score is of too few rows."""
     paths = []
     for k in range(2):
-        rows = world(240, k)
+        rows = study_predictions(240, k)
         x = rows.features()
         few = np.where(np.arange(240) < (240 if k == 0 else 60), 1 - rows.score, np.nan)
         columns = {"p_a": rows.score, "p_b": few, "y": rows.label} | {f"x{j}": x[:, j] for j in range(3)}
@@ -80,7 +80,7 @@ def test_what_is_there_is_not_measured_again(files: list[str], tmp_path: Path, m
     # More seeds and another setting: only what is new.
     run(files, dropping(), SETTING, range(3), tmp_path / "out", 1, lambda *done: told.append(done))
     assert measured == [("p_a", 2), ("p_b", 2), ("p_a", 2)] and told[1:] == [(k, 9, 6) for k in range(6, 10)]
-    run(files, dropping(), setting("isotonic"), range(1), tmp_path / "out", 1)
+    run(files, dropping(), study_setting("isotonic"), range(1), tmp_path / "out", 1)
     assert len(measured) == 3 + 3
 
 

@@ -12,10 +12,10 @@ from decal_cli.analysis.study import Unit
 from decal_cli.analysis.study.store import NAME, Store, folder_of, key_of
 from decal_cli.data import Columns
 from decal_cli.errors import DecalError
-from tests.helpers.studies import setting
+from tests.helpers.studies import study_setting
 
 UNIT, COLUMNS = Unit("a.csv", "p", 0), Columns(score=("p",))
-SETTING = setting("isotonic", "refit")
+SETTING = study_setting("isotonic", "refit")
 RECORD = {"file": "a.csv", "points": []}
 
 
@@ -55,9 +55,9 @@ def test_a_unit_is_known_by_everything_that_it_depends_on() -> None:
         key_of(replace(UNIT, seed=1), "digest", COLUMNS, SETTING),
         key_of(replace(UNIT, score="q"), "digest", COLUMNS, SETTING),
         key_of(UNIT, "digest", replace(COLUMNS, features=("x*",)), SETTING),
-        key_of(UNIT, "digest", COLUMNS, setting("isotonic")),
-        key_of(UNIT, "digest", COLUMNS, setting("isotonic", "refit(penalty=2)")),
-        key_of(UNIT, "digest", COLUMNS, setting("isotonic", "refit", thresholds=(0.3,))),
+        key_of(UNIT, "digest", COLUMNS, study_setting("isotonic")),
+        key_of(UNIT, "digest", COLUMNS, study_setting("isotonic", "refit(penalty=2)")),
+        key_of(UNIT, "digest", COLUMNS, study_setting("isotonic", "refit", thresholds=(0.3,))),
         key_of(UNIT, "digest", COLUMNS, replace(SETTING, confidence=0.9)),
     ]
     assert len(set(keys)) == len(keys)

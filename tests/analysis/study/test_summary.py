@@ -12,7 +12,7 @@ from decal_cli.analysis.study import Study, Summary, summarise
 from decal_cli.analysis.study.columns import Points, columns_of, labels, points_of
 from decal_cli.analysis.study.summary import by_threshold, without_a_file
 from decal_cli.errors import DecalError
-from tests.helpers.studies import METHODS, point, record, setting, study
+from tests.helpers.studies import STUDY_METHODS, made_up_study, study_point, study_record, study_setting
 
 PAIRS = [
     ("gain_recalibration", "isotonic"),
@@ -24,7 +24,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def made() -> Study:
-    return study()
+    return made_up_study()
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_by_threshold_and_without_a_file(summary: Summary, estimate: str, target
 
 
 def test_every_estimate_meets_every_target(summary: Summary) -> None:
-    targets = {*METHODS, *(f"{name} - isotonic" for name in METHODS[1:])}
+    targets = {*STUDY_METHODS, *(f"{name} - isotonic" for name in STUDY_METHODS[1:])}
     assert {target for _, target in summary.relations} == targets == set(summary.points.targets)
     assert ("brier", "refit") in summary.relations
     # Undefined everywhere in this study.
@@ -101,8 +101,8 @@ def test_intervals_are_of_files(made: Study, summary: Summary) -> None:
 
 
 def test_of_few_files_scores_are_drawn_and_of_few_scores_nothing() -> None:
-    assert summarise(study(files=3)).points.drawn == "scores"
-    few = summarise(study(files=2))
+    assert summarise(made_up_study(files=3)).points.drawn == "scores"
+    few = summarise(made_up_study(files=2))
     assert few.points.drawn is None
     assert {relation.interval for relation in few.relations.values()} == {None}
 
@@ -146,7 +146,7 @@ def test_seconds_are_medians(made: Study) -> None:
 
 
 def test_means_have_the_error_of_scores() -> None:
-    points = points_of(study(files=2, seeds=2))
+    points = points_of(made_up_study(files=2, seeds=2))
     values = np.arange(len(points.pair), dtype=float)
     by_score = [values[points.pair == k].mean() for k in range(4)]
     mean, error = points.mean(values)
@@ -166,9 +166,10 @@ def test_points_as_columns_of_a_file(made: Study) -> None:
 
 def test_files_of_one_name_keep_their_folders() -> None:
     records = tuple(
-        record(path, "p", 0, [point(0.5, {}, {"isotonic": 0.1})]) for path in ("a/x.csv", "b/x.csv", "b/z.csv")
+        study_record(path, "p", 0, [study_point(0.5, {}, {"isotonic": 0.1})])
+        for path in ("a/x.csv", "b/x.csv", "b/z.csv")
     )
-    points = points_of(Study(records, (), setting("isotonic")))
+    points = points_of(Study(records, (), study_setting("isotonic")))
     assert points.files == ("a/x", "b/x", "z")
     assert points.pairs == (("a/x", "p"), ("b/x", "p"), ("z", "p"))
 
@@ -191,12 +192,12 @@ def test_files_are_told_apart_by_the_end_of_their_path(paths: tuple[str, ...], c
 
 def test_few_points_of_a_halving_correlate_with_nothing_however_often_they_are_halved() -> None:
     """Three points: any two columns would seem to go together."""
-    few = summarise(study(files=1, scores=3, seeds=20))
+    few = summarise(made_up_study(files=1, scores=3, seeds=20))
     assert not few.points.enough(np.ones(len(few.points.seed), dtype=bool))
     assert few.relations and np.isnan([[each.r2, each.slope] for each in few.relations.values()]).all()
     assert {each.interval for each in few.relations.values()} == {None}
     assert np.isfinite([each.mean_error for each in few.relations.values()]).all()
-    more = summarise(study(files=1, scores=4, seeds=2))
+    more = summarise(made_up_study(files=1, scores=4, seeds=2))
     assert more.points.enough(np.ones(len(more.points.seed), dtype=bool))
     assert np.isfinite([each.r2 for each in more.relations.values()]).all()
     # At one threshold there are fewer.
@@ -204,7 +205,7 @@ def test_few_points_of_a_halving_correlate_with_nothing_however_often_they_are_h
 
 
 def test_without_any_gain_there_is_no_study() -> None:
-    made = study(files=1, methods=())
+    made = made_up_study(files=1, methods=())
     reasons = {"glar": "needs features", "refit": "needs features", "platt": "needs rows"}
     records = tuple({**each, "reasons": reasons} for each in made.records)
     with pytest.raises(DecalError, match=r"could be fitted \(glar, refit: needs features; platt: needs rows\)"):
