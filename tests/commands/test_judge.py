@@ -231,7 +231,7 @@ class TestGate:
 
     def test_a_bug_exits_3_and_never_1(self, decal: Decal) -> None:
         code = (
-            "import sys, decal_cli.session.judge as judge\nfrom decal_cli.cli import run\n"
+            "import sys, decal_cli.commands.judge as judge\nfrom decal_cli.commands.app import run\n"
             "def broken(*_):\n    raise KeyError('surprise')\n"
             "judge.gate = broken\nsys.exit(run(['gate', 'x.csv', '--rule', 'brier<=1']))"
         )

@@ -93,7 +93,7 @@ def test_importing_read_loads_numpy_only_and_a_csv_needs_no_pandas(tmp_path: Pat
     path = write_columns(tmp_path, {**FOUR_ROWS, "g": ["a"] * 4, "x": [1] * 4})
     code = f"""
 import sys
-from decal_cli.read import Columns, read
+from decal_cli.data import Columns, read
 assert "pyarrow" not in sys.modules
 read([{path!r}], Columns(group=("g",), features=("x",))).models[0].features()
 assert not {{"pandas", "pyarrow.parquet", "scipy", "sklearn"}} & sys.modules.keys()

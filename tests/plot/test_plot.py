@@ -134,7 +134,7 @@ def test_the_terminal_gets_every_picture_within_its_width(one: Sweep, two: Sweep
 
 def test_nothing_but_a_picture_loads_matplotlib() -> None:
     code = (
-        "import sys\nfrom decal_cli.cli import run\n"
+        "import sys\nfrom decal_cli.commands.app import run\n"
         "run(['sweep', 'fixtures/binary_n2000.csv', '--score', 'p', '--label', 'y', '--no-intervals', '--plot', '-'])\n"
         "run(['sweep', '--help'])\n"
         "sys.exit('matplotlib' in sys.modules)"

@@ -1,6 +1,6 @@
 """Text for people and machines: golden files of hand-made reports, and the rules of rounding.
 
-After a wanted change: GOLDEN=write python -m pytest tests/test_render.py, then read the difference.
+After a wanted change: GOLDEN=write python -m pytest tests/render/test_formats.py, then read the difference.
 """
 
 import os
