@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LARGEST, canonical_order, isotonic_fit
 from decal_cli.errors import Undefined
+from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, FOLDS, Estimate, Floats, Ints, dot
 
 Mask = NDArray[np.bool_]
@@ -51,6 +52,8 @@ SURE = 1e-3
 """Probabilities are cut at this distance from 0 and 1 before the judge takes their log-odds."""
 WIDENED = 1.2
 """What the error of held-out differences is widened by: folds learn from each other's rows (docs/simulation.md)."""
+_TOLERANCE = 1e-8
+"""Of a Newton step."""
 
 
 class Probed(NamedTuple):
@@ -238,7 +241,7 @@ class FoldRule:
         self.curve = Recalibration(ridge.left_out, label, weight, rows.fold_weight(here))
 
     def _logit(self, fitted: Floats) -> Floats:
-        return _logit(fitted * (1 - self.drawn) + self.rate * self.drawn)
+        return log_odds(fitted * (1 - self.drawn) + self.rate * self.drawn)
 
     def _with_score(self, centred: Floats, x: Floats) -> Floats:
         return np.column_stack((centred / self.spread / np.sqrt(SCORE_PENALTY), x))
@@ -288,7 +291,7 @@ class Recalibration:
         self.rate = float(w @ y / w.sum())
         if self.spread < FLAT:
             return
-        self.slope = logistic(((raw - self.middle) / self.spread)[:, None], y, w)
+        self.slope = logistic_slopes(((raw - self.middle) / self.spread)[:, None], y, w)
         self.lowest = float(raw.min())
         self.isotonic = isotonic_fit(raw - self.lowest, y, weight)
 
@@ -296,34 +299,18 @@ class Recalibration:
         """Probabilities of new predictions."""
         if self.spread < FLAT:
             return np.full(len(raw), self.rate)
-        smooth = _expit(self.slope[0] + self.slope[1] * (raw - self.middle) / self.spread)
+        smooth = expit(self.slope[0] + self.slope[1] * (raw - self.middle) / self.spread)
         return (smooth + self.isotonic(raw - self.lowest)) / 2
 
 
 def _judged(probe: Floats, isotonic: Floats, rows: Rows) -> Floats:
-    inputs = np.column_stack([_logit(np.clip(p, SURE, 1 - SURE)) for p in (probe, isotonic)])
-    slope = logistic(inputs, rows.label, rows.weight)
-    return _expit(slope[0] + inputs @ slope[1:])
+    inputs = np.column_stack([log_odds(p, SURE) for p in (probe, isotonic)])
+    slope = logistic_slopes(inputs, rows.label, rows.weight)
+    return expit(slope[0] + inputs @ slope[1:])
 
 
-def logistic(inputs: Floats, y: Floats, w: Floats) -> Floats:
-    """Intercept and slopes of a logistic curve through one or two scores, with penalty 1/2, by Newton's method."""
-    inputs = np.column_stack((np.ones(len(y)), inputs))
-    slope = np.zeros(inputs.shape[1])
-    for _ in range(25):
-        p = _expit(inputs @ slope)
-        descent = inputs.T @ (w * (y - p)) - slope
-        curvature = (inputs * (w * p * (1 - p))[:, None]).T @ inputs + np.eye(len(slope))
-        step = np.clip(np.linalg.solve(curvature, descent), -3.0, 3.0)
-        slope = slope + step
-        if np.abs(step).max() < 1e-8:
-            break
-    return slope
-
-
-def _logit(p: Floats) -> Floats:
-    return np.log(p / (1 - p))
-
-
-def _expit(x: Floats) -> Floats:
-    return 0.5 * (1 + np.tanh(0.5 * x))
+def logistic_slopes(inputs: Floats, y: Floats, w: Floats) -> Floats:
+    """Intercept and slopes of a logistic curve through one or two scores, with penalty 1/2."""
+    x = np.vstack((np.ones(len(y)), inputs.T))
+    at, _ = climb(lambda at: row_slopes(x, w, w * y, at, penalty=0.5), np.zeros(len(x)), _TOLERANCE)
+    return at

@@ -14,6 +14,7 @@ from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
 from decal_cli.data.words import number, quote, value_of
 from decal_cli.errors import DecalError
+from decal_cli.tables.logistic import expit
 
 BLOCK = 1 << 15
 FIRST_ROWS = 5
@@ -171,12 +172,10 @@ def span(values: np.ndarray) -> tuple[float, float]:
 
 
 def sigmoid(values: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x)) without overflow, in [0, 1], NaN where x is."""
+    """Scores of log-odds, block by block; NaN where these are."""
     out = np.empty(len(values))
     for start in range(0, len(values), BLOCK):
-        x = values[start : start + BLOCK]
-        small = np.exp(-np.abs(x))
-        out[start : start + BLOCK] = np.where(x >= 0, 1.0, small) / (1.0 + small)
+        out[start : start + BLOCK] = expit(values[start : start + BLOCK])
     return out
 
 

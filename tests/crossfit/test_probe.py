@@ -27,7 +27,7 @@ from decal_cli.crossfit.probe import (
     fold_rules,
     gain_altogether,
     gain_beyond,
-    logistic,
+    logistic_slopes,
 )
 from decal_cli.errors import Undefined
 from decal_cli.tables.table import Estimate
@@ -242,14 +242,14 @@ def test_the_logistic_curve_is_scikit_learns() -> None:
     theirs = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10).fit(
         np.column_stack((np.ones(200), x)), y, sample_weight=w
     )
-    assert logistic(x, y, w) == pytest.approx(theirs.coef_[0], abs=1e-5)
+    assert logistic_slopes(x, y, w) == pytest.approx(theirs.coef_[0], abs=1e-5)
 
 
 def test_recalibration_is_the_mean_of_a_curve_and_of_steps() -> None:
     rng = np.random.default_rng(0)
     raw, w = rng.normal(0.4, 0.3, 300), rng.uniform(0.5, 2, 300)
     y, new = (rng.random(300) < np.clip(raw, 0, 1)).astype(float), np.linspace(-2, 3, 50)
-    slope = logistic(((raw - raw.mean()) / raw.std())[:, None], y, w)
+    slope = logistic_slopes(((raw - raw.mean()) / raw.std())[:, None], y, w)
     curve = 1 / (1 + np.exp(-(slope[0] + slope[1] * (new - raw.mean()) / raw.std())))
     steps = IsotonicRegression(out_of_bounds="clip").fit(raw, y, sample_weight=w).predict(new)
     assert Recalibration(raw, y, w, w)(new) == pytest.approx((curve + steps) / 2, abs=1e-9)

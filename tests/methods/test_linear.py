@@ -10,14 +10,14 @@ from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Inputs, Training
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, float_columns, planes_of, with_recalibrated
-from decal_cli.methods.numerics.newton import logistic
+from decal_cli.tables.logistic import expit
 
 
 def drawn(rows: int = 400, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Columns and labels of a logistic world."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, columns)) * 10.0 ** np.arange(columns) + 3
-    return x, (rng.random(rows) < logistic(x[:, 0] - x[:, 1] / 10)).astype(float)
+    return x, (rng.random(rows) < expit(x[:, 0] - x[:, 1] / 10)).astype(float)
 
 
 def fitted(x: np.ndarray, y: np.ndarray, **options: float) -> Planes:
@@ -30,7 +30,7 @@ def test_it_is_scikit_learns_regression_on_standardised_columns(columns: int) ->
     x, y = drawn(columns=4)
     x = np.column_stack((x, np.random.default_rng(1).normal(size=(len(x), columns - 4))))
     oracle = make_pipeline(StandardScaler(), LogisticRegression(C=0.5, tol=1e-10, max_iter=10_000)).fit(x, y)
-    ours = logistic(fitted(x, y, penalty=2.0)(x)[:, 0])
+    ours = expit(fitted(x, y, penalty=2.0)(x)[:, 0])
     np.testing.assert_allclose(ours, oracle.predict_proba(x)[:, 1], atol=1e-6 if columns == 4 else 1e-3)
 
 

@@ -12,15 +12,15 @@ from decal_cli.methods.declare import Inputs, Training, parse
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.probing import Probes, costs, grid
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, with_recalibrated
-from decal_cli.methods.numerics.newton import logistic
+from decal_cli.tables.logistic import expit
 
 
 def drawn(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     """Labels of a world that is not logistic, and their true probability given the score and the features."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, 4))
-    truth = 0.02 + 0.9 * logistic(2 * x[:, 0] + x[:, 1] - 1) ** 2
-    score = logistic(x[:, 0] + rng.normal(size=rows))
+    truth = 0.02 + 0.9 * expit(2 * x[:, 0] + x[:, 1] - 1) ** 2
+    score = expit(x[:, 0] + rng.normal(size=rows))
     label = (rng.random(rows) < truth).astype(float)
     label[:2] = 0, 1
     return Training(score, x, None, label), truth

@@ -9,8 +9,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 
 from decal_cli.methods.declare import Inputs, Training, parse
-from decal_cli.methods.numerics.newton import logistic
 from decal_cli.methods.numerics.trees import with_score
+from decal_cli.tables.logistic import expit
 
 NAMES = ["refit", "refit(units=own)", "stack", "stack-forest(trees=20)", "stack-boosting"]
 STACKS = NAMES[2:]
@@ -20,8 +20,8 @@ def logistic_world(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     """Labels logistic in three of five features; the score knows one of them, too surely. And the true probability."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, 5))
-    truth = logistic(x @ np.array([1.5, -1.0, 0.5, 0, 0]) - 0.5)
-    score = logistic(3 * x[:, 0])
+    truth = expit(x @ np.array([1.5, -1.0, 0.5, 0, 0]) - 0.5)
+    score = expit(3 * x[:, 0])
     return Training(score, x, None, (rng.random(rows) < truth).astype(float)), truth
 
 
@@ -29,7 +29,7 @@ def island_world(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     """Labels depend on the score, and on whether two features have the same sign."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, 4))
-    truth = logistic(rng.normal(size=rows) + 1.5 * np.sign(x[:, 0] * x[:, 1]))
+    truth = expit(rng.normal(size=rows) + 1.5 * np.sign(x[:, 0] * x[:, 1]))
     score = np.clip(truth + 0.3 * np.sign(-x[:, 0] * x[:, 1]), 0.01, 0.99)
     return Training(score, x, None, (rng.random(rows) < truth).astype(float)), truth
 

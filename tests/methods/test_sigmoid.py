@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from decal_cli.errors import Undefined
 from decal_cli.methods import Inputs
 from decal_cli.methods.families.sigmoid import Beta, Sigmoid, beta_terms, term
-from decal_cli.methods.numerics.newton import CLIPPED, logit
+from decal_cli.methods.numerics.likelihood import MIN_SCORE, logit
 from tests.helpers.training import fit_method, training_of
 from tests.helpers.worlds import Rows, any_rows
 from tests.helpers.worlds import rows_by_level as by_level
@@ -126,7 +126,7 @@ def test_smoothed_targets_have_a_maximum_even_there() -> None:
 
 
 def test_scores_of_0_and_1_are_cut_where_the_docstring_says() -> None:
-    ends = logit(np.array([0.0, CLIPPED, 1 - CLIPPED, 1.0]))
+    ends = logit(np.array([0.0, MIN_SCORE, 1 - MIN_SCORE, 1.0]))
     assert ends[0] == ends[1] and ends[2] == ends[3] and abs(ends[3]) == pytest.approx(27.6, abs=0.05)
 
 

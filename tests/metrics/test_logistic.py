@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from scipy import optimize
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.numerics.logistic import recalibration
+from decal_cli.metrics.numerics.calibration_line import calibration_line
 from tests.helpers.worlds import Rows, any_rows, known_rows, rows_by_level, value_of
 
 
@@ -29,7 +29,7 @@ def by_optimiser(rows: Rows) -> tuple[float, float]:
 def test_they_maximise_the_likelihood(rows: Rows) -> None:
     t = rows.table()
     try:
-        fit = recalibration(t)
+        fit = calibration_line(t)
     except Undefined:
         assume(False)
     # Where it is the maximum, the weighted residuals sum to nothing, alone and against the logits.
@@ -55,7 +55,7 @@ def sample(rng: np.random.Generator, size: int, slope: float, intercept: float) 
 def test_they_recover_what_the_world_was_made_with_above_the_number_of_cells() -> None:
     """150,000 levels: the start comes from 65,536 cells, the last steps from every level."""
     world = sample(np.random.default_rng(0), 150_000, 0.6, 0.2)
-    fit = recalibration(world.table())
+    fit = calibration_line(world.table())
     assert fit.slope.mean == pytest.approx(0.6, abs=4 * fit.slope.error)
     assert fit.intercept.mean == pytest.approx(0.2, abs=4 * fit.intercept.error)
     intercept, slope = by_optimiser(world)

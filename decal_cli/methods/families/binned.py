@@ -10,7 +10,7 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Inputs, Training, method, model
 from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperature
-from decal_cli.methods.numerics.newton import need_different_scores
+from decal_cli.methods.numerics.likelihood import need_different_scores
 from decal_cli.spec import COUNT, Between
 from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 

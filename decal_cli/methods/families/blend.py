@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from decal_cli.methods.declare import Applied, Inputs, Training, method, model
 from decal_cli.methods.families.retrain import Stacked, StackedBoosting, stack, stack_boosting
-from decal_cli.methods.numerics.newton import logistic, logit
+from decal_cli.methods.numerics.likelihood import logit
+from decal_cli.tables.logistic import expit
 
 
 @model
@@ -19,7 +20,7 @@ class Blended:
 
     def __call__(self, rows: Inputs) -> Applied:
         one, other = (logit(each(rows).score) for each in (self.regression, self.boosting))
-        return Applied(logistic((one + other) / 2))
+        return Applied(expit((one + other) / 2))
 
 
 @method(

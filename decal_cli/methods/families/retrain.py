@@ -24,9 +24,9 @@ from decal_cli.methods.numerics.linear import (
     planes_of,
     with_recalibrated,
 )
-from decal_cli.methods.numerics.newton import logistic
 from decal_cli.methods.numerics.trees import Forest, Narrow, baseline_of, with_score
 from decal_cli.spec import Between
+from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import Floats
 
 _PENALTIES = Between(1e-9, 1e9)
@@ -50,7 +50,7 @@ class Refitted:
     planes: Planes
 
     def __call__(self, rows: Inputs) -> Applied:
-        return Applied(logistic(self.planes(float_columns(rows))[:, 0]))
+        return Applied(expit(self.planes(float_columns(rows))[:, 0]))
 
 
 @model
@@ -62,7 +62,7 @@ class Stacked:
     planes: Planes
 
     def __call__(self, rows: Inputs) -> Applied:
-        return Applied(logistic(self.planes(self.score(rows))[:, 0]))
+        return Applied(expit(self.planes(self.score(rows))[:, 0]))
 
 
 @model
@@ -85,7 +85,7 @@ class StackedBoosting:
     baseline: float
 
     def __call__(self, rows: Inputs) -> Applied:
-        return Applied(logistic(self.baseline + self.forest.total(_columns(rows))))
+        return Applied(expit(self.baseline + self.forest.total(_columns(rows))))
 
 
 def _columns(rows: Inputs) -> Narrow:

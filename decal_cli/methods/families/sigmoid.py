@@ -9,17 +9,17 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Inputs, Training, method, model
-from decal_cli.methods.numerics.newton import (
-    Sums,
+from decal_cli.methods.numerics.likelihood import (
+    Counts,
     clipped,
+    counts_of,
     log_likelihood,
-    logistic,
     logit,
     maximum,
     need_different_scores,
     need_overlap,
-    sums_of,
 )
+from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import Floats, Table
 
 On = Literal["logit", "p"]
@@ -36,7 +36,7 @@ class Sigmoid:
     intercept: float
 
     def __call__(self, rows: Inputs) -> Applied:
-        return Applied(logistic(self.slope * term(rows.score, self.on) + self.intercept))
+        return Applied(expit(self.slope * term(rows.score, self.on) + self.intercept))
 
 
 @model
@@ -50,7 +50,7 @@ class Beta:
 
     def __call__(self, rows: Inputs) -> Applied:
         first, second = beta_terms(rows.score)
-        return Applied(logistic(self.a * first + self.b * second + self.c))
+        return Applied(expit(self.a * first + self.b * second + self.c))
 
 
 def term(score: Floats, on: str) -> Floats:
@@ -88,18 +88,18 @@ def fit_platt(t: Table, on: str = "logit", targets: str = "smoothed") -> Sigmoid
     """Platt scaling of a table of at least two levels. Errors: Undefined, for targets=labels without a maximum."""
     if targets == "labels":
         need_overlap(t)
-        sums = sums_of(t)
+        counts = counts_of(t)
     else:
-        sums = _smoothed(t)
-    slope, intercept = maximum([term(t.score, on)], sums)
+        counts = _smoothed(t)
+    slope, intercept = maximum([term(t.score, on)], counts)
     return Sigmoid(on, float(slope), float(intercept))
 
 
-def _smoothed(t: Table) -> Sums:
+def _smoothed(t: Table) -> Counts:
     """Expected positives under Platt's targets."""
-    n, pos = sums_of(t)
+    n, pos = counts_of(t)
     high, low = (t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)
-    return Sums(n, high * pos + low * (n - pos))
+    return Counts(n, high * pos + low * (n - pos))
 
 
 @method(title="Temperature scaling", kind="recalibration", source="Guo et al. 2017")
@@ -116,13 +116,13 @@ def temperature(rows: Training) -> Sigmoid:
 
 def fit_temperature(t: Table) -> Sigmoid:
     """Temperature scaling of a table. Errors: Undefined, where the best temperature is 0."""
-    x, sums = logit(t.score), sums_of(t)
-    on_the_right_side = ((x >= 0) | (sums.pos <= 0)) & ((x <= 0) | (sums.pos >= sums.n))
+    x, counts = logit(t.score), counts_of(t)
+    on_the_right_side = ((x >= 0) | (counts.pos <= 0)) & ((x <= 0) | (counts.pos >= counts.n))
     if on_the_right_side.all():
         raise Undefined("needs labels that .5 does not separate: the likeliest temperature is 0")
-    if (((x <= 0) | (sums.pos <= 0)) & ((x >= 0) | (sums.pos >= sums.n))).all():
+    if (((x <= 0) | (counts.pos <= 0)) & ((x >= 0) | (counts.pos >= counts.n))).all():
         return Sigmoid("logit", 0.0, 0.0)  # Every label lies on the wrong side.
-    return Sigmoid("logit", max(float(maximum([x], sums, intercept=False)[0]), 0.0), 0.0)
+    return Sigmoid("logit", max(float(maximum([x], counts, intercept=False)[0]), 0.0), 0.0)
 
 
 @method(title="Beta calibration", kind="recalibration", source="Kull et al. 2017")
@@ -141,24 +141,24 @@ def beta(rows: Training) -> Beta:
 
 def fit_beta(t: Table) -> Beta:
     """The likeliest of the fits on each face of a, b >= 0: the likelihood is concave, so that is the maximum."""
-    terms, sums = list(beta_terms(t.score)), sums_of(t)
+    terms, counts = list(beta_terms(t.score)), counts_of(t)
     rate = t.base_rate
     best = np.array([0.0, 0.0, np.log(rate) - np.log1p(-rate)])
     for used in ([0, 1], [0], [1]):
-        found = _on_face(terms, sums, used)
+        found = _on_face(terms, counts, used)
         if found is None or bool((found[:2] < 0).any()):
             continue
         if used == [0, 1]:
             return Beta(*map(float, found))  # The maximum without constraints obeys them.
-        if log_likelihood(terms, sums, found) > log_likelihood(terms, sums, best):
+        if log_likelihood(terms, counts, found) > log_likelihood(terms, counts, best):
             best = found
     return Beta(*map(float, best))
 
 
-def _on_face(terms: list[Floats], sums: Sums, used: list[int]) -> Floats | None:
+def _on_face(terms: list[Floats], counts: Counts, used: list[int]) -> Floats | None:
     """a, b, c with only the used ones of a and b; None where the likelihood has no maximum there."""
     try:
-        fit = maximum([terms[k] for k in used], sums)
+        fit = maximum([terms[k] for k in used], counts)
     except Undefined:
         return None
     found = np.zeros(3)

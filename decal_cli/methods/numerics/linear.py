@@ -14,6 +14,7 @@ from decal_cli.crossfit.regions import LARGEST, isotonic_fit
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import NEEDS, Inputs, Training, model
 from decal_cli.methods.families.isotonic import Curve
+from decal_cli.tables.logistic import log_odds
 from decal_cli.tables.table import FOLDS, Floats
 
 CONSTANT = 1e-12
@@ -111,8 +112,7 @@ class ScoreColumn:
 
     def log_odds(self, score: Floats) -> Floats:
         """Log-odds of probabilities, kept away from 0 and 1."""
-        kept = np.clip(score, self.least, 1 - self.least)
-        return np.log(kept / (1 - kept))
+        return log_odds(score, self.least)
 
 
 def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:

@@ -11,8 +11,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import corp
+from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
-from decal_cli.metrics.numerics.logistic import recalibration
 from decal_cli.spec import Between
 from decal_cli.tables.table import Block, Estimate, Floats, Table
 
@@ -260,7 +260,7 @@ def spiegelhalter_z(t: Table) -> float:
 
 
 def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    return intervals.normal(recalibration(t).slope, confidence)
+    return intervals.normal(calibration_line(t).slope, confidence)
 
 
 @metric(
@@ -277,11 +277,11 @@ def calibration_slope(t: Table) -> float:
     The maximum-likelihood slope of logit P(y = 1) = a + s logit p. Undefined with scores of exactly 0 or 1, with one
     class, and where a threshold separates the labels.
     """
-    return recalibration(t).slope.mean
+    return calibration_line(t).slope.mean
 
 
 def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    return intervals.normal(recalibration(t).intercept, confidence)
+    return intervals.normal(calibration_line(t).intercept, confidence)
 
 
 @metric(
@@ -297,7 +297,7 @@ def calibration_intercept(t: Table) -> float:
 
     The maximum-likelihood intercept of logit P(y = 1) = a + s logit p, fitted together with the slope.
     """
-    return recalibration(t).intercept.mean
+    return calibration_line(t).intercept.mean
 
 
 def _expected(t: Table) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.declare import metric
+from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Estimate, Table, dot
 
 
@@ -55,9 +56,9 @@ def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     if min(auc, 1 - auc) < _ROUNDING or error == 0:
         fewer = min(t.positives, t.negatives) / t.total * t.effective_rows
         return intervals.wilson(auc, 1.0, fewer, confidence)
-    centre = math.log(auc / (1 - auc))
     reach = intervals.quantile(confidence) * error / (auc * (1 - auc))
-    return (1 + math.tanh((centre - reach) / 2)) / 2, (1 + math.tanh((centre + reach) / 2)) / 2
+    low, high = expit(log_odds(np.array(auc)) + np.array([-reach, reach]))
+    return float(low), float(high)
 
 
 @metric(

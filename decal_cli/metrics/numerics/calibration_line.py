@@ -1,0 +1,74 @@
+"""The calibration line: logistic regression of the labels on the log-odds of the score."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from decal_cli.errors import Undefined
+from decal_cli.tables.logistic import climb, expit, log_odds, separated
+from decal_cli.tables.table import Estimate, Floats, Table, dot
+
+_TOLERANCE = 1e-6
+"""Of a Newton step."""
+
+
+class CalibrationLine(NamedTuple):
+    """logit P(y = 1) = intercept + slope * logit p, each with its sandwich standard error."""
+
+    intercept: Estimate
+    slope: Estimate
+
+
+class _Slopes(NamedTuple):
+    """Gradient and curvature of the log-likelihood, and the summed squares of the per-row gradients, at one point."""
+
+    gradient: Floats
+    curvature: Floats
+    squares: Floats
+
+
+def calibration_line(t: Table) -> CalibrationLine:
+    """The maximum-likelihood fit, made once per table; Undefined where there is none."""
+    return t.once(calibration_line, _fit)
+
+
+def _fit(t: Table) -> CalibrationLine:
+    _check(t)
+    start = np.array([0.0, 1.0])
+    if len(t.cells) < len(t):
+        start, _ = climb(lambda at: _slopes(t.cells, at), start, _TOLERANCE)
+    line, slopes = climb(lambda at: _slopes(t, at), start, _TOLERANCE)
+    inverse = np.linalg.inv(slopes.curvature)
+    errors = np.sqrt(np.maximum(np.diag(inverse @ slopes.squares @ inverse), 0.0))
+    return CalibrationLine(*(Estimate(float(value), float(error)) for value, error in zip(line, errors, strict=True)))
+
+
+def _check(t: Table) -> None:
+    t.need_both_classes()
+    at_ends = (float(t.n[0]) if t.score[0] == 0 else 0.0) + (float(t.n[-1]) if t.score[-1] == 1 else 0.0)
+    if at_ends:
+        rows = f"{at_ends:g} rows have" if t.n2 is None else f"rows of weight {at_ends:g} have"
+        raise Undefined(f"{rows} a score of exactly 0 or 1, which has no logit")
+    if len(t) < 2:
+        raise Undefined("every score is the same")
+    if separated(t):
+        raise Undefined("a threshold separates the labels, so the likelihood has no maximum")
+
+
+def _slopes(t: Table, at: Floats) -> _Slopes:
+    """One pass over the levels."""
+    intercept, slope = at
+    total = np.zeros((3, 3))
+    for score, n, pos, n2, pos2 in t.blocks():
+        x = log_odds(score)
+        fit = expit(intercept + slope * x)
+        weights = pos - n * fit, n * fit * (1 - fit), pos2 * (1 - fit) ** 2 + (n2 - pos2) * fit**2
+        total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in weights]
+    gradient, curvature, squares = total
+    return _Slopes(gradient[:2], _square(curvature), _square(squares))
+
+
+def _square(moments: Floats) -> Floats:
+    return np.array([[moments[0], moments[1]], [moments[1], moments[2]]])

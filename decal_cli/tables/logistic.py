@@ -1,0 +1,102 @@
+"""Logistic curves: the function, its inverse, and Newton's method for the likeliest curve.
+
+A log-likelihood of these curves is concave, so that its gradient alone says whether a step was too long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.tables.table import Floats, Table
+
+_MAX_STEPS = 100
+
+
+def expit(x: Floats) -> Floats:
+    """1 / (1 + exp(-x))."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def log_odds(p: Floats, least: float = 0.0) -> Floats:
+    """log(p / (1 - p)), the inverse of expit; p is clipped to [least, 1 - least] where least is above 0."""
+    if least:
+        p = np.clip(p, least, 1 - least)
+    return np.asarray(np.log(p / (1 - p)))
+
+
+def separated(t: Table) -> bool:
+    """Whether a threshold separates the labels of a table with both: the steepest curve is then the likeliest."""
+    first_pos, last_pos = _ends(t.pos > 0)
+    first_neg, last_neg = _ends(t.pos < t.n)
+    return last_neg <= first_pos or last_pos <= first_neg
+
+
+def _ends(mask: NDArray[np.bool_]) -> tuple[int, int]:
+    return int(mask.argmax()), len(mask) - 1 - int(mask[::-1].argmax())
+
+
+class Slopes(Protocol):
+    """A log-likelihood at one point: gradient, shape (k,), and curvature, minus the Hessian, shape (k, k)."""
+
+    @property
+    def gradient(self) -> Floats:
+        """The direction in which it grows."""
+
+    @property
+    def curvature(self) -> Floats:
+        """How fast the gradient falls along each direction."""
+
+
+class RowSlopes(NamedTuple):
+    """The slopes as `row_slopes` returns them."""
+
+    gradient: Floats
+    curvature: Floats
+
+
+def row_slopes(x: Floats, n: Floats, pos: Floats, at: Floats, penalty: float = 0.0) -> RowSlopes:
+    """Slopes of sum pos log p + (n - pos) log(1 - p) - penalty |at|^2, p = expit(at @ x); x: shape (k, m)."""
+    fit = expit(at @ x)
+    gradient, curvature = x @ (pos - n * fit), (x * (n * fit * (1 - fit))) @ x.T
+    if penalty:
+        gradient, curvature = gradient - 2 * penalty * at, curvature + 2 * penalty * np.eye(len(at))
+    return RowSlopes(gradient, curvature)
+
+
+S = TypeVar("S", bound=Slopes)
+
+
+def climb(slopes: Callable[[Floats], S], start: Floats, tolerance: float) -> tuple[Floats, S]:
+    """The maximum by Newton's method, and the slopes one step before it.
+
+    A step below the tolerance, as a share of 1 + |at|, is the last: it leaves an error of about its square. Errors:
+    Undefined, where the maximum is not found.
+    """
+    at, here = start, slopes(start)
+    for _ in range(_MAX_STEPS):
+        # Least squares, because collinear terms leave the system singular.
+        step: Floats = np.linalg.lstsq(here.curvature, here.gradient, rcond=1e-14)[0].astype(np.float64)
+        if float(np.abs(step).max(initial=0.0)) < tolerance * (1 + float(np.abs(at).max(initial=0.0))):
+            return at + step, here
+        at, here = _shortened(slopes, at, here, step)
+    raise _not_found()
+
+
+def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats) -> tuple[Floats, S]:
+    """The step, halved until the gradient at its end does not point far back, and until the curve is not flat there."""
+    for _ in range(_MAX_STEPS):
+        ahead = slopes(at + step)
+        if float(ahead.gradient @ step) >= -0.5 * float(here.gradient @ step) and ahead.curvature.trace() > 0:
+            return at + step, ahead
+        step = step / 2
+    raise _not_found()
+
+
+def _not_found() -> Undefined:
+    return Undefined("needs labels that overlap more: the logistic fit does not converge")
