@@ -1,34 +1,27 @@
-"""What many tests need: the fixtures, and the command as it is installed."""
+"""The command line as a fixture: quick in this process, or as it is installed."""
 
-import os
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.helpers.command import DECAL, FIXTURES, Done
+from tests.helpers.command import Decal, Done, run_here, run_installed
 
 
 @pytest.fixture
-def fixtures() -> Path:
-    return FIXTURES
+def decal(tmp_path: Path) -> Decal:
+    """Run the command line in an empty folder, with nothing on standard input unless given."""
+
+    def ran(*arguments: object, stdin: bytes | None = None, cwd: Path = tmp_path, **environment: str) -> Done:
+        return run_here(cwd, arguments, stdin, environment)
+
+    return ran
 
 
 @pytest.fixture
-def decal(tmp_path: Path) -> Callable[..., Done]:
-    """Run the installed command in an empty folder, with nothing on standard input unless given."""
+def installed(tmp_path: Path) -> Decal:
+    """The same as a process of its own, through the installed entry point."""
 
-    def run(*arguments: object, stdin: bytes | None = None, cwd: Path = tmp_path, **environment: str) -> Done:
-        source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-        done = subprocess.run(
-            [str(DECAL), *map(str, arguments)],
-            capture_output=True,
-            cwd=cwd,
-            env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1", **environment},
-            check=False,
-            **source,
-        )
-        return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    def ran(*arguments: object, stdin: bytes | None = None, cwd: Path = tmp_path, **environment: str) -> Done:
+        return run_installed(cwd, arguments, stdin, environment)
 
-    return run
+    return ran

@@ -208,8 +208,13 @@ def metrics(
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code; no exception leaves it."""
     try:
-        app(arguments, prog_name="decal")
+        try:
+            app(arguments, prog_name="decal")
+        finally:
+            sys.stdout.flush()
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # which Typer turns into code 1, that of a failed gate
+            return Exit.CANNOT_JUDGE
         if stop.code == INTERRUPTED and not isinstance(stop, Interrupted):
             print("decal: interrupted", file=sys.stderr)
         return stop.code if isinstance(stop.code, int) else Exit.OK

@@ -1,4 +1,4 @@
-"""`decal compare` and the rules on delta(..) as a user meets them: real processes through the installed entry point."""
+"""`decal compare` and the rules on delta(..) as a user meets them."""
 
 import csv
 import io

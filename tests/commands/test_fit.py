@@ -1,4 +1,4 @@
-"""`decal fit`, `apply` and `methods` as a user meets them: real processes through the installed entry point."""
+"""`decal fit`, `apply` and `methods` as a user meets them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.methods import METHODS, from_text, to_text
-from tests.helpers.command import BINARY, DECAL, FOX, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, DECAL, FOX, Decal, refusal, run_here, valid_json
 
 NAMED = ("--score", "p", "--label", "y")
 STORY = ("--score", "p_profanity", "--label", "y", "--features", "x*", "--threshold", "0.3")
@@ -31,7 +31,8 @@ def half(path: Path, part: slice) -> None:
 
 
 def run(folder: Path, *arguments: object) -> None:
-    subprocess.run([str(DECAL), *map(str, arguments)], cwd=folder, check=True, capture_output=True)
+    done = run_here(folder, arguments)
+    assert done.code == 0, done.err
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,11 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 from decal_cli.commands import manual
 from decal_cli.metrics import METRICS
-from tests.helpers.command import ROOT, Done
+from tests.helpers.command import ROOT, Decal
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -40,7 +39,7 @@ def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:
     assert "| 3 | a bug in decal" in (tmp_path / "README.md").read_text()
 
 
-def test_readmes_settings_are_valid(decal: Callable[..., Done], tmp_path: Path) -> None:
+def test_readmes_settings_are_valid(decal: Decal, tmp_path: Path) -> None:
     (block,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     assert tomllib.loads(block)["task"] == {"cost_fp": 1, "cost_fn": 19}
     source = (ROOT / "fixtures" / "binary_n2000.csv").read_text()

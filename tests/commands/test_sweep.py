@@ -1,4 +1,4 @@
-"""`decal sweep` as a user meets it: real processes through the installed entry point."""
+"""`decal sweep` as a user meets it."""
 
 import csv
 import io

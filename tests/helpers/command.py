@@ -1,15 +1,24 @@
-"""The installed command: what a run of it leaves behind, and what every run must keep to."""
+"""The command line: run in this process or as it is installed, and what every run must keep to."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jsonschema
+import pytest
+
+from decal_cli.commands.app import run
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "fixtures"
@@ -22,7 +31,7 @@ SCHEMA = json.loads((ROOT / "decal_cli" / "report.schema.json").read_text(encodi
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """What a run of the command left behind."""
 
     code: int
     out: str
@@ -30,6 +39,59 @@ class Done:
 
 
 Decal = Callable[..., Done]
+"""decal(*arguments, stdin=None, cwd=an empty folder, **environment): a run of the command line."""
+
+
+def run_here(
+    folder: Path,
+    arguments: tuple[object, ...],
+    stdin: bytes | None = None,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Done:
+    """Run the command line in this process, which saves the start of another one."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch, _readable(stdin) as source:
+        patch.chdir(folder)
+        for name, value in _surroundings(environment).items():
+            patch.setenv(name, value)
+        for name, stream in (("stdin", source), ("stdout", out), ("stderr", err)):
+            patch.setattr(sys, name, stream)
+        code = run([*map(str, arguments)])
+    return Done(int(code), _text(out), _text(err))
+
+
+def run_installed(
+    folder: Path, arguments: tuple[object, ...], stdin: bytes | None, environment: Mapping[str, str]
+) -> Done:
+    """Run the installed entry point in a process of its own, with pipes on all sides."""
+    ended = subprocess.run(
+        [str(DECAL), *map(str, arguments)],
+        capture_output=True,
+        cwd=folder,
+        env={**os.environ, **_surroundings(environment)},
+        check=False,
+        **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
+    )
+    return Done(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+def _surroundings(environment: Mapping[str, str]) -> dict[str, str]:
+    return {"COLUMNS": "100", "NO_COLOR": "1", **environment}
+
+
+@contextlib.contextmanager
+def _readable(content: bytes | None) -> Iterator[io.TextIOWrapper]:
+    """A file to stand for standard input; None: nothing can be read from it."""
+    with open(os.devnull, "rb") if content is None else tempfile.TemporaryFile() as file:
+        if content is not None:
+            file.write(content)
+            file.seek(0)
+        yield io.TextIOWrapper(file, encoding="utf-8")
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    return stream.buffer.getvalue().decode()
 
 
 def valid_json(text: str) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from decal_cli.metrics import METRICS
-from tests.helpers.command import FIXTURES, Done
+from tests.helpers.command import FIXTURES, Decal
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = [
@@ -71,7 +70,7 @@ def test_the_page_is_whole_in_itself(page: Path) -> None:
         assert words in text
 
 
-def test_names_of_columns_are_escaped(decal: Callable[..., Done], tmp_path: Path) -> None:
+def test_names_of_columns_are_escaped(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "odd.csv").write_text('"<script>alert(1)</script>",y\n' + "0.2,0\n0.8,1\n0.4,1\n0.6,0\n" * 10)
     done = decal("report", "odd.csv", "--score", "<script>*", "-y", "y", "-o", "odd.html")
     assert (done.code, done.out) == (0, "")
@@ -81,7 +80,7 @@ def test_names_of_columns_are_escaped(decal: Callable[..., Done], tmp_path: Path
     assert "No decision was named" in text
 
 
-def test_the_page_needs_a_file(decal: Callable[..., Done]) -> None:
+def test_the_page_needs_a_file(decal: Decal) -> None:
     done = decal("report", FIXTURES / "binary_n2000.csv", "-s", "p", "-y", "y")
     assert done.code == 2
     assert "-o report.html" in done.err
