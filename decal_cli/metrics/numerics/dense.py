@@ -1,20 +1,10 @@
-"""The worst agents of many draws of the labels at the same few scores, all at once; and bootstrap draws of cells."""
+"""The worst agents of many tables with the same few scores, all at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from decal_cli.metrics.confidence import Interval, quantile
-from decal_cli.tables import resample as draw
-from decal_cli.tables.table import Floats, Table
-
-DRAWS = 200
-CELLS = 128
-
-Drawn = Callable[[Floats, Floats, Floats], Floats]
-"""(score, n, pos) -> the statistic; n and pos of shape (draws, levels), of one level each score."""
+from decal_cli.tables.table import Floats
 
 
 def of_levels(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
@@ -37,7 +27,7 @@ def _candidates(score: Floats) -> Floats:
 
 
 def _sides(score: Floats, n: Floats, pos: Floats, convex: Floats) -> tuple[Floats, Floats]:
-    """The curve just above and just below each candidate, in rows; only the inner side counts at 0 and 1."""
+    """The curve just above and just below each candidate, per row; only the inner side counts at 0 and 1."""
     upto = int(np.searchsorted(score, 0.5, side="right"))
     above, below = (np.zeros(convex.shape) for _ in range(2))
     rows, positives = np.cumsum(n, axis=-1), np.cumsum(pos, axis=-1)
@@ -66,30 +56,3 @@ def _largest(at: Floats, above: Floats, below: Floats, kinks: int) -> Floats:
     chords = f0[..., None] * weight
     chords += f1[..., None, :] * (1 - weight)
     return np.asarray(2 * chords.max(axis=(-1, -2)))
-
-
-def resampled(t: Table, statistic: Drawn, rng: np.random.Generator, confidence: float, value: float) -> Interval:
-    """Bias-corrected bootstrap around the value, all draws at once on at most CELLS equal-mass cells."""
-    levels = t if len(t) <= CELLS else t.cells.bins(CELLS)
-    n, pos = _bootstrap(levels, rng)
-    some = n.sum(axis=-1) > 0
-    draws = statistic(levels.score, n[some], pos[some])
-    # On cells a statistic differs a little from its value on all levels; draws are compared with their own kind.
-    centre = statistic(levels.score, levels.n[None, :] * 1.0, levels.pos[None, :] * 1.0)[0]
-    middle, reach = value - (float(draws.mean()) - centre), quantile(confidence) * float(draws.std(ddof=1))
-    low, high = (min(max(end, 0.0), 1.0) for end in (middle - reach, middle + reach))
-    return low, high
-
-
-def _bootstrap(levels: Table, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Rows and positives of DRAWS resamples, shape (DRAWS, m) each; as Table.resample draws one."""
-
-    def many(values: Floats) -> Floats:
-        return np.broadcast_to(values, (DRAWS, len(values)))
-
-    if levels.n2 is None or levels.pos2 is None:
-        neg, pos = (draw.poisson(rng, many(part)) for part in (levels.n - levels.pos, levels.pos))
-    else:
-        neg, _ = draw.weighted_poisson(rng, many(levels.n - levels.pos), many(levels.n2 - levels.pos2))
-        pos, _ = draw.weighted_poisson(rng, many(levels.pos), many(levels.pos2))
-    return neg + pos, pos

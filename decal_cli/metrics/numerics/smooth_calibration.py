@@ -1,8 +1,8 @@
 """Smooth calibration as a monotone regression, on arrays of any length without a Python loop over them.
 
-max sum w_i z_i over |z| <= 1, |z_i - z_(i+1)| <= d_i is a matching of positive with negative mass, at d a unit, what is
-left over paying 1. Distances are below 2, so no pair is ever left unmatched: what is left over is |W_m| of one sign
-(W the prefix sums of w), and the rest costs min over monotone g from 0 to W_m of sum d_i |g_i - W_i|. That is isotonic
+max sum w_i z_i over |z| <= 1, |z_i - z_(i+1)| <= d_i matches positive with negative mass at a cost of d per unit;
+unmatched mass costs 1. Distances are below 2, so no pair stays unmatched: the unmatched mass is |W_m|, of one sign
+(W: the prefix sums of w), and the rest costs min over monotone g from 0 to W_m of sum d_i |g_i - W_i|. That is isotonic
 median regression of a walk, solved by splitting at a value: where the best two-valued fit steps up, every best fit is
 below the value on the left and above it on the right. All parts are split at once.
 """
@@ -19,7 +19,7 @@ _FAR = 1e6
 """Above any prefix sum."""
 
 
-def smooth(score: Floats, gap: Floats) -> tuple[Floats, Floats]:
+def unmatched_and_matched(score: Floats, gap: Floats) -> tuple[Floats, Floats]:
     """|W_m| and the cost of matching the rest, (draws,) each; scores of shape (m,), their gaps w of (draws, m)."""
     walk = np.cumsum(gap, axis=-1)
     end = walk[:, -1]
@@ -38,8 +38,8 @@ def smooth(score: Floats, gap: Floats) -> tuple[Floats, Floats]:
 
 
 def _by_groups(value: Floats, weight: Floats) -> float:
-    """The cost of one part, in groups of parts of it that fit the cache."""
-    starts = _apart(value)
+    """The cost of one part, taken in groups of separable parts that fit the cache."""
+    starts = _separable(value)
     firsts = np.unique(np.searchsorted(starts, np.arange(0, len(value), BLOCK)))
     groups = np.append(starts[firsts[firsts < len(starts)]], len(value))
     cost = 0.0
@@ -49,8 +49,8 @@ def _by_groups(value: Floats, weight: Floats) -> float:
     return cost
 
 
-def _apart(value: Floats) -> Ints:
-    """Starts of parts that can be fitted alone: nothing before them is above anything after. Many where W drifts."""
+def _separable(value: Floats) -> Ints:
+    """Starts of parts that can be fitted alone: nothing before is above anything after. Many where W drifts."""
     before = np.maximum.accumulate(value)[:-1]
     after = np.minimum.accumulate(value[::-1])[-2::-1]
     return np.concatenate(([0], np.flatnonzero(before <= after) + 1))
@@ -66,7 +66,7 @@ def monotone_cost(value: Floats, weight: Floats, starts: Ints) -> Floats:
         starts = np.cumsum(lengths) - lengths
         middle = low + (high - low) / 2
         over = value > np.repeat(np.where(middle < high, middle, low), lengths)
-        # Arithmetic instead of choosing by a random mask, which is ten times slower.
+        # Arithmetic, because choosing by a random mask is ten times slower.
         below = np.maximum.reduceat(value * ~over, starts)
         above = np.minimum.reduceat(value + ~over * _FAR, starts)
         left = _steps(weight * (over - 0.5), starts, lengths)
@@ -98,7 +98,7 @@ def _steps(signed: Floats, starts: Ints, lengths: Ints) -> Ints:
 def _unsettled(
     value: Floats, weight: Floats, part: Ints, lengths: Ints, low: Floats, high: Floats
 ) -> tuple[Floats, Floats, tuple[Ints, Ints, Floats, Floats]]:
-    """Only the parts whose values fall somewhere, the others being their own fit; neighbours of one value as one."""
+    """The parts whose values fall somewhere (the others are their own fit), with neighbours of one value merged."""
     starts = np.cumsum(lengths) - lengths
     falls, fresh = np.zeros(len(value), dtype=bool), np.ones(len(value), dtype=bool)
     np.less(value[1:], value[:-1], out=falls[1:])
