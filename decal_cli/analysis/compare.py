@@ -127,17 +127,14 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
     first, second = dataset.models
     contests = []
     whole: PairTable | None = None
-    for (of_a, of_b), (group, rows) in zip(sides, report.groups_of(first), strict=True):
+    parts = zip(first.rows.by_group(), second.rows.by_group(), strict=True)
+    for (of_a, of_b), ((group, a), (_, b)) in zip(sides, parts, strict=True):
         progress(f"the difference{'' if group is None else ' in ' + group}")
-
-        def taken(array: Any, rows: Any = rows) -> Any:
-            return array if rows is None or array is None else array[rows]
-
-        pairs = pair_up(taken(first.score), taken(second.score), taken(first.label), taken(first.weight))
+        pairs = pair_up(a.score, b.score, a.label, a.weight)
         whole = whole or pairs
         contests.append(_contest(of_a, of_b, pairs, plan))
     made, reason = _splice(whole, plan) if splicing and whole is not None else (None, None)
-    return Comparison(evaluation, (first.model, second.model), tuple(contests), made, reason)
+    return Comparison(evaluation, (first.name, second.name), tuple(contests), made, reason)
 
 
 def shown_choices(dataset: Dataset) -> tuple[Choice, ...]:
@@ -155,7 +152,7 @@ def spliced(paired: Paired, found: Comparison) -> dict[str, NDArray[Any]]:
     """The columns of the spliced scores, row by row: the row's id or number, its label, its score."""
     if found.splice is None:
         raise DecalError(f"there is no splice to write: {found.no_splice}", "use the better model alone")
-    a, b = paired.dataset.models
+    a, b = (model.rows for model in paired.dataset.models)
     label = str(paired.dataset.columns["label"])
     return {paired.id_name: paired.ids, label: a.label, "p_splice": found.splice.cut.scores(a.score, b.score)}
 

@@ -128,8 +128,8 @@ def try_methods(
     verdict = recommend(dataset, plan, wishes, progress)
     rounds = {}
     for model in dataset.models:
-        report = next(each for each in verdict.evaluation.reports if each.model == model.model and each.group is None)
-        rounds[model.model] = tuple(_rounds(replace(dataset, models=(model,)), report, plan, wishes, progress, methods))
+        report = next(each for each in verdict.evaluation.reports if each.model == model.name and each.group is None)
+        rounds[model.name] = tuple(_rounds(replace(dataset, models=(model,)), report, plan, wishes, progress, methods))
     return replace(verdict, advice=tuple(map(_without_try, verdict.advice or ())), rounds=rounds)
 
 
@@ -150,15 +150,16 @@ def _rounds(
         made = attempts(report, rows, chosen, dict(wishes.costs), plan.confidence, progress)
         winner = best(made)
         if winner is None or winner.applied is None:
-            yield Round(model.model, made)
+            yield Round(model.name, made)
             return
         # The new score is operated at t*, whatever the old one was.
         plan = plan if plan.task is None else replace(plan, task=BinaryTask.of_utility(plan.task.utility))
-        again = replace(with_score(model, winner.applied, new_name(model.model, winner.chosen)), groups={})
+        again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
+        again = replace(again, rows=replace(again.rows, groups={}))
         dataset = replace(dataset, models=(again,))
         report = reporting.evaluate(dataset, plan, progress).reports[0]
         advice = walk(_evidence(report, plan, wishes))
-        yield Round(model.model, made, winner, report, advice)
+        yield Round(model.name, made, winner, report, advice)
         if advice.action not in ("recalibrate", "post-train"):
             return
         if advice.action == "recalibrate":

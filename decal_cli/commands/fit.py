@@ -71,7 +71,7 @@ def fit(
 
 def _one_model(data: Dataset) -> Dataset:
     if len(data.models) != 1:
-        names = ", ".join(model.model for model in data.models)
+        names = ", ".join(model.name for model in data.models)
         raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
     return data
 
@@ -92,10 +92,10 @@ def _same(columns: Columns, data: Dataset) -> Columns:
     """The columns that were found in the training file, for the test file to have too."""
     model = data.models[0]
     return Columns(
-        score=(model.model,),
+        score=model.columns,
         label=str(data.columns["label"]),
         weight=columns.weight,
-        group=tuple(model.groups),
+        group=tuple(model.rows.groups),
         features=model.feature_names,
         positive=columns.positive,
         logit=columns.logit,

@@ -30,7 +30,7 @@ def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: Ou
         progress("curves")
         curves = swept(data, plan, Grid(parse_thresholds(SweepOptions().thresholds), None))
         chosen = [("What every threshold costs", ("brier", "decision")), ("Reliability", ("reliability",))]
-        if any(model.features is not None for model in data.models):
+        if any(model.rows.features is not None for model in data.models):
             chosen.append(("What scores group together", ("grouping",)))
         if plan.task is not None:
             chosen.append(("From naive to the best decisions", ("waterfall",)))

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.probe import WIDENED
-from decal_cli.crossfit.regions import canonical_order
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Chosen, Model, Training
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Estimate, Floats
@@ -49,10 +48,8 @@ def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bo
     """Each fold as a mask of the rows, with the model that the other folds fit, and these."""
     if len(rows) < 2 * FEWEST_ROWS:
         raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
-    features = np.empty((len(rows), 0)) if rows.features is None else rows.features
-    order = canonical_order(rows.score, rows.label, rows.weights, features, rows.groups)
     fold = np.empty(len(rows), dtype=np.int64)
-    fold[order] = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
+    fold[rows.order] = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
     for k in range(FOLDS):
         here = fold == k
         others = rows.take(~here)

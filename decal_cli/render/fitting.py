@@ -32,7 +32,7 @@ def render_fitting(fitting: Fitting, path: str, page: Page) -> str:
         target.print(line, markup=False)
     target.print()
     method = fitting.chosen.method
-    rows = f"{len(fitting.training.score):,} rows"
+    rows = f"{len(fitting.training.rows):,} rows"
     target.print(Text.assemble((method.title, "bold"), f" ({fitting.chosen.key}), fitted to {rows}, written to {path}"))
     note = note_of(fitting.model)
     if note is not None:
@@ -89,7 +89,7 @@ def render_fitting_json(fitting: Fitting, path: str) -> str:
             "kind": fitting.chosen.method.kind,
             "model_file": os.fspath(path),
             "column": fitting.columns[0],
-            "rows": len(fitting.training.score),
+            "rows": len(fitting.training.rows),
             "judged": "cross-fitted" if fitting.cross_fitted else "test",
             "seconds": fitting.seconds,
             "gain": None

@@ -18,6 +18,7 @@ from decal_cli.metrics import parse
 from decal_cli.render.compare import document, render_table
 from decal_cli.render.page import Page
 from decal_cli.tables.pairs import pair_up
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.pairs import any_pairs, pair_columns
 
@@ -260,12 +261,12 @@ def test_rows_that_both_models_have() -> None:
     label = np.array([0, 1, 0, 1, 1], dtype=np.uint8)
 
     def model(name: str, kept: list[int]) -> Predictions:
-        rows = np.array(kept)
-        return Predictions(name, rows / 10, label[rows], None, {}, None, (), 5 - len(rows), rows)
+        numbers = np.array(kept)
+        return Predictions(name, (name,), Rows(numbers / 10, label[numbers]), (), 5 - len(numbers), numbers)
 
     whole = data(np.arange(5) / 10, np.arange(5) / 10, label)
     both = on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1, 3]), model("p_b", [1, 3, 4])), ()))
-    assert [list(found.score) for found in both.models] == [[0.1, 0.3], [0.1, 0.3]]
+    assert [list(found.rows.score) for found in both.models] == [[0.1, 0.3], [0.1, 0.3]]
     assert "compared on the 2 rows of 5" in both.notes[-1]
     with pytest.raises(DecalError, match="no row has both"):
         on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1]), model("p_b", [2])), ()))

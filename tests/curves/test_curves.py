@@ -17,6 +17,7 @@ from decal_cli.curves.nulls import consistency_band
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 
@@ -46,7 +47,8 @@ def rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tuple[np.n
 def featured_of(
     score: np.ndarray, label: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, seed: int = 0
 ) -> Featured:
-    made = (build(score, label, weight, x, seed=seed) for build in (build_regions, hold_out, build_probe))
+    rows = Rows(score, label, weight, features=x)
+    made = (build(rows, seed=seed) for build in (build_regions, hold_out, build_probe))
     return Featured(*made)
 
 

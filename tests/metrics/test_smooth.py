@@ -45,7 +45,7 @@ def test_sm_cal_is_what_a_linear_program_finds() -> None:
 def test_so_it_is_on_more_levels(seed: int) -> None:
     rng = np.random.default_rng(seed)
     score = np.sort(rng.random(400))
-    t = Rows(score, (rng.random(400) < score ** (1 + seed / 4)).astype(int)).table()
+    t = Rows(score, (rng.random(400) < score ** (1 + seed / 4)).astype(int)).table
     assert value_of("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
 
 
@@ -56,7 +56,7 @@ def test_examples() -> None:
     assert value_of("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)
     assert value_of("dist_cal_lower", pair) == pytest.approx(0.05, abs=1e-12)
     assert value_of("dist_cal_upper", pair) == pytest.approx(0.05, abs=1e-12)
-    assert value_of("dist_cal_lower", known_rows("ties").table()) <= 0.0464481284, "the program's value on a grid"
+    assert value_of("dist_cal_lower", known_rows("ties").table) <= 0.0464481284, "the program's value on a grid"
     calibrated = table_of_levels((0.25, 4, 1), (0.5, 2, 1), (0.75, 4, 3))
     assert value_of("dist_cal_lower", calibrated) == value_of("dist_cal_upper", calibrated) == 0
 
@@ -90,7 +90,7 @@ def test_the_lower_distance_is_what_the_program_over_couplings_finds() -> None:
 
 def test_so_it_is_where_levels_are_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "_MAX_OWN_NODES", 0)
-    ties = known_rows("ties").table()
+    ties = known_rows("ties").table
     assert 0.0464481284 - 2e-5 <= value_of("dist_cal_lower", ties) <= 0.0464481284
 
 
@@ -124,7 +124,7 @@ def test_the_interval_of_the_lower_distance_holds_that_of_the_population(power: 
 @settings(max_examples=100, deadline=None)
 @given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
-    t = rows.table()
+    t = rows.table
     sm_cal, lower, upper, ece = (
         value_of(key, t) for key in ("sm_cal", "dist_cal_lower", "dist_cal_upper", "ece_exact")
     )
@@ -173,7 +173,7 @@ def smoothed_error(t: Table, width: float) -> float:
 
 @pytest.mark.parametrize("name", ["hand", "ties"])
 def test_the_width_of_sm_ece_is_its_value(name: str) -> None:
-    t = known_rows(name).table()
+    t = known_rows(name).table
     assert smoothed_error(t, value_of("sm_ece", t)) == pytest.approx(value_of("sm_ece", t), abs=1e-7)
 
 
@@ -214,9 +214,9 @@ def test_on_cells_they_change_by_less_than_they_say(monkeypatch: pytest.MonkeyPa
     score = rng.beta(0.7, 1.6, 70_000)
     rows = Rows(score, (rng.random(70_000) < 0.1 + 0.7 * score).astype(int))
     keys = ("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper")
-    exact = [value_of(key, rows.table()) for key in keys]
+    exact = [value_of(key, rows.table) for key in keys]
     monkeypatch.setattr(smooth, "_MAX_EXACT", 1000)
-    on_cells = [value_of(key, rows.table()) for key in keys]
+    on_cells = [value_of(key, rows.table) for key in keys]
     assert on_cells[0] == pytest.approx(exact[0], abs=1 / 65_536)
     assert on_cells[1] == pytest.approx(exact[1], abs=1e-6)
     assert exact[2] - 2 / 65_536 <= on_cells[2] <= exact[2]
