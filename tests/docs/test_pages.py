@@ -6,13 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from decal_cli.commands import manual, pages
-from tests.helpers.command import FIXTURES, ROOT, Done
+from tests.helpers.command import FIXTURES, ROOT, Decal
 
 PAGES = pages.written_pages(ROOT)
 OTHERS = [ROOT / "CHANGELOG.md", FIXTURES / "README.md"]
@@ -148,7 +148,7 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "toml")], ids=name_of)
-def test_settings_examples_work(page: Path, decal: Callable[..., Done], tmp_path: Path) -> None:
+def test_settings_examples_work(page: Path, decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "fixtures").symlink_to(FIXTURES)
     (tmp_path / "preds.csv").write_text((FIXTURES / "binary_n2000.csv").read_text(encoding="utf-8"), encoding="utf-8")
     report = ("evaluate", "preds.csv", "--score", "p", "--label", "y", "--format", "json", "-o", "baseline.json")
