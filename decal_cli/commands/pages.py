@@ -123,6 +123,21 @@ def _methods() -> str:
     return _table(["method", "kind", "needs", "what it is"], rows)
 
 
+def _papers() -> str:
+    """The papers that are cited, with the metrics and methods that name them as their source."""
+    from decal_cli.citations import PAPERS
+    from decal_cli.methods import METHODS
+    from decal_cli.metrics import METRICS
+
+    sources = [(each.name, each.source + each.interval_text) for each in METRICS.values()]
+    sources += [(each.name, each.source) for each in METHODS.values()]
+    rows = (
+        [paper, title, ", ".join(f"`{name}`" for name, source in sources if paper in source)]
+        for paper, title in PAPERS.items()
+    )
+    return _table(["paper", "title", "source of"], rows)
+
+
 def _columns() -> str:
     """What may be said of the columns: the option, which is also the key of a settings file."""
     from decal_cli.data.roles import DECLARATIONS, Role
@@ -193,6 +208,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "intervals": _intervals,
     "methods": _methods,
     "metrics": _metrics,
+    "papers": _papers,
     "rooms": _rooms,
 }
 """What makes each kind of block that is not a run."""
