@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis import evaluate as report
 from decal_cli.analysis.evaluate import Evaluation, Interval, Plan, Progress, Report, Result
 from decal_cli.analysis.splice import Splice, splice
-from decal_cli.curves.crossings import Crossing, Curves, Lead, Side, band, compare_curves
+from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import Choice, bootstrap, parse
@@ -53,7 +53,7 @@ class Thresholds:
     reach: standard errors beyond which one model is ahead, at all thresholds at once.
     """
 
-    curves: Curves
+    curves: BrierDifference
     reach: float
     leads: tuple[Lead, ...]
     crossings: tuple[Crossing, ...]
@@ -270,5 +270,5 @@ def _apart(choice: Choice, tables: tuple[Table, Table], plan: Plan) -> float | N
 
 
 def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:
-    curves, reach = compare_curves(pairs), band(pairs, plan.confidence, np.random.default_rng([plan.seed, RESAMPLES]))
+    curves, reach = brier_difference(pairs), band(pairs, plan.confidence, np.random.default_rng([plan.seed, RESAMPLES]))
     return Thresholds(curves, reach, curves.leads(reach), curves.crossings(reach))

@@ -57,7 +57,7 @@ def _brier(sweep: Sweep) -> list[Series]:
         return [(MARKS[i % 8], r.name, at, r.curves["brier"].value) for i, r in enumerate(sweep.reports)]
     curves = sweep.reports[0].curves
     marks = {"brier_regions": "+", "brier_calibrated": "x", "brier": "o"}
-    return [(mark, curves[n].kind.short, at, curves[n].value) for n, mark in marks.items() if n in curves]
+    return [(mark, curves[n].kind.heading, at, curves[n].value) for n, mark in marks.items() if n in curves]
 
 
 def _reliability(report: Swept) -> list[Series]:

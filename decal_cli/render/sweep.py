@@ -97,7 +97,7 @@ def _table(sweep: Sweep, curves: list[Curve], rows: list[int]) -> RichTable:
     table = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("t*", no_wrap=True)
     for curve in curves:
-        heading = "\n".join([*textwrap.wrap(curve.kind.short, 16, break_on_hyphens=False), sparkline(curve.value)])
+        heading = "\n".join([*textwrap.wrap(curve.kind.heading, 16, break_on_hyphens=False), sparkline(curve.value)])
         table.add_column(heading, justify="right", vertical="bottom", no_wrap=True)
     for k in rows:
         table.add_row(short(float(sweep.grid.thresholds[k]), 3), *(_cell(curve, k) for curve in curves))
