@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import BEYOND as BEYOND_GAIN
-from decal_cli.analysis.flowchart import GAINS
-from decal_cli.analysis.study.columns import BASE, BEYOND, FEWEST, FEWEST_POINTS, columns_of
+from decal_cli.analysis.flowchart import BEYOND, GAINS
+from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, MIN_CLUSTERS, MIN_POINTS, columns_of
 from decal_cli.analysis.study.points import OF_SCORES
 from decal_cli.analysis.study.summary import Relation, Summary, by_threshold, grouped, short_title, without_a_file
 from decal_cli.render.document import SCHEMA
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
 _HEADINGS = (25, 15, 6)
 """Characters after which a heading is broken, where its column is not wider than that; narrower where it must be."""
 TOTALS = ("isotonic", "refit", "stack-boosting", "blend")
-FURTHER = tuple(name + BEYOND for name in TOTALS[1:])
-OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND_GAIN, "regret", GAINS["post-train"])
+FURTHER = tuple(name + BEYOND_SUFFIX for name in TOTALS[1:])
+OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND, "regret", GAINS["post-train"])
 OTHERS = tuple(choice.key for choice in OF_SCORES)
 HEADLINES = (
     ("regret_calibration", "isotonic"),
@@ -41,13 +40,13 @@ HEADLINES = (
     (GAINS["post-train"], "refit"),
     ("regret", "stack-boosting"),
     (GAINS["post-train"], "stack-boosting"),
-    ("regret_grouping", "refit" + BEYOND),
-    (BEYOND_GAIN, "refit" + BEYOND),
-    ("regret_grouping", "stack-boosting" + BEYOND),
-    (BEYOND_GAIN, "stack-boosting" + BEYOND),
+    ("regret_grouping", "refit" + BEYOND_SUFFIX),
+    (BEYOND, "refit" + BEYOND_SUFFIX),
+    ("regret_grouping", "stack-boosting" + BEYOND_SUFFIX),
+    (BEYOND, "stack-boosting" + BEYOND_SUFFIX),
 )
 """Estimates and the gains they are for; of each, slope and mean error are shown."""
-CLOSER = tuple(pair for pair in HEADLINES if pair[1].endswith(BEYOND))
+CLOSER = tuple(pair for pair in HEADLINES if pair[1].endswith(BEYOND_SUFFIX))
 """Those of which the correlation is shown at each t* and without each file."""
 
 
@@ -71,7 +70,7 @@ def sections(summary: Summary) -> Iterator[Section]:
 
 
 def _correlations(summary: Summary) -> Iterator[Section]:
-    over = summary.points.drawn
+    over = summary.points.bootstrap_unit
     drawn = "" if over is None else f", with bootstrap intervals over {over}"
     for title, targets, text in (
         (
@@ -93,7 +92,9 @@ def _correlations(summary: Summary) -> Iterator[Section]:
             if any(found):
                 rows.append((short_title(name), *(_r2(relation) for relation in found)))
         if there and rows:
-            yield Section(title, text, ("estimate", *(target.removesuffix(BEYOND) for target in there)), tuple(rows))
+            yield Section(
+                title, text, ("estimate", *(target.removesuffix(BEYOND_SUFFIX) for target in there)), tuple(rows)
+            )
 
 
 def _r2(relation: Relation | None) -> str:
@@ -109,7 +110,7 @@ def _slopes(summary: Summary) -> Iterator[Section]:
         if found is not None:
             error = f"{1000 * found.mean_error:+.2f}"
             slope = DASH if math.isnan(found.slope) else f"{found.slope:.2f}"
-            words = target.replace(BEYOND, f" beyond {BASE}")
+            words = target.replace(BEYOND_SUFFIX, f" beyond {BASE}")
             rows.append((short_title(estimate), words, _plain(found.r2), slope, error))
     if rows:
         text = "Slope of the gain on its estimate; mean error: gain less estimate, per 1,000 decisions, u_delta 1."
@@ -153,7 +154,7 @@ def _closer(summary: Summary) -> Iterator[Section]:
     pairs = [pair for pair in CLOSER if pair in summary.relations]
     if not pairs:
         return
-    titles = [f"{short_title(estimate)} → {target.removesuffix(BEYOND)}" for estimate, target in pairs]
+    titles = [f"{short_title(estimate)} → {target.removesuffix(BEYOND_SUFFIX)}" for estimate, target in pairs]
     at = [by_threshold(summary.points, *pair) for pair in pairs]
     rows = [(f"{t:g}", *(_plain(found[t]) for found in at)) for t in at[0]]
     yield Section(
@@ -189,10 +190,10 @@ def heading(summary: Summary) -> list[str]:
         (len(points.threshold), "point"),
     ]
     few = []
-    if points.drawn is None:
-        few = [f"So few scores say little of others: intervals need {FEWEST} files or {FEWEST} scores."]
+    if points.bootstrap_unit is None:
+        few = [f"So few scores say little of others: intervals need {MIN_CLUSTERS} files or {MIN_CLUSTERS} scores."]
     if not points.enough(np.ones(len(points.threshold), dtype=bool)):
-        few.append(f"{DASH}: fewer than {FEWEST_POINTS} points in a halving, too few for a correlation.")
+        few.append(f"{DASH}: fewer than {MIN_POINTS} points in a halving, too few for a correlation.")
     *what, found = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
     return [
         f"{', '.join(what)}: {found}",
