@@ -2,16 +2,6 @@
 
 from decal_cli.curves.battery import Featured, curves_of
 from decal_cli.curves.grid import Grid, Prior, parse_prior, parse_thresholds
-from decal_cli.curves.kinds import CURVE_KINDS, Curve, CurveKind
+from decal_cli.curves.kinds import KINDS, Curve, Kind
 
-__all__ = [
-    "CURVE_KINDS",
-    "Curve",
-    "CurveKind",
-    "Featured",
-    "Grid",
-    "Prior",
-    "curves_of",
-    "parse_prior",
-    "parse_thresholds",
-]
+__all__ = ["KINDS", "Curve", "Featured", "Grid", "Kind", "Prior", "curves_of", "parse_prior", "parse_thresholds"]

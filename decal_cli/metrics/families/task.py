@@ -1,53 +1,51 @@
-"""The value of the decisions made with the scores, for a task; payoffs are in the task's own utility units."""
+"""What decisions made with the scores are worth, for a task; payoffs are in the task's own utility units."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated
 
 import numpy as np
 
-from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels
+from decal_cli.metrics.families.levels import Levels, at_levels
 from decal_cli.metrics.numerics import decisions, gaps
 from decal_cli.tables.table import Estimate, Floats, Table
 from decal_cli.task import BinaryTask, Matrix
 
-_MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
-_MIN_HEADROOM = 1e-12
+AtLevels = Annotated[Levels, "exact levels, 15 equal-mass bins, or auto: exact where the median level has 30 rows"]
 
-Payoff = Callable[[Table, BinaryTask], Matrix]
+_CELLS = "mean of a per-row payoff: normal, from its standard error"
+_LEAST_HEADROOM = 1e-12
 
 
-def _mean_interval(payoff: Payoff) -> Callable[..., Interval]:
-    """The interval of the mean of payoff(table, task)[decision][label]."""
+def _mean_interval(t: Table, task: BinaryTask, payoff: Matrix, confidence: float) -> Interval:
+    """The interval of the mean of payoff[decision][label]."""
+    corners = [cell for row in payoff for cell in row]
+    return intervals.normal(decisions.cells(t, task).mean(payoff), confidence, min(corners), max(corners))
 
-    def interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-        matrix = payoff(t, task)
-        ends = [value for row in matrix for value in row]
-        return intervals.normal(decisions.cells(t, task).mean(matrix), confidence, min(ends), max(ends))
 
-    return interval
+def _expected_utility_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    return _mean_interval(t, task, task.utility, confidence)
 
 
 @metric(
     title="Expected utility",
     better="higher",
     unit="utility",
-    source=cite("Perez-Lebel et al. 2025", "eq. 2"),
+    source="[R] eq. 2",
     shown=True,
-    interval=_mean_interval(lambda t, task: task.utility),
-    interval_text=_MEAN_PAYOFF,
+    interval=_expected_utility_interval,
+    interval_text=_CELLS,
 )
 def expected_utility(t: Table, task: BinaryTask) -> float:
     """Mean utility per row of the decisions as they are made.
 
-    (U00 TN + U01 FN + U10 FP + U11 TP) / T. With a threshold alone it is minus the cost-weighted error, at best 0.
+    (U00 TN + U01 FN + U10 FP + U11 TP) / T; with a threshold alone it is minus the cost-weighted error, at best 0.
     """
     return decisions.cells(t, task).mean(task.utility).mean
 
@@ -56,39 +54,46 @@ def expected_utility(t: Table, task: BinaryTask) -> float:
     title="Share of possible utility",
     better="higher",
     unit="share",
-    source=f"relative utility: {cite('Baker et al. 2009')}; the bound is that of the isotonic fit",
+    source="relative utility, Baker et al. 2009; the bound is the isotonic fit's",
     range=(-math.inf, 1),
     shown=True,
 )
 def utility_share(t: Table, task: BinaryTask) -> float:
-    """Gain over the better constant action, as a share of the gain that the best threshold on these scores reaches.
+    """Utility gained over the better constant action, as a share of what the best threshold on these scores gains.
 
-    (EU - best constant) / (EU of acting on the isotonic fit - best constant). 1: all that these scores can give; 0: no
-    better than the constant action; below 0: worse than that. The bound is fitted on these rows, so it is slightly
-    high.
+    (EU - best constant) / (EU of acting on the isotonic fit - best constant): 1 is all that these scores can give, 0
+    is what needs no model, below 0 is worse than that. The bound is fitted on these rows, so a little too high.
     """
     headroom = decisions.headroom(t, task)
-    if headroom <= _MIN_HEADROOM:
+    if headroom <= _LEAST_HEADROOM:
         raise Undefined("no threshold on these scores beats the better constant action")
     return min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
+
+
+def _net_benefit_payoff(task: BinaryTask) -> Matrix:
+    return (0.0, 0.0), (-task.threshold / (1 - task.threshold), 1.0)
+
+
+def _net_benefit_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    return _mean_interval(t, task, _net_benefit_payoff(task), confidence)
 
 
 @metric(
     title="Net benefit",
     better="higher",
     unit="share",
-    source=cite("Vickers and Elkin 2006"),
+    source="Vickers & Elkin 2006",
     range=(-math.inf, 1),
     shown=True,
-    interval=_mean_interval(lambda t, task: decisions.net_benefit_payoff(task.threshold)),
-    interval_text=_MEAN_PAYOFF,
+    interval=_net_benefit_interval,
+    interval_text=_CELLS,
 )
 def net_benefit(t: Table, task: BinaryTask) -> float:
-    """True positives per row, less the false positives weighted by the odds of the threshold.
+    """True positives per row, false positives taken off at the rate of exchange of the threshold.
 
-    TP / T - FP / T x t* / (1 - t*), for the decisions as they are made; never acting has 0.
+    TP / T - FP / T x t* / (1 - t*), decisions as they are made; 0 is never deciding 1.
     """
-    return decisions.cells(t, task).mean(decisions.net_benefit_payoff(task.threshold)).mean
+    return decisions.cells(t, task).mean(_net_benefit_payoff(task)).mean
 
 
 def _constant(t: Table, payoff: tuple[float, float]) -> Estimate:
@@ -96,42 +101,42 @@ def _constant(t: Table, payoff: tuple[float, float]) -> Estimate:
     return t.confusion(0.0).mean(((0.0, 0.0), payoff))
 
 
-def _constant_interval(action: int) -> Callable[..., Interval]:
-    """The interval of the mean utility of one action on all rows."""
-
-    def interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-        payoff = task.utility[action]
-        return intervals.normal(_constant(t, payoff), confidence, min(payoff), max(payoff))
-
-    return interval
+def _eu_never_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    row = task.utility[0]
+    return intervals.normal(_constant(t, row), confidence, min(row), max(row))
 
 
 @metric(
     title="Utility of never acting",
     better="neither",
     unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 0",
-    interval=_constant_interval(0),
-    interval_text=_MEAN_PAYOFF,
+    source="[R] eq. 2 for the constant decision 0",
+    interval=_eu_never_interval,
+    interval_text=_CELLS,
 )
 def eu_never(t: Table, task: BinaryTask) -> float:
-    """Mean utility per row of always deciding 0; it needs no model.
+    """Mean utility per row of always deciding 0: needs no model.
 
     (1 - b) U00 + b U01.
     """
     return _constant(t, task.utility[0]).mean
 
 
+def _eu_always_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    row = task.utility[1]
+    return intervals.normal(_constant(t, row), confidence, min(row), max(row))
+
+
 @metric(
     title="Utility of always acting",
     better="neither",
     unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 1",
-    interval=_constant_interval(1),
-    interval_text=_MEAN_PAYOFF,
+    source="[R] eq. 2 for the constant decision 1",
+    interval=_eu_always_interval,
+    interval_text=_CELLS,
 )
 def eu_always(t: Table, task: BinaryTask) -> float:
-    """Mean utility per row of always deciding 1; it needs no model.
+    """Mean utility per row of always deciding 1: needs no model.
 
     (1 - b) U10 + b U11.
     """
@@ -142,35 +147,39 @@ def eu_always(t: Table, task: BinaryTask) -> float:
     title="Swap regret",
     better="lower",
     unit="utility",
-    source=cite("Hu and Wu 2024", "def. 2.8"),
+    source="[C] def. 2.8",
     range=(0, 1),
 )
 def swap_regret(t: Table, task: BinaryTask) -> float:
-    """Utility per row that the best fixed rule 'where you decided a, decide b instead' adds.
+    """Utility per row that a fixed rule 'where you did a, do b instead' would have added.
 
-    max over maps of the two actions of the mean gain: each group of equal decisions is reversed where that pays.
+    max over maps of the two actions of the mean gain: each group of equal decisions is turned over where that pays.
     """
     on_zero, on_one = decisions.by_decision(t, task)
     return task.u_delta * (max(on_zero, 0.0) + max(-on_one, 0.0))
 
 
-def _external_regret_payoff(t: Table, task: BinaryTask) -> Matrix:
-    unit = decisions.external_regret_payoff(t.base_rate, task.threshold)
-    (u00, u01), (u10, u11) = ((task.u_delta * float(value) for value in row) for row in unit)
-    return (u00, u01), (u10, u11)
+def _external_regret_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    threshold, u_delta = task.threshold, task.u_delta
+    # Per row, utility of the better constant minus that of the decision.
+    if t.base_rate > threshold:
+        payoff = ((-threshold * u_delta, (1 - threshold) * u_delta), (0.0, 0.0))
+    else:
+        payoff = ((0.0, 0.0), (threshold * u_delta, (threshold - 1) * u_delta))
+    return _mean_interval(t, task, payoff, confidence)
 
 
 @metric(
     title="External regret",
     better="lower",
     unit="utility",
-    source=cite("Hu and Wu 2024", "def. 2.9"),
+    source="[C] def. 2.9",
     range=(-1, 1),
-    interval=_mean_interval(_external_regret_payoff),
-    interval_text=_MEAN_PAYOFF,
+    interval=_external_regret_interval,
+    interval_text=_CELLS,
 )
 def external_regret(t: Table, task: BinaryTask) -> float:
-    """Utility per row that the better constant action adds; below 0 where the model beats both constant actions.
+    """Utility per row that the better constant action would have added; below 0 where the model beats both.
 
     max(eu_never, eu_always) - expected_utility.
     """
@@ -178,34 +187,34 @@ def external_regret(t: Table, task: BinaryTask) -> float:
 
 
 @metric(
-    title="Calibration decision loss for this task",
+    title="Calibration decision loss at this task",
     better="lower",
     unit="utility",
-    source=cite("Hu and Wu 2024", "def. 2.14"),
+    source="[C] def. 2.14",
     range=(0, 1),
     size_free=False,
 )
 def cfdl(t: Table, task: BinaryTask, *, levels: AtLevels = "auto") -> float:
-    """Utility per row gained by acting on the frequency of each level instead of on its score; compare with cfdl_null.
+    """Utility per row gained by acting on the frequency of each level instead of on its score; see cfdl_null.
 
-    mean over rows of U(best action for h_i) - U(action for q_i), where the action for q_i is the one at the decision
-    threshold. levels: exact levels, or bins, which first replaces each score by the mean score of its equal-mass bin;
-    auto takes exact levels where the median level holds 30 rows or more, because levels of one row show only noise.
+    mean over rows of U(best action for h_i) - U(action for q_i), the action for q_i as the model is operated. levels:
+    exact ones, or each score first replaced by the mean score of its equal-mass bin; auto takes exact levels where the
+    median of them holds 30 rows or more, since noise is all that levels of one row show.
     """
     return decisions.decision_loss(at_levels(t, levels), task)
 
 
-def _null_draws(t: Table, task: BinaryTask, rng: np.random.Generator, levels: Levels) -> Floats:
+def _cfdl_draws(t: Table, task: BinaryTask, rng: np.random.Generator, levels: Levels) -> Floats:
     def draw(rng: np.random.Generator) -> Floats:
-        return gaps.null_draws(at_levels(t, levels), lambda table: decisions.decision_loss(table, task), rng)
+        return gaps.null_draws(at_levels(t, levels), lambda drawn: decisions.decision_loss(drawn, task), rng)
 
     return t.drawn(("cfdl", task, levels), rng, draw)
 
 
-def _null_interval(
+def _cfdl_null_interval(
     t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float, levels: Levels
 ) -> Interval:
-    return gaps.central(_null_draws(t, task, rng, levels), confidence)
+    return gaps.central(_cfdl_draws(t, task, rng, levels), confidence)
 
 
 @metric(
@@ -215,41 +224,27 @@ def _null_interval(
     source="parametric bootstrap",
     range=(0, 1),
     size_free=False,
-    interval=_null_interval,
+    interval=_cfdl_null_interval,
     interval_text="central range of the cfdl of a calibrated model",
 )
 def cfdl_null(t: Table, task: BinaryTask, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
-    """Mean cfdl that a perfectly calibrated model with these scores shows, by chance alone.
+    """Mean cfdl that a perfectly calibrated model with these scores would show, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_null_draws(t, task, rng, levels).mean())
+    return float(_cfdl_draws(t, task, rng, levels).mean())
 
 
-class _Share(NamedTuple):
-    """Some cells of decision and label as a share of others, 'tp fn'; why it is undefined where these are empty."""
-
-    part: str
-    whole: str
-    empty: str = ""
-
-    def value(self, t: Table, task: BinaryTask) -> float:
-        return decisions.rate(t, task, self.part, self.whole, self.empty)
-
-    def interval(self, t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+def _wilson(part: str, whole: str) -> Callable[..., Interval]:
+    def interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
         cells = decisions.cells(t, task)
-        among = decisions.added(cells, self.whole)
-        squares = decisions.added(cells, self.whole, squared=True)
+        among = decisions.added(cells, whole)
+        squares = decisions.added(cells, whole, squared=True)
         if among <= 0:
-            raise Undefined(self.empty)
-        return intervals.wilson(decisions.added(cells, self.part), among, among**2 / squares, confidence)
+            raise Undefined("rests on no rows")
+        return intervals.wilson(decisions.added(cells, part), among, among**2 / squares, confidence)
 
-
-_RIGHT = _Share("tn tp", "tn fn fp tp")
-_TRUE_POSITIVE = _Share("tp", "tp fn", "no row has label 1")
-_TRUE_NEGATIVE = _Share("tn", "tn fp", "no row has label 0")
-_RIGHT_ONES = _Share("tp", "tp fp", "no row is decided 1")
-_RIGHT_ZEROS = _Share("tn", "tn fn", "no row is decided 0")
+    return interval
 
 
 @metric(
@@ -258,15 +253,15 @@ _RIGHT_ZEROS = _Share("tn", "tn fn", "no row is decided 0")
     unit="share",
     source="share of right decisions",
     range=(0, 1),
-    interval=_RIGHT.interval,
+    interval=_wilson("tn tp", "tn fn fp tp"),
     interval_text=intervals.WILSON,
 )
 def accuracy(t: Table, task: BinaryTask) -> float:
-    """Share of rows whose decision equals their label; it ignores what the two errors cost.
+    """Share of rows whose decision is their label; deaf to what the two errors cost.
 
     (TP + TN) / T.
     """
-    return _RIGHT.value(t, task)
+    return decisions.rate(t, task, "tn tp", "tn fn fp tp", "")
 
 
 @metric(
@@ -275,7 +270,7 @@ def accuracy(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="recall, true positive rate",
     range=(0, 1),
-    interval=_TRUE_POSITIVE.interval,
+    interval=_wilson("tp", "tp fn"),
     interval_text=intervals.WILSON,
 )
 def sensitivity(t: Table, task: BinaryTask) -> float:
@@ -283,7 +278,7 @@ def sensitivity(t: Table, task: BinaryTask) -> float:
 
     TP / (TP + FN).
     """
-    return _TRUE_POSITIVE.value(t, task)
+    return decisions.rate(t, task, "tp", "tp fn", "there is no row with label 1")
 
 
 @metric(
@@ -292,7 +287,7 @@ def sensitivity(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="true negative rate",
     range=(0, 1),
-    interval=_TRUE_NEGATIVE.interval,
+    interval=_wilson("tn", "tn fp"),
     interval_text=intervals.WILSON,
 )
 def specificity(t: Table, task: BinaryTask) -> float:
@@ -300,7 +295,7 @@ def specificity(t: Table, task: BinaryTask) -> float:
 
     TN / (TN + FP).
     """
-    return _TRUE_NEGATIVE.value(t, task)
+    return decisions.rate(t, task, "tn", "tn fp", "there is no row with label 0")
 
 
 @metric(
@@ -309,7 +304,7 @@ def specificity(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="precision",
     range=(0, 1),
-    interval=_RIGHT_ONES.interval,
+    interval=_wilson("tp", "tp fp"),
     interval_text=intervals.WILSON,
 )
 def ppv(t: Table, task: BinaryTask) -> float:
@@ -317,7 +312,7 @@ def ppv(t: Table, task: BinaryTask) -> float:
 
     TP / (TP + FP).
     """
-    return _RIGHT_ONES.value(t, task)
+    return decisions.rate(t, task, "tp", "tp fp", "no row is decided 1")
 
 
 @metric(
@@ -326,7 +321,7 @@ def ppv(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="share of label 0 among decisions 0",
     range=(0, 1),
-    interval=_RIGHT_ZEROS.interval,
+    interval=_wilson("tn", "tn fn"),
     interval_text=intervals.WILSON,
 )
 def npv(t: Table, task: BinaryTask) -> float:
@@ -334,4 +329,4 @@ def npv(t: Table, task: BinaryTask) -> float:
 
     TN / (TN + FN).
     """
-    return _RIGHT_ZEROS.value(t, task)
+    return decisions.rate(t, task, "tn", "tn fn", "no row is decided 0")
