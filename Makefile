@@ -25,7 +25,7 @@ lint: $(VENV)/.ready ## linter, formatter and type checker
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-man: $(VENV)/.ready ## write the man pages and the generated blocks of README
+man: $(VENV)/.ready ## write the man pages and the generated blocks of README and docs
 	$(BIN)/python -m decal_cli.commands.manual
 
 check: $(VENV)/.ready ## fail where a generated page is stale

@@ -8,16 +8,12 @@ from typing import Any
 
 from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import Plan, Report, Result, all_choices
-from decal_cli.analysis.evaluate import evaluate as run_evaluation
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.data.roles import DECLARATIONS, ROLES
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
-from decal_cli.render.formats import write
-from decal_cli.render.page import Page
-from decal_cli.render.results.evaluation import Evaluated
-from decal_cli.render.results.recommendation import Recommended
+from decal_cli.render import RENDERERS, Page, document
 from decal_cli.task import BinaryTask, task_of
 
 
@@ -25,19 +21,19 @@ from decal_cli.task import BinaryTask, task_of
 class Answer:
     """What a verb returned: results by key, the advice where it was asked for, and the forms the command writes."""
 
-    result: Evaluated | Recommended
+    verdict: judging.Verdict
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """One report for each model and group."""
-        return self.result.evaluation.reports
+        return self.verdict.evaluation.reports
 
     @property
     def advice(self) -> Advice:
-        """The advice on the only report, or on the first of several (`result.recommendation.advice` has them all)."""
-        if not isinstance(self.result, Recommended):
+        """The advice on the only report, or on the first of several (`verdict.advice` has them all)."""
+        if self.verdict.advice is None:
             raise DecalError("no advice was asked for", "call recommend()")
-        return self.result.recommendation.advice[0]
+        return self.verdict.advice[0]
 
     def __getitem__(self, key: str) -> Result:
         """The result of a metric, by its JSON key, of the only report (several: use `reports`)."""
@@ -47,11 +43,11 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain data."""
-        return self.result.data()
+        return document(self.verdict)
 
     def to_text(self, format: str = "table", width: int = 100) -> str:
-        """The text the command would print: table, csv, html, json or markdown."""
-        return str(write(self.result, format, Page(width=width)))
+        """The text the command would print: table, json, markdown or csv."""
+        return RENDERERS[format](self.verdict, Page(width=width))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -81,7 +77,7 @@ def evaluate(
     """
     dataset, task = _inputs(data, label, given)
     choices = tuple(parse(text) for text in metrics) or all_choices()
-    return Answer(Evaluated(run_evaluation(dataset, Plan(choices, task, confidence, seed, intervals))))
+    return Answer(judging.evaluate(dataset, Plan(choices, task, confidence, seed, intervals)))
 
 
 def recommend(
@@ -107,7 +103,7 @@ def recommend(
     costs = {} if cost is None else cost if isinstance(cost, Mapping) else dict.fromkeys(judging.METHODS, cost)
     wishes = judging.Wishes.parse([f"{name}={value}" for name, value in costs.items()], None, satisfied_at, tolerance)
     plan = Plan(all_choices(), task, confidence, seed)
-    return Answer(Recommended(judging.recommend(dataset, plan, wishes)))
+    return Answer(judging.recommend(dataset, plan, wishes))
 
 
 _TASK = ("threshold", "utility", "cost_fp", "cost_fn", "odds", "decision_threshold")

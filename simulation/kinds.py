@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 
 Floats = NDArray[np.float64]
@@ -44,6 +45,11 @@ class Draw:
     features: Floats
     c: Floats
     q: Floats
+
+    @property
+    def rows(self) -> Rows:
+        """What a user would have of them."""
+        return Rows(self.score, self.label, features=self.features)
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ Seen = Mapping[type, Any]
 
 
 def _seen(rows: Draw, seed: int) -> Seen:
-    return {need: build(rows.score, rows.label, None, rows.features, seed=seed) for need, build in BUILT.items()}
+    return {need: build(rows.rows, seed=seed) for need, build in BUILT.items()}
 
 
 def _inputs(table: Table, task: BinaryTask | None, seed: int, seen: Seen | None = None) -> dict[type, Any]:
@@ -153,11 +153,11 @@ def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
     t = world.task.threshold
     worth = (fresh.q - t) / len(fresh.q)
     acts = worth[fresh.score >= world.task.decision_threshold].sum()
-    learned = probe.canonical(rows.score, rows.label, None, rows.features)
-    inputs, beyond, together = probe.Inputs(learned), [], []
-    x = inputs.standard(fresh.features)
-    for division in range(probe.divisions(len(rows.score))):
-        for _, rule in probe.fold_rules(learned, inputs, division, seed):
+    learned = probe.with_mean_weight_one(rows.rows)
+    features, beyond, together = probe.StandardFeatures(learned), [], []
+    x = features.standard(fresh.features)
+    for division in range(probe.divisions(len(learned))):
+        for _, rule in probe.fold_rules(learned, features, division, seed):
             isotonic, probed = rule(fresh.score, x)
             won = worth[probed >= t].sum()
             beyond.append(won - worth[isotonic >= t].sum())

@@ -233,12 +233,13 @@ def attempt(content: bytes, path: Path, columns: Columns, way: int) -> str:
         else:
             data = read([str(path)], columns)
         for model in data.models:
-            assert len(model.score) == len(model.label) > 0 and model.label.max() <= 1
-            assert model.score.min() >= 0 and model.score.max() <= 1
-            assert model.weight is None or (len(model.weight) == len(model.score) and model.weight.min() > 0)
-            if model.features is not None:
-                matrix = model.features()
-                assert matrix.shape[0] == len(model.score) and np.isfinite(matrix).all()
+            rows = model.rows
+            assert len(rows) == len(rows.label) > 0 and rows.label.max() <= 1
+            assert rows.score.min() >= 0 and rows.score.max() <= 1
+            assert rows.weight is None or (len(rows.weight) == len(rows) and rows.weight.min() > 0)
+            if rows.features is not None:
+                matrix = rows.matrix
+                assert matrix.shape[0] == len(rows) and np.isfinite(matrix).all()
         assert all(note.isprintable() for note in data.notes)
         return "read"
     except DecalError as error:
@@ -267,10 +268,11 @@ def streamed(path: Path, rng: random.Random) -> str:
         writer = Writer(f"out{rng.choice(['.csv', '.parquet'])}", io.BytesIO())
         rows = NewRows(str(path), columns, width, None)
         for batch in rows.batches():
-            assert len(batch.known) == batch.table.num_rows and int(batch.known.sum()) == len(batch.score)
-            assert not len(batch.score) or 0 <= batch.score.min() <= batch.score.max() <= 1
-            assert batch.features is None or batch.features.shape == (len(batch.score), width)
-            writer.write(batch.table, {"new score": batch.score}, batch.known)
+            assert len(batch.known) == batch.table.num_rows and int(batch.known.sum()) == len(batch.rows)
+            score = batch.rows.score
+            assert not len(score) or 0 <= score.min() <= score.max() <= 1
+            assert batch.rows.features is None or batch.rows.matrix.shape == (len(score), width)
+            writer.write(batch.table, {"new score": score}, batch.known)
         writer.close()
         return "streamed"
     except DecalError as error:
@@ -284,7 +286,7 @@ def model_files() -> tuple[str, ...]:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(120, 2))
     label = (rng.random(120) < 0.5).astype(np.float64)
-    rows = Training(rng.random(120), features, label=label)
+    rows = Training(rng.random(120), label, features=features)
     keys = ("isotonic", "stack", "stack-forest(trees=2)")
     return tuple(to_text(Saved(key, parse(key).fit(rows), "p", ("x1", "x2"), 2)) for key in keys)
 

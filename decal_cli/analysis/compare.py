@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis import evaluate as report
 from decal_cli.analysis.evaluate import Evaluation, Interval, Plan, Progress, Report, Result
 from decal_cli.analysis.splice import Splice, splice
-from decal_cli.curves.crossings import Crossing, Curves, Lead, Side, band, compare_curves
+from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import Choice, bootstrap, parse
@@ -41,7 +41,7 @@ class Difference:
     a: Result
     b: Result
     difference: Result
-    method: Literal["analytic", "bootstrap"] | None = None
+    method: str | None = None
     better: Side | None = None
     by_chance: bool | None = None
 
@@ -53,7 +53,7 @@ class Thresholds:
     reach: standard errors beyond which one model is ahead, at all thresholds at once.
     """
 
-    curves: Curves
+    curves: BrierDifference
     reach: float
     leads: tuple[Lead, ...]
     crossings: tuple[Crossing, ...]
@@ -127,17 +127,14 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
     first, second = dataset.models
     contests = []
     whole: PairTable | None = None
-    for (of_a, of_b), (group, rows) in zip(sides, report.groups_of(first), strict=True):
+    parts = zip(first.rows.by_group(), second.rows.by_group(), strict=True)
+    for (of_a, of_b), ((group, a), (_, b)) in zip(sides, parts, strict=True):
         progress(f"the difference{'' if group is None else ' in ' + group}")
-
-        def taken(array: Any, rows: Any = rows) -> Any:
-            return array if rows is None or array is None else array[rows]
-
-        pairs = pair_up(taken(first.score), taken(second.score), taken(first.label), taken(first.weight))
+        pairs = pair_up(a.score, b.score, a.label, a.weight)
         whole = whole or pairs
         contests.append(_contest(of_a, of_b, pairs, plan))
     made, reason = _splice(whole, plan) if splicing and whole is not None else (None, None)
-    return Comparison(evaluation, (first.model, second.model), tuple(contests), made, reason)
+    return Comparison(evaluation, (first.name, second.name), tuple(contests), made, reason)
 
 
 def shown_choices(dataset: Dataset) -> tuple[Choice, ...]:
@@ -155,7 +152,7 @@ def spliced(paired: Paired, found: Comparison) -> dict[str, NDArray[Any]]:
     """The columns of the spliced scores, row by row: the row's id or number, its label, its score."""
     if found.splice is None:
         raise DecalError(f"there is no splice to write: {found.no_splice}", "use the better model alone")
-    a, b = paired.dataset.models
+    a, b = (model.rows for model in paired.dataset.models)
     label = str(paired.dataset.columns["label"])
     return {paired.id_name: paired.ids, label: a.label, "p_splice": found.splice.cut.scores(a.score, b.score)}
 
@@ -273,5 +270,5 @@ def _apart(choice: Choice, tables: tuple[Table, Table], plan: Plan) -> float | N
 
 
 def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:
-    curves, reach = compare_curves(pairs), band(pairs, plan.confidence, np.random.default_rng([plan.seed, RESAMPLES]))
+    curves, reach = brier_difference(pairs), band(pairs, plan.confidence, np.random.default_rng([plan.seed, RESAMPLES]))
     return Thresholds(curves, reach, curves.leads(reach), curves.crossings(reach))

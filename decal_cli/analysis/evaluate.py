@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
@@ -17,7 +15,8 @@ from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Choice, bootstrap
 from decal_cli.metrics.declare import Witness
-from decal_cli.tables.table import CELLS, Table, tabulate
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import CELLS, Table
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
@@ -110,7 +109,7 @@ def all_choices() -> tuple[Choice, ...]:
 
 def shown_choices(dataset: Dataset) -> tuple[Choice, ...]:
     """The readable choice of metrics that a table shows unasked; without features, with the worst case of them."""
-    with_features = any(model.features is not None for model in dataset.models)
+    with_features = any(model.rows.features is not None for model in dataset.models)
     unasked = {metric.name for metric in METRICS.values() if metric.shown} | (set() if with_features else {WORST})
     return tuple(choice for choice in all_choices() if choice.metric.name in unasked)
 
@@ -119,43 +118,28 @@ def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: Non
     """Compute the plan's metrics for every model, on all rows and on every group."""
     reports = []
     for model in dataset.models:
-        for group, rows in groups_of(model):
-            progress(f"{model.model}{'' if group is None else ' in ' + group}")
+        for group, rows in model.rows.by_group():
+            progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_report(model, group, rows, plan))
     return Evaluation(plan, dataset.inputs, dataset.columns, dataset.found, dataset.notes, tuple(reports))
 
 
-def groups_of(model: Predictions) -> Iterator[tuple[str | None, Any]]:
-    """All rows (None, None), then every value of every group column with its mask of rows, shape (T,)."""
-    yield None, None
-    for column, values in model.groups.items():
-        for value in np.unique(values):
-            name = str(value) if len(model.groups) == 1 else f"{column}={value}"
-            yield name, values == value
-
-
-def _report(model: Predictions, group: str | None, rows: Any, plan: Plan) -> Report:
-    def taken(values: Any) -> Any:
-        return values if rows is None or values is None else values[rows]
-
-    score, label, weight = taken(model.score), taken(model.label), taken(model.weight)
-    table = tabulate(score, label, weight)
-    inputs: dict[type, Any] = {Table: table, BinaryTask: plan.task}
+def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan) -> Report:
+    inputs: dict[type, Any] = {Table: rows.table, BinaryTask: plan.task}
     asked = [need for need in BUILT if any(choice.metric.asks(need, plan.intervals) for choice in plan.choices)]
-    if model.features is not None and asked:
-        features = taken(model.features())
-        inputs |= {need: BUILT[need](score, label, weight, features, seed=plan.seed) for need in asked}
+    if rows.features is not None:
+        inputs |= {need: BUILT[need](rows, seed=plan.seed) for need in asked}
     results = {choice: _result(choice, inputs, plan) for choice in plan.choices}
     if plan.intervals:
         results = _with_bootstrap(results, inputs, plan)
     return Report(
-        model.model,
+        model.name,
         group,
-        len(score),
-        int(np.count_nonzero(label)),
-        len(table),
+        len(rows),
+        rows.positives,
+        len(rows.table),
         model.dropped,
-        model.features is not None,
+        rows.features is not None,
         {choice.key: result for choice, result in results.items()},
     )
 

@@ -9,15 +9,14 @@ import numpy as np
 
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Interval, Plan
-from decal_cli.crossfit.regions import row_hashes
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods import (
     Applied,
     Chosen,
     Model,
-    Performance,
     Saved,
+    Trial,
     added_columns,
     judge,
     new_name,
@@ -27,6 +26,7 @@ from decal_cli.methods import (
 )
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.rows import Rows, row_hashes
 from decal_cli.tables.table import FOLDS
 from decal_cli.version import __version__
 
@@ -76,23 +76,21 @@ def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = Non
     try:
         model = chosen.fit(rows)
         if test is None:
-            performance = try_out(chosen, rows)
+            trial = try_out(chosen, rows)
         else:
-            performance = judge(chosen, model, training_rows(test.models[0], plan.task, plan.seed))
+            trial = judge(chosen, model, training_rows(test.models[0], plan.task, plan.seed))
     except Undefined as undefined:
-        raise DecalError(f"{chosen.key} cannot be fitted to {training.model}: {undefined.reason}", _OTHER) from None
+        raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", _OTHER) from None
     judged = dataset if test is None else test
-    name = new_name(training.model, chosen)
-    evaluation, differences = _differences(judged, plan, performance.applied, name)
-    gain = _gain(performance, judged.models[0], plan)
-    shared = 0 if test is None else shared_rows(training, test.models[0])
-    columns = tuple(added_columns(performance.applied, training.model, name))
-    return Fitting(
-        chosen, model, training, evaluation, columns, test is None, shared, differences, gain, performance.seconds
-    )
+    name = new_name(training.name, chosen)
+    evaluation, differences = _differences(judged, plan, trial.applied, name)
+    gain = _gain(trial, judged.models[0].rows, plan)
+    shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
+    columns = tuple(added_columns(trial.applied, training.name, name))
+    return Fitting(chosen, model, training, evaluation, columns, test is None, shared, differences, gain, trial.seconds)
 
 
-def shared_rows(training: Predictions, test: Predictions) -> int | None:
+def shared_rows(training: Rows, test: Rows) -> int | None:
     """How many test rows stand among the training rows as well; None where equal rows say nothing, being many.
 
     Equal in score, label and features. Where most training rows have a twin, as with few distinct scores and no
@@ -104,10 +102,8 @@ def shared_rows(training: Predictions, test: Predictions) -> int | None:
     return int(np.isin(asked, known).sum())
 
 
-def _keys(model: Predictions) -> np.ndarray:
-    columns = [model.score[:, None], model.label[:, None].astype(np.float64)]
-    columns += [] if model.features is None else [model.features()]
-    return row_hashes(np.hstack(columns))
+def _keys(rows: Rows) -> np.ndarray:
+    return row_hashes(np.column_stack((rows.score, rows.label, rows.matrix)))
 
 
 _OTHER = "give what it needs, or name another method: `decal methods` lists them"
@@ -117,7 +113,7 @@ def _differences(
     dataset: Dataset, plan: Plan, applied: Applied, name: str
 ) -> tuple[Evaluation, Mapping[str, Difference]]:
     """The metrics on all rows, of the score as it is and of the new one."""
-    first = replace(dataset.models[0], groups={})
+    first = replace(dataset.models[0], rows=replace(dataset.models[0].rows, groups={}))
     choices = JUDGED_BY + (() if plan.task is None else WITH_TASK)
     pair = replace(dataset, models=(first, with_score(first, applied, name)))
     found = compare(pair, replace(plan, choices=choices), splicing=False)
@@ -125,16 +121,15 @@ def _differences(
     return found.evaluation, {} if moved else found.contests[0].differences
 
 
-def _gain(performance: Performance, model: Predictions, plan: Plan) -> Gain | None:
-    if performance.gain is None or plan.task is None:
+def _gain(trial: Trial, rows: Rows, plan: Plan) -> Gain | None:
+    if trial.gain is None or plan.task is None:
         return None
     task = plan.task
-    weight = np.ones(len(model.score)) if model.weight is None else model.weight
-    utility = np.array(task.utility)[(model.score >= task.decision_threshold).astype(int), model.label]
-    before = float(weight @ utility / weight.sum())
-    reach = quantile(plan.confidence) * performance.gain.error
-    ends = (performance.gain.mean - reach, performance.gain.mean + reach) if plan.intervals else None
-    return Gain(before, before + performance.gain.mean, ends)
+    utility = np.array(task.utility)[(rows.score >= task.decision_threshold).astype(int), rows.label]
+    before = float(rows.weights @ utility / rows.weights.sum())
+    reach = quantile(plan.confidence) * trial.gain.error
+    ends = (trial.gain.mean - reach, trial.gain.mean + reach) if plan.intervals else None
+    return Gain(before, before + trial.gain.mean, ends)
 
 
 def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
@@ -143,20 +138,21 @@ def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
     # A model asks of new rows what it looks at, not what else was named when it was fitted.
     method = fitting.chosen.method
     takes = {*method.needs, *method.uses}
-    features = training.features if "features" in takes else None
+    rows = training.rows
+    with_features = "features" in takes and rows.features is not None
     return Saved(
         method=fitting.chosen.key,
         model=fitting.model,
-        score=training.model,
-        features=() if features is None else training.feature_names,
-        width=0 if features is None else int(features().shape[1]),
-        groups=tuple(training.groups) if "groups" in takes else (),
+        score=training.name,
+        features=training.feature_names if with_features else (),
+        width=int(rows.matrix.shape[1]) if with_features else 0,
+        groups=tuple(rows.groups) if "groups" in takes else (),
         logit=logit,
         task=plan.task,
         fitted_on={
             "decal": __version__,
-            "rows": len(training.score),
-            "positives": int(training.label.sum()),
+            "rows": len(rows),
+            "positives": rows.positives,
             "seed": plan.seed,
             "inputs": [{"sha256": item.sha256, "rows": item.rows} for item in dataset.inputs],
         },

@@ -1,15 +1,18 @@
-"""From an evaluation to advice: the walk through the flowchart, and on request the methods tried."""
+"""From an evaluation to a verdict: the walk through the flowchart, or the judgement of gate rules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, Result, evaluate
+from decal_cli.analysis import evaluate as reporting
+from decal_cli.analysis.compare import compare
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, Result
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, GAINS, TRY, Advice, Evidence, Item, walk
-from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
-from decal_cli.data import Dataset
+from decal_cli.analysis.gate import Baseline, GateRow, Rule, judge
+from decal_cli.analysis.tryout import Attempt, attempts, best, candidates
+from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Choice, parse
 from decal_cli.task import BinaryTask
@@ -75,38 +78,40 @@ class Round:
     """
 
     score: str
-    trials: tuple[Trial, ...]
-    best: Trial | None = None
+    attempts: tuple[Attempt, ...]
+    best: Attempt | None = None
     report: Report | None = None
     advice: Advice | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendation:
-    """An evaluation and the advice on each of its reports.
+class Verdict:
+    """An evaluation and what was concluded from it; None where that was not asked.
 
-    rounds: of each model, what trying the methods showed, round by round until nothing more is won; None where they
-    were not tried.
+    rounds: of each model, what trying the methods showed, round by round until nothing more is won.
     """
 
     evaluation: Evaluation
-    advice: tuple[Advice, ...]
+    advice: tuple[Advice, ...] | None = None
+    gates: tuple[GateRow, ...] | None = None
     rounds: Mapping[str, tuple[Round, ...]] | None = None
 
-    @property
-    def advised(self) -> tuple[tuple[Report, Advice], ...]:
-        """Each report with its advice."""
-        return tuple(zip(self.evaluation.reports, self.advice, strict=True))
-
-    def rounds_of(self, report: Report) -> tuple[Round, ...]:
-        """The rounds of a report's model; methods are tried on all of its rows, so a group has none."""
-        return () if self.rounds is None or report.group is not None else self.rounds[report.model]
+    def advice_for(self, report: Report) -> Advice | None:
+        """The advice on one of the reports."""
+        if self.advice is None:
+            return None
+        return self.advice[self.evaluation.reports.index(report)]
 
 
-def recommend(dataset: Dataset, plan: Plan, wishes: Wishes, progress: Progress = lambda text: None) -> Recommendation:
+def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None) -> Verdict:
+    """The plan's metrics, nothing concluded."""
+    return Verdict(reporting.evaluate(dataset, plan, progress))
+
+
+def recommend(dataset: Dataset, plan: Plan, wishes: Wishes, progress: Progress = lambda text: None) -> Verdict:
     """The plan's metrics and the advice on every report."""
-    evaluation = evaluate(dataset, plan, progress)
-    return Recommendation(evaluation, tuple(walk(_evidence(report, plan, wishes)) for report in evaluation.reports))
+    evaluation = reporting.evaluate(dataset, plan, progress)
+    return Verdict(evaluation, advice=tuple(walk(_evidence(report, plan, wishes)) for report in evaluation.reports))
 
 
 ROUNDS = 3
@@ -115,17 +120,17 @@ ROUNDS = 3
 
 def try_methods(
     dataset: Dataset, plan: Plan, wishes: Wishes, progress: Progress = lambda text: None, methods: Sequence[Chosen] = ()
-) -> Recommendation:
+) -> Verdict:
     """The same, and what the methods win that it might advise: each model starts over with the best of them.
 
     methods: the candidates; all that the user gave enough for where none are named.
     """
-    untried = recommend(dataset, plan, wishes, progress)
+    verdict = recommend(dataset, plan, wishes, progress)
     rounds = {}
     for model in dataset.models:
-        report = next(each for each in untried.evaluation.reports if each.model == model.model and each.group is None)
-        rounds[model.model] = tuple(_rounds(replace(dataset, models=(model,)), report, plan, wishes, progress, methods))
-    return Recommendation(untried.evaluation, tuple(map(_without_try, untried.advice)), rounds)
+        report = next(each for each in verdict.evaluation.reports if each.model == model.name and each.group is None)
+        rounds[model.name] = tuple(_rounds(replace(dataset, models=(model,)), report, plan, wishes, progress, methods))
+    return replace(verdict, advice=tuple(map(_without_try, verdict.advice or ())), rounds=rounds)
 
 
 def _without_try(advice: Advice) -> Advice:
@@ -142,27 +147,45 @@ def _rounds(
     for _ in range(ROUNDS):
         model = dataset.models[0]
         rows = training_rows(model, plan.task, plan.seed)
-        trials = run_trials(report, rows, chosen, dict(wishes.costs), plan.confidence, progress)
-        winner = best(trials)
+        made = attempts(report, rows, chosen, dict(wishes.costs), plan.confidence, progress)
+        winner = best(made)
         if winner is None or winner.applied is None:
-            yield Round(model.model, trials)
+            yield Round(model.name, made)
             return
         # The new score is operated at t*, whatever the old one was.
         plan = plan if plan.task is None else replace(plan, task=BinaryTask.of_utility(plan.task.utility))
-        again = replace(with_score(model, winner.applied, new_name(model.model, winner.chosen)), groups={})
+        again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
+        again = replace(again, rows=replace(again.rows, groups={}))
         dataset = replace(dataset, models=(again,))
-        report = evaluate(dataset, plan, progress).reports[0]
+        report = reporting.evaluate(dataset, plan, progress).reports[0]
         advice = walk(_evidence(report, plan, wishes))
-        yield Round(model.model, trials, winner, report, advice)
+        yield Round(model.name, made, winner, report, advice)
         if advice.action not in ("recalibrate", "post-train"):
             return
         if advice.action == "recalibrate":
-            chosen = tuple(each for each in chosen if each.method.kind == "recalibration")
+            chosen = tuple(one for one in chosen if one.method.kind == "recalibration")
         if not chosen:
             return
 
 
-def ece_advice(report: Report) -> Literal["recalibrate", "leave"] | None:
+def gate(
+    dataset: Dataset,
+    plan: Plan,
+    rules: Sequence[Rule],
+    baseline: Baseline | None = None,
+    progress: Progress = lambda text: None,
+) -> Verdict:
+    """The metrics under the rules, and the rules' judgement."""
+    evaluation = reporting.evaluate(dataset, plan, progress)
+    differences: tuple[Report, ...] = ()
+    choices = tuple(dict.fromkeys(rule.choice for rule in rules if rule.delta))
+    if choices and len(dataset.models) == 2:
+        paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
+        differences = paired.as_reports()
+    return Verdict(evaluation, gates=judge(rules, evaluation.reports, baseline, differences))
+
+
+def ece_advice(report: Report) -> str | None:
     """What ECE alone would advise: recalibrate where it is clearly above a calibrated model's, else leave."""
     debiased = report.results.get("ece_debiased")
     if debiased is None or debiased.interval is None:
@@ -181,13 +204,13 @@ def ece_disagrees(report: Report, advice: Advice) -> bool:
 def _evidence(report: Report, plan: Plan, wishes: Wishes) -> Evidence:
     if plan.task is None:
         raise DecalError("a recommendation needs the decision it is for", "give --threshold or --utility")
-    results = {key: report.results[key] for key in EVIDENCE_KEYS}
+    found = {key: report.results[key] for key in EVIDENCE_KEYS}
     if report.positives in (0, report.rows):
         # Rows of one label say which constant action suits them, not what a method would win.
-        undefined = Result(None, None, "needs rows of both labels")
-        results |= {key: undefined for key in (*GAINS.values(), BEYOND)}
+        one = Result(None, None, "needs rows of both labels")
+        found |= {key: one for key in (*GAINS.values(), BEYOND)}
     return Evidence(
-        items={key: Item(key, result.value, result.interval, result.reason) for key, result in results.items()},
+        items={key: Item(key, result.value, result.interval, result.reason) for key, result in found.items()},
         u_delta=plan.task.u_delta,
         rows=report.rows,
         features=report.features,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.crossfit import recalibration as crossfit
-from decal_cli.curves.crossings import Curves, Side, compare_curves
+from decal_cli.curves.crossings import BrierDifference, Side, brier_difference
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
 from decal_cli.metrics.paired import payoff_loss
@@ -57,7 +57,7 @@ class Splice:
     agreeing: int
 
 
-def best_cut(curves: Curves) -> Cut | None:
+def best_cut(curves: BrierDifference) -> Cut | None:
     """The cut that saves most area under the Brier curve; None where one model alone does as well."""
     zeros = curves.zeros
     zeros = zeros[(zeros > 0) & (zeros < 1)]
@@ -76,11 +76,11 @@ def splice(pairs: PairTable, task: BinaryTask | None, rng: np.random.Generator) 
     """Choose the cut, and judge on each fold the cut that the other folds choose."""
     if pairs.effective_rows < FEWEST_ROWS:
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to choose a crossing on some and judge it on others")
-    cut = best_cut(compare_curves(pairs))
+    cut = best_cut(brier_difference(pairs))
     if cut is None:
         raise Undefined("the Brier curves do not cross: one model alone does as well at every threshold")
     folds = [_Fold(pairs, neg, pos) for neg, pos in _dealt(pairs, rng)]
-    cuts = [best_cut(compare_curves(fold.others)) if fold.others is not None else None for fold in folds]
+    cuts = [best_cut(brier_difference(fold.others)) if fold.others is not None else None for fold in folds]
     utility = None
     if task is not None:
         utility = _held_out(pairs, folds, cuts, payoff_loss(task.utility, task.decision_threshold), larger=True)

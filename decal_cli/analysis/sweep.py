@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Result, groups_of
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Result
 from decal_cli.crossfit.probe import build_probe
 from decal_cli.crossfit.regions import Regions, build_regions, hold_out
 from decal_cli.curves import Curve, Featured, Grid, curves_of
@@ -16,7 +14,8 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap, parse
 from decal_cli.metrics.numerics import grouping
-from decal_cli.tables.table import Table, tabulate
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 
 LADDER = (
@@ -80,28 +79,24 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     """Every curve of every model, on all rows and on every group."""
     reports = []
     for model in dataset.models:
-        for group, rows in groups_of(model):
-            progress(f"{model.model}{'' if group is None else ' in ' + group}")
+        for group, rows in model.rows.by_group():
+            progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_swept(model, group, rows, plan, grid))
     head = Evaluation(plan, dataset.inputs, dataset.columns, dataset.found, dataset.notes, ())
     return Sweep(head, grid, tuple(reports))
 
 
-def _swept(model: Predictions, group: str | None, rows: Any, plan: Plan, grid: Grid) -> Swept:
-    keep = slice(None) if rows is None else rows
-    score, label = model.score[keep], model.label[keep]
-    weight = None if model.weight is None else model.weight[keep]
-    table = tabulate(score, label, weight)
+def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: Grid) -> Swept:
+    table = rows.table
     regions = featured = None
-    if model.features is not None:
-        of_rows = score, label, weight, model.features()[keep]
-        regions, held = build_regions(*of_rows, seed=plan.seed), hold_out(*of_rows, seed=plan.seed)
-        featured = Featured(regions, held, build_probe(*of_rows, seed=plan.seed))
+    if rows.features is not None:
+        regions, held = build_regions(rows, seed=plan.seed), hold_out(rows, seed=plan.seed)
+        featured = Featured(regions, held, build_probe(rows, seed=plan.seed))
     curves = curves_of(table, featured, grid, confidence=plan.confidence if plan.intervals else None, seed=plan.seed)
-    return Swept(model.model, group, len(score), int(np.count_nonzero(label)), model.dropped, curves, table, regions)
+    return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions)
 
 
-def ladder_results(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
+def ladder(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
     inputs: dict[type, Any] = {Table: report.table, BinaryTask: task}
     if report.regions is not None:

@@ -12,7 +12,7 @@ from decal_cli.commands.common import check_new, progress_of, whole_file
 from decal_cli.commands.options import ApplyOptions
 from decal_cli.data import Batch, Columns, NewRows, Writer, format_of
 from decal_cli.errors import DecalError
-from decal_cli.methods import Inputs, Saved, added_columns, from_text, new_name, parse, score_rows
+from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows
 from decal_cli.methods.predictions import DECISION, THRESHOLD
 
 
@@ -38,8 +38,8 @@ def apply(options: ApplyOptions) -> None:
         for batch in rows.batches():
             added = _added(saved, options, batch, rows.names)
             writer.write(batch.table, added, batch.known)
-            scored += len(batch.score)
-            unscored += len(batch.known) - len(batch.score)
+            scored += len(batch.rows)
+            unscored += len(batch.known) - len(batch.rows)
             progress(f"{scored:,} rows")
         writer.close()
     left = f"; {unscored:,} without, as a value they need is missing" if unscored else ""
@@ -63,7 +63,7 @@ def _read_model(path: str) -> Saved:
 
 def _added(saved: Saved, options: ApplyOptions, batch: Batch, names: list[str]) -> dict[str, NDArray[Any]]:
     """The new columns of a batch, none of which is there already."""
-    applied = score_rows(saved, Inputs(batch.score, batch.features, batch.groups), options.model)
+    applied = score_rows(saved, batch.rows, options.model)
     of = options.name or saved.score
     added = added_columns(applied, of, options.name or new_name(saved.score, parse(saved.method)))
     for column in added:

@@ -20,8 +20,7 @@ from decal_cli.commands.settings import Settings, find_settings
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Choice
-from decal_cli.render.formats import DEFAULT, write
-from decal_cli.render.page import Page
+from decal_cli.render import Page
 from decal_cli.task import BinaryTask, task_of
 
 
@@ -133,26 +132,17 @@ def _piped() -> BinaryIO | None:
     return stream if stream.peek(1) else None
 
 
-WHOLE = ("json", "csv")
-"""Formats that hold every metric unasked: who reads them picks for himself."""
+def page_of(out: OutputOptions) -> Page:
+    return Page() if out.output is not None else Page.of_terminal(sys.stdout)
 
 
-def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> None:
-    """A result in the format of this name: to standard output, or to the file in one step."""
-    content = write(result, name, page_of(out))
-    if out is not None and out.output is not None:
-        write_whole(out.output, content.encode("utf-8") if isinstance(content, str) else content, "output")
-    elif isinstance(content, str):
-        sys.stdout.write(content)
+def emit(text: str, out: OutputOptions) -> None:
+    """To standard output, or to the file in one step."""
+    if out.output is None:
+        sys.stdout.write(text)
         sys.stdout.flush()
-    else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-
-
-def page_of(out: OutputOptions | None) -> Page:
-    """The page of the terminal, or of a file."""
-    return Page.of_terminal(sys.stdout) if out is None or out.output is None else Page()
+        return
+    write_whole(out.output, text.encode("utf-8"), "output")
 
 
 def check_new(path: str, what: str, force: bool) -> None:

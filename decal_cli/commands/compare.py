@@ -7,21 +7,21 @@ from dataclasses import replace
 from decal_cli.analysis import compare as comparing
 from decal_cli.analysis.evaluate import all_choices
 from decal_cli.commands.common import (
-    WHOLE,
     check_new,
     check_not_read,
     columns_of,
     emit,
     inputs_of,
+    page_of,
     plan_of,
     progress_of,
     settings_of,
     write_whole,
 )
-from decal_cli.commands.options import CompareOptions, InputOptions, OutputOptions, ReportOptions, TaskOptions
+from decal_cli.commands.options import CompareOptions, Format, InputOptions, OutputOptions, ReportOptions, TaskOptions
 from decal_cli.data import as_file, format_of, read_pair
 from decal_cli.metrics import parse
-from decal_cli.render.results.comparison import Compared
+from decal_cli.render import COMPARE_RENDERERS
 
 
 def compare(
@@ -32,7 +32,7 @@ def compare(
     if models.write_splice is not None:
         format_of(models.write_splice)
         check_new(models.write_splice, "splice", models.force)
-    everything = report.all_metrics or report.format in WHOLE
+    everything = report.all_metrics or report.format in (Format.json, Format.csv)
     chosen = tuple(parse(text) for text in report.metric)
     plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
     paths, stdin = inputs_of(source, settings, out.output)
@@ -43,4 +43,4 @@ def compare(
         result = comparing.compare(paired.dataset, plan, progress)
     if models.write_splice is not None:
         write_whole(models.write_splice, as_file(models.write_splice, comparing.spliced(paired, result)), "splice")
-    emit(Compared(result), report.format, out)
+    emit(COMPARE_RENDERERS[report.format.value](result, page_of(out)), out)

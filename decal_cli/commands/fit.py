@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 from decal_cli.analysis import fit as fitting_room
-from decal_cli.analysis import recommend as recommending
+from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.flowchart import FITS
+from decal_cli.analysis.flowchart import FITS, Advice
 from decal_cli.commands.common import (
     check_new,
     check_not_read,
     columns_of,
     data_of,
-    emit,
     plan_of,
     progress_of,
     settings_of,
     write_whole,
 )
 from decal_cli.commands.options import (
+    FitFormat,
     FitOptions,
     InputOptions,
     MethodOptions,
@@ -30,8 +31,8 @@ from decal_cli.commands.options import (
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.errors import DecalError, printable
 from decal_cli.methods import METHODS, Chosen, named, parse, to_text
-from decal_cli.render.results.fitting import Fitted
-from decal_cli.render.results.methods import method_explained, method_list
+from decal_cli.render import Page
+from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
 
 AUTO = "auto"
 
@@ -51,7 +52,7 @@ def fit(
     check_new(options.model, "model file", options.force)
     plan = plan_of((), task, out, settings)
     columns = columns_of(source, settings)
-    asked = recommending.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
+    asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
     check_not_read(options.model, options.test)
     data = _one_model(data_of(source, settings, options.model))
     test = _unseen(_one_model(read(options.test, _same(columns, data))), data) if options.test else None
@@ -62,12 +63,15 @@ def fit(
         found = fitting_room.fit(data, plan, chosen, test)
     saved = fitting_room.saved(found, data, plan, columns.logit)
     write_whole(options.model, to_text(saved).encode(), "model file")
-    emit(Fitted(found, options.model), options.format)
+    if options.format is FitFormat.json:
+        sys.stdout.write(render_fitting_json(found, options.model))
+    else:
+        sys.stdout.write(render_fitting(found, options.model, Page.of_terminal(sys.stdout)))
 
 
 def _one_model(data: Dataset) -> Dataset:
     if len(data.models) != 1:
-        names = ", ".join(model.model for model in data.models)
+        names = ", ".join(model.name for model in data.models)
         raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
     return data
 
@@ -88,10 +92,10 @@ def _same(columns: Columns, data: Dataset) -> Columns:
     """The columns that were found in the training file, for the test file to have too."""
     model = data.models[0]
     return Columns(
-        score=(model.model,),
+        score=model.columns,
         label=str(data.columns["label"]),
         weight=columns.weight,
-        group=tuple(model.groups),
+        group=tuple(model.rows.groups),
         features=model.feature_names,
         positive=columns.positive,
         logit=columns.logit,
@@ -99,12 +103,12 @@ def _same(columns: Columns, data: Dataset) -> Columns:
     )
 
 
-def _advised(data: Dataset, plan: Plan, asked: recommending.Wishes) -> Chosen:
+def _advised(data: Dataset, plan: Plan, asked: judging.Wishes) -> Chosen:
     """The method that the flowchart ends in."""
     if plan.task is None:
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
-    whole = Plan(recommending.EVIDENCE, plan.task, plan.confidence, plan.seed)
-    advice = recommending.recommend(data, whole, asked).advice[0]
+    whole = Plan(judging.EVIDENCE, plan.task, plan.confidence, plan.seed)
+    advice: Advice = (judging.recommend(data, whole, asked).advice or ())[0]
     leaning = None if advice.lean is None else FITS.get(advice.lean)
     if leaning is not None:
         raise DecalError(
@@ -120,4 +124,5 @@ def _advised(data: Dataset, plan: Plan, asked: recommending.Wishes) -> Chosen:
 
 def explain(name: str | None) -> None:
     """`decal methods`."""
-    emit(method_list() if name is None else method_explained(named(name)))
+    page = Page.of_terminal(sys.stdout)
+    sys.stdout.write(render_methods() if name is None else render_method(named(name), page))

@@ -1,26 +1,20 @@
-"""Man pages, the generated blocks of README and the JSON schema, from what the code declares.
+"""Man pages from the live command tree, and the generated blocks of README and docs.
 
 `python -m decal_cli.commands.manual` writes them, `--check` fails where one is stale.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from decal_cli.commands.pages import made_anew
 from decal_cli.errors import Exit
-from decal_cli.render.documents import schema_text
 from decal_cli.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
-_BLOCK = re.compile(r"(<!-- (?P<kind>exits|metrics|methods|run)(?:: (?P<what>.*?))? -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def command_tree() -> Any:
@@ -43,22 +37,10 @@ def man_pages() -> dict[str, str]:
     return pages
 
 
-def readme(text: str) -> str:
-    """README with its generated blocks made anew; a run block shows what its command prints."""
-
-    def block(match: re.Match[str]) -> str:
-        tables = {"exits": _exit_table, "metrics": _metric_table, "methods": _method_table}
-        body = tables.get(match["kind"], lambda: _run(match["what"]))()
-        return f"{match[1]}{body}\n{match[4]}"
-
-    return _BLOCK.sub(block, text)
-
-
 def main(arguments: list[str]) -> int:
     """Write what is generated, or with --check say what is stale."""
     files = {ROOT / "man" / name: text for name, text in man_pages().items()}
-    files[ROOT / "decal_cli" / "report.schema.json"] = schema_text()
-    files[ROOT / "README.md"] = readme((ROOT / "README.md").read_text(encoding="utf-8"))
+    files |= made_anew(ROOT)
     stale = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stale += [path for path in (ROOT / "man").glob("*.1") if path not in files]
     for path in stale:
@@ -132,60 +114,6 @@ def _metric_items() -> Iterator[str]:
 def _roff(text: str) -> str:
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
-
-
-def _exit_table() -> str:
-    return "\n".join(["| code | meaning |", "| --- | --- |", *(f"| {code.value} | {code.meaning} |" for code in Exit)])
-
-
-def _metric_table() -> str:
-    from decal_cli.metrics import METRICS
-
-    families: dict[str, list[str]] = {}
-    for metric in METRICS.values():
-        families.setdefault(metric.family, []).append(f"`{metric.name}`")
-    return "\n".join(
-        [
-            "| family | metrics |",
-            "| --- | --- |",
-            *(f"| {name} | {', '.join(them)} |" for name, them in families.items()),
-        ]
-    )
-
-
-def _method_table() -> str:
-    from decal_cli.methods import METHODS
-
-    rows = [f"| `{each.name}` | {each.kind} | {each.summary.rstrip('.')} |" for each in METHODS.values()]
-    return "\n".join(["| method | kind | what it is |", "| --- | --- | --- |", *rows])
-
-
-def _run(line: str) -> str:
-    """A console block with what commands print, one after the other, through the installed entry point.
-
-    They run in a folder of their own that holds the fixtures, so that what they write is gone afterwards.
-    """
-    shown = []
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "fixtures").symlink_to(ROOT / "fixtures")
-        for command in line.split(" && "):
-            words = shlex.split(command)
-            words[0] = str(Path(sys.executable).with_name(words[0]))
-            done = subprocess.run(
-                words,
-                cwd=folder,
-                capture_output=True,
-                text=True,
-                env={"COLUMNS": "100", "PATH": os.defpath},
-                check=False,
-            )
-            status = f"[exit code {done.returncode}]\n" if done.returncode else ""
-            printed = f"{done.stdout}{done.stderr}{status}"
-            if "fixtures/" not in command:
-                # The bytes of a file that was just written, and so its digest, change with the library that wrote it.
-                printed = re.sub(r"\|in:[0-9a-f]{8}\b", "|in:...", printed)
-            shown.append(f"$ {command}\n{printed}")
-    return "```console\n" + "\n".join(shown) + "```"
 
 
 if __name__ == "__main__":

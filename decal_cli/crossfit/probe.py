@@ -15,14 +15,16 @@ How it was chosen, and how well it foretells what methods win on real data, stan
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import LARGEST, canonical_order, isotonic_fit
+from decal_cli.crossfit.regions import LARGEST, isotonic_fit
 from decal_cli.errors import Undefined
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, FOLDS, Estimate, Floats, Ints, dot
 
 Mask = NDArray[np.bool_]
@@ -73,20 +75,6 @@ class Probed(NamedTuple):
     """The probe once more recalibrated, with three parameters: what its decisions are judged by."""
 
 
-class Rows(NamedTuple):
-    """Rows in canonical order, shape (T,), mean weight 1; features as they came, shape (T, d)."""
-
-    score: Floats
-    label: Floats
-    weight: Floats
-    features: NDArray[Any]
-    weighted: bool
-
-    def fold_weight(self, rows: Any) -> Floats | None:
-        """Weights of some rows for what treats unweighted rows apart."""
-        return self.weight[rows] if self.weighted else None
-
-
 def gain_beyond(probed: Probed, threshold: float) -> Estimate:
     """Gain per decision and unit of u_delta of deciding by the probe rather than by the recalibrated score."""
     return _gain(probed, threshold, probed.isotonic >= threshold)
@@ -116,22 +104,20 @@ def _gain(probed: Probed, threshold: float, now: Mask) -> Estimate:
     return Estimate((label_mean + judge_mean) / 2, WIDENED * float(np.sqrt(spread + unseen)) / total)
 
 
-def build_probe(
-    score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any], *, seed: int
-) -> Probed:
-    """Cross-fitted probabilities of rows: score, label, weight or None, shape (T,) each; features, shape (T, d)."""
-    rows = canonical(score, label, weight, features)
-    if len(rows.score) < FEWEST_ROWS:
-        nothing = np.empty((0, len(rows.score)))
-        return Probed(*rows[:3], nothing, nothing, nothing)
-    shape = divisions(len(rows.score)), len(rows.score)
+def build_probe(rows: Rows, *, seed: int) -> Probed:
+    """Cross-fitted probabilities of rows with features, in any order."""
+    rows = with_mean_weight_one(rows)
+    if len(rows) < FEWEST_ROWS:
+        nothing = np.empty((0, len(rows)))
+        return Probed(rows.score, rows.label, rows.weights, nothing, nothing, nothing)
+    shape = divisions(len(rows)), len(rows)
     isotonic, probed, judge = (np.empty(shape) for _ in range(3))
-    inputs = Inputs(rows)
+    features = StandardFeatures(rows)
     for division in range(shape[0]):
-        for here, rule in fold_rules(rows, inputs, division, seed):
-            isotonic[division, here], probed[division, here] = rule(rows.score[here], inputs.at(here))
+        for here, rule in fold_rules(rows, features, division, seed):
+            isotonic[division, here], probed[division, here] = rule(rows.score[here], features.at(here))
         judge[division] = _judged(probed[division], isotonic[division], rows)
-    return Probed(*rows[:3], isotonic, probed, judge)
+    return Probed(rows.score, rows.label, rows.weights, isotonic, probed, judge)
 
 
 def divisions(rows: int) -> int:
@@ -139,13 +125,11 @@ def divisions(rows: int) -> int:
     return min(DIVISIONS, -(-ENOUGH_ROWS // rows))
 
 
-def canonical(score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any]) -> Rows:
-    """Rows sorted by their content alone, so that their order says nothing."""
-    s, y = np.asarray(score, dtype=np.float64) + 0.0, np.asarray(label, dtype=np.float64)
-    w = np.ones(len(s)) if weight is None else np.asarray(weight, dtype=np.float64)
-    order = canonical_order(s, y, w, features)
-    w = w[order]
-    return Rows(s[order], y[order], w / w.mean(), np.asarray(features)[order], weight is not None)
+def with_mean_weight_one(rows: Rows) -> Rows:
+    """The rows in canonical order, with labels as float64 and weights, where there are any, of mean 1."""
+    rows = rows.in_order()
+    weight = None if rows.weight is None else rows.weight / rows.weight.mean()
+    return replace(rows, score=rows.score + 0.0, label=rows.label.astype(np.float64), weight=weight)
 
 
 class Standard:
@@ -195,35 +179,38 @@ def _bent(x: Floats) -> Floats:
     return np.minimum(x**2, BEND**2)
 
 
-class Inputs:
-    """Standardised features of rows: made once where folds ask for them often, else when they are asked for."""
+class StandardFeatures:
+    """Standardised features of rows: kept where folds ask for them often, else computed when they are asked for."""
 
     def __init__(self, rows: Rows) -> None:
-        self.standard = Standard(rows.features, rows.weight)
-        self.features = rows.features
-        self.made = self.standard(rows.features) if len(rows.score) < ENOUGH_ROWS else None
+        self.features = rows.matrix
+        self.standard = Standard(self.features, rows.weights)
+        self.kept = self.standard(self.features) if len(rows) < ENOUGH_ROWS else None
 
-    def at(self, rows: Ints) -> Floats:
+    def at(self, which: Ints) -> Floats:
         """Those of some rows, shape (k, d')."""
-        return self.standard(self.features[rows]) if self.made is None else self.made[rows]
+        return self.standard(self.features[which]) if self.kept is None else self.kept[which]
 
 
-def fold_rules(rows: Rows, inputs: Inputs, division: int, seed: int) -> Iterator[tuple[Ints, FoldRule]]:
+def fold_rules(rows: Rows, features: StandardFeatures, division: int, seed: int) -> Iterator[tuple[Ints, FoldRule]]:
     """Each fold of a division, as indices, with the rule learned on the other folds."""
-    place = np.random.default_rng([seed, division, FOLDS]).permutation(len(rows.score))
+    place = np.random.default_rng([seed, division, FOLDS]).permutation(len(rows))
     some = place < LEARNED_ON * FOLDS // (FOLDS - 1)
     for k in range(FOLDS):
         here = place % FOLDS == k
-        yield np.flatnonzero(here), FoldRule(rows, inputs, ~here, ~here & some)
+        yield np.flatnonzero(here), FoldRule(rows, features, ~here, ~here & some)
 
 
 class FoldRule:
     """What some rows teach: isotonic regression of the score, and the probe."""
 
-    def __init__(self, rows: Rows, inputs: Inputs, learn: Mask, some: Mask) -> None:
-        self.isotonic = isotonic_fit(rows.score[learn], rows.label[learn], rows.fold_weight(learn))
+    def __init__(self, rows: Rows, features: StandardFeatures, learn: Mask, some: Mask) -> None:
+        weights = rows.weights
+        self.isotonic = isotonic_fit(
+            rows.score[learn], rows.label[learn], None if rows.weight is None else weights[learn]
+        )
         here = np.flatnonzero(some)
-        label, weight = rows.label[here], rows.weight[here]
+        label, weight = rows.label[here], weights[here]
         self.rate = float(weight @ label / weight.sum())
         self.taught = FLAT < self.rate < 1 - FLAT
         if not self.taught:
@@ -236,9 +223,9 @@ class FoldRule:
         self.spread = float((logit - self.centre).std())
         if self.spread <= FLAT:
             self.spread = 1.0
-        ridge = Ridge(self._with_score(logit - self.centre, inputs.at(here)), label, weight)
+        ridge = Ridge(self._with_score(logit - self.centre, features.at(here)), label, weight)
         self.ridge = ridge
-        self.curve = Recalibration(ridge.left_out, label, weight, rows.fold_weight(here))
+        self.curve = Recalibration(ridge.left_out, label, weight, None if rows.weight is None else weight)
 
     def _logit(self, fitted: Floats) -> Floats:
         return log_odds(fitted * (1 - self.drawn) + self.rate * self.drawn)
@@ -305,7 +292,7 @@ class Recalibration:
 
 def _judged(probe: Floats, isotonic: Floats, rows: Rows) -> Floats:
     inputs = np.column_stack([log_odds(p, SURE) for p in (probe, isotonic)])
-    slope = logistic_slopes(inputs, rows.label, rows.weight)
+    slope = logistic_slopes(inputs, rows.label, rows.weights)
     return expit(slope[0] + inputs @ slope[1:])
 
 

@@ -10,12 +10,13 @@ number, are the same however the rows came.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, FEWEST_ROWS, FOLDS, Floats, Ints, Table, tabulate
 
 LEAVES = 5
@@ -28,15 +29,6 @@ LARGEST = 1e30
 """Features beyond it, infinite ones too, count as this: trees see 32 bits, and add them up."""
 DOUBT = 4.0
 """Squared standard errors that are taken off a region's squared deviation before it is believed."""
-
-
-class Rows(NamedTuple):
-    """Rows in canonical order: score, label, weight, shape (T,) each, and features as float32, shape (T, d)."""
-
-    score: Floats
-    label: Floats
-    weight: Floats
-    features: NDArray[np.float32]
 
 
 class Leaves(NamedTuple):
@@ -75,28 +67,18 @@ class Regions:
     sketches: tuple[Leaves, Leaves]
 
 
-def build_regions(
-    score: Floats,
-    label: NDArray[Any],
-    weight: Floats | None,
-    features: NDArray[Any],
-    *,
-    seed: int,
-    bins: int = BINS,
-    loss_only: bool = False,
-) -> Regions:
-    """Regions of rows: score, label, weight or None, shape (T,) each; features, shape (T, d).
+def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = False) -> Regions:
+    """Regions of rows with features, in any order.
 
     loss_only: what the loss itself does not need is left out, the halves standing in for the sketches.
     """
-    rows = canonical(score, label, weight, features)
+    rows = _narrow(rows)
     rng = np.random.default_rng(seed)
-    table = tabulate(score, label, weight)
-    number = _bin_numbers(rows.score, table, bins)
-    fit = isotonic_fit(rows.score, rows.label, None if weight is None else rows.weight)(rows.score)
+    number = _bin_numbers(rows, bins)
+    fit, weight = IsotonicFit(rows.table)(rows.score), rows.weights
     n, pos, n2, first, second = (
         np.bincount(number, values).astype(np.float64, copy=False)
-        for values in (rows.weight, rows.weight * rows.label, rows.weight**2, rows.weight * fit, rows.weight * fit**2)
+        for values in (weight, weight * rows.label, weight**2, weight * fit, weight * fit**2)
     )
     induced = np.maximum(second / n - (first / n) ** 2, 0.0)
     half = _halves(number, rng)
@@ -112,37 +94,16 @@ def build_regions(
     return Regions(n, pos, n2, induced, halves, of_rows(quarter))
 
 
-def canonical(score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any]) -> Rows:
-    """Rows sorted by score, label, weight and a hash of the features, so that their order says nothing."""
-    score = np.asarray(score, dtype=np.float64) + 0.0
-    label = np.asarray(label, dtype=np.float64)
-    weight = np.ones(len(score)) if weight is None else np.asarray(weight, dtype=np.float64)
-    order = canonical_order(score, label, weight, features)
-    narrow = np.clip(features[order], -LARGEST, LARGEST).astype(np.float32)
-    return Rows(score[order], label[order], weight[order], narrow)
+def _narrow(rows: Rows) -> Rows:
+    """The rows in canonical order, with labels as float64 and features as float32, as trees take them."""
+    rows = rows.in_order()
+    narrow = np.clip(rows.matrix, -LARGEST, LARGEST).astype(np.float32)
+    return replace(rows, score=rows.score + 0.0, label=rows.label.astype(np.float64), features=narrow)
 
 
-def canonical_order(
-    score: Floats, label: Floats, weight: Floats, features: NDArray[Any], groups: NDArray[Any] | None = None
-) -> Ints:
-    """Indices that sort rows by their content alone: score, label, weight, a hash of the features, groups."""
-    last = () if groups is None else tuple(np.asarray(groups, dtype=str).T)
-    return np.lexsort((*last, row_hashes(features), weight, label, score))
-
-
-def row_hashes(features: NDArray[Any]) -> NDArray[np.uint64]:
-    """64 bits of each row's features: equal rows get equal bits, whatever else the file holds."""
-    mixed = np.zeros(len(features), dtype=np.uint64)
-    for column in range(features.shape[1]):
-        bits = (np.ascontiguousarray(features[:, column], dtype=np.float64) + 0.0).view(np.uint64)
-        mixed = (mixed ^ bits) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    return mixed
-
-
-def _bin_numbers(score: Floats, table: Table, bins: int) -> Ints:
+def _bin_numbers(rows: Rows, bins: int) -> Ints:
     """Number of each row's bin."""
-    return np.searchsorted(table.score[table.bin_starts(bins)], score, side="right") - 1
+    return np.searchsorted(rows.table.score[rows.table.bin_starts(bins)], rows.score, side="right") - 1
 
 
 def _halves(number: Ints, rng: np.random.Generator) -> Ints:
@@ -170,13 +131,14 @@ def _leaves_of_bin(rows: Rows, grown: Ints, judged: Ints, seed: int) -> Floats:
     """Sums of weight, positive weight and squared weight of the judged rows in each leaf, shape (leaves, 3)."""
     from sklearn.tree import DecisionTreeRegressor
 
-    weight, label = rows.weight[judged], rows.label[judged]
-    sums = np.column_stack((weight, weight * label, weight**2))
+    features, label, weights = rows.matrix, rows.label, rows.weights
+    weight, positive = weights[judged], weights[judged] * label[judged]
+    sums = np.column_stack((weight, positive, weight**2))
     if len(grown) < 2 or len(judged) < 2:
         return sums.sum(axis=0, keepdims=True)
     tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_samples_leaf=_smallest(len(grown)), random_state=seed)
-    tree.fit(rows.features[grown], rows.label[grown], rows.weight[grown])
-    node = tree.apply(rows.features[judged])
+    tree.fit(features[grown], label[grown], weights[grown])
+    node = tree.apply(features[judged])
     per_node = np.array([np.bincount(node, column, tree.tree_.node_count) for column in sums.T]).T
     count = np.bincount(node, minlength=tree.tree_.node_count)
     return _merged(tree.tree_.children_left, tree.tree_.children_right, per_node, count)
@@ -230,18 +192,18 @@ def isotonic_fit(score: Floats, label: Floats, weight: Floats | None) -> Isotoni
 class RegionRule:
     """Isotonic recalibration, moved in each region by what its rows say, as far as noise does not explain it."""
 
-    def __init__(self, rows: Rows, weighted: bool, rng: np.random.Generator, seed: int) -> None:
+    def __init__(self, rows: Rows, rng: np.random.Generator, seed: int) -> None:
         from sklearn.tree import DecisionTreeRegressor
 
-        self.isotonic = isotonic_fit(rows.score, rows.label, rows.weight if weighted else None)
-        fit = self.isotonic(rows.score)
+        self.isotonic = IsotonicFit(rows.table)
+        fit, weight = self.isotonic(rows.score), rows.weights
         off = rows.label - fit
         some = np.sort(rng.permutation(len(off))[:GROWN_ON])
         smallest = max(5, len(some) // 100)
         self.tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=seed)
-        inputs = _with_score(rows.score, rows.features)
-        self.tree.fit(inputs[some], off[some], rows.weight[some])
-        self.shift = _shrunken(self.tree.apply(inputs), off, fit * (1 - fit), rows.weight)
+        inputs = _with_score(rows.score, rows.matrix)
+        self.tree.fit(inputs[some], off[some], weight[some])
+        self.shift = _shrunken(self.tree.apply(inputs), off, fit * (1 - fit), weight)
 
     def __call__(self, score: Floats, features: NDArray[np.float32]) -> Floats:
         """The region's probability at new rows."""
@@ -262,17 +224,15 @@ def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floa
     return mean * np.maximum(1 - DOUBT * ratio, 0.0)
 
 
-def hold_out(
-    score: Floats, label: NDArray[Any], weight: Floats | None, features: NDArray[Any], *, seed: int
-) -> HeldOut | None:
+def hold_out(rows: Rows, *, seed: int) -> HeldOut | None:
     """What regions grown on the other folds say of each row; None where there are too few rows to hold some out."""
-    rows = canonical(score, label, weight, features)
-    if len(rows.score) < FEWEST_ROWS:
+    rows = _narrow(rows)
+    if len(rows) < FEWEST_ROWS:
         return None
     rng = np.random.default_rng([seed, FOLDS])
-    fold, region = rng.permutation(len(rows.score)) % FOLDS, np.empty(len(rows.score))
+    fold, region = rng.permutation(len(rows)) % FOLDS, np.empty(len(rows))
     for k in range(FOLDS):
         here = fold == k
-        rule = RegionRule(Rows(*(column[~here] for column in rows)), weight is not None, rng, seed)
-        region[here] = rule(rows.score[here], rows.features[here])
-    return HeldOut(rows.label, rows.weight, region)
+        rule = RegionRule(rows.take(~here), rng, seed)
+        region[here] = rule(rows.score[here], rows.matrix[here])
+    return HeldOut(rows.label, rows.weights, region)

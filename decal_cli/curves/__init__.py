@@ -2,6 +2,16 @@
 
 from decal_cli.curves.battery import Featured, curves_of
 from decal_cli.curves.grid import Grid, Prior, parse_prior, parse_thresholds
-from decal_cli.curves.kinds import KINDS, Curve, Kind
+from decal_cli.curves.kinds import CURVE_KINDS, Curve, CurveKind
 
-__all__ = ["KINDS", "Curve", "Featured", "Grid", "Kind", "Prior", "curves_of", "parse_prior", "parse_thresholds"]
+__all__ = [
+    "CURVE_KINDS",
+    "Curve",
+    "CurveKind",
+    "Featured",
+    "Grid",
+    "Prior",
+    "curves_of",
+    "parse_prior",
+    "parse_thresholds",
+]

@@ -1,27 +1,27 @@
-"""All curves of one table: what each t* costs as the score is, once calibrated, and by region."""
+"""All curves of one table: what decisions cost at each t* as the score is, calibrated, and by region."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from decal_cli.crossfit.probe import Probed, gain_altogether, gain_beyond
 from decal_cli.crossfit.recalibration import need_rows
 from decal_cli.crossfit.regions import HeldOut, Regions
-from decal_cli.curves import held, sums
+from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
-from decal_cli.curves.kinds import KINDS, Curve
+from decal_cli.curves.kinds import CURVE_KINDS, Curve
 from decal_cli.curves.sums import Levels, Means, levels_of
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap, parse
-from decal_cli.metrics.confidence import normal, quantile
+from decal_cli.metrics.confidence import bias_corrected, normal, quantile
 from decal_cli.metrics.families.levels import at_levels
 from decal_cli.metrics.families.regret import calibration_regret
-from decal_cli.metrics.numerics import grouping
+from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.tables import resample as draw
 from decal_cli.tables.table import Estimate, Floats, Ints, Table
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 B = TypeVar("B")
 
-SMALL = 1 << 14
-"""Up to so many levels the second thread costs more than it saves."""
-CELLS = 128
+MAX_ONE_THREAD = 1 << 14
+"""Up to so many levels a second thread costs more than it saves."""
+N_REPLAY_CELLS = 128
 """Equal-mass cells, besides those that begin at a threshold, on which the cross-fit is replayed."""
 
 
-class Setting(NamedTuple):
-    """What the curves of one table are made from: segments begin at every t* and at every bin, shape (s,)."""
+class Setup(NamedTuple):
+    """What the curves of one table are computed from; segments: the table merged at every t* and every bin."""
 
     table: Table
     segments: Table
@@ -47,13 +47,13 @@ class Setting(NamedTuple):
     seed: int
 
     def rng(self, metric: str) -> np.random.Generator:
-        """The generator that `evaluate` gives this metric: folds and draws are the same."""
+        """The generator that `evaluate` gives this metric, for the same folds and draws."""
         generator: np.random.Generator = bootstrap.seeded({}, parse(metric), self.seed)[np.random.Generator]
         return generator
 
 
 class Featured(NamedTuple):
-    """What the features say of the rows; held: None where there are too few rows to hold some out."""
+    """What the features show of the rows; held: None where there are too few rows to hold some out."""
 
     regions: Regions
     held: HeldOut | None
@@ -65,86 +65,92 @@ def curves_of(
 ) -> dict[str, Curve]:
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 
-    Means over rows have normal intervals from their standard error (isotonic fit, levels and regions held fixed), the
-    calibration regret a bias-corrected one from 200 Poisson resamples, gain_recalibration and threshold_adjusted normal
-    ones from 100 replays of the procedure that every t* shares, the grouping bounds and the gains on the features those
-    of `evaluate`.
-    Intervals are pointwise: each holds at its own t*.
+    Means over rows have normal intervals from their standard error, with isotonic fit, levels and regions held fixed;
+    the calibration regret has a bias-corrected one from 200 Poisson resamples; gain_recalibration and
+    threshold_adjusted have normal ones from 100 replays of the procedure that all t* share; the grouping bounds and the
+    gains on the features have those of `evaluate`. Intervals are pointwise: each holds at its own t*.
     """
     cut = np.searchsorted(t.score, grid.at, side="left")
-    few = np.arange(len(t)) if len(t) <= 2 * CELLS else t.bin_starts(CELLS)
-    starts = np.unique(np.concatenate((cut, t.bin_starts(), few)))
-    setting = Setting(t, t.merge_levels(starts[starts < len(t)]), grid, confidence, seed)
-    found = {curve.kind.name: curve for curve in _without_features(setting)}
+    cells = np.arange(len(t)) if len(t) <= 2 * N_REPLAY_CELLS else t.bin_starts(N_REPLAY_CELLS)
+    starts = np.unique(np.concatenate((cut, t.bin_starts(), cells)))
+    setup = Setup(t, t.merge_levels(starts[starts < len(t)]), grid, confidence, seed)
+    curves = {curve.kind.name: curve for curve in _without_features(setup)}
     if featured is not None:
-        found |= {curve.kind.name: curve for curve in _with_features(setting, featured)}
-    return {name: found[name] for name in KINDS if name in found}
+        curves |= {curve.kind.name: curve for curve in _with_features(setup, featured)}
+    return {name: curves[name] for name in CURVE_KINDS if name in curves}
 
 
-def _without_features(s: Setting) -> Iterator[Curve]:
+def _without_features(s: Setup) -> Iterator[Curve]:
     at, total = s.grid.at, s.table.total
-    held_out, regret = _meanwhile(
-        s, lambda: held.worth_held_out(s.table, at, s.rng("gain_recalibration")), lambda: _calibration_regret(s)
+    heldout_worth, calibration_regret = _meanwhile(
+        s, lambda: heldout.heldout_worth(s.table, at, s.rng("gain_recalibration")), lambda: _calibration_regret(s)
     )
     segments, pools = levels_of(s.segments), s.table.isotonic
     fitted = levels_of(pools, pools.pos / pools.n)
-    loss = ((0.0, 1 - at), (at, 0.0))
-    now = sums.of_decisions(segments, loss, s.grid)
-    yield _mean(s, "brier", now, brier=2 * _area(s.table))
-    yield _mean(s, "brier_calibrated", sums.of_decisions(fitted, loss, s.grid), brier=sums.brier_of(fitted))
+    now = sums.of_decisions(segments, _cost(at), s.grid)
+    yield _mean(s, "brier", now, brier=_brier(s.table))
+    yield _mean(s, "brier_calibrated", sums.of_decisions(fitted, _cost(at), s.grid), brier=sums.brier_of(fitted))
     neg, pos = sums.above(segments.key, segments[1:3], at)
-    yield from _recalibrated(s, held_out, (pos * (1 - at) - neg * at) / total, fitted)
-    benefit = -at / (1 - at), 1.0
-    yield _mean(s, "net_benefit", sums.of_decisions(segments, ((0.0, 0.0), benefit), s.grid))
-    yield _mean(s, "net_benefit_all", sums.of_decisions(segments, (benefit, benefit), s.grid))
-    always = s.table.base_rate > at
-    instead = np.where(always, -at, 0.0), np.where(always, 1 - at, 0.0)
-    of_one = np.where(always, 0.0, at), np.where(always, 0.0, at - 1)
-    yield _v_regret(s, sums.of_decisions(segments, (instead, of_one), s.grid))
+    yield from _recalibrated(s, heldout_worth, (pos * (1 - at) - neg * at) / total, fitted)
+    never, acts = decisions.net_benefit_payoff(at)
+    yield _mean(s, "net_benefit", sums.of_decisions(segments, (never, acts), s.grid))
+    yield _mean(s, "net_benefit_all", sums.of_decisions(segments, (acts, acts), s.grid))
+    regret = decisions.external_regret_payoff(s.table.base_rate, at)
+    yield _v_regret(s, sums.of_decisions(segments, regret, s.grid))
     levels = at_levels(s.table, "auto")
     best = levels_of(levels, levels.pos / levels.n)
     yield _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))
-    yield regret()
+    yield calibration_regret()
 
 
-def _meanwhile(s: Setting, first: Callable[[], A], second: Callable[[], B]) -> tuple[Callable[[], A], Callable[[], B]]:
-    """Two calls to be made later; of a large table a second thread makes them meanwhile.
+def _meanwhile(s: Setup, first: Callable[[], A], second: Callable[[], B]) -> tuple[Callable[[], A], Callable[[], B]]:
+    """Two calls for later; on a large table a second thread makes them meanwhile, one after the other.
 
-    One after the other: with a third thread they wait for the interpreter's lock longer than they run.
+    With a third thread they would wait for the interpreter's lock longer than they run.
     """
-    if len(s.table) <= SMALL:
+    if len(s.table) <= MAX_ONE_THREAD:
         return first, second
-    helper = _helper(os.getpid())
-    coming = helper.submit(first), helper.submit(second)
-    return coming[0].result, coming[1].result
+    thread = _second_thread(os.getpid())
+    futures = thread.submit(first), thread.submit(second)
+    return futures[0].result, futures[1].result
 
 
 @cache
-def _helper(process: int) -> ThreadPoolExecutor:
-    """The second thread of this process (a fork has none), kept: its memory is at hand for the next model or group."""
+def _second_thread(process: int) -> ThreadPoolExecutor:
+    """The second thread of this process (a fork has none); it is kept, and its memory, for the next model or group."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(1)
 
 
-def _area(t: Table) -> float:
-    """The exact area under the Brier curve, level by level [T 4.2a]."""
-    if t.n2 is None and t.total == len(t):  # one row a level: the same, with a third of the work
-        return t.sum(lambda b: (b.pos - b.score) ** 2 / 2) / t.total
-    return t.sum(lambda b: (b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / 2) / t.total
+def _cost(at: Floats) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Cost-weighted loss of one row, payoff[decision][label]: Tasche 2021, eq. 3.3a."""
+    return (0.0, 1 - at), (at, 0.0)
 
 
-def _mean(s: Setting, name: str, means: Means, brier: float | None = None) -> Curve:
+def _brier(t: Table) -> float:
+    """The Brier score, twice the exact area under the Brier curve: Tasche 2021, eq. 4.2a."""
+    if t.n2 is None and t.total == len(t):  # one row per level: the same with a third of the work
+        return t.sum(lambda b: (b.pos - b.score) ** 2) / t.total
+    return t.sum(lambda b: b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / t.total
+
+
+def _mean(s: Setup, name: str, means: Means, brier: float | None = None) -> Curve:
     """A curve of means with normal intervals."""
     reach = None if s.confidence is None else quantile(s.confidence) * means.error
     return _curve(s, name, means.value, reach, means.expected, brier)
 
 
 def _curve(
-    s: Setting, name: str, value: Floats, reach: Floats | None, expected: Estimate | None, brier: float | None = None
+    s: Setup,
+    name: str,
+    value: Floats,
+    reach: Floats | None,
+    expected: Estimate | None,
+    brier: float | None = None,
 ) -> Curve:
-    """value -/+ reach on the thresholds shown, cut to the range."""
-    kind = KINDS[name]
+    """The curve of value -/+ reach on the thresholds shown, cut to the range."""
+    kind = CURVE_KINDS[name]
     shown = value[s.grid.shown]
     low = high = None
     if reach is not None:
@@ -155,18 +161,22 @@ def _curve(
     return Curve(kind, shown, low, high, mean, ends, brier)
 
 
-def _v_regret(s: Setting, means: Means) -> Curve:
-    """Twice the positive part, of the curve and of its interval; expected under the prior point by point."""
+def _undefined(s: Setup, name: str, reason: str) -> Curve:
+    return Curve(CURVE_KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
+
+
+def _v_regret(s: Setup, means: Means) -> Curve:
+    """Twice the positive part of the curve and of its interval; the expectation is taken point by point."""
     z = 0.0 if s.confidence is None else quantile(s.confidence)
     value, low, high = (2 * np.maximum(means.value + side * z * means.error, 0.0) for side in (0, -1, 1))
     return _of_ends(s, "v_regret", value, low, high)
 
 
-def _of_ends(s: Setting, name: str, value: Floats, low: Floats, high: Floats) -> Curve:
-    """A curve with given ends; that of its expectation is the expectation of the ends, which is wide enough."""
+def _of_ends(s: Setup, name: str, value: Floats, low: Floats, high: Floats) -> Curve:
+    """A curve with given ends; the interval of its expectation is the expectation of the ends, which is wide enough."""
     w, shown, some = s.grid.weight, s.grid.shown, s.confidence is not None
     return Curve(
-        KINDS[name],
+        CURVE_KINDS[name],
         value[shown],
         low[shown] if some else None,
         high[shown] if some else None,
@@ -175,8 +185,8 @@ def _of_ends(s: Setting, name: str, value: Floats, low: Floats, high: Floats) ->
     )
 
 
-def _recalibrated(s: Setting, held_out: Callable[[], Floats], worth_now: Floats, fitted: Levels) -> Iterator[Curve]:
-    """The honest gain, and the threshold that recalibrates."""
+def _recalibrated(s: Setup, heldout_worth: Callable[[], Floats], worth_now: Floats, fitted: Levels) -> Iterator[Curve]:
+    """The held-out gain of recalibration, and the threshold that recalibrates."""
     at, w, shown = s.grid.at, s.grid.weight, s.grid.shown
     z = 0.0 if s.confidence is None else quantile(s.confidence)
     first = np.searchsorted(fitted.key, at, side="left")
@@ -184,12 +194,11 @@ def _recalibrated(s: Setting, held_out: Callable[[], Floats], worth_now: Floats,
     try:
         need_rows(s.table)
     except Undefined as undefined:
-        nothing = np.full(len(shown), np.nan)
-        yield Curve(KINDS["gain_recalibration"], nothing, reason=undefined.reason)
-        yield Curve(KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
+        yield _undefined(s, "gain_recalibration", undefined.reason)
+        yield Curve(CURVE_KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
         return
-    errors = None if s.confidence is None else held.replay(s.segments, at, s.rng("gain_recalibration"))
-    gain = held_out() - worth_now
+    errors = None if s.confidence is None else heldout.replay(s.segments, at, s.rng("gain_recalibration"))
+    gain = heldout_worth() - worth_now
     expected = None
     if w is not None:
         expected = Estimate(float(w @ gain), 0.0 if errors is None else float((errors.gain @ w).std()))
@@ -203,8 +212,8 @@ def _unreached(adjusted: Floats) -> str | None:
     return "the isotonic fit does not reach t*: decide 0" if missing.any() else None
 
 
-def _calibration_regret(s: Setting) -> Curve:
-    """Plug-in on equal-mass bins, and its bias-corrected interval; bins and segments are drawn together."""
+def _calibration_regret(s: Setup) -> Curve:
+    """The plug-in on equal-mass bins, and its bias-corrected interval; bins and segments are resampled together."""
     t, at, segments = s.table, s.grid.at, levels_of(s.segments)
     first = np.searchsorted(s.segments.score, t.score[t.bin_starts()], side="left")
     cut = np.searchsorted(segments.key, at, side="left")
@@ -219,9 +228,8 @@ def _calibration_regret(s: Setting) -> Curve:
     curve = _of_ends(s, "regret_calibration", value, *(np.clip(middle + side * reach, 0, 1) for side in (-1, 1)))
     if w is None:
         return curve
-    along = draws @ w
-    centre, reach_along = 2 * float(w @ value) - float(along.mean()), z * float(along.std(ddof=1))
-    ends = max(centre - reach_along, 0.0), max(centre + reach_along, 0.0)
+    low, high = bias_corrected(float(w @ value), draws @ w, s.confidence)
+    ends = max(low, 0.0), max(high, 0.0)
     return Curve(curve.kind, curve.value, curve.low, curve.high, curve.expectation, ends)
 
 
@@ -249,51 +257,50 @@ def _regret_of(neg: Floats, pos: Floats, first: Ints, cut: Ints, at: Floats) -> 
     return regret
 
 
-def _with_features(s: Setting, featured: Featured) -> Iterator[Curve]:
+def _with_features(s: Setup, featured: Featured) -> Iterator[Curve]:
     at, rows = s.grid.at, featured.held
-    loss = ((0.0, 1 - at), (at, 0.0))
     leaves = _leaves(featured.regions)
-    yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, loss, s.grid), sums.brier_of(leaves))
+    yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, _cost(at), s.grid), sums.brier_of(leaves))
     yield from _bounds(s, featured.regions)
     if rows is None:
-        reason = "needs more rows: too few to learn from some and judge on others"
+        reason = "needs more rows: too few to fit on some and evaluate on the others"
         for name in ("brier_regions", "gain_beyond", "gain_post_training"):
-            yield Curve(KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
+            yield _undefined(s, name, reason)
         return
     by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight)
-    yield _mean(s, "brier_regions", sums.of_decisions(by_region, loss, s.grid), sums.brier_of(by_region))
+    yield _mean(s, "brier_regions", sums.of_decisions(by_region, _cost(at), s.grid), sums.brier_of(by_region))
     probed = featured.probed
     yield _gain(s, "gain_beyond", [gain_beyond(probed, float(t)) for t in at])
     yield _gain(s, "gain_post_training", [gain_altogether(probed, float(t), float(t)) for t in at])
 
 
-def _gain(s: Setting, name: str, gains: list[Estimate]) -> Curve:
+def _gain(s: Setup, name: str, gains: list[Estimate]) -> Curve:
     value, error = np.array(gains).T
     reach = (0.0 if s.confidence is None else quantile(s.confidence)) * error
-    return _of_ends(s, name, value, *(np.clip(value + side * reach, *KINDS[name].range) for side in (-1, 1)))
+    return _of_ends(s, name, value, *(np.clip(value + side * reach, *CURVE_KINDS[name].range) for side in (-1, 1)))
 
 
 def _leaves(regions: Regions) -> Levels:
-    """Leaves of both halves under their own label frequency; squared weights shared out by label."""
+    """Leaves of both halves by their own label frequency; squared weights are divided between the labels."""
     n, pos, n2 = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos", "n2"))
     n, pos, n2 = (values[n > 0] for values in (n, pos, n2))
     rate = pos / n
     return Levels(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
 
 
-def _bounds(s: Setting, regions: Regions) -> Iterator[Curve]:
+def _bounds(s: Setup, regions: Regions) -> Iterator[Curve]:
     """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
     names = "regret_grouping_lower", "regret_grouping_upper"
     try:
-        found = [grouping.estimated_bounds(regions, float(t)) for t in s.grid.at]
+        plug_in = [grouping.estimated_bounds(regions, float(t)) for t in s.grid.at]
     except Undefined as undefined:
-        yield from (Curve(KINDS[name], np.full(len(s.grid.shown), np.nan), reason=undefined.reason) for name in names)
+        yield from (_undefined(s, name, undefined.reason) for name in names)
         return
-    values = np.array([[float(bound) for bound in bounds] for bounds in found]).T
+    values = np.array([[float(bound) for bound in bounds] for bounds in plug_in]).T
     ends = np.repeat(values[..., None], 2, axis=2)
     if s.confidence is not None:
         # Both metrics draw from the generator of their family, so one bracket serves both.
         brackets = [grouping.bracket(regions, float(t), s.rng(names[0]), s.confidence) for t in s.grid.at]
         ends = np.array(brackets).transpose(1, 0, 2)
     for name, value, (low, high) in zip(names, values, ends.transpose(0, 2, 1), strict=True):
-        yield _of_ends(s, name, value, *np.clip((low, high), *KINDS[name].range))
+        yield _of_ends(s, name, value, *np.clip((low, high), *CURVE_KINDS[name].range))

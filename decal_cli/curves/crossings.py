@@ -1,6 +1,6 @@
-"""Two Brier curves on the same rows: where each model wins, where the curves cross, and how sure that is.
+"""Two Brier curves on the same rows: where each model wins, where the curves cross, and how certain that is.
 
-B(t) is the cost-weighted loss of deciding 1 iff the score is at least t [T def. 5.1]. Between neighbouring scores of
+B(t) is the cost-weighted loss of deciding 1 iff score >= t (Tasche 2021, def. 5.1). Between neighbouring scores of
 either model both curves are straight lines, so their difference D(t) = B_b(t) - B_a(t) is known exactly from its
 coefficients on these segments, its zeros and jumps are the crossings, and its standard error comes from the rows on
 which the two decide differently. Curves of samples cross many times by noise alone: a crossing counts where a model
@@ -13,27 +13,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import Floats
 
 Side = Literal["a", "b"]
-BRIDGE = 0.05
-"""Stretches of thresholds without evidence that do not end a lead."""
-DRAWS = 400
-"""Of the difference of the curves, for the band that holds at all thresholds at once."""
-FEWEST = 6
-"""Rows on which the two must decide differently: an exact sign test cannot reach 5 % on fewer."""
+MAX_GAP = 0.05
+"""A lead continues over a range of thresholds without evidence that is no wider than this."""
+N_BAND_DRAWS = 400
+"""Draws of the difference of the curves, for the band that holds at all thresholds at once."""
+MIN_DIFFERENT_ROWS = 6
+"""Rows on which the two must decide differently: on fewer, an exact sign test cannot reach 5 %."""
 
 
 @dataclass(frozen=True)
 class Lead:
-    """A range of thresholds on which one model is ahead beyond chance, but for gaps narrower than BRIDGE.
+    """A range of thresholds on which one model is ahead beyond chance, except in gaps no wider than MAX_GAP.
 
     low, high: the first and last threshold with such evidence. most: the largest loss saved per decision (u_delta 1),
     `at` the threshold where that is, with its standard error.
@@ -49,14 +49,14 @@ class Lead:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A change of the leader beyond chance: z, the exact crossing that parts the two best; who leads below it."""
+    """A change of the leader beyond chance: the crossing that best separates the two leads, and who leads below it."""
 
     threshold: float
     below: Side
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class BrierDifference:
     """The difference of two Brier curves, D(t) = alpha + beta t for t in (edge[k], edge[k + 1]].
 
     edge: shape (s + 1,), from 0 to 1. alpha, beta: shape (s,). squares, signed: shape (s, 2), sums of squared weights
@@ -91,8 +91,8 @@ class Curves:
     def ends(self) -> tuple[Floats, Floats, Floats]:
         """Thresholds just after each segment's start and at its end, D and its error there, shape (2 s,) each.
 
-        The error counts one more row of each label among those decided differently: near 0 and 1 the rare label,
-        which costs most, may not have been seen yet, and the spread of what was seen would not know of it.
+        The error counts one more row of each label among those decided differently: near 0 and 1 the rows may not yet
+        hold the rare label, which costs most, and their spread would then miss it.
         """
         k = np.repeat(np.arange(len(self.alpha)), 2)
         t = np.stack([self.edge[:-1], self.edge[1:]], axis=1).ravel()
@@ -129,7 +129,7 @@ class Curves:
     @cached_property
     def enough(self) -> NDArray[np.bool_]:
         """Of the ends: where the two decide differently on enough rows."""
-        return np.repeat(self.count >= FEWEST, 2)
+        return np.repeat(self.count >= MIN_DIFFERENT_ROWS, 2)
 
     @property
     def dominates(self) -> Side | None:
@@ -140,14 +140,14 @@ class Curves:
         return "b" if bool((value <= 0).all()) else "a" if bool((value >= 0).all()) else None
 
     def leads(self, z: float) -> tuple[Lead, ...]:
-        """Ranges of thresholds by who is ahead beyond z standard errors; gaps narrower than BRIDGE are passed over."""
+        """Ranges of thresholds on which one model is ahead by more than z standard errors, gaps to MAX_GAP joined."""
         t, value, error = self.ends
         where = np.flatnonzero(self.enough)
         where = where[np.abs(value[where]) > z * error[where]] if np.isfinite(z) else where[:0]
         if not len(where):
             return ()
         sign, at = np.sign(value[where]), t[where]
-        breaks = np.flatnonzero((sign[1:] != sign[:-1]) | (np.diff(at) > BRIDGE)) + 1
+        breaks = np.flatnonzero((sign[1:] != sign[:-1]) | (np.diff(at) > MAX_GAP)) + 1
         return tuple(self._lead(part) for part in np.split(where, breaks))
 
     def _lead(self, where: NDArray[np.int64]) -> Lead:
@@ -157,9 +157,9 @@ class Curves:
         return Lead(side, *(float(x) for x in (t[where[0]], t[where[-1]], abs(value[best]), error[best], t[best])))
 
     def crossings(self, z: float) -> tuple[Crossing, ...]:
-        """Crossings beyond noise: one between neighbouring leads of both sides, where splicing saves most."""
+        """Crossings beyond noise: one between neighbouring leads of different sides, where splicing saves most."""
         leads = self.leads(z)
-        found = []
+        crossings = []
         for left, right in pairwise(leads):
             if left.side == right.side:
                 continue
@@ -167,11 +167,11 @@ class Curves:
             if not len(between):
                 between = np.array([right.low])
             sign = 1.0 if left.side == "a" else -1.0
-            found.append(Crossing(float(between[int(np.argmax(sign * self.areas_to(between)))]), left.side))
-        return tuple(found)
+            crossings.append(Crossing(float(between[int(np.argmax(sign * self.areas_to(between)))]), left.side))
+        return tuple(crossings)
 
 
-def compare_curves(pairs: PairTable) -> Curves:
+def brier_difference(pairs: PairTable) -> BrierDifference:
     """The difference of the two Brier curves of a pair table; O(k log k)."""
     edge, first, last, side = _segments(pairs)
     (n, pos), (n2, pos2) = _counts(pairs)
@@ -181,7 +181,7 @@ def compare_curves(pairs: PairTable) -> Curves:
         return np.stack([_spread(sign * values, first, last, len(edge)) for values in (pos, n - pos)], axis=1)
 
     one = np.ones(len(n))
-    # Where the two decide alike every sum is 0, whatever rounding left of it.
+    # Where the two decide alike every sum is 0, except for rounding.
     apart = over_segments(2 * one, one, (side != 0).astype(np.float64)).sum(axis=1, keepdims=True) > 0.5
     # A row with label 1 that A alone acts on costs B (1 - t); one with label 0 that A alone acts on saves B t.
     lost, signed = (over_segments(*sums, side) * apart * (1, -1) for sums in ((n, pos), (n2, pos2)))
@@ -190,33 +190,33 @@ def compare_curves(pairs: PairTable) -> Curves:
     count = np.divide(whole**2, whole2, out=np.zeros_like(whole), where=whole2 > 0)
     total = float(n.sum())
     alpha, at1 = lost[:, 0] / total, lost[:, 1] / total
-    return Curves(edge, alpha, at1 - alpha, squares, signed, count, total, float(n2.sum()))
+    return BrierDifference(edge, alpha, at1 - alpha, squares, signed, count, total, float(n2.sum()))
 
 
 def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float:
-    """How many standard errors wide a band around D is that holds at all thresholds at once.
+    """Half the width, in standard errors, of a band around D that holds at all thresholds at once.
 
-    The quantile of the largest |D* - D| / error over all thresholds, in Gaussian draws of what the rows of each cell
-    contribute (a multiplier bootstrap); never below the pointwise quantile. Infinite where the two never disagree on
+    The quantile of the largest |D* - D| / error over all thresholds, in Gaussian draws of the contributions of the rows
+    of each cell (a multiplier bootstrap); never below the pointwise quantile. Infinite where the two never disagree on
     enough rows.
     """
     cells = pairs.cells
-    curves = compare_curves(cells)
-    t, value, error = curves.ends
-    looked = curves.enough & (error > 0)
+    on_cells = brier_difference(cells)
+    t, value, error = on_cells.ends
+    looked = on_cells.enough & (error > 0)
     if not looked.any():
         return float("inf")
     edge, first, last, side = _segments(cells)
     _, (n2, pos2) = _counts(cells)
     of_pos, of_neg = np.sqrt(pos2), np.sqrt(np.maximum(n2 - pos2, 0.0))
     segment = np.repeat(np.arange(len(edge) - 1), 2)
-    largest = np.empty(DRAWS)
-    for k in range(DRAWS):
+    largest = np.empty(N_BAND_DRAWS)
+    for k in range(N_BAND_DRAWS):
         at1, at0 = of_pos * rng.standard_normal(len(cells)), of_neg * rng.standard_normal(len(cells))
         lost1, lost0 = (_spread(side * values, first, last, len(edge))[segment] for values in (at1, at0))
-        drawn = ((1 - t) * lost1 - t * lost0 - value * (at1.sum() + at0.sum())) / curves.total
-        largest[k] = np.max(np.abs(drawn[looked]) / error[looked])
-    return max(float(np.quantile(largest, confidence)), NormalDist().inv_cdf((1 + confidence) / 2))
+        difference = ((1 - t) * lost1 - t * lost0 - value * (at1.sum() + at0.sum())) / on_cells.total
+        largest[k] = np.max(np.abs(difference[looked]) / error[looked])
+    return max(float(np.quantile(largest, confidence)), quantile(confidence))
 
 
 def _counts(pairs: PairTable) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:

@@ -1,4 +1,4 @@
-"""The thresholds of a sweep, and a prior over them, as a user spells them."""
+"""The thresholds of a sweep, and a prior over them, as a user writes them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import numpy as np
 from decal_cli.errors import DecalError
 from decal_cli.tables.table import Floats, Ints
 
-MOST = 1000
-"""At most so many thresholds."""
-NODES = 256
-"""Equal-mass parts of a beta prior; a part stands at its mean, so that linear functions have exact expectations."""
-_FINE = 1 << 15
+MAX_THRESHOLDS = 1000
+N_PARTS = 256
+"""Equal-mass parts of a beta prior; each lies at its mean, so that linear functions have exact expectations."""
+_N_ANGLES = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +31,7 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Where curves are evaluated: the thresholds to show, shape (K,), increasing in (0, 1), and a prior's."""
+    """Where curves are evaluated: the thresholds to show, shape (K,), increasing in (0, 1), and those of a prior."""
 
     thresholds: Floats
     prior: Prior | None = None
@@ -44,7 +43,7 @@ class Grid:
 
     @cached_property
     def shown(self) -> Ints:
-        """Which of `at` are to be shown."""
+        """Places in `at` of the thresholds to show."""
         return np.searchsorted(self.at, self.thresholds)
 
     @cached_property
@@ -66,14 +65,14 @@ def parse_thresholds(text: str) -> Floats:
             if not (step > 0 and end >= start and np.isfinite([start, end, step]).all()):
                 raise ValueError
             count = int(np.floor((end - start) / step + 1e-9)) + 1
-            # Decimals as they are written: 0.05 + 5 * 0.05 is not 0.3, and a score of 0.3 must meet its threshold.
-            values = np.array([round(start + step * i, 12) for i in range(min(count, MOST + 1))])
+            # Rounded to decimals as written: 0.05 + 5 * 0.05 is not 0.3, and a score of 0.3 must meet its threshold.
+            values = np.array([round(start + step * i, 12) for i in range(min(count, MAX_THRESHOLDS + 1))])
         else:
             values = np.unique([float(part) for part in text.split(",")])
     except ValueError:
         raise DecalError(f"thresholds {text!r} do not parse", fix) from None
-    if len(values) > MOST:
-        raise DecalError(f"thresholds {text!r} are more than {MOST}", "take a larger step")
+    if len(values) > MAX_THRESHOLDS:
+        raise DecalError(f"thresholds {text!r} are more than {MAX_THRESHOLDS}", "take a larger step")
     return _inside(values, f"thresholds {text!r}", fix)
 
 
@@ -137,12 +136,12 @@ def _beta(text: str) -> Prior:
         a = b = -1.0
     if not (0 < a < 1e6 and 0 < b < 1e6):
         raise DecalError(f"prior {text!r} does not parse", "give two positive numbers, such as beta:2,8")
-    # t = sin^2 of an angle: the density in the angle is bounded from a, b >= 1/2 on.
-    angle = (np.arange(_FINE) + 0.5) / _FINE * (np.pi / 2)
+    # t = sin^2 of an angle: the density in the angle is bounded for a, b >= 1/2.
+    angle = (np.arange(_N_ANGLES) + 0.5) / _N_ANGLES * (np.pi / 2)
     log_density = (2 * a - 1) * np.log(np.sin(angle)) + (2 * b - 1) * np.log(np.cos(angle))
     mass = np.exp(log_density - log_density.max())
     mass /= mass.sum()
     share = np.concatenate(([0.0], np.cumsum(mass)))
     mean = np.concatenate(([0.0], np.cumsum(mass * np.sin(angle) ** 2)))
-    ends = np.interp(np.arange(NODES + 1) / NODES, share, mean)
-    return _prior(text, np.clip(np.diff(ends) * NODES, 1e-12, 1 - 1e-12), np.ones(NODES))
+    ends = np.interp(np.arange(N_PARTS + 1) / N_PARTS, share, mean)
+    return _prior(text, np.clip(np.diff(ends) * N_PARTS, 1e-12, 1 - 1e-12), np.ones(N_PARTS))

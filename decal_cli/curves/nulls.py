@@ -1,4 +1,4 @@
-"""Where the isotonic fit of a perfectly calibrated model would lie: consistency bands from parametric nulls."""
+"""Where the isotonic fit of a perfectly calibrated model lies: consistency bands from drawn labels."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from decal_cli.metrics.numerics.gaps import whole_rows
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.table import Floats, Table
 
-DRAWS = 200
-CELLS = 512
+N_DRAWS = 200
+MAX_CELLS = 512
 
 
 class Band(NamedTuple):
-    """At each score, shape (k,): between which values the isotonic fit of a calibrated model lies."""
+    """The values between which the isotonic fit of a calibrated model lies at each score, shape (k,)."""
 
     score: Floats
     low: Floats
@@ -24,16 +25,16 @@ class Band(NamedTuple):
 def consistency_band(t: Table, confidence: float, rng: np.random.Generator) -> Band:
     """Pointwise central range over 200 draws of labels from the scores; above 512 levels, on as many cells.
 
-    After Dimitriadis, Gneiting & Jordan 2021, sec. 3: a fit inside the band is what a calibrated model would show.
+    After Dimitriadis et al. 2021, sec. 3: a calibrated model has a fit inside the band.
     """
-    cells = t if len(t) <= CELLS else t.bins(CELLS)
+    cells = t if len(t) <= MAX_CELLS else t.bins(MAX_CELLS)
     n = np.asarray(cells.n, dtype=np.float64)
-    rows = n if cells.n2 is None else np.maximum(np.rint(n**2 / cells.n2), 1)
-    share = rng.binomial(rows.astype(np.int64), cells.score, size=(DRAWS, len(n))) / rows
-    weight = np.tile(n, DRAWS)
+    rows = whole_rows(cells)
+    share = rng.binomial(rows, cells.score, size=(N_DRAWS, len(n))) / rows
+    weight = np.tile(n, N_DRAWS)
     # Each draw is lifted by 2 above the one before, so that one call pools them all.
-    lift = 2.0 * np.repeat(np.arange(DRAWS), len(n))
-    starts, pooled, positives = pool(np.arange(DRAWS * len(n)), weight, (share.ravel() + lift) * weight)
-    fits = np.repeat(positives / pooled, np.diff(np.append(starts, DRAWS * len(n)))) - lift
-    low, high = np.quantile(fits.reshape(DRAWS, -1), [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    lift = 2.0 * np.repeat(np.arange(N_DRAWS), len(n))
+    starts, pooled, positives = pool(np.arange(N_DRAWS * len(n)), weight, (share.ravel() + lift) * weight)
+    fits = np.repeat(positives / pooled, np.diff(np.append(starts, N_DRAWS * len(n)))) - lift
+    low, high = np.quantile(fits.reshape(N_DRAWS, -1), [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return Band(cells.score, low, high)

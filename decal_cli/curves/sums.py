@@ -1,7 +1,7 @@
-"""Means of what decisions are worth, at every threshold at once, from cumulative sums over levels.
+"""The mean worth of decisions, at every threshold at once, from cumulative sums over levels.
 
-A rule decides 1 on a level iff its key (a score, a calibrated or a refined probability) is at least t*. What a rule
-makes of the rows at any t* follows from sums of the levels above it: one sort, one cumulative sum, one search.
+A rule decides 1 on a level iff its key (a score, a calibrated or a refined probability) is at least t*. Its mean at any
+t* follows from sums over the levels above t*: one sort, one cumulative sum, one search.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def above(key: Floats, values: Sequence[Floats], at: Floats) -> list[Floats]:
 
 
 def of_decisions(levels: Levels, payoff: Sequence[Sequence[Any]], grid: Grid) -> Means:
-    """Mean of payoff[decision][label], each a number or of shape (K,), of the rule that decides 1 iff key >= t*."""
+    """Mean of payoff[decision][label], each a number or of shape (K,), for the rule that decides 1 iff key >= t*."""
     at, total = grid.at, levels.total
     (u00, u01), (u10, u11) = ((np.broadcast_to(cell, at.shape) for cell in row) for row in payoff)
     up = above(levels.key, levels[1:], at)
@@ -122,7 +122,7 @@ def _cross(levels: Levels, instead_of: Floats, at: Floats) -> Floats:
 
 
 def brier_of(levels: Levels) -> float:
-    """Twice the exact area under the levels' Brier curve, which is their Brier score [T 4.2a].
+    """Twice the exact area under the levels' Brier curve, which is their Brier score: Tasche 2021, eq. 4.2a.
 
     A row of key q and label 1 loses 1 - t at every t above q, one of label 0 loses t at every t up to q.
     """

@@ -46,12 +46,17 @@ class Part:
             at += len(chunk)
 
 
-class Rows:
-    """All rows of the data set, and where each stands in the user's files."""
+class Origin:
+    """Where each row of the data set stands in the user's files."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
         self.count = parts[-1].start + parts[-1].table.num_rows
+
+    @property
+    def shown(self) -> str:
+        """The file, or how many there are."""
+        return self.parts[0].source.shown if len(self.parts) == 1 else f"{len(self.parts)} files"
 
     def part_of(self, row: int) -> Part:
         return next(part for part in reversed(self.parts) if part.start <= row)
@@ -179,7 +184,9 @@ def sigmoid(values: np.ndarray) -> np.ndarray:
     return out
 
 
-def checked_scores(values: np.ndarray, name: str, rows: Rows, columns: Columns) -> tuple[np.ndarray, np.ndarray | None]:
+def checked_scores(
+    values: np.ndarray, name: str, origin: Origin, columns: Columns
+) -> tuple[np.ndarray, np.ndarray | None]:
     """Scores in [0, 1], and a mask of the missing ones (None when there is none).
 
     Errors: infinite, outside [0, 1] (before --logit is applied, if it is), or missing unless they may be dropped.
@@ -191,25 +198,25 @@ def checked_scores(values: np.ndarray, name: str, rows: Rows, columns: Columns) 
         low, high = span(values[~missing])
         if low > high:
             if columns.missing == "error":
-                raise missing_values(missing, name, "score", rows)
+                raise missing_values(missing, name, "score", origin)
             return values, missing
     if np.isinf(low) or np.isinf(high):
         infinite = np.isinf(values)
         row = int(infinite.argmax())
         raise DecalError(
-            f"{rows.place(name, row)}: score is {number(values[row])}{_times(infinite)}",
+            f"{origin.place(name, row)}: score is {number(values[row])}{_times(infinite)}",
             "clip log-odds to a finite range where they are written" if columns.logit else "correct or remove the row",
         )
     if columns.logit:
         values = sigmoid(values)
     elif low < 0 or high > 1:
-        raise _outside(values, name, rows, low, high)
+        raise _outside(values, name, origin, low, high)
     if missing is not None and columns.missing == "error":
-        raise missing_values(missing, name, "score", rows)
+        raise missing_values(missing, name, "score", origin)
     return values, missing
 
 
-def _outside(values: np.ndarray, name: str, rows: Rows, low: float, high: float) -> DecalError:
+def _outside(values: np.ndarray, name: str, origin: Origin, low: float, high: float) -> DecalError:
     with np.errstate(invalid="ignore"):
         outside = (values < 0) | (values > 1)
     row = int(outside.argmax())
@@ -219,7 +226,7 @@ def _outside(values: np.ndarray, name: str, rows: Rows, low: float, high: float)
         fix = "it looks like rounding: clip scores to [0, 1] where they are written"
     else:
         fix = "if the scores are log-odds add --logit, else name a column of probabilities"
-    return DecalError(f"{rows.place(name, row)}: score {number(values[row])} is outside [0, 1]{_times(outside)}", fix)
+    return DecalError(f"{origin.place(name, row)}: score {number(values[row])} is outside [0, 1]{_times(outside)}", fix)
 
 
 def _times(bad: np.ndarray) -> str:
@@ -227,18 +234,17 @@ def _times(bad: np.ndarray) -> str:
     return f" ({count} such rows)" if count > 1 else ""
 
 
-def missing_values(missing: np.ndarray, name: str, role: str, rows: Rows) -> DecalError:
+def missing_values(missing: np.ndarray, name: str, role: str, origin: Origin) -> DecalError:
     """The error for missing values that nobody allowed to leave out."""
     count = int(np.count_nonzero(missing))
-    shown = rows.parts[0].source.shown if len(rows.parts) == 1 else f"{len(rows.parts)} files"
     return DecalError(
-        f"{shown}, column {quote(name)}: {role} missing in {count} of {rows.count} rows"
-        f" (row{'s' if count > 1 else ''} {rows.first(missing)})",
+        f"{origin.shown}, column {quote(name)}: {role} missing in {count} of {origin.count} rows"
+        f" (row{'s' if count > 1 else ''} {origin.first(missing)})",
         "fill them in, or leave these rows out with --missing drop",
     )
 
 
-def checked_weights(values: np.ndarray, name: str, rows: Rows, columns: Columns) -> np.ndarray | None:
+def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> np.ndarray | None:
     """Mask of missing weights, None when there is none. Errors: not in (0, inf); missing unless they may be dropped."""
     low, high = span(values)
     missing = None
@@ -251,9 +257,9 @@ def checked_weights(values: np.ndarray, name: str, rows: Rows, columns: Columns)
         if bad.any():
             row = int(bad.argmax())
             raise DecalError(
-                f"{rows.place(name, row)}: weight {number(values[row])} is not positive and finite{_times(bad)}",
+                f"{origin.place(name, row)}: weight {number(values[row])} is not positive and finite{_times(bad)}",
                 "correct the weight or remove the row",
             )
     if missing is not None and columns.missing == "error":
-        raise missing_values(missing, name, "weight", rows)
+        raise missing_values(missing, name, "weight", origin)
     return missing

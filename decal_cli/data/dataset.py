@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from decal_cli.data.check import Part, Rows, checked_scores, checked_weights, floats, missing_values
+from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, missing_values
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.csvfile import no_rows
 from decal_cli.data.features import Features
@@ -17,6 +17,8 @@ from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Ints
 
 
 @dataclass(frozen=True)
@@ -31,23 +33,20 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """One model on its rows, checked. Arrays may be read-only views of the file.
+    """One model of a data set, with the rows that it can be judged on, checked.
 
-    model: the score column. score: float64 (T,) in [0, 1]. label: uint8 (T,), 0 or 1. weight: float64 (T,), positive
-    and finite, or None. groups: column -> (T,) str. features: reads float64 (T, d) when called, once for all models;
-    None where none were named. feature_names: the columns (one name where it is one list-valued column).
-    dropped: rows left out for this model. rows: int64 (T,), where they stand in the data set; None: all do.
+    columns: those that hold its scores, one for a binary label. rows: arrays may be read-only views of the file; labels
+    are uint8, features are read when they are needed, once for all models. feature_names: the feature columns (one name
+    where it is one list-valued column). dropped: rows of the data set that are not among them. row_numbers: int64 (T,),
+    which rows of the data set they are, from 0; None: all.
     """
 
-    model: str
-    score: np.ndarray
-    label: np.ndarray
-    weight: np.ndarray | None
-    groups: dict[str, np.ndarray]
-    features: Callable[[], np.ndarray] | None
-    feature_names: tuple[str, ...]
-    dropped: int
-    rows: np.ndarray | None = None
+    name: str
+    columns: tuple[str, ...]
+    rows: Rows
+    feature_names: tuple[str, ...] = ()
+    dropped: int = 0
+    row_numbers: Ints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,49 +81,41 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
             raise no_rows(source.shown)
         parts.append(Part(source, table, start))
         start += table.num_rows
-    rows = Rows(parts)
-    label, unlabelled = _labels(parts, chosen.label, columns, rows)
-    gone = {} if unlabelled is None else {"label missing": unlabelled}
+    origin = Origin(parts)
+    label, unlabelled = _labels(parts, chosen.label, columns, origin)
+    incomplete = {} if unlabelled is None else {"label missing": unlabelled}
     weight = None
     if chosen.weight is not None:
         weight = floats(parts, chosen.weight)
-        unweighted = checked_weights(weight, chosen.weight, rows, columns)
-        gone |= {} if unweighted is None else {"weight missing": unweighted}
-    features = Features(sources, chosen.features, columns, rows) if chosen.features else None
+        unweighted = checked_weights(weight, chosen.weight, origin, columns)
+        incomplete |= {} if unweighted is None else {"weight missing": unweighted}
+    features = Features(sources, chosen.features, columns, origin) if chosen.features else None
     if features is not None and columns.missing == "drop":
         # Which rows are left depends on the features, so here they cannot wait.
-        gone |= features.missing()
-    everything = Predictions(
-        model="",
-        score=label,
-        label=label,
-        weight=weight,
-        groups={name: group(parts, name) for name in chosen.group},
-        features=None if features is None else features.read,
-        feature_names=chosen.features,
-        dropped=0,
-    )
+        incomplete |= features.missing()
+    groups = {name: group(parts, name) for name in chosen.group}
     models, notes = [], []
     for name in chosen.score:
-        score, unscored = checked_scores(floats(parts, name), name, rows, columns)
-        reasons = gone if unscored is None else {"score missing": unscored, **gone}
-        model, note = _model(replace(everything, model=name, score=score), reasons, rows)
+        score, unscored = checked_scores(floats(parts, name), name, origin, columns)
+        reasons = incomplete if unscored is None else {"score missing": unscored, **incomplete}
+        rows = Rows(score, label, weight, groups=groups, features=None if features is None else features.read)
+        model, note = _complete(Predictions(name, (name,), rows, chosen.features), reasons, origin)
         models.append(model)
         notes += note
     inputs = []
     for part, digest in zip(parts, digests.wait(), strict=True):
         count = part.table.num_rows
-        here = label[part.start : part.start + count]
-        inputs.append(Input(part.source.raw.path, count, int(np.count_nonzero(here == 1)), digest))
+        of_part = label[part.start : part.start + count]
+        inputs.append(Input(part.source.raw.path, count, int(np.count_nonzero(of_part == 1)), digest))
     return Dataset(tuple(inputs), chosen.roles(), chosen.found, tuple(models), tuple(notes))
 
 
-def _labels(parts: Sequence[Part], name: str, columns: Columns, rows: Rows) -> tuple[np.ndarray, np.ndarray | None]:
+def _labels(parts: Sequence[Part], name: str, columns: Columns, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:
     """uint8 (T,) labels, MISSING_LABEL where missing, and the mask of these (None when there is none)."""
     labels = Labels(name, columns.positive)
     pieces = [labels.codes(part, chunk) for part in parts for _, chunk in part.chunks(name)]
     codes = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-    meaning = labels.meaning(codes, rows)
+    meaning = labels.meaning(codes, origin)
     missing = codes == MISSING_LABEL if int(codes.max()) == MISSING_LABEL else None
     if missing is not None:
         if missing.all():
@@ -132,41 +123,26 @@ def _labels(parts: Sequence[Part], name: str, columns: Columns, rows: Rows) -> t
                 f"{parts[0].source.shown}, column {quote(name)}: every label is missing", "name another column"
             )
         if columns.missing == "error":
-            raise missing_values(missing, name, "label", rows)
+            raise missing_values(missing, name, "label", origin)
     return codes if meaning is None else meaning[codes], missing
 
 
-def _model(whole: Predictions, reasons: dict[str, np.ndarray], rows: Rows) -> tuple[Predictions, list[str]]:
-    """Leave out the rows that have a reason to be left out, and say so."""
+def _complete(model: Predictions, reasons: dict[str, np.ndarray], origin: Origin) -> tuple[Predictions, list[str]]:
+    """The model without the rows that there is a reason to drop, and a note that says so."""
     if not reasons:
-        return whole, []
-    out = np.logical_or.reduce(list(reasons.values()))
-    dropped = int(np.count_nonzero(out))
+        return model, []
+    incomplete = np.logical_or.reduce(list(reasons.values()))
+    dropped = int(np.count_nonzero(incomplete))
     if not dropped:
-        return whole, []
+        return model, []
     counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
-    told = [f"{reason} ({count})" if len(counts) > 1 else reason for reason, count in counts.items() if count]
-    note = f"{whole.model}: {dropped} of {rows.count} rows left out: {', '.join(told)}"
-    if dropped == rows.count:
-        shown = rows.parts[0].source.shown
-        raise DecalError(
-            f"{shown}, column {quote(whole.model)}: no row is left ({', '.join(told)})", "name other columns"
-        )
-    keep = ~out
-    features = whole.features
-    return (
-        replace(
-            whole,
-            score=whole.score[keep],
-            label=whole.label[keep],
-            weight=None if whole.weight is None else whole.weight[keep],
-            groups={name: values[keep] for name, values in whole.groups.items()},
-            features=None if features is None else lambda: features()[keep],
-            dropped=dropped,
-            rows=np.flatnonzero(keep),
-        ),
-        [note],
-    )
+    why = ", ".join(f"{reason} ({count})" if len(counts) > 1 else reason for reason, count in counts.items() if count)
+    if dropped == origin.count:
+        shown = origin.parts[0].source.shown
+        raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
+    complete = np.flatnonzero(~incomplete)
+    model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete)
+    return model, [f"{model.name}: {dropped} of {origin.count} rows left out: {why}"]
 
 
 class Digests:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import NotNumbers, Part, Rows, chunk_floats, missing_values, part_floats, plain
+from decal_cli.data.check import NotNumbers, Origin, Part, chunk_floats, missing_values, part_floats, plain
 from decal_cli.data.files import translated
 from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
@@ -18,11 +18,11 @@ from decal_cli.errors import DecalError
 class Features:
     """The feature matrix of a data set, read at most once."""
 
-    def __init__(self, sources: Sequence[Source], names: tuple[str, ...], columns: Columns, rows: Rows) -> None:
+    def __init__(self, sources: Sequence[Source], names: tuple[str, ...], columns: Columns, origin: Origin) -> None:
         self.sources = sources
         self.names = names
         self.columns = columns
-        self.rows = rows
+        self.origin = origin
         self._matrix: np.ndarray | None = None
         self._missing: dict[str, np.ndarray] = {}
 
@@ -36,7 +36,7 @@ class Features:
             if listed := _list_columns(parts):
                 matrix = self._lists(parts, listed[0])
             else:
-                matrix = np.empty((self.rows.count, len(self.names)))
+                matrix = np.empty((self.origin.count, len(self.names)))
                 for part in parts:
                     here = matrix[part.start : part.start + part.table.num_rows]
                     for at, name in enumerate(self.names):
@@ -52,7 +52,7 @@ class Features:
 
     def _parts(self) -> list[Part]:
         parts: list[Part] = []
-        for source, known in zip(self.sources, self.rows.parts, strict=True):
+        for source, known in zip(self.sources, self.origin.parts, strict=True):
             part = Part(source, source.load(self.names, ()), known.start, known.skipped)
             if part.table.num_rows != known.table.num_rows:
                 raise DecalError(f"{source.shown}: changed while it was being read", "run again")
@@ -71,14 +71,14 @@ class Features:
                 lengths, values = self._list_values(part, name, at, chunk)
                 told = lengths[lengths >= 0]
                 if matrix is None and told.size:
-                    matrix = np.full((self.rows.count, int(told[0])), np.nan)
+                    matrix = np.full((self.origin.count, int(told[0])), np.nan)
                 if matrix is None:
                     continue
                 wrong = (lengths >= 0) & (lengths != matrix.shape[1])
                 if wrong.any():
                     row = int(wrong.argmax())
                     raise DecalError(
-                        f"{self.rows.place(name, at + row)}: list of {lengths[row]} values where the first has"
+                        f"{self.origin.place(name, at + row)}: list of {lengths[row]} values where the first has"
                         f" {matrix.shape[1]}",
                         "give every row a list of the same length",
                     )
@@ -121,7 +121,7 @@ class Features:
             row, at = (int(i) for i in np.argwhere(infinite)[0])
             name = self.names[0] if one_list else self.names[at]
             raise DecalError(
-                f"{self.rows.place(name, row)}: feature is {number(matrix[row, at])}",
+                f"{self.origin.place(name, row)}: feature is {number(matrix[row, at])}",
                 "replace infinite features by finite numbers",
             )
         gone = np.isnan(matrix)
@@ -131,7 +131,7 @@ class Features:
         if self.columns.missing == "error":
             at = int(gone.any(axis=0).argmax())
             name = self.names[0] if one_list else self.names[at]
-            raise missing_values(rows if one_list else gone[:, at], name, "feature", self.rows)
+            raise missing_values(rows if one_list else gone[:, at], name, "feature", self.origin)
         self._missing = {"feature missing": rows}
 
 

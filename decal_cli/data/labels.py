@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import NotNumbers, Part, Rows, plain
+from decal_cli.data.check import NotNumbers, Origin, Part, plain
 from decal_cli.data.csvfile import MISSING, NUMBER
 from decal_cli.data.files import translated
 from decal_cli.data.words import listed, quote, text_of
@@ -54,22 +54,21 @@ class Labels:
             table[at] = self.values.setdefault(text, len(self.values))
         return table[indices]
 
-    def meaning(self, codes: np.ndarray, rows: Rows) -> np.ndarray | None:
+    def meaning(self, codes: np.ndarray, origin: Origin) -> np.ndarray | None:
         """uint8 (256,): code -> label, None when the codes are the labels already.
 
         Errors: neither 0/1 nor two values with one of them named as positive.
         """
-        shown = rows.parts[0].source.shown if len(rows.parts) == 1 else f"{len(rows.parts)} files"
         natural = self.seen <= NATURAL.keys()
         found = sorted(self.seen, key=_by_number)
-        what = f"{shown}, column {quote(self.name)}: label"
+        what = f"{origin.shown}, column {quote(self.name)}: label"
         if len(self.seen) > MOST_LABELS:
             raise DecalError(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
         if not natural and len(found) > 2:
             odd = next(t for t in [*(t for t in found if t not in NATURAL), found[2]])
             row = int((codes == self.values[odd]).argmax())
             raise DecalError(
-                f"{rows.place(self.name, row)}: label is {quote(odd)}, and the column has {len(found)} values:"
+                f"{origin.place(self.name, row)}: label is {quote(odd)}, and the column has {len(found)} values:"
                 f" {listed(found)}",
                 "a label has two; correct it or name another column",
             )

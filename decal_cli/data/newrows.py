@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from decal_cli.data.check import Part, Rows, checked_scores, chunk_floats, floats, missing_values
+from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, floats, missing_values
 from decal_cli.data.csvfile import MISSING, CsvSource, no_rows
 from decal_cli.data.features import Features
 from decal_cli.data.labels import group, group_names
@@ -17,21 +17,19 @@ from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.words import listed, nearest, quote
 from decal_cli.errors import DecalError
+from decal_cli.tables.rows import Unlabelled
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Some rows of a file. table: pyarrow, every column in the file's order.
 
-    score: float64 (k,) in [0, 1]; features: float64 (k, d) or None; groups: str (k, g) or None: of the rows in `known`,
-    bool (rows,), which leaves out those that lack a value.
+    known: bool (rows of the table,), which rows lack no value; rows: these, to be scored.
     """
 
     table: Any
     known: np.ndarray
-    score: np.ndarray
-    features: np.ndarray | None
-    groups: np.ndarray | None
+    rows: Unlabelled
 
 
 class NewRows:
@@ -79,23 +77,17 @@ class NewRows:
                 before += table.num_rows
 
     def _batch(self, part: Part, called: Mapping[str, Mapping[str | None, str]]) -> Batch:
-        rows = Rows([part])
+        origin = Origin([part])
         name = self.columns.score[0]
-        score, missing = checked_scores(floats([part], name), name, rows, self.columns)
+        score, missing = checked_scores(floats([part], name), name, origin, self.columns)
         known = np.ones(len(score), dtype=bool) if missing is None else ~missing
         features = None
         if self.columns.features:
-            features, gaps = self._features(part, rows)
+            features, gaps = self._features(part, origin)
             for mask in gaps.values():
                 known &= ~mask
-        groups = [group([part], column, called[column]) for column in self.columns.group]
-        return Batch(
-            self._kept(part.table),
-            known,
-            score[known],
-            None if features is None else features[known],
-            np.column_stack(groups)[known] if groups else None,
-        )
+        groups = {column: group([part], column, called[column]) for column in self.columns.group}
+        return Batch(self._kept(part.table), known, Unlabelled(score, groups=groups, features=features).take(known))
 
     def _kept(self, table: Any) -> Any:
         """Every column in the file's order, as it goes out."""
@@ -108,15 +100,15 @@ class NewRows:
             columns[name] = column if kind is None else _as_numbers(column.cast(pa.string()), kind)
         return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
-    def _features(self, part: Part, rows: Rows) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def _features(self, part: Part, origin: Origin) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         names = self.columns.features
         if len(names) == 1 and _all_missing(part.table.column(part.table.schema.get_field_index(names[0]))):
             # Of a list nothing else is left to see.
-            everywhere = np.ones(rows.count, dtype=bool)
+            everywhere = np.ones(origin.count, dtype=bool)
             if self.columns.missing == "error":
-                raise missing_values(everywhere, names[0], "feature", rows)
-            return np.full((rows.count, self.width), np.nan), {"feature missing": everywhere}
-        found = Features([_Loaded(self.source, part.table)], self.columns.features, self.columns, rows)
+                raise missing_values(everywhere, names[0], "feature", origin)
+            return np.full((origin.count, self.width), np.nan), {"feature missing": everywhere}
+        found = Features([_Loaded(self.source, part.table)], self.columns.features, self.columns, origin)
         matrix, gaps = found.read(), found.missing()
         if matrix.shape[1] != self.width:
             raise DecalError(

@@ -14,6 +14,7 @@ from decal_cli.data.reading import read
 from decal_cli.data.roles import Columns
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.tables.table import Ints
 
 NO_ID = "missing"
 """How a group column writes a missing value."""
@@ -50,51 +51,45 @@ def read_pair(
     together = on_same_rows(whole)
     first = together.models[0]
     if id_column is None:
-        rows = np.arange(len(first.score)) if first.rows is None else first.rows
-        return Paired(together, rows + 1, "row")
-    ids = first.groups[id_column]
+        return Paired(together, _row_numbers(first) + 1, "row")
+    ids = first.rows.groups[id_column]
     return Paired(_without_ids(together, columns, id_column), ids, id_column)
 
 
 def on_same_rows(dataset: Dataset) -> Dataset:
     """The two models of a data set on the rows that both have; what that leaves out is said."""
     first, second = dataset.models
-    if first.rows is None and second.rows is None:
+    if first.row_numbers is None and second.row_numbers is None:
         return dataset
     count = sum(item.rows for item in dataset.inputs)
-    in_a, in_b = (np.arange(count) if model.rows is None else model.rows for model in (first, second))
-    rows = np.intersect1d(in_a, in_b, assume_unique=True)
-    if not len(rows):
+    shared = np.intersect1d(_row_numbers(first), _row_numbers(second), assume_unique=True)
+    if not len(shared):
         raise DecalError(
-            f"no row has both scores, {quote(first.model)} and {quote(second.model)}",
+            f"no row has both scores, {quote(first.name)} and {quote(second.name)}",
             "name two models of the same rows",
         )
+    dropped = count - len(shared)
     models = tuple(
-        taken(model, np.searchsorted(own, rows), rows, count - len(rows))
-        for model, own in ((first, in_a), (second, in_b))
+        replace(
+            model,
+            rows=model.rows.take(np.searchsorted(_row_numbers(model), shared)),
+            dropped=dropped,
+            row_numbers=shared,
+        )
+        for model in (first, second)
     )
-    note = f"compared on the {len(rows):,} rows of {count:,} that both models have"
-    notes = dataset.notes if first.dropped == second.dropped == count - len(rows) else (*dataset.notes, note)
+    note = f"compared on the {len(shared):,} rows of {count:,} that both models have"
+    notes = dataset.notes if first.dropped == second.dropped == dropped else (*dataset.notes, note)
     return replace(dataset, models=models, notes=notes)
 
 
-def taken(model: Predictions, places: np.ndarray, rows: np.ndarray | None, dropped: int) -> Predictions:
-    """A model on some of its rows, in this order; rows: where these stand in the data set."""
-    features = model.features
-    return replace(
-        model,
-        score=model.score[places],
-        label=model.label[places],
-        weight=None if model.weight is None else model.weight[places],
-        groups={name: values[places] for name, values in model.groups.items()},
-        features=None if features is None else lambda: features()[places],
-        dropped=dropped,
-        rows=rows,
-    )
+def _row_numbers(model: Predictions) -> Ints:
+    """Which rows of the data set the model's are, from 0."""
+    return np.arange(len(model.rows)) if model.row_numbers is None else model.row_numbers
 
 
 def _not_two(dataset: Dataset, paths: Sequence[str]) -> Exception:
-    names = ", ".join(quote(model.model) for model in dataset.models)
+    names = ", ".join(quote(model.name) for model in dataset.models)
     fix = "name two score columns: --score p_a --score p_b"
     if len(paths) == 2 and len(dataset.models) == 1:
         fix = "to join two files of one score each, name their column of row ids with --id"
@@ -119,7 +114,7 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
         if len(side.models) != 1:
             raise DecalError(f"{path}: {len(side.models)} scores match", "name one score column for each file")
     first, second = (side.models[0] for side in sides)
-    ids_a, ids_b = first.groups[id_column], second.groups[id_column]
+    ids_a, ids_b = first.rows.groups[id_column], second.rows.groups[id_column]
     drop = columns.missing == "drop"
     notes = [note for side in sides for note in side.notes]
     single_a, single_b = (
@@ -129,7 +124,7 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     at_a, at_b = single_a[at_a], single_b[at_b]
     for path, other, ids, mine in ((paths[0], paths[1], ids_a, single_a), (paths[1], paths[0], ids_b, single_b)):
         _lonely(path, other, id_column, ids[mine][~np.isin(ids[mine], shared, assume_unique=True)], notes, drop)
-    agree = first.label[at_a] == second.label[at_b]
+    agree = first.rows.label[at_a] == second.rows.label[at_b]
     _disagreeing(paths, id_column, ids_a[at_a[~agree]], notes, drop)
     # In the order of the first file.
     at_a, at_b = at_a[agree], at_b[agree]
@@ -140,11 +135,11 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
             f"{paths[0]} and {paths[1]} share no id in column {quote(id_column)}", "name files of the same rows"
         )
     dropped = max(len(ids_a) + first.dropped, len(ids_b) + second.dropped) - len(at_a)
-    a, b = taken(first, at_a, None, dropped), taken(second, at_b, None, dropped)
-    names = _names(paths, a.model, b.model)
-    a = replace(a, model=names[0])
-    b = replace(a, model=names[1], score=b.score)
-    roles = {**sides[0].columns, "score": tuple(dict.fromkeys((first.model, second.model))), "id": id_column}
+    rows = first.rows.take(at_a)
+    names = _names(paths, first.name, second.name)
+    a = replace(first, name=names[0], rows=rows, dropped=dropped, row_numbers=None)
+    b = replace(a, name=names[1], columns=second.columns, rows=replace(rows, score=second.rows.score[at_b]))
+    roles = {**sides[0].columns, "score": tuple(dict.fromkeys((*first.columns, *second.columns))), "id": id_column}
     whole = Dataset(sides[0].inputs + sides[1].inputs, roles, sides[0].found, (a, b), tuple(notes))
     return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
 
@@ -164,7 +159,7 @@ def _without_ids(dataset: Dataset, columns: Columns, id_column: str) -> Dataset:
     if id_column in columns.group:
         return dataset
     models = tuple(
-        replace(model, groups={name: values for name, values in model.groups.items() if name != id_column})
+        replace(model, rows=replace(model.rows, groups={k: v for k, v in model.rows.groups.items() if k != id_column}))
         for model in dataset.models
     )
     roles = {role: names for role, names in dataset.columns.items() if role != "group"}

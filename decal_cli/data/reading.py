@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from decal_cli.data.check import Part, Rows, checked_scores, floats
+from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
 from decal_cli.data.csvfile import no_rows
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
@@ -15,6 +15,7 @@ from decal_cli.data.labels import MISSING_LABEL, NATURAL, Labels
 from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source, open_source
 from decal_cli.errors import DecalError
+from decal_cli.tables.rows import Rows
 
 
 def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) -> Dataset:
@@ -51,7 +52,7 @@ def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> 
     except DecalError:
         # A batch does not know its place; reading everything words the fault as it does elsewhere.
         return dataset(sources, columns)
-    model = Predictions(chosen.score[0], score.taken(), label.taken(), None, {}, None, (), 0)
+    model = Predictions(chosen.score[0], chosen.score, Rows(score.filled, label.filled))
     provenance = (Input(*item, digest) for item, digest in zip(inputs, digests.wait(), strict=True))
     return Dataset(tuple(provenance), chosen.roles(), chosen.found, (model,), ())
 
@@ -61,21 +62,22 @@ class _Growing:
 
     def __init__(self, dtype: type[np.generic]) -> None:
         self.values = np.empty(1 << 16, dtype=dtype)
-        self.filled = 0
+        self.length = 0
 
     def extend(self, batch: np.ndarray) -> None:
         """Append a batch."""
-        end = self.filled + len(batch)
+        end = self.length + len(batch)
         if end > len(self.values):
             larger = np.empty(max(2 * len(self.values), end), dtype=self.values.dtype)
-            larger[: self.filled] = self.values[: self.filled]
+            larger[: self.length] = self.filled
             self.values = larger
-        self.values[self.filled : end] = batch
-        self.filled = end
+        self.values[self.length : end] = batch
+        self.length = end
 
-    def taken(self) -> np.ndarray:
+    @property
+    def filled(self) -> np.ndarray:
         """What was appended."""
-        return self.values[: self.filled]
+        return self.values[: self.length]
 
 
 def _batches(source: Source, name: str, labels: Labels, columns: Columns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -88,7 +90,7 @@ def _batches(source: Source, name: str, labels: Labels, columns: Columns) -> Ite
         part = Part(source, batch, 0)
         codes = [labels.codes(part, chunk) for _, chunk in part.chunks(labels.name)]
         label = _meaning(labels)[codes[0] if len(codes) == 1 else np.concatenate(codes)]
-        score, _ = checked_scores(floats([part], name), name, Rows([part]), columns)
+        score, _ = checked_scores(floats([part], name), name, Origin([part]), columns)
         if int(label.max()) == MISSING_LABEL:
             raise DecalError(f"{source.shown}: label missing")
         yield score, label

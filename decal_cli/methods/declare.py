@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import Regions, canonical_order
+from decal_cli.crossfit.regions import Regions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics.declare import NEEDS as METRIC_NEEDS
 from decal_cli.spec import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
-from decal_cli.tables.table import Floats, Table, tabulate
+from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 
 T = TypeVar("T")
@@ -34,40 +34,17 @@ NEEDS: dict[Need, str] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
-    """Rows that a fitted model is applied to.
+class Training(Rows):
+    """Rows that a method learns from, with labels as float64, and the task and seed it learns with."""
 
-    score: float64 (T,) in [0, 1]. features: float64 (T, d), finite, or None. groups: str (T, g) or None.
-    """
-
-    score: Floats
-    features: NDArray[Any] | None = None
-    groups: NDArray[Any] | None = None
-
-    def __len__(self) -> int:
-        """Number of rows, T."""
-        return len(self.score)
-
-    def take(self, rows: NDArray[Any]) -> Self:
-        """These rows, by mask or index; every array is cut."""
-        cut = {name: value[rows] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return replace(self, **cut)
-
-
-@dataclass(frozen=True, eq=False)
-class Training(Inputs):
-    """Rows that a method learns from. label: float64 (T,), 0 or 1. weight: float64 (T,), positive, or None."""
-
-    label: Floats = field(default_factory=lambda: np.empty(0))
-    weight: Floats | None = None
-    task: BinaryTask | None = None
-    seed: int = 0
-    kept: dict[object, Any] = field(default_factory=dict, repr=False)
+    task: BinaryTask | None = field(default=None, kw_only=True)
+    seed: int = field(default=0, kw_only=True)
+    kept: dict[object, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """What was computed of these rows, whatever the task: see `once`."""
 
-    def take(self, rows: NDArray[Any]) -> Training:
-        """These rows, by mask or index; nothing computed is kept."""
-        return replace(super().take(rows), kept={})
+    def lacks(self, need: Need) -> bool:
+        """Whether the user did not give this."""
+        return not self.groups if need == "groups" else getattr(self, need) is None
 
     def once(self, key: object, compute: Callable[[], T]) -> T:
         """compute(), kept under this key for these rows and whatever task they are given next."""
@@ -75,24 +52,12 @@ class Training(Inputs):
             self.kept[key] = compute()
         return self.kept[key]
 
-    @cached_property
-    def table(self) -> Table:
-        """The rows as a table of levels."""
-        return tabulate(self.score, self.label, self.weight)
-
-    @property
-    def weights(self) -> Floats:
-        """Weights, ones where there are none."""
-        return np.ones(len(self)) if self.weight is None else self.weight
-
-    def in_order(self) -> Training:
-        """The rows in an order that depends on their content alone, so that nothing learned depends on the file's."""
-        features = np.empty((len(self), 0)) if self.features is None else self.features
-        return self.take(canonical_order(self.score, self.label, self.weights, features, self.groups))
-
     def generator(self, *purpose: int) -> np.random.Generator:
         """Random numbers for one purpose."""
         return np.random.default_rng([self.seed, *purpose])
+
+    def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
+        return super()._cut(which) | {"kept": {}}
 
 
 class Applied(NamedTuple):
@@ -115,7 +80,7 @@ class Applied(NamedTuple):
 class Model(Protocol):
     """A fitted method: a frozen dataclass whose fields are numbers, text, arrays, other models, or tuples of these."""
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         """New scores of rows; deterministic, row by row: a row's score does not depend on the others."""
 
 
@@ -166,7 +131,7 @@ class Chosen:
 
     def missing(self, rows: Training) -> str | None:
         """Why the method cannot be fitted to what the user gave; None where it can."""
-        return next((NEEDS[need] for need in self.method.needs if getattr(rows, need) is None), None)
+        return next((NEEDS[need] for need in self.method.needs if rows.lacks(need)), None)
 
     def fit_each(self, rows: Training, tasks: Sequence[BinaryTask]) -> list[Model]:
         """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""

@@ -19,7 +19,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from decal_cli.errors import DecalError
-from decal_cli.methods.declare import MODELS, Applied, Inputs, Model
+from decal_cli.methods.declare import MODELS, Applied, Model
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
@@ -81,10 +82,10 @@ def from_text(text: str, shown: str) -> Saved:
     document = _checked(text, shown)
     try:
         saved = _saved(document)
-        names = np.full((2, len(saved.groups)), "") if saved.groups else None
+        groups = {name: np.full(2, "") for name in saved.groups}
         features = np.zeros((2, saved.width)) if saved.width else None
         # Two rows are scored: what does not fit together is found here, not in the middle of somebody's data.
-        _score(saved, Inputs(np.array([0.0, 1.0]), features, names))
+        _score(saved, Unlabelled(np.array([0.0, 1.0]), groups=groups, features=features))
         if to_text(saved) != text:
             raise ValueError("it is not as decal writes it")
     except Exception as error:
@@ -93,7 +94,7 @@ def from_text(text: str, shown: str) -> Saved:
     return saved
 
 
-def score_rows(saved: Saved, rows: Inputs, shown: str) -> Applied:
+def score_rows(saved: Saved, rows: Unlabelled, shown: str) -> Applied:
     """What a loaded model says of rows. Errors: DecalError, where it is none that decal could have fitted."""
     try:
         return _score(saved, rows)
@@ -101,7 +102,7 @@ def score_rows(saved: Saved, rows: Inputs, shown: str) -> Applied:
         raise _unusable(error, shown) from None
 
 
-def _score(saved: Saved, rows: Inputs) -> Applied:
+def _score(saved: Saved, rows: Unlabelled) -> Applied:
     with np.errstate(all="ignore"):
         applied = saved.model(rows)
     if not isinstance(applied, Applied) or any(

@@ -15,10 +15,17 @@ from decal_cli.task import BinaryTask
 
 def training_rows(model: Predictions, task: BinaryTask | None, seed: int) -> Training:
     """A model's rows as methods take them."""
-    groups = np.column_stack(list(model.groups.values())).astype(str) if model.groups else None
-    features = None if model.features is None else model.features()
-    label = model.label.astype(np.float64)
-    return Training(model.score, features, groups, label=label, weight=model.weight, task=task, seed=seed)
+    rows = model.rows
+    return Training(
+        rows.score,
+        rows.label.astype(np.float64),
+        rows.weight,
+        rows.cluster,
+        groups=rows.groups,
+        features=None if rows.features is None else rows.matrix,
+        task=task,
+        seed=seed,
+    )
 
 
 def new_name(score: str, chosen: Chosen) -> str:
@@ -45,4 +52,4 @@ def added_columns(applied: Applied, score: str, name: str) -> dict[str, NDArray[
 
 def with_score(model: Predictions, applied: Applied, name: str) -> Predictions:
     """The same rows under the new score."""
-    return replace(model, model=name, score=applied.score)
+    return replace(model, name=name, columns=(name,), rows=replace(model.rows, score=applied.score))

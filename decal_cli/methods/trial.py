@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.probe import WIDENED
-from decal_cli.crossfit.regions import canonical_order
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Chosen, Model, Training
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Estimate, Floats
@@ -19,8 +18,8 @@ from decal_cli.task import BinaryTask
 
 
 @dataclass(frozen=True, eq=False)
-class Performance:
-    """How a method does on rows, each scored by a model that has not seen it; rows as they were given.
+class Trial:
+    """A method tried on rows, each scored by a model that has not seen it; rows as they were given.
 
     gain: utility per decision won over acting on the score as it is, and its error; None without a task. seconds:
     processor time of all fits.
@@ -32,7 +31,7 @@ class Performance:
     seconds: float
 
 
-def try_out(chosen: Chosen, rows: Training) -> Performance:
+def try_out(chosen: Chosen, rows: Training) -> Trial:
     """Cross-fit a method. Errors: Undefined, where there are too few rows or a part of them cannot be fitted."""
     before = time.process_time()
     columns: dict[str, Floats] = {}
@@ -42,27 +41,25 @@ def try_out(chosen: Chosen, rows: Training) -> Performance:
                 columns.setdefault(name, np.empty(len(rows)))[here] = values
     applied = Applied(**columns)
     seconds = time.process_time() - before
-    return Performance(chosen, applied, _gain(applied, rows, WIDENED), seconds)
+    return Trial(chosen, applied, _gain(applied, rows, WIDENED), seconds)
 
 
 def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
     """Each fold as a mask of the rows, with the model that the other folds fit, and these."""
     if len(rows) < 2 * FEWEST_ROWS:
         raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
-    features = np.empty((len(rows), 0)) if rows.features is None else rows.features
-    order = canonical_order(rows.score, rows.label, rows.weights, features, rows.groups)
     fold = np.empty(len(rows), dtype=np.int64)
-    fold[order] = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
+    fold[rows.order] = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
     for k in range(FOLDS):
         here = fold == k
         others = rows.take(~here)
         yield here, chosen.fit(others), others
 
 
-def judge(chosen: Chosen, model: Model, rows: Training) -> Performance:
+def judge(chosen: Chosen, model: Model, rows: Training) -> Trial:
     """A fitted model on rows that it has not seen."""
     applied = model(rows)
-    return Performance(chosen, applied, _gain(applied, rows, 1.0), 0.0)
+    return Trial(chosen, applied, _gain(applied, rows, 1.0), 0.0)
 
 
 def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:

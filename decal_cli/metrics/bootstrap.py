@@ -10,7 +10,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Choice
-from decal_cli.metrics.confidence import quantile
+from decal_cli.metrics.confidence import Interval, bias_corrected
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 
@@ -20,7 +20,6 @@ RESAMPLES = 200
 _SMALL = 4096
 """Up to this many levels a second thread costs more than it saves."""
 
-Interval = tuple[float, float]
 Inputs = Mapping[type, Any]
 
 
@@ -40,8 +39,8 @@ def intervals(values: Mapping[Choice, float], inputs: Inputs, confidence: float,
     for choice, value in values.items():
         centre, drawn = centres[choice], np.array(draws[choice])
         if centre is not None and len(drawn) > RESAMPLES // 2:
-            middle, reach = value - (float(drawn.mean()) - centre), quantile(confidence) * float(drawn.std(ddof=1))
-            found[choice] = _cut((middle - reach, middle + reach), choice, inputs.get(BinaryTask))
+            interval = bias_corrected(value, drawn, confidence, centre)
+            found[choice] = _cut(interval, choice, inputs.get(BinaryTask))
     return found
 
 

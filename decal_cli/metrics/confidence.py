@@ -10,7 +10,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.table import Block, Estimate, Floats, Loss, Table
 
 Interval = tuple[float, float]
-Term = Callable[[Block], tuple[Floats, Floats]]
+"""The low and the high end."""
 Values = Iterator[tuple[Block, Floats, Floats]]
 
 MEAN = "mean of a per-row score: normal, from its standard error"
@@ -26,6 +26,16 @@ def normal(estimate: Estimate, confidence: float, low: float = -math.inf, high: 
     """estimate -/+ z standard errors, cut to the range the quantity can have."""
     reach = quantile(confidence) * estimate.error
     return min(max(low, estimate.mean - reach), high), max(min(high, estimate.mean + reach), low)
+
+
+def bias_corrected(value: float, draws: Floats, confidence: float, centre: float | None = None) -> Interval:
+    """The value, less the bias of its bootstrap draws, -/+ z of their standard deviations.
+
+    The bias is the mean of the draws less the centre: what the rows give that the draws were made from, or the value.
+    """
+    middle = value - (float(draws.mean()) - (value if centre is None else centre))
+    reach = quantile(confidence) * float(draws.std(ddof=1))
+    return middle - reach, middle + reach
 
 
 def of_mean(loss: Loss, low: float = 0.0, high: float = math.inf) -> Callable[..., Interval]:

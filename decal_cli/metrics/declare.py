@@ -18,6 +18,7 @@ import numpy as np
 from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Regions
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics.confidence import Interval
 from decal_cli.spec import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask, Matrix
@@ -26,7 +27,6 @@ Better = Literal["lower", "higher", "zero", "one", "neither"]
 Unit = Literal[
     "probability", "squared probability", "nats", "utility", "share", "count", "z", "score", "slope", "p-value"
 ]
-Interval = tuple[float, float]
 
 _FEATURES = "needs features: name the columns with --features"
 NEEDS: dict[type, tuple[str, str]] = {

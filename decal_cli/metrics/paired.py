@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from decal_cli.metrics.declare import Choice, Metric
 from decal_cli.metrics.families import ranking, task
 from decal_cli.metrics.families.loss import brier, log_loss
 from decal_cli.metrics.numerics.corp import logarithmic, squared
+from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import Estimate, Floats, Loss, Table
 from decal_cli.task import BinaryTask, Matrix
@@ -29,7 +30,7 @@ def difference(choice: Choice, pairs: PairTable, given: BinaryTask | None) -> Es
     return None if made is None else made(pairs, given, dict(choice.given))
 
 
-def method(metric: Metric) -> Literal["analytic", "bootstrap"] | None:
+def method(metric: Metric) -> str | None:
     """'analytic' or 'bootstrap'; None where the value draws at random, needs more than the table, or is noisy.
 
     Of a noisy metric a bootstrap of the difference keeps the bias: it held the truth in .60 (ece) and .77 (c_emp) of
@@ -62,7 +63,7 @@ def _of_payoff(payoff: Callable[[BinaryTask], Matrix]) -> Difference:
 
 
 def _delong(pairs: PairTable) -> Estimate:
-    """AUC of B minus that of A, by the components of DeLong, DeLong & Clarke-Pearson 1988 on the same rows."""
+    """AUC of B minus that of A, by the components of DeLong et al. 1988 on the same rows."""
     (beaten_a, beating_a), (beaten_b, beating_b) = (_components(pairs, side) for side in (0, 1))
     n, pos = np.asarray(pairs.n, dtype=np.float64), np.asarray(pairs.pos, dtype=np.float64)
     n2, pos2 = (n, pos) if pairs.n2 is None or pairs.pos2 is None else (pairs.n2, pairs.pos2)
@@ -95,6 +96,6 @@ _PAIRED: dict[Callable[..., float], Difference] = {
     log_loss: lambda pairs, given, parameters: pairs.difference(logarithmic(parameters.get("eps", 0.0))),
     ranking.auc: lambda pairs, given, parameters: _delong(pairs),
     task.expected_utility: _of_payoff(lambda given: given.utility),
-    task.net_benefit: _of_payoff(lambda given: ((0.0, 0.0), (-given.threshold / (1 - given.threshold), 1.0))),
+    task.net_benefit: _of_payoff(lambda given: net_benefit_payoff(given.threshold)),
     task.accuracy: _of_payoff(lambda given: ((1.0, 0.0), (0.0, 1.0))),
 }

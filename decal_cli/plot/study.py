@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import BEYOND as BEYOND_GAIN
-from decal_cli.analysis.flowchart import GAINS
-from decal_cli.analysis.study.columns import BASE, BEYOND
+from decal_cli.analysis.flowchart import BEYOND, GAINS
+from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX
 from decal_cli.analysis.study.points import OF_SCORES
 from decal_cli.analysis.study.summary import Summary, short_title
 from decal_cli.plot.style import COLOURS, GREY, RC, style_of
@@ -76,7 +75,7 @@ def _mark(number: int) -> dict[str, Any]:
 
 def _gain_of(target: str) -> str:
     """What is won by a method, or by it beyond recalibration, in short lines."""
-    return "Gain of " + target.replace(BEYOND, f"\nbeyond {BASE}")
+    return "Gain of " + target.replace(BEYOND_SUFFIX, f"\nbeyond {BASE}")
 
 
 def _name_files(figure: Any, files: Sequence[str]) -> None:
@@ -104,13 +103,17 @@ def _post_training(figure: Any, summary: Summary) -> bool:
 
 
 def _beyond(figure: Any, summary: Summary) -> bool:
-    refit, boosting = "refit" + BEYOND, "stack-boosting" + BEYOND
-    return _pairs(figure, summary, [("regret_grouping", refit), (BEYOND_GAIN, refit), (BEYOND_GAIN, boosting)])
+    refit, boosting = "refit" + BEYOND_SUFFIX, "stack-boosting" + BEYOND_SUFFIX
+    return _pairs(figure, summary, [("regret_grouping", refit), (BEYOND, refit), (BEYOND, boosting)])
 
 
 def _correlations(figure: Any, summary: Summary) -> bool:
-    targets = [t for t in (BASE, "refit", "refit" + BEYOND, "stack-boosting" + BEYOND) if t in summary.points.targets]
-    ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND_GAIN, "regret", TOGETHER)
+    targets = [
+        t
+        for t in (BASE, "refit", "refit" + BEYOND_SUFFIX, "stack-boosting" + BEYOND_SUFFIX)
+        if t in summary.points.targets
+    ]
+    ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND, "regret", TOGETHER)
     others = tuple(choice.key for choice in OF_SCORES)
     names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
     r2 = {pair: found.r2 for pair, found in summary.relations.items()}

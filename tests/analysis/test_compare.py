@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.splice import Cut, best_cut, splice
-from decal_cli.curves.crossings import band, compare_curves
+from decal_cli.curves.crossings import band, brier_difference
 from decal_cli.data import Dataset, Predictions, from_arrays, on_same_rows
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import parse
-from decal_cli.render.results.comparison import Compared
+from decal_cli.render.compare import document, render_table
+from decal_cli.render.page import Page
 from decal_cli.tables.pairs import pair_up
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.pairs import any_pairs, pair_columns
-from tests.helpers.results import as_text
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.3, 0.5, 0.8, 0.9, 1.0])
 
@@ -33,7 +34,7 @@ def loss(score: np.ndarray, label: np.ndarray, t: float) -> np.ndarray:
 def test_the_difference_of_the_curves_is_that_of_the_rows(drawn: list, weighted: bool, t: float) -> None:
     a, b, label, weight = pair_columns(drawn)
     w = weight if weighted else np.ones(len(a))
-    curves = compare_curves(pair_up(a, b, label, weight if weighted else None))
+    curves = brier_difference(pair_up(a, b, label, weight if weighted else None))
     for threshold in (t, *LEVELS):
         each = loss(b, label, threshold) - loss(a, label, threshold)
         mean = np.average(each, weights=w)
@@ -45,7 +46,7 @@ def test_the_difference_of_the_curves_is_that_of_the_rows(drawn: list, weighted:
 def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(drawn: list, weighted: bool) -> None:
     a, b, label, weight = pair_columns(drawn)
     w = weight if weighted else np.ones(len(a))
-    curves = compare_curves(pair_up(a, b, label, weight if weighted else None))
+    curves = brier_difference(pair_up(a, b, label, weight if weighted else None))
     difference = np.average((b - label) ** 2 - (a - label) ** 2, weights=w)
     assert 2 * curves.area[-1] == pytest.approx(difference, abs=1e-12)
     middle = curves.areas_to(np.array([0.37]))[0]
@@ -58,7 +59,7 @@ def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(dra
 @settings(max_examples=60)
 def test_crossings_are_where_brute_force_sees_a_change_of_sign(drawn: list) -> None:
     a, b, label, _ = pair_columns(drawn)
-    curves = compare_curves(pair_up(a, b, label))
+    curves = brier_difference(pair_up(a, b, label))
     grid = np.union1d(np.linspace(0.0005, 0.9995, 1000), [*LEVELS[:-1], *(LEVELS + 1e-9)[:-1]])
     value = np.array([(loss(b, label, t) - loss(a, label, t)).mean() for t in grid])
     kept = np.abs(value) > 1e-8
@@ -74,14 +75,14 @@ def test_crossings_are_where_brute_force_sees_a_change_of_sign(drawn: list) -> N
 def test_a_crossing_worked_by_hand() -> None:
     # A acts on the positive row alone up to .6, B on both rows up to .8: D(t) = t/2 on (.2, .6], then
     # B(t) = t/2 against A's (1 - t)/2, which cross at t = 1/2 were it not for the jump at .6.
-    curves = compare_curves(pair_up(np.array([0.6, 0.2]), np.array([0.8, 0.8]), np.array([1, 0], dtype=np.uint8)))
+    curves = brier_difference(pair_up(np.array([0.6, 0.2]), np.array([0.8, 0.8]), np.array([1, 0], dtype=np.uint8)))
     assert curves.at(0.5)[0] == pytest.approx(0.25)
     assert curves.at(0.7)[0] == pytest.approx(0.35 - 0.15)
     assert curves.at(0.1)[0] == 0
     assert curves.dominates == "a"
     assert len(curves.zeros) == 0
     # On one segment: A decides 0 on both rows and B decides 1 on both, so D(t) = t/2 - (1 - t)/2 is 0 at 1/2.
-    flat = compare_curves(pair_up(np.array([0.1, 0.1]), np.array([0.9, 0.9]), np.array([1, 0], dtype=np.uint8)))
+    flat = brier_difference(pair_up(np.array([0.1, 0.1]), np.array([0.9, 0.9]), np.array([1, 0], dtype=np.uint8)))
     assert flat.zeros == pytest.approx([0.5])
     assert flat.dominates is None
 
@@ -96,7 +97,7 @@ def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, bel
     wanted = np.minimum(first, z) + np.maximum(second - z, 0)
     np.testing.assert_allclose(score, wanted, atol=1e-15)
     # And so its Brier score is at most what the two curves enclose [T eq. 4.3b].
-    curves = compare_curves(pair_up(first, second, label))
+    curves = brier_difference(pair_up(first, second, label))
     area = ((first - label) ** 2).mean() + 2 * (curves.area[-1] - curves.areas_to(np.array([z]))[0])
     assert ((score - label) ** 2).mean() <= area + 1e-9
 
@@ -104,7 +105,7 @@ def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, bel
 @given(any_pairs)
 def test_the_best_cut_is_no_worse_than_any_other(drawn: list) -> None:
     a, b, label, _ = pair_columns(drawn)
-    curves = compare_curves(pair_up(a, b, label))
+    curves = brier_difference(pair_up(a, b, label))
     cut = best_cut(curves)
     grid = np.linspace(0, 1, 301)
     to = curves.areas_to(grid)
@@ -128,7 +129,7 @@ def crossing_world(rows: int, seed: int) -> tuple[np.ndarray, ...]:
 def test_a_true_crossing_is_found_and_its_splice_wins_on_rows_held_out() -> None:
     a, b, label = crossing_world(4000, 0)
     pairs = pair_up(a, b, label)
-    curves = compare_curves(pairs)
+    curves = brier_difference(pairs)
     reach = band(pairs, 0.95, np.random.default_rng(0))
     assert 2 < reach < 4
     assert [side for side, _ in groupby(lead.side for lead in curves.leads(reach))] == ["b", "a"]
@@ -153,14 +154,14 @@ def test_two_models_of_equal_worth_hardly_ever_cross_beyond_noise() -> None:
         label = (rng.random(600) < chance).astype(np.uint8)
         a, b = (np.clip(chance + rng.normal(0, 0.15, 600), 0, 1) for _ in range(2))
         pairs = pair_up(a, b, label)
-        ahead += bool(compare_curves(pairs).leads(band(pairs, 0.95, rng)))
+        ahead += bool(brier_difference(pairs).leads(band(pairs, 0.95, rng)))
     assert ahead <= 4
 
 
 def test_the_band_is_wider_than_the_pointwise_interval_and_infinite_without_disagreement() -> None:
     a, _, label = crossing_world(300, 1)
     assert band(pair_up(a, a, label), 0.95, np.random.default_rng(0)) == math.inf
-    assert compare_curves(pair_up(a, a, label)).leads(math.inf) == ()
+    assert brier_difference(pair_up(a, a, label)).leads(math.inf) == ()
 
 
 def test_no_splice_where_one_model_dominates_or_rows_are_too_few() -> None:
@@ -206,7 +207,7 @@ def test_a_model_is_the_same_as_itself() -> None:
         if difference.difference.interval is not None:
             assert difference.difference.interval == pytest.approx((0, 0), abs=1e-12)
     assert found.splice is None
-    assert "the same" in as_text(Compared(found))
+    assert "the same" in render_table(found, Page(100))
 
 
 def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
@@ -215,9 +216,9 @@ def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
     weight, group = rng.gamma(2, size=400), rng.choice(["n", "s"], 400)
     order = rng.permutation(400)
     for extra in ({}, {"weight": weight, "group": group}):
-        first = Compared(compare(data(a, b, label, **extra), PLAN)).data()
+        first = document(compare(data(a, b, label, **extra), PLAN))
         again = {name: values[order] for name, values in extra.items()}
-        second = Compared(compare(data(a[order], b[order], label[order], **again), PLAN)).data()
+        second = document(compare(data(a[order], b[order], label[order], **again), PLAN))
         assert repr(first["comparison"]) == repr(second["comparison"])
 
 
@@ -246,7 +247,7 @@ def test_no_intervals_where_none_are_asked_for() -> None:
     found = compare(data(a, b, label), Plan(PLAN.choices, PLAN.task, intervals=False))
     for difference in found.contests[0].differences.values():
         assert difference.difference.interval is None and difference.by_chance is None
-    assert "ahead, no interval" in as_text(Compared(found))
+    assert "ahead, no interval" in render_table(found, Page(100))
 
 
 def test_a_handful_of_rows_proves_nothing() -> None:
@@ -260,12 +261,12 @@ def test_rows_that_both_models_have() -> None:
     label = np.array([0, 1, 0, 1, 1], dtype=np.uint8)
 
     def model(name: str, kept: list[int]) -> Predictions:
-        rows = np.array(kept)
-        return Predictions(name, rows / 10, label[rows], None, {}, None, (), 5 - len(rows), rows)
+        numbers = np.array(kept)
+        return Predictions(name, (name,), Rows(numbers / 10, label[numbers]), (), 5 - len(numbers), numbers)
 
     whole = data(np.arange(5) / 10, np.arange(5) / 10, label)
     both = on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1, 3]), model("p_b", [1, 3, 4])), ()))
-    assert [list(found.score) for found in both.models] == [[0.1, 0.3], [0.1, 0.3]]
+    assert [list(found.rows.score) for found in both.models] == [[0.1, 0.3], [0.1, 0.3]]
     assert "compared on the 2 rows of 5" in both.notes[-1]
     with pytest.raises(DecalError, match="no row has both"):
         on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1]), model("p_b", [2])), ()))
@@ -280,7 +281,7 @@ def test_a_comparison_is_of_two() -> None:
 def test_the_table_stays_within_the_page(width: int) -> None:
     a, b, label = crossing_world(300, 8)
     found = compare(from_arrays({"p_of_a_long_name": a, "p_of_another_long_name": b}, label), PLAN)
-    lines = as_text(Compared(found), width=width).splitlines()
+    lines = render_table(found, Page(width)).splitlines()
     assert max(len(line) for line in lines if not line.startswith("decal:")) <= width
-    assert "\x1b[" not in as_text(Compared(found), width=width)
-    assert "\x1b[" in as_text(Compared(found), width=width, color=True)
+    assert "\x1b[" not in render_table(found, Page(width))
+    assert "\x1b[" in render_table(found, Page(width, color=True))

@@ -27,14 +27,14 @@ def mixed(path: Path, seen: int, unseen: int) -> Path:
 
 
 def test_training_rows_in_a_test_file_are_counted(tmp_path: Path) -> None:
-    training = read([str(FIT)], COLUMNS).models[0]
+    training = read([str(FIT)], COLUMNS).models[0].rows
     for seen, unseen in ((0, 50), (30, 20), (50, 0)):
-        test = read([str(mixed(tmp_path / "test.parquet", seen, unseen))], COLUMNS).models[0]
+        test = read([str(mixed(tmp_path / "test.parquet", seen, unseen))], COLUMNS).models[0].rows
         assert shared_rows(training, test) == seen
 
 
 def test_equal_rows_of_few_scores_say_nothing() -> None:
-    few = read([str(FIXTURES / "ties_edges_n300.csv")], Columns(score=("p",), label="y")).models[0]
+    few = read([str(FIXTURES / "ties_edges_n300.csv")], Columns(score=("p",), label="y")).models[0].rows
     assert shared_rows(few, few) is None
 
 

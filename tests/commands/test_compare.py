@@ -176,7 +176,7 @@ class TestTwoFiles:
         assert any(says.split(" in ")[0] in note and "left out" in note for note in paired.dataset.notes)
         assert len(paired.ids) == left
         for model in paired.dataset.models:
-            assert len(model.score) == left
+            assert len(model.rows) == left
 
     def test_rows_left_out_are_printed(self, decal: Decal, files: Callable) -> None:
         both = files(A, B.replace("6,0.2,0\n", ""))

@@ -342,7 +342,7 @@ class TestAround:
         listed = decal("metrics").out
         assert "regret_calibration" in listed
         explained = decal("metrics", "regret_calibration").out
-        for words in ("[R] def. 3.6", "range", "needs", "interval"):
+        for words in ("Perez-Lebel et al. 2025", "range", "needs", "interval"):
             assert words in explained
         assert "did you mean" in refusal(decal("metrics", "regret_calibratoin"))
 

@@ -1,5 +1,7 @@
 """The probe: honest in known worlds, the same however rows come, and its parts against slow or foreign ones."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,20 +18,20 @@ from decal_cli.crossfit.probe import (
     MOST_BENT,
     WIDENED,
     FoldRule,
-    Inputs,
     Probed,
     Recalibration,
     Ridge,
-    Rows,
     Standard,
+    StandardFeatures,
     build_probe,
-    canonical,
     fold_rules,
     gain_altogether,
     gain_beyond,
     logistic_slopes,
+    with_mean_weight_one,
 )
 from decal_cli.errors import Undefined
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Estimate
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -57,11 +59,11 @@ def gains(probed: Probed) -> np.ndarray:
 def test_row_order_changes_not_one_bit(weighted: bool) -> None:
     score, label, weight, features = drawn()
     weight = weight if weighted else None
-    found = build_probe(score, label, weight, features, seed=4)
+    found = build_probe(Rows(score, label, weight, features=features), seed=4)
     order = np.random.default_rng(1).permutation(len(score))
     turned = weight if weight is None else weight[order]
-    assert same(found, build_probe(score[order], label[order], turned, features[order], seed=4))
-    assert not same(found, build_probe(score, label, weight, features, seed=5))
+    assert same(found, build_probe(Rows(score[order], label[order], turned, features=features[order]), seed=4))
+    assert not same(found, build_probe(Rows(score, label, weight, features=features), seed=5))
 
 
 def test_types_and_signs_of_zero_change_not_one_bit() -> None:
@@ -70,16 +72,16 @@ def test_types_and_signs_of_zero_change_not_one_bit() -> None:
     features = features.astype(np.float32).astype(np.float64)
     signed, minus = features.copy(), score.copy()
     signed[:5, 2], minus[:5] = -0.0, -0.0
-    found = build_probe(score, label, None, features, seed=0)
-    assert same(found, build_probe(minus, label.astype(bool), None, signed.astype(np.float32), seed=0))
+    found = build_probe(Rows(score, label, features=features), seed=0)
+    assert same(found, build_probe(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
 
 
 def test_weights_count_by_their_ratios() -> None:
     score, label, weight, features = drawn()
-    plain = build_probe(score, label, None, features, seed=0)
-    found = build_probe(score, label, np.full(len(score), 7.0), features, seed=0)
+    plain = build_probe(Rows(score, label, features=features), seed=0)
+    found = build_probe(Rows(score, label, np.full(len(score), 7.0), features=features), seed=0)
     assert gains(found) == pytest.approx(gains(plain), abs=1e-9)
-    one, other = (build_probe(score, label, factor * weight, features, seed=0) for factor in (1, 0.003))
+    one, other = (build_probe(Rows(score, label, factor * weight, features=features), seed=0) for factor in (1, 0.003))
     for a, b in zip(one, other, strict=True):
         assert a == pytest.approx(b, abs=1e-9)
     assert gains(one) != pytest.approx(gains(plain), abs=1e-6)
@@ -88,40 +90,39 @@ def test_weights_count_by_their_ratios() -> None:
 def test_units_of_a_feature_do_not_matter() -> None:
     score, label, _, features = drawn()
     moved = features * np.array([1e6, -1e-6, 1, 3]) + np.array([0.0, 0, 5, -100])
-    one, other = (build_probe(score, label, None, x, seed=0) for x in (features, moved))
+    one, other = (build_probe(Rows(score, label, features=x), seed=0) for x in (features, moved))
     assert one.probe.mean() == pytest.approx(other.probe.mean(), abs=0.01)
-    rows = canonical(score, label, None, features)
-    turned = canonical(score, label, None, features * np.array([1e6, 1e-6, 1, 3]) + 7)
-    assert Standard(rows.features, rows.weight)(features) == pytest.approx(
-        Standard(turned.features, turned.weight)(features * np.array([1e6, 1e-6, 1, 3]) + 7), abs=1e-6
-    )
+    one_each, turned = np.ones(len(score)), features * np.array([1e6, 1e-6, 1, 3]) + 7
+    expected = Standard(turned, one_each)(turned)
+    assert Standard(features, one_each)(features) == pytest.approx(expected, abs=1e-6)
 
 
 def test_divisions_grow_fewer_and_the_inputs_of_many_rows_are_those_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
     score, label, _, features = drawn(900)
-    few = build_probe(score, label, None, features, seed=0)
+    few = build_probe(Rows(score, label, features=features), seed=0)
     assert few.probe.shape == (DIVISIONS, 900)
     assert ENOUGH_ROWS // DIVISIONS > 900
     monkeypatch.setattr("decal_cli.crossfit.probe.ENOUGH_ROWS", 900)
-    many = build_probe(score, label, None, features, seed=0)
+    many = build_probe(Rows(score, label, features=features), seed=0)
     assert many.probe.shape == (1, 900) and many.probe[0] == pytest.approx(few.probe[0], abs=1e-9)
     monkeypatch.setattr("decal_cli.crossfit.probe.BLOCK", 64)
-    assert build_probe(score, label, None, features, seed=0).probe == pytest.approx(many.probe, abs=1e-12)
+    assert build_probe(Rows(score, label, features=features), seed=0).probe == pytest.approx(many.probe, abs=1e-12)
     monkeypatch.setattr("decal_cli.crossfit.probe.LEARNED_ON", 300)
-    taught = build_probe(score, label, None, features, seed=0)
+    taught = build_probe(Rows(score, label, features=features), seed=0)
     assert np.array_equal(taught.isotonic, many.isotonic) and not np.array_equal(taught.probe, many.probe)
 
 
 def test_a_fold_is_judged_by_what_its_labels_did_not_teach() -> None:
-    rows = canonical(*drawn())
-    inputs = Inputs(rows)
-    seen = np.zeros(len(rows.score), dtype=int)
-    for here, rule in fold_rules(rows, inputs, 0, 0):
+    score, label, weight, features = drawn()
+    rows = with_mean_weight_one(Rows(score, label, weight, features=features))
+    standard = StandardFeatures(rows)
+    seen = np.zeros(len(rows), dtype=int)
+    for here, rule in fold_rules(rows, standard, 0, 0):
         label = rows.label.copy()
         label[here] = 1 - label[here]
         learn = ~np.isin(np.arange(len(label)), here)
-        other = FoldRule(rows._replace(label=label), inputs, learn, learn)
-        for a, b in zip(rule(rows.score, inputs.made), other(rows.score, inputs.made), strict=True):
+        other = FoldRule(replace(rows, label=label), standard, learn, learn)
+        for a, b in zip(rule(rows.score, standard.kept), other(rows.score, standard.kept), strict=True):
             assert np.array_equal(a, b)
         seen[here] += 1
     assert (seen == 1).all() and FOLDS == 5
@@ -134,10 +135,10 @@ def test_noise_wins_nothing_and_what_there_is_is_found() -> None:
         rng = np.random.default_rng(seed)
         score, features = rng.random(800), rng.normal(size=(800, 6))
         label = (rng.random(800) < score).astype(int)
-        nothing.append(gain_beyond(build_probe(score, label, None, features, seed=seed), 0.4))
+        nothing.append(gain_beyond(build_probe(Rows(score, label, features=features), seed=seed), 0.4))
         chance = np.clip(score + 0.3 * np.sign(features[:, 2]), 0, 1)
         label = (rng.random(800) < chance).astype(int)
-        something.append(gain_beyond(build_probe(score, label, None, features, seed=seed), 0.4))
+        something.append(gain_beyond(build_probe(Rows(score, label, features=features), seed=seed), 0.4))
         best.append(np.mean((chance - 0.4) * ((chance >= 0.4).astype(float) - (score >= 0.4))))
     mean, error = np.array(nothing).T
     assert abs(mean.mean()) < 0.004 and (mean - 1.96 * error < 0).all()
@@ -151,7 +152,7 @@ def test_a_square_is_seen_and_a_product_is_not() -> None:
     chance = np.random.default_rng(1).random(4000)
     for signal, there in ((features[:, 0] ** 2 - 1, True), (features[:, 0] * features[:, 1], False)):
         label = (chance < 1 / (1 + np.exp(-1.5 * signal))).astype(int)
-        mean, error = gain_beyond(build_probe(score, label, None, features, seed=0), 0.5)
+        mean, error = gain_beyond(build_probe(Rows(score, label, features=features), seed=0), 0.5)
         assert (mean - 3 * error > 0) == there
 
 
@@ -191,7 +192,8 @@ def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, divisions: int, th
 
 def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
     """Given the probabilities; folds, and errors, know that one row of weight 3 says less than three rows."""
-    found = build_probe(*drawn(), seed=0)
+    score, label, weight, features = drawn()
+    found = build_probe(Rows(score, label, weight, features=features), seed=0)
     times = np.random.default_rng(0).integers(1, 4, len(found.score))
     heavy = found._replace(weight=times.astype(float))
     copied = Probed(*(np.repeat(values, times, axis=-1) for values in found))._replace(weight=np.ones(times.sum()))
@@ -318,7 +320,7 @@ def test_edges_have_probabilities_and_gains(name: str, weights: str) -> None:
     score, label, features = edge(name)
     rng = np.random.default_rng(0)
     given = {"none": None, "some": rng.uniform(0.5, 2, len(score)), "wild": np.exp(4 * rng.normal(size=len(score)))}
-    found = build_probe(score, label, given[weights], features, seed=0)
+    found = build_probe(Rows(score, label, given[weights], features=features), seed=0)
     for values in (found.isotonic, found.probe, found.judge):
         assert np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1
     for t in (1e-6, *AT, 1 - 1e-6):
@@ -329,7 +331,7 @@ def test_edges_have_probabilities_and_gains(name: str, weights: str) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 9])
 def test_too_few_rows_say_so(rows: int) -> None:
     score, label, _, features = drawn(rows)
-    found = build_probe(score, label, None, features, seed=0)
+    found = build_probe(Rows(score, label, features=features), seed=0)
     assert found.probe.shape == (0, rows)
     with pytest.raises(Undefined, match="at least 10 rows"):
         gain_beyond(found, 0.3)
@@ -339,13 +341,13 @@ def test_too_few_rows_say_so(rows: int) -> None:
 
 def test_duplicate_columns_are_one_column_with_a_smaller_penalty() -> None:
     score, label, _, features = drawn(1500)
-    one, four = (build_probe(score, label, None, np.column_stack([features] * k), seed=0) for k in (1, 4))
+    one, four = (build_probe(Rows(score, label, features=np.column_stack([features] * k)), seed=0) for k in (1, 4))
     for t in AT:
         assert gain_beyond(four, t).mean == pytest.approx(gain_beyond(one, t).mean, abs=0.01)
 
 
-def test_rows_know_whether_they_are_weighted() -> None:
-    rows = canonical(*drawn(20))
-    assert isinstance(rows, Rows) and rows.weight.mean() == pytest.approx(1) and rows.fold_weight([0]) is not None
-    score, label, _, features = drawn(20)
-    assert canonical(score, label, None, features).fold_weight([0]) is None
+def test_weights_are_scaled_to_mean_one_and_none_stay_none() -> None:
+    score, label, weight, features = drawn(20)
+    scaled = with_mean_weight_one(Rows(score, label, weight, features=features)).weight
+    assert scaled is not None and scaled.mean() == pytest.approx(1)
+    assert with_mean_weight_one(Rows(score, label, features=features)).weight is None

@@ -13,9 +13,9 @@ from decal_cli.crossfit.regions import (
     _merged,
     _shrunken,
     build_regions,
-    canonical,
     hold_out,
 )
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate
 
 Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -47,11 +47,12 @@ def same(one: Regions, other: Regions) -> bool:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_row_order_changes_not_one_bit(weighted: bool) -> None:
     score, label, weight, features = drawn()
-    given = build_regions(score, label, weight if weighted else None, features, seed=4)
+    given = build_regions(Rows(score, label, weight if weighted else None, features=features), seed=4)
     order = np.random.default_rng(1).permutation(len(score))
-    shuffled = build_regions(score[order], label[order], weight[order] if weighted else None, features[order], seed=4)
+    turned = weight[order] if weighted else None
+    shuffled = build_regions(Rows(score[order], label[order], turned, features=features[order]), seed=4)
     assert same(given, shuffled)
-    assert not same(given, build_regions(score, label, weight if weighted else None, features, seed=5))
+    assert not same(given, build_regions(Rows(score, label, weight if weighted else None, features=features), seed=5))
 
 
 def test_types_and_signs_of_zero_change_not_one_bit() -> None:
@@ -60,13 +61,13 @@ def test_types_and_signs_of_zero_change_not_one_bit() -> None:
     features = features.astype(np.float32).astype(np.float64)
     signed, minus = features.copy(), score.copy()
     signed[:5, 2], minus[:5] = -0.0, -0.0
-    given = build_regions(score, label, None, features, seed=0)
-    assert same(given, build_regions(minus, label.astype(bool), None, signed.astype(np.float32), seed=0))
+    given = build_regions(Rows(score, label, features=features), seed=0)
+    assert same(given, build_regions(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
 
 
 def test_leaves_count_each_half_once_and_trees_do_not_see_what_is_counted() -> None:
     score, label, weight, features = drawn()
-    regions = build_regions(score, label, weight, features, seed=0)
+    regions = build_regions(Rows(score, label, weight, features=features), seed=0)
     first, second = regions.halves
     bins = len(regions.n)
     for whole, ones, others in ((regions.n, first.n, second.n), (regions.pos, first.pos, second.pos)):
@@ -119,7 +120,7 @@ def test_held_out_probabilities_know_nothing_of_their_own_labels() -> None:
         rng = np.random.default_rng(seed)
         score = rng.random(800)
         label = (rng.random(800) < score).astype(int)
-        held = hold_out(score, label, None, rng.normal(size=(800, 5)), seed=seed)
+        held = hold_out(Rows(score, label, features=rng.normal(size=(800, 5))), seed=seed)
         assert held is not None
         change = (held.region >= 0.5).astype(float) - (np.sort(score) >= 0.5)
         gains.append(float(np.mean(change * (held.label - 0.5))))
@@ -128,7 +129,7 @@ def test_held_out_probabilities_know_nothing_of_their_own_labels() -> None:
 
 def test_held_out_regions_find_what_the_score_does_not_know() -> None:
     score, label, _, features = drawn(3000)
-    held = hold_out(score, label, None, features, seed=0)
+    held = hold_out(Rows(score, label, features=features), seed=0)
     assert held is not None
     calibrated = IsotonicFit(tabulate(score, label))(score)
     assert np.mean((held.region - held.label) ** 2) < np.mean((calibrated - label) ** 2) - 0.02
@@ -159,13 +160,6 @@ EDGES = {
 def test_edges_make_regions(name: str, weighted: bool) -> None:
     score, label, features = EDGES[name]
     weight = np.linspace(1, 3, len(score)) if weighted else None
-    regions = build_regions(score, label, weight, features, seed=0)
-    assert (hold_out(score, label, weight, features, seed=0) is None) == (len(score) < 10)
+    regions = build_regions(Rows(score, label, weight, features=features), seed=0)
+    assert (hold_out(Rows(score, label, weight, features=features), seed=0) is None) == (len(score) < 10)
     assert regions.n.sum() == pytest.approx(len(score) if weight is None else weight.sum())
-
-
-def test_rows_of_one_content_are_the_same_row() -> None:
-    score, label, weight, features = drawn(50)
-    twice = np.tile(np.arange(50), 2)
-    rows = canonical(score[twice], label[twice], weight[twice], features[twice])
-    assert (rows.score[::2] == rows.score[1::2]).all() and (rows.features[::2] == rows.features[1::2]).all()

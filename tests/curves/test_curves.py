@@ -11,12 +11,22 @@ from hypothesis import strategies as st
 from decal_cli.analysis.evaluate import Plan, evaluate
 from decal_cli.crossfit.probe import build_probe
 from decal_cli.crossfit.regions import build_regions, hold_out
-from decal_cli.curves import KINDS, Curve, Featured, Grid, battery, curves_of, parse_prior, parse_thresholds
-from decal_cli.curves import held as held_out
+from decal_cli.curves import (
+    CURVE_KINDS,
+    Curve,
+    Featured,
+    Grid,
+    battery,
+    curves_of,
+    heldout,
+    parse_prior,
+    parse_thresholds,
+)
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 
@@ -46,7 +56,8 @@ def rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tuple[np.n
 def featured_of(
     score: np.ndarray, label: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, seed: int = 0
 ) -> Featured:
-    made = (build(score, label, weight, x, seed=seed) for build in (build_regions, hold_out, build_probe))
+    rows = Rows(score, label, weight, features=x)
+    made = (build(rows, seed=seed) for build in (build_regions, hold_out, build_probe))
     return Featured(*made)
 
 
@@ -69,7 +80,7 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
     weight = np.random.default_rng(1).uniform(0.5, 2, len(score)) if weighted else None
     t, featured = tabulate(score, label, weight), featured_of(score, label, x, weight, 3)
     curves = curves_of(t, featured, Grid(ALL), seed=3)
-    assert set(curves) == set(KINDS)
+    assert set(curves) == set(CURVE_KINDS)
     for threshold in (0.07, 0.31, 0.5, 0.83):
         k = int(np.flatnonzero(threshold == ALL)[0])
         given = {} if weight is None else {"weight": weight}
@@ -93,7 +104,7 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
 def test_a_second_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     score, label, _ = rows(3000)
     one = curves_of(tabulate(score, label), None, Grid(ALL))
-    monkeypatch.setattr(battery, "SMALL", 0)
+    monkeypatch.setattr(battery, "MAX_ONE_THREAD", 0)
     two = curves_of(tabulate(score, label), None, Grid(ALL))
     for name in one:
         for part in ("value", "low", "high"):
@@ -153,7 +164,7 @@ def test_the_cuts_of_a_batch_are_those_of_isotonic_fits(unit: float) -> None:
     rng = np.random.default_rng(0)
     neg, pos = rng.poisson(1.1, (6, 40)) * unit, rng.poisson(0.9, (6, 40)) * unit
     at = np.array([0.111, 0.333, 0.571, 0.9])
-    found = held_out._cuts(neg, pos, at)
+    found = heldout._cuts(neg, pos, at)
     for k in range(6):
         there = np.flatnonzero(neg[k] + pos[k])
         n = (neg + pos)[k, there]

@@ -33,25 +33,25 @@ def test_arrays_frames_and_mappings_are_the_same_data() -> None:
     columns = Columns(weight="w", group=("g",), features=("x*",))
     for table in (frame, pa.table(frame), frame.to_dict("list"), frame.set_index("g", drop=False)):
         (model,) = from_arrays(table, columns=columns).models
-        assert model.score.tolist() == FOUR_ROWS["p"] and model.label.tolist() == FOUR_ROWS["y"]
-        assert model.groups["g"].tolist() == list("abab")
-        assert model.features is not None and model.features().tolist() == x.tolist()
+        assert model.rows.score.tolist() == FOUR_ROWS["p"] and model.rows.label.tolist() == FOUR_ROWS["y"]
+        assert model.rows.groups["g"].tolist() == list("abab")
+        assert model.rows.matrix.tolist() == x.tolist()
     (model,) = from_arrays(list(p), list(y), weight=list(w), group=frame[["g"]], features=frame[["x1", "x2"]]).models
-    assert model.groups["g"].tolist() == list("abab") and model.feature_names == ("x1", "x2")
+    assert model.rows.groups["g"].tolist() == list("abab") and model.feature_names == ("x1", "x2")
     (model,) = from_arrays(frame["score"], frame["label"] == 1, weight=frame["w"]).models
-    assert model.label.tolist() == FOUR_ROWS["y"]
+    assert model.rows.label.tolist() == FOUR_ROWS["y"]
     (model,) = from_arrays(
         frame, "label", weight="w", group="g", features=["x1"], columns=Columns(score=("score",))
     ).models
     assert model.feature_names == ("x1",)
     models = from_arrays({"one": p, "two": p[::-1]}, y).models
-    assert [m.model for m in models] == ["one", "two"] and models[1].score.tolist() == [0.0, 1.0, 0.5, 0.25]
+    assert [m.name for m in models] == ["one", "two"] and models[1].rows.score.tolist() == [0.0, 1.0, 0.5, 0.25]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, ">f8", np.longdouble, object, bool])
 def test_any_numpy_numbers(dtype: Any) -> None:
     p = np.array([0, 1, 1, 0]).astype(dtype)
-    assert from_arrays(p[::2], np.array([0, 1])).models[0].score.tolist() == [0.0, 1.0]
+    assert from_arrays(p[::2], np.array([0, 1])).models[0].rows.score.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_importing_read_loads_numpy_only_and_a_csv_needs_no_pandas(tmp_path: Pat
 import sys
 from decal_cli.data import Columns, read
 assert "pyarrow" not in sys.modules
-read([{path!r}], Columns(group=("g",), features=("x",))).models[0].features()
+read([{path!r}], Columns(group=("g",), features=("x",))).models[0].rows.matrix
 assert not {{"pandas", "pyarrow.parquet", "scipy", "sklearn"}} & sys.modules.keys()
 """
     subprocess.run([sys.executable, "-c", code], check=True)

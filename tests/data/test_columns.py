@@ -28,14 +28,14 @@ def test_usual_names_are_found_whatever_their_case(score: str, label: str) -> No
 def test_a_named_column_is_not_reported_as_found(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "q": FOUR_ROWS["p"]})
     data = read([path], Columns(score=("q",)))
-    assert data.found == ("label",) and data.models[0].model == "q"
+    assert data.found == ("label",) and data.models[0].name == "q"
 
 
 def test_globs_make_models_side_by_side_and_pass_over_other_roles(tmp_path: Path) -> None:
     table = {"p_a": [0.1, 0.2], "p_b": [0.3, 0.4], "p_y": [0, 1], "x1": [1, 2], "x2": [3, 4]}
     path = write_columns(tmp_path, table)
     data = read([path], Columns(score=("p_*",), label="p_y", features=("x*",)))
-    assert [m.model for m in data.models] == ["p_a", "p_b"]
+    assert [m.name for m in data.models] == ["p_a", "p_b"]
     assert data.columns["features"] == ("x1", "x2")
     assert read([path], Columns(score=("p_b", "p_*"), label="p_y")).columns["score"] == ("p_b", "p_a")
 
@@ -76,7 +76,7 @@ def test_at_most_a_dozen_columns_are_listed() -> None:
 
 def test_a_group_may_also_be_a_feature() -> None:
     data = from_arrays({**FOUR_ROWS, "age": [1, 1, 2, 2]}, columns=Columns(group=("age",), features=("age",)))
-    assert data.models[0].groups["age"].tolist() == ["1", "1", "2", "2"]
+    assert data.models[0].rows.groups["age"].tolist() == ["1", "1", "2", "2"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_group_may_also_be_a_feature() -> None:
 def test_two_values_are_labels(tmp_path: Path, values: Any, positive: str | None, expected: Any, form: str) -> None:
     path = write_columns(tmp_path, {"p": [0.5] * len(values), "y": values}, form)
     columns = Columns(positive=positive)
-    assert read([path], columns).models[0].label.tolist() == expected
+    assert read([path], columns).models[0].rows.label.tolist() == expected
 
 
 @pytest.mark.parametrize(
@@ -141,6 +141,6 @@ def test_other_labels_are_not_guessed_at(
 def test_labels_are_coded_over_all_files_together(tmp_path: Path) -> None:
     one = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1]}, "csv", "one")
     same_way = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [1.0, 0.0]}, "parquet", "two")
-    assert read([one, same_way], Columns()).models[0].label.tolist() == [0, 1, 1, 0]
+    assert read([one, same_way], Columns()).models[0].rows.label.tolist() == [0, 1, 1, 0]
     other_way = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [1, 2]}, "parquet", "three")
     assert f"{other_way}, column 'y', row 2: label is '2'" in reading_error(one, other_way)

@@ -24,8 +24,8 @@ def test_several_files_are_one_data_set_row_after_row(tmp_path: Path) -> None:
     two = write_columns(tmp_path, {"y": [1], "x": [3.0], "p": [0.5], "more": [1]}, "parquet", "two")
     data = read([one, two], Columns(features=("x",)))
     (model,) = data.models
-    assert (model.score.tolist(), model.label.tolist()) == ([0.1, 0.2, 0.5], [0, 1, 1])
-    assert model.features is not None and model.features().tolist() == [[1], [2], [3]]
+    assert (model.rows.score.tolist(), model.rows.label.tolist()) == ([0.1, 0.2, 0.5], [0, 1, 1])
+    assert model.rows.matrix.tolist() == [[1], [2], [3]]
     assert [(i.path, i.rows, i.positives) for i in data.inputs] == [(one, 2, 1), (two, 1, 1)]
 
 
@@ -119,8 +119,8 @@ def test_batches_hold_the_same_rows_as_whole_columns(tmp_path: Path, form: str) 
         write_columns(tmp_path, {k: v[:10] for k, v in data.items()}, form, "more"),
     ]
     lean, whole = read(paths, Columns()), read(paths, Columns(missing="drop"))
-    np.testing.assert_array_equal(lean.models[0].score, whole.models[0].score)
-    np.testing.assert_array_equal(lean.models[0].label, whole.models[0].label)
+    np.testing.assert_array_equal(lean.models[0].rows.score, whole.models[0].rows.score)
+    np.testing.assert_array_equal(lean.models[0].rows.label, whole.models[0].rows.label)
     assert lean.inputs == whole.inputs
     assert (lean.columns, lean.found, lean.notes) == (whole.columns, whole.found, whole.notes)
 

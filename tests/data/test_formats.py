@@ -31,10 +31,10 @@ def test_a_small_file_of_any_format_from_disk_standard_input_or_a_pipe(tmp_path:
     path = write_columns(tmp_path, FOUR_ROWS, form)
     data = read([path], Columns())
     (model,) = data.models
-    assert model.model == "p"
-    assert model.score.dtype == np.float64 and model.score.tolist() == FOUR_ROWS["p"]
-    assert model.label.dtype == np.uint8 and model.label.tolist() == FOUR_ROWS["y"]
-    assert (model.weight, model.groups, model.features, model.feature_names) == (None, {}, None, ())
+    assert model.name == "p"
+    assert model.rows.score.dtype == np.float64 and model.rows.score.tolist() == FOUR_ROWS["p"]
+    assert model.rows.label.dtype == np.uint8 and model.rows.label.tolist() == FOUR_ROWS["y"]
+    assert (model.rows.weight, model.rows.groups, model.rows.features, model.feature_names) == (None, {}, None, ())
     content = Path(path).read_bytes()
     assert data.inputs[0] == type(data.inputs[0])(path, 4, 2, hashlib.sha256(content).hexdigest())
     assert data.columns == {"score": ("p",), "label": "y"} and data.found == ("score", "label")
@@ -73,7 +73,7 @@ def test_every_format_gives_the_same_bits(tmp_path_factory: pytest.TempPathFacto
     table = {"p": p, "y": [int(v) for v in y], "w": w, "g": g, "k": k, "b": y, "x1": x, "x2": k}
     columns = Columns(weight="w", group=("g", "k", "b"), features=("x*",))
     first = read([write_columns(folder, table, "parquet", "first")], columns)
-    assert first.models[0].score.tolist() == list(p)
+    assert first.models[0].rows.score.tolist() == list(p)
     for form in FORMATS:
         assert_same_dataset(read([write_columns(folder, table, form, form)], columns), first)
 
@@ -90,14 +90,14 @@ def test_csv_numbers_are_rounded_to_the_nearest_float64(tmp_path: Path) -> None:
         "1E-1",
     ]
     path = write_text(tmp_path, "p,y\n" + "".join(f"{n},1\n" for n in numbers))
-    assert read([path], Columns()).models[0].score.tolist() == [float(n) for n in numbers]
+    assert read([path], Columns()).models[0].rows.score.tolist() == [float(n) for n in numbers]
 
 
 @pytest.mark.parametrize("kind", [pa.float16(), pa.float32(), pa.float64(), pa.decimal128(5, 3)])
 @pytest.mark.parametrize("form", ["parquet", "feather"])
 def test_narrow_and_decimal_scores_become_float64_exactly(tmp_path: Path, form: str, kind: pa.DataType) -> None:
     path = write_columns(tmp_path, {"p": pa.array(FOUR_ROWS["p"], pa.float64()).cast(kind), "y": FOUR_ROWS["y"]}, form)
-    assert read([path], Columns()).models[0].score.tolist() == FOUR_ROWS["p"]
+    assert read([path], Columns()).models[0].rows.score.tolist() == FOUR_ROWS["p"]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_narrow_and_decimal_scores_become_float64_exactly(tmp_path: Path, form: 
 )
 def test_csv_as_it_is_found_in_the_wild(tmp_path: Path, content: str | bytes) -> None:
     data = read([write_text(tmp_path, content)], Columns())
-    assert (data.models[0].score.tolist(), data.models[0].label.tolist()) == ([0.5], [1])
+    assert (data.models[0].rows.score.tolist(), data.models[0].rows.label.tolist()) == ([0.5], [1])
 
 
 def test_a_quoted_newline_at_a_block_boundary_and_a_row_longer_than_a_block(tmp_path: Path) -> None:
@@ -132,11 +132,11 @@ def test_a_header_wider_than_the_first_look(tmp_path: Path) -> None:
     names = [f"feature_{i:05d}" for i in range(9_000)]
     path = write_text(tmp_path, ",".join(["p", "y", *names]) + "\n" + ",".join(["0.5", "1", *["2"] * 9_000]) + "\n")
     model = read([path], Columns(features=("feature_*",))).models[0]
-    assert model.features is not None and model.features().sum() == 18_000
+    assert model.rows.matrix.sum() == 18_000
 
 
 def test_a_key_that_a_json_line_lacks_is_missing_and_nan_is_allowed(tmp_path: Path) -> None:
     path = write_text(tmp_path, '{"y": 1}\n\n{"p": NaN, "y": 0}\n{"p": 0.5, "y": true, "g": 1.0}\n')
     data = read([path], Columns(missing="drop", group=("g",)))
-    assert data.models[0].score.tolist() == [0.5] and data.models[0].groups["g"].tolist() == ["1"]
+    assert data.models[0].rows.score.tolist() == [0.5] and data.models[0].rows.groups["g"].tolist() == ["1"]
     assert data.notes == ("p: 2 of 3 rows left out: score missing",)

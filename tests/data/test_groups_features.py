@@ -39,7 +39,7 @@ def test_group_names_are_the_same_from_every_format(
     tmp_path: Path, values: Any, expected: list[str], form: str
 ) -> None:
     path = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "g": values}, form)
-    got = read([path], Columns(group=("g",))).models[0].groups["g"].tolist()
+    got = read([path], Columns(group=("g",))).models[0].rows.groups["g"].tolist()
     if expected == ["1.0", "2.5"]:
         expected = ["1", "2.5"]
     assert got == expected
@@ -48,22 +48,22 @@ def test_group_names_are_the_same_from_every_format(
 def test_groups_of_several_files_are_one_column(tmp_path: Path) -> None:
     one = write_columns(tmp_path, {"p": [0.5], "y": [0], "g": [1]}, "parquet", "one")
     two = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "g": [2.0, None]}, "csv", "two")
-    assert read([one, two], Columns(group=("g",))).models[0].groups["g"].tolist() == ["1", "2", "missing"]
+    assert read([one, two], Columns(group=("g",))).models[0].rows.groups["g"].tolist() == ["1", "2", "missing"]
 
 
 def test_features_stay_unread_until_they_are_asked_for(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "x1": ["not", "a", "number", "!"]})
     (model,) = read([path], Columns(features=("x1",))).models
-    assert model.features is not None
+    assert model.rows.features is not None
     with pytest.raises(DecalError, match=r"column 'x1', row 1 \(line 2\): 'not' is not a number"):
-        model.features()
+        _ = model.rows.matrix
 
 
 def test_features_are_read_once_for_all_models(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {"p_a": [0.5], "p_b": [0.5], "y": [1], "x": [3]}, "parquet")
     a, b = read([path], Columns(score=("p_*",), features=("x",))).models
-    assert a.features is not None and b.features is not None
-    assert a.features() is b.features() and a.features().tolist() == [[3.0]]
+    assert a.rows.features is not None and b.rows.features is not None
+    assert a.rows.matrix is b.rows.matrix and a.rows.matrix.tolist() == [[3.0]]
 
 
 LISTS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
@@ -74,15 +74,15 @@ LISTS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]
 def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType, form: str) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array(LISTS, kind)}, form)
     (model,) = read([path], Columns(features=("emb",))).models
-    assert model.features is not None and model.feature_names == ("emb",)
-    assert model.features().dtype == np.float64 and model.features().tolist() == LISTS
+    assert model.feature_names == ("emb",)
+    assert model.rows.matrix.dtype == np.float64 and model.rows.matrix.tolist() == LISTS
 
 
 @pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2)])
 def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array([LISTS[0], None, *LISTS[2:]], kind)}, "parquet")
     (model,) = read([path], Columns(features=("emb",), missing="drop")).models
-    assert model.features is not None and model.features().tolist() == [LISTS[0], *LISTS[2:]]
+    assert model.rows.matrix.tolist() == [LISTS[0], *LISTS[2:]]
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType)
 )
 def test_features_that_are_no_matrix(tmp_path: Path, values: Any, features: tuple[str, ...], words: list[str]) -> None:
     (model,) = read([write_columns(tmp_path, {**FOUR_ROWS, **values}, "parquet")], Columns(features=features)).models
-    assert model.features is not None
+    assert model.rows.features is not None
     with pytest.raises(DecalError) as caught:
-        model.features()
+        _ = model.rows.matrix
     for word in words:
         assert word in str(caught.value)

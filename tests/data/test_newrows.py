@@ -81,12 +81,10 @@ class TestBatchesAreTheWhole:
         found = batches(str(folder / form), columns, width=2, typed=True)
         assert len(found) > 1
         model = read([str(folder / form)], columns).models[0]
-        assert model.features is not None
-        np.testing.assert_array_equal(np.concatenate([batch.score for batch in found]), model.score)
-        np.testing.assert_array_equal(np.concatenate([batch.features for batch in found]), model.features())
-        groups = np.concatenate([batch.groups for batch in found])
-        assert groups.shape == (len(given["p"]), 1)
-        assert (groups[:, 0] == model.groups["site"]).all()
+        np.testing.assert_array_equal(np.concatenate([batch.rows.score for batch in found]), model.rows.score)
+        np.testing.assert_array_equal(np.concatenate([batch.rows.matrix for batch in found]), model.rows.matrix)
+        sites = np.concatenate([batch.rows.groups["site"] for batch in found])
+        assert len(sites) == len(given["p"]) and (sites == model.rows.groups["site"]).all()
         assert all(batch.known.all() for batch in found)
         table = whole(found)
         assert table.column_names == list(given)
@@ -103,25 +101,25 @@ class TestBatchesAreTheWhole:
         columns = Columns(score=("p",), label="y", group=("site",))
         found = batches(path, columns)
         assert len(found) > 1
-        groups = np.concatenate([batch.groups for batch in found])[:, 0]
-        np.testing.assert_array_equal(groups, read([path], columns).models[0].groups["site"])
+        groups = np.concatenate([batch.rows.groups["site"] for batch in found])
+        np.testing.assert_array_equal(groups, read([path], columns).models[0].rows.groups["site"])
         assert groups[0] == "1.0"
 
     @every_format
     def test_small_files_of_every_format(self, tmp_path: Path, form: str) -> None:
         (batch,) = batches(write_columns(tmp_path, world(50), form), typed=True)
         assert batch.table.to_pydict() == world(50)
-        np.testing.assert_array_equal(batch.score, world(50)["p"])
+        np.testing.assert_array_equal(batch.rows.score, world(50)["p"])
 
     def test_standard_input(self) -> None:
         stdin = io.BytesIO(b"p,site\n0.25,a\n1,b\n")
         (batch,) = NewRows("-", Columns(score=("p",), group=("site",)), 0, stdin).batches()
-        assert batch.score.tolist() == [0.25, 1.0]
-        assert batch.groups is not None and batch.groups.tolist() == [["a"], ["b"]]
+        assert batch.rows.score.tolist() == [0.25, 1.0]
+        assert batch.rows.groups["site"].tolist() == ["a", "b"]
 
     def test_log_odds_become_probabilities(self, tmp_path: Path) -> None:
         (batch,) = batches(write_columns(tmp_path, {"p": [0.0, 3.0, -800.0]}), Columns(score=("p",), logit=True))
-        np.testing.assert_allclose(batch.score, [0.5, 1 / (1 + np.exp(-3)), 0.0])
+        np.testing.assert_allclose(batch.rows.score, [0.5, 1 / (1 + np.exp(-3)), 0.0])
         assert batch.table["p"].to_pylist() == [0.0, 3.0, -800.0], "the file's own column stays"
 
     @pytest.mark.parametrize("form", ["parquet", "feather", "jsonl"])
@@ -129,7 +127,7 @@ class TestBatchesAreTheWhole:
         vectors = np.random.default_rng(0).normal(size=(30, 4)).tolist()
         path = write_columns(tmp_path, {"p": [0.5] * 30, "v": vectors}, form)
         (batch,) = batches(path, Columns(score=("p",), features=("v",)), width=4)
-        np.testing.assert_array_equal(batch.features, vectors)
+        np.testing.assert_array_equal(batch.rows.matrix, vectors)
         assert batch.table["v"].to_pylist() == vectors
 
 
@@ -258,14 +256,14 @@ class TestMissing:
         path = write_columns(tmp_path, self.COLUMNS, form)
         (batch,) = batches(path, Columns(score=("p",), features=("x1", "x2"), missing="drop"), width=2, typed=True)
         assert batch.known.tolist() == [True, False, False, True]
-        assert batch.score.tolist() == [0.1, 0.4]
-        assert batch.features is not None and batch.features.tolist() == [[1.0, 1.0], [4.0, 4.0]]
+        assert batch.rows.score.tolist() == [0.1, 0.4]
+        assert batch.rows.matrix.tolist() == [[1.0, 1.0], [4.0, 4.0]]
         assert batch.table["x2"].to_pylist() == [1.0, 2.0, 3.0, 4.0], "every row is kept"
 
     def test_no_row_with_a_score(self, tmp_path: Path) -> None:
         path = write_columns(tmp_path, {"p": pa.nulls(3, pa.float64())}, "parquet")
         (batch,) = batches(path, Columns(score=("p",), missing="drop"))
-        assert not batch.known.any() and len(batch.score) == 0
+        assert not batch.known.any() and len(batch.rows.score) == 0
 
     def test_a_whole_batch_without_an_embedding(self, tmp_path: Path) -> None:
         vectors = pa.array([None] * BATCH + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
@@ -278,7 +276,7 @@ class TestMissing:
     def test_a_missing_group_is_a_group(self, tmp_path: Path) -> None:
         path = write_columns(tmp_path, {"p": [0.1, 0.2], "site": ["a", None]}, "parquet")
         (batch,) = batches(path, Columns(score=("p",), group=("site",)))
-        assert batch.groups is not None and batch.groups[:, 0].tolist() == ["a", "missing"]
+        assert batch.rows.groups["site"].tolist() == ["a", "missing"]
 
 
 class TestRefused:

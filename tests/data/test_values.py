@@ -60,7 +60,7 @@ def test_csv_errors_name_the_line_too(tmp_path: Path) -> None:
 def test_log_odds(tmp_path: Path) -> None:
     logits = [-800.0, -1.0, 0.0, 1.0, 800.0]
     path = write_columns(tmp_path, {"p": logits, "y": [0, 0, 1, 1, 1]}, "parquet")
-    score = read([path], Columns(logit=True)).models[0].score
+    score = read([path], Columns(logit=True)).models[0].rows.score
     np.testing.assert_allclose(score[1:4], 1 / (1 + np.exp([1.0, 0.0, -1.0])), rtol=1e-15)
     assert score[0] < 1e-300 and score[4] == 1.0
     path = write_columns(tmp_path, {"p": [*logits, np.inf], "y": [0, 0, 1, 1, 1, 1]}, "parquet")
@@ -97,11 +97,11 @@ def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str)
     columns = Columns(score=("p_*",), weight="w", group=("g",), features=("x",), missing="drop")
     data = read([path], columns)
     a, b = data.models
-    assert (a.score.tolist(), b.score.tolist()) == ([0.1, 0.5], [0.1, 0.2, 0.5])
-    assert (a.label.tolist(), b.label.tolist()) == ([0, 0], [0, 1, 0])
-    assert b.weight is not None and b.weight.tolist() == [1, 2, 5]
-    assert b.groups["g"].tolist() == ["u", "missing", "missing"]
-    assert b.features is not None and b.features().tolist() == [[1], [2], [5]]
+    assert (a.rows.score.tolist(), b.rows.score.tolist()) == ([0.1, 0.5], [0.1, 0.2, 0.5])
+    assert (a.rows.label.tolist(), b.rows.label.tolist()) == ([0, 0], [0, 1, 0])
+    assert b.rows.weight is not None and b.rows.weight.tolist() == [1, 2, 5]
+    assert b.rows.groups["g"].tolist() == ["u", "missing", "missing"]
+    assert b.rows.features is not None and b.rows.matrix.tolist() == [[1], [2], [5]]
     assert (a.dropped, b.dropped) == (3, 2)
     assert data.notes == (
         "p_a: 3 of 5 rows left out: score missing (1), label missing (1), weight missing (1)",
@@ -114,8 +114,8 @@ def test_with_features_named_their_gaps_count_too(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "x1": [1.0, None, 3.0, 4.0], "x2": [1.0, 2.0, float("nan"), 4.0]})
     columns = Columns(features=("x*",), missing="drop")
     (model,) = read([path], columns).models
-    assert model.features is not None and model.features().tolist() == [[1, 1], [4, 4]]
-    assert model.score.tolist() == [0.25, 0.0] and model.dropped == 2
+    assert model.rows.matrix.tolist() == [[1, 1], [4, 4]]
+    assert model.rows.score.tolist() == [0.25, 0.0] and model.dropped == 2
 
 
 def test_a_model_without_any_row_is_an_error(tmp_path: Path) -> None:

@@ -84,7 +84,8 @@ def assert_same_dataset(a: Dataset, b: Dataset) -> None:
     """Two data sets hold the same numbers, bit for bit."""
     assert len(a.models) == len(b.models)
     for x, y in zip(a.models, b.models, strict=True):
-        assert (x.model, x.feature_names, x.dropped) == (y.model, y.feature_names, y.dropped)
+        assert (x.name, x.columns, x.feature_names, x.dropped) == (y.name, y.columns, y.feature_names, y.dropped)
+        x, y = x.rows, y.rows
         np.testing.assert_array_equal(x.score.view(np.int64), y.score.view(np.int64))
         np.testing.assert_array_equal(x.label, y.label)
         assert x.groups.keys() == y.groups.keys()

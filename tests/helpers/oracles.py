@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 from sklearn.metrics import log_loss as sklearn_log_loss
 
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows
 
 Vector = np.ndarray
 Oracle = Callable[[Rows, BinaryTask], float]
@@ -141,7 +142,7 @@ def in_bins(rows: Rows, bins: int, strategy: str) -> list[Rows]:
         else:
             edges = np.quantile(rows.score, share, weights=rows.weight, method="inverted_cdf")
         which = np.searchsorted(np.unique(edges)[1:-1], rows.score, side="left")
-    every = rows._replace(weight=weights(rows))
+    every = replace(rows, weight=weights(rows))
     return [every.take(which == bin) for bin in np.unique(which)]
 
 
@@ -152,7 +153,7 @@ def gaps_of(rows: Rows, groups: list[Rows]) -> list[tuple[float, float]]:
 
 
 def by_level(rows: Rows) -> list[Rows]:
-    every = rows._replace(weight=weights(rows))
+    every = replace(rows, weight=weights(rows))
     return [every.take(rows.score == score) for score in np.unique(rows.score)]
 
 
@@ -277,7 +278,7 @@ def decision_loss(rows: Rows, task: BinaryTask, groups: list[Rows]) -> float:
     lost = 0.0
     for group in groups:
         middle = np.clip(mean(group, group.score), group.score.min(), group.score.max())
-        at = group._replace(score=np.full(len(group.score), middle))
+        at = replace(group, score=np.full(len(group.score), middle))
         constants = (eu_never(at, task), eu_always(at, task))
         lost += (max(constants) - oracle_expected_utility(at, task)) * float(weights(group).sum())
     return lost / float(weights(rows).sum())

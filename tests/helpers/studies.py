@@ -12,6 +12,7 @@ from decal_cli.analysis.study.points import ESTIMATES, WITH_INTERVALS
 from decal_cli.analysis.study.run import Study
 from decal_cli.data import Predictions
 from decal_cli.methods import parse
+from decal_cli.tables.rows import Rows
 
 STUDY_METHODS = ("isotonic", "platt", "refit", "stack-boosting", "blend")
 
@@ -22,7 +23,8 @@ def study_predictions(size: int, seed: int = 0, features: bool = True) -> Predic
     x = rng.normal(size=(size, 3))
     known = 1 / (1 + np.exp(-1.5 * x[:, 0]))
     label = (rng.random(size) < 1 / (1 + np.exp(-1.5 * x[:, 0] - x[:, 1]))).astype(np.uint8)
-    return Predictions("p", known**2, label, None, {}, (lambda: x) if features else None, ("x0", "x1", "x2"), 0)
+    rows = Rows(known**2, label, features=(lambda: x) if features else None)
+    return Predictions("p", ("p",), rows, ("x0", "x1", "x2"))
 
 
 def study_setting(*methods: str, thresholds: tuple[float, ...] = (0.3, 0.6)) -> Setting:

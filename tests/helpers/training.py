@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from decal_cli.methods import Applied, Inputs, Model, Training, parse
+from decal_cli.methods import Applied, Model, Training, parse
+from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows, fixture_columns
+from tests.helpers.worlds import fixture_columns
 
 FIFTH = BinaryTask.of_threshold(0.2)
 
@@ -20,7 +21,9 @@ def shipped_training(split: str) -> Training:
     here = data["split"] == split
     features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
     score, label = data["p"].astype(float), data["y"].astype(float)
-    return Training(score[here], features[here], data["group"][here, None], label=label[here], task=FIFTH)
+    return Training(
+        score[here], label[here], groups={"group": data["group"][here]}, features=features[here], task=FIFTH
+    )
 
 
 def random_training(size: int, seed: int, weighted: bool = False, levels: int | None = None) -> Training:
@@ -31,8 +34,8 @@ def random_training(size: int, seed: int, weighted: bool = False, levels: int | 
     """
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(size, 3))
-    groups = rng.choice(["a", "b", "c"], size=(size, 1))
-    truth = 1 / (1 + np.exp(-features[:, 0] - np.sign(features[:, 1]) + (groups[:, 0] == "b")))
+    group = rng.choice(["a", "b", "c"], size=(size, 1))[:, 0]
+    truth = 1 / (1 + np.exp(-features[:, 0] - np.sign(features[:, 1]) + (group == "b")))
     score = 1 / (1 + np.exp(-1.5 * features[:, 0]))
     if levels is not None:
         score = (np.floor(score * levels) + 0.5) / levels
@@ -40,20 +43,20 @@ def random_training(size: int, seed: int, weighted: bool = False, levels: int | 
     label = (rng.random(size) < truth).astype(float)
     label[:2] = 0, 1
     weight = rng.uniform(0.2, 3, size) if weighted else None
-    return Training(score, features, groups, label=label, weight=weight, task=FIFTH)
+    return Training(score, label, weight, groups={"group": group}, features=features, task=FIFTH)
 
 
 def training_of(rows: Rows, task: BinaryTask = FIFTH) -> Training:
     """Rows with features and groups made from their content, so that equal rows stay equal."""
     features = np.column_stack((np.cos(40 * rows.score), rows.score * rows.label))
-    groups = np.where(rows.score > 0.5, "high", "low")[:, None]
+    groups = {"half": np.where(rows.score > 0.5, "high", "low")}
     label = rows.label.astype(float)
-    return Training(rows.score, features, groups, label=label, weight=rows.weight, task=task)
+    return Training(rows.score, label, rows.weight, groups=groups, features=features, task=task)
 
 
-def unlabelled(rows: Inputs) -> Inputs:
+def unlabelled(rows: Unlabelled) -> Unlabelled:
     """What a model sees of rows."""
-    return Inputs(rows.score, rows.features, rows.groups)
+    return Unlabelled(rows.score, groups=rows.groups, features=rows.features)
 
 
 def fit_method(key: str, rows: Training) -> Model:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -12,23 +13,10 @@ from hypothesis import strategies as st
 from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Regions
 from decal_cli.metrics import Metric, parse
-from decal_cli.tables.table import Table, tabulate
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES
-
-
-class Rows(NamedTuple):
-    """Rows as a user has them; weight None: every row counts one."""
-
-    score: np.ndarray
-    label: np.ndarray
-    weight: np.ndarray | None = None
-
-    def table(self) -> Table:
-        return tabulate(self.score, self.label, self.weight)
-
-    def take(self, which: np.ndarray) -> Rows:
-        return Rows(self.score[which], self.label[which], None if self.weight is None else self.weight[which])
 
 
 def rows_by_level(levels: dict[float, str]) -> Rows:
@@ -81,7 +69,7 @@ def known_rows(name: str) -> Rows:
         "binary, group B": binary["group"] == "B",
         "binary, split cal": binary["split"] == "cal",
     }[name]
-    return every.take(chosen)._replace(weight=None)
+    return replace(every.take(chosen), weight=None)
 
 
 def metric_inputs(table: Table, task: BinaryTask | None = None, seed: int = 0) -> dict[type, Any]:

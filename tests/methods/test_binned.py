@@ -8,18 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.methods import Inputs
 from decal_cli.methods.families.binned import Abstaining, Binned, _lower_quantile, bin_of, edges_of
 from decal_cli.methods.families.sigmoid import fit_temperature
+from decal_cli.tables.rows import Rows, Unlabelled
 from tests.helpers.training import apply_in_sample, calibration_error, fit_method, random_training, training_of
-from tests.helpers.worlds import Rows, any_rows
+from tests.helpers.worlds import any_rows
 from tests.helpers.worlds import rows_by_level as by_level
 
 
 @settings(max_examples=150, deadline=None)
 @given(rows=any_rows(), bins=st.integers(1, 20))
 def test_edges_cut_the_levels_where_the_table_cuts_them(rows: Rows, bins: int) -> None:
-    table = rows.table()
+    table = rows.table
     number = bin_of(table.score, edges_of(table, bins))
     np.testing.assert_array_equal(np.flatnonzero(np.diff(number, prepend=-1)), table.bin_starts(bins))
     np.testing.assert_array_equal(np.unique(number), np.arange(number[-1] + 1))
@@ -39,7 +39,7 @@ def test_histogram_is_calibrated_on_its_training_rows(rows: Rows) -> None:
 def test_histogram_by_hand() -> None:
     """Median .4, which belongs to the lower bin."""
     model = fit_method("histogram(bins=2)", training_of(by_level({0.2: "01", 0.4: "0", 0.7: "1", 0.9: "1"})))
-    np.testing.assert_allclose(model(Inputs(np.array([0.0, 0.4, 0.41, 1.0]))).score, [1 / 3, 1 / 3, 1, 1])
+    np.testing.assert_allclose(model(Unlabelled(np.array([0.0, 0.4, 0.41, 1.0]))).score, [1 / 3, 1 / 3, 1, 1])
 
 
 def test_scaling_binning_is_the_mean_of_its_curve_in_each_bin() -> None:
@@ -66,9 +66,9 @@ def test_meta_cal_gives_half_within_its_cut_and_temperature_beyond() -> None:
     model = fit_method("meta-cal", random_training(1000, 1))
     assert isinstance(model, Abstaining) and 0 < model.cut < 0.5
     score = np.array([0.5 - model.cut * 0.99, 0.5 + model.cut * 0.99, 0.01, 0.99])
-    found = model(Inputs(score)).score
+    found = model(Unlabelled(score)).score
     np.testing.assert_array_equal(found[:2], 0.5)
-    np.testing.assert_array_equal(found[2:], model.curve(Inputs(score[2:])).score)
+    np.testing.assert_array_equal(found[2:], model.curve(Unlabelled(score[2:])).score)
 
 
 def test_the_rows_that_set_meta_cals_cut_do_not_fit_its_curve() -> None:

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.methods import METHODS, Applied, Inputs, Method, Model, Training, parse
+from decal_cli.methods import METHODS, Applied, Method, Model, Training, parse
 from decal_cli.methods.declare import MODELS
+from decal_cli.tables.rows import Rows, Unlabelled
 from tests.helpers.training import (
     apply_in_sample,
     calibration_error,
@@ -20,7 +21,7 @@ from tests.helpers.training import (
     training_of,
     unlabelled,
 )
-from tests.helpers.worlds import Rows, any_rows, rows_by_level
+from tests.helpers.worlds import any_rows, rows_by_level
 
 FORMS = {
     "platt": ["platt(on=p)", "platt(targets=labels)"],
@@ -61,7 +62,7 @@ def assert_equal(one: Applied, other: Applied, within: float = 0.0) -> None:
 
 
 NEW = random_training(40, 99)
-ENDS = Inputs(np.array([0.0, 1.0]), np.zeros((2, 2)), np.array([["low"], ["high"]]))
+ENDS = Unlabelled(np.array([0.0, 1.0]), groups={"half": np.array(["low", "high"])}, features=np.zeros((2, 2)))
 
 
 def check_drawn(key: str, rows: Training) -> None:
@@ -108,7 +109,7 @@ def test_a_row_is_scored_alike_among_any_others(key: str) -> None:
 @every_key
 def test_fitting_and_applying_leave_their_rows_as_they_were(key: str) -> None:
     rows, new = random_training(150, 4), unlabelled(NEW)
-    columns = [rows.score, rows.features, rows.groups, rows.label, new.score, new.features, new.groups]
+    columns = [rows.score, rows.matrix, *rows.groups.values(), rows.label, new.score, new.matrix, *new.groups.values()]
     before = [np.array(column) for column in columns]
     fit_method(key, rows)(new)
     assert all(np.array_equal(old, now) for old, now in zip(before, columns, strict=True))
@@ -150,8 +151,8 @@ EDGES = {
     "scores 0 and 1, all wrong": rows_by_level({0.0: "1" * 20, 1.0: "0" * 20}),
     "scores 0 and 1, some wrong": rows_by_level({0.0: "0001" * 10, 0.5: "01" * 10, 1.0: "1110" * 10}),
     "separated": rows_by_level({0.2: "00" * 10, 0.4: "0" * 10, 0.7: "11" * 10}),
-    "tiny weights": rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e-9)),
-    "huge weights": rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10})._replace(weight=np.full(80, 1e9)),
+    "tiny weights": replace(rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10}), weight=np.full(80, 1e-9)),
+    "huge weights": replace(rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10}), weight=np.full(80, 1e9)),
 }
 
 

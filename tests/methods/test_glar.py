@@ -10,11 +10,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from decal_cli.crossfit.regions import LEAVES, Regions, build_regions
-from decal_cli.methods import Inputs, Training, note_of, parse
+from decal_cli.methods import Training, note_of, parse
 from decal_cli.methods.families.binned import bin_of
 from decal_cli.methods.families.glar import NOWHERE, Glar, thresholds
 from decal_cli.methods.numerics.trees import narrow
 from decal_cli.metrics import parse as metric
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.training import (
     any_training,
@@ -115,8 +116,7 @@ def test_rounding_does_not_part_moved_thresholds_from_moved_scores(score: float,
 
 
 def grouping_regret(rows: Training) -> float:
-    assert rows.features is not None
-    regions = build_regions(rows.score, rows.label, rows.weight, rows.features, seed=rows.seed)
+    regions = build_regions(rows, seed=rows.seed)
     return metric("regret_grouping").value({Regions: regions, BinaryTask: rows.task})
 
 
@@ -143,7 +143,7 @@ def test_r_is_in_the_users_utility_units() -> None:
     assert rows.task is not None
     (u00, u01), (u10, u11) = rows.task.utility
     stakes = BinaryTask.of_utility([[10 * u00, 10 * u01], [10 * u10, 10 * u11]])
-    tenfold = Training(rows.score, rows.features, rows.groups, rows.label, rows.weight, stakes)
+    tenfold = Training(rows.score, rows.label, rows.weight, groups=rows.groups, features=rows.features, task=stakes)
     np.testing.assert_array_equal(glar("glar(r=0.012)", rows).tree, glar("glar(r=0.12)", tenfold).tree)
 
 
@@ -161,7 +161,7 @@ def test_trees_stay_small_and_find_what_the_score_does_not_know() -> None:
 
 def test_a_model_without_its_features_says_what_it_needs() -> None:
     with pytest.raises(Exception, match="needs the features"):
-        fit_method("glar(r=-1)", random_training(200, 0))(Inputs(np.array([0.5])))
+        fit_method("glar(r=-1)", random_training(200, 0))(Unlabelled(np.array([0.5])))
 
 
 def test_tasks_share_what_does_not_depend_on_them() -> None:

@@ -7,10 +7,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import Inputs, Training
+from decal_cli.methods.declare import Training
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, float_columns, planes_of, with_recalibrated
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.rows import Unlabelled
 
 
 def drawn(rows: int = 400, columns: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -64,21 +65,21 @@ def test_huge_features_give_finite_log_odds(large: float) -> None:
     x[::7, 2] = large
     x[::5, 3] = -large
     x[:, 1] *= 1e-300
-    x = float_columns(Inputs(np.zeros(len(x)), x))
+    x = float_columns(Unlabelled(np.zeros(len(x)), features=x))
     plane = fitted(x, y)
     assert np.isfinite(plane(x)).all()
-    assert np.isfinite(plane(float_columns(Inputs(np.zeros(2), np.full((2, 4), large))))).all()
+    assert np.isfinite(plane(float_columns(Unlabelled(np.zeros(2), features=np.full((2, 4), large))))).all()
 
 
 def test_features_that_are_not_there_are_missed() -> None:
     with pytest.raises(Undefined, match="features"):
-        float_columns(Inputs(np.zeros(2)))
+        float_columns(Unlabelled(np.zeros(2)))
 
 
 def test_recalibration_while_fitting_does_not_see_the_rows_own_label() -> None:
     rng = np.random.default_rng(0)
     score = rng.random(2000)
-    rows = Training(score, np.zeros((2000, 1)), None, (rng.random(2000) < 0.5).astype(float))
+    rows = Training(score, (rng.random(2000) < 0.5).astype(float), features=np.zeros((2000, 1)))
     made, columns = with_recalibrated(rows)
     seen, held = made(rows)[:, 0], columns[:, 0]
     assert np.corrcoef(seen, rows.label)[0, 1] > 0.03
@@ -88,12 +89,12 @@ def test_recalibration_while_fitting_does_not_see_the_rows_own_label() -> None:
 
 def test_log_odds_of_the_score_are_no_surer_than_the_rows_allow() -> None:
     column = ScoreColumn(Curve(np.array([0.0, 1.0]), np.array([0.0, 1.0])), 0.01)
-    found = column(Inputs(np.array([0.0, 0.5, 1.0]), np.array([[7.0], [8.0], [9.0]])))
+    found = column(Unlabelled(np.array([0.0, 0.5, 1.0]), features=np.array([[7.0], [8.0], [9.0]])))
     np.testing.assert_allclose(found, [[-np.log(99), 7], [0, 8], [np.log(99), 9]], atol=1e-12)
 
 
 def test_two_rows_are_recalibrated_by_one_another() -> None:
-    rows = Training(np.array([0.2, 0.8]), np.zeros((2, 1)), None, np.array([0.0, 1.0]))
+    rows = Training(np.array([0.2, 0.8]), np.array([0.0, 1.0]), features=np.zeros((2, 1)))
     np.testing.assert_allclose(with_recalibrated(rows)[1][:, 0], [np.log(3), -np.log(3)])
 
 

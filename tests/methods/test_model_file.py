@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
-from decal_cli.methods import METHODS, Applied, Inputs, Model, Saved, from_text, model_file, score_rows, to_text
+from decal_cli.methods import METHODS, Applied, Model, Saved, from_text, model_file, score_rows, to_text
 from decal_cli.methods.families.binned import Steps
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.sigmoid import Sigmoid
 from decal_cli.methods.numerics.trees import Tree
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.training import FIFTH, fit_method, random_training, unlabelled
 
@@ -136,7 +137,7 @@ class TestNumbers:
         given = of_model(Sigmoid("p", slope, intercept))
         text = to_text(given)
         with np.errstate(all="ignore"):
-            usable = np.isfinite(given.model(Inputs(np.array([0.0, 1.0]))).score).all()
+            usable = np.isfinite(given.model(Unlabelled(np.array([0.0, 1.0]))).score).all()
         if usable:
             assert same(from_text(text, "m.json").model, given.model)
         else:
@@ -432,4 +433,4 @@ class TestForged:
         middle = of_model(Curve(np.array([0.0, 0.5, 1.0]), np.array([0.0, 7.0, 1.0])))
         loaded = from_text(to_text(middle), "m.json")
         with pytest.raises(DecalError, match="outside"):
-            score_rows(loaded, Inputs(np.array([0.5])), "m.json")
+            score_rows(loaded, Unlabelled(np.array([0.5])), "m.json")

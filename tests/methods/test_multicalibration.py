@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.methods import Inputs
 from decal_cli.methods.families.multicalibration import (
     Patch,
     Patches,
@@ -20,6 +19,7 @@ from decal_cli.methods.families.multicalibration import (
     kept_patches,
     multicalibration,
 )
+from decal_cli.tables.rows import Unlabelled
 from tests.helpers.training import fit_method, random_training, training_of, unlabelled
 from tests.helpers.worlds import rows_by_level as by_level
 
@@ -105,11 +105,10 @@ def test_the_rows_that_stop_it_teach_it_nothing() -> None:
 
 def test_it_finds_groups_and_regions_that_isotonic_regression_cannot_see() -> None:
     rows, new = random_training(6000, 0), random_training(6000, 1)
-    assert new.groups is not None
     found = {key: fit_method(key, rows)(unlabelled(new)).score for key in ("isotonic", "multicalibration")}
     brier = {key: np.mean((score - new.label) ** 2) for key, score in found.items()}
     assert brier["multicalibration"] < brier["isotonic"] - 0.01
-    here = new.groups[:, 0] == "b"
+    here = new.groups["group"] == "b"
     off = {key: abs(np.mean((score - new.label)[here])) for key, score in found.items()}
     assert off["multicalibration"] < 0.5 * off["isotonic"]
 
@@ -118,14 +117,16 @@ def test_groups_are_used_where_given_and_then_needed() -> None:
     rows = random_training(3000, 0)
     model = fit_method("multicalibration", rows)
     with pytest.raises(DecalError, match="--group"):
-        model(Inputs(rows.score, rows.features))
-    without = type(rows)(rows.score, rows.features, None, rows.label, rows.weight, rows.task)
-    assert fit_method("multicalibration", without)(Inputs(rows.score, rows.features)).score.shape == (3000,)
+        model(Unlabelled(rows.score, features=rows.features))
+    without = replace(rows, groups={})
+    assert fit_method("multicalibration", without)(Unlabelled(rows.score, features=rows.features)).score.shape == (
+        3000,
+    )
 
 
 def test_a_group_that_training_did_not_have_belongs_to_no_group() -> None:
     rows = random_training(3000, 0)
-    new = Inputs(rows.score, rows.features, np.full((3000, 1), "unheard of"))
+    new = Unlabelled(rows.score, groups={"group": np.full(3000, "unheard of")}, features=rows.features)
     assert np.isfinite(fit_method("multicalibration", rows)(new).score).all()
 
 

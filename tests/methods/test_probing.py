@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from decal_cli.methods.declare import Inputs, Training, parse
+from decal_cli.methods.declare import Training, parse
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.probing import Probes, costs, grid
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, with_recalibrated
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.rows import Unlabelled
 
 
 def drawn(rows: int, seed: int) -> tuple[Training, np.ndarray]:
@@ -23,7 +24,7 @@ def drawn(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     score = expit(x[:, 0] + rng.normal(size=rows))
     label = (rng.random(rows) < truth).astype(float)
     label[:2] = 0, 1
-    return Training(score, x, None, label), truth
+    return Training(score, label, features=x), truth
 
 
 def fitted(rows: Training, probes: int = 40) -> Probes:
@@ -116,7 +117,7 @@ def test_the_grid_covers_the_thresholds_and_is_finer_at_its_ends(probes: int) ->
 def test_the_score_is_1_where_every_probe_decides_1() -> None:
     train, _ = drawn(300, 0)
     model = fitted(train, 7)
-    far = Inputs(np.array([1.0, 0.0]), np.array([[1e9, 1e9, 0, 0], [-1e9, -1e9, 0, 0]]))
+    far = Unlabelled(np.array([1.0, 0.0]), features=np.array([[1e9, 1e9, 0, 0], [-1e9, -1e9, 0, 0]]))
     np.testing.assert_allclose(model(far).score, [1, 0], atol=1e-12)
 
 
@@ -140,7 +141,7 @@ def test_odd_features_are_fitted(scale: float) -> None:
 
 def test_few_rows_of_many_features_are_fitted() -> None:
     rng = np.random.default_rng(0)
-    rows = Training(np.array([0.1, 0.9, 0.5]), rng.normal(size=(3, 400)), None, np.array([0.0, 1.0, 1.0]))
+    rows = Training(np.array([0.1, 0.9, 0.5]), np.array([0.0, 1.0, 1.0]), features=rng.normal(size=(3, 400)))
     assert np.isfinite(fitted(rows)(rows).score).all()
 
 

@@ -8,9 +8,10 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from decal_cli.methods.declare import Inputs, Training, parse
+from decal_cli.methods.declare import Training, parse
 from decal_cli.methods.numerics.trees import with_score
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.rows import Unlabelled
 
 NAMES = ["refit", "refit(units=own)", "stack", "stack-forest(trees=20)", "stack-boosting"]
 STACKS = NAMES[2:]
@@ -22,7 +23,7 @@ def logistic_world(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     x = rng.normal(size=(rows, 5))
     truth = expit(x @ np.array([1.5, -1.0, 0.5, 0, 0]) - 0.5)
     score = expit(3 * x[:, 0])
-    return Training(score, x, None, (rng.random(rows) < truth).astype(float)), truth
+    return Training(score, (rng.random(rows) < truth).astype(float), features=x), truth
 
 
 def island_world(rows: int, seed: int) -> tuple[Training, np.ndarray]:
@@ -31,10 +32,10 @@ def island_world(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     x = rng.normal(size=(rows, 4))
     truth = expit(rng.normal(size=rows) + 1.5 * np.sign(x[:, 0] * x[:, 1]))
     score = np.clip(truth + 0.3 * np.sign(-x[:, 0] * x[:, 1]), 0.01, 0.99)
-    return Training(score, x, None, (rng.random(rows) < truth).astype(float)), truth
+    return Training(score, (rng.random(rows) < truth).astype(float), features=x), truth
 
 
-def applied(name: str, rows: Training, new: Inputs) -> np.ndarray:
+def applied(name: str, rows: Training, new: Unlabelled) -> np.ndarray:
     return parse(name).fit(rows)(new).score
 
 
@@ -75,7 +76,7 @@ def test_stacks_beat_isotonic_where_features_matter(world: Any, name: str) -> No
 def test_stacks_keep_a_score_that_knows_all(name: str) -> None:
     rng = np.random.default_rng(0)
     truth = rng.random(3000)
-    rows = Training(truth, rng.normal(size=(3000, 6)), None, (rng.random(3000) < truth).astype(float))
+    rows = Training(truth, (rng.random(3000) < truth).astype(float), features=rng.normal(size=(3000, 6)))
     assert brier(applied(name, rows.take(np.arange(2000)), rows.take(np.arange(2000, 3000))), truth[2000:]) < 0.02
 
 
@@ -149,7 +150,7 @@ def test_odd_features_are_fitted(name: str, odd: str) -> None:
     train = logistic_world(60, 3)[0]
     features = ODD[odd](train.features)
     label = np.arange(len(features)) % 2.0
-    rows = Training(train.score[: len(features)], features, None, label)
+    rows = Training(train.score[: len(features)], label, features=features)
     for weight in (None, np.linspace(1e-3, 1e3, len(label))):
         score = applied(name, dataclasses.replace(rows, weight=weight), rows)
         assert ((score >= 0) & (score <= 1)).all()

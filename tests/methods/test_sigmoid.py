@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.methods import Inputs
 from decal_cli.methods.families.sigmoid import Beta, Sigmoid, beta_terms, term
 from decal_cli.methods.numerics.likelihood import MIN_SCORE, logit
+from decal_cli.tables.rows import Rows, Unlabelled
 from tests.helpers.training import fit_method, training_of
-from tests.helpers.worlds import Rows, any_rows
+from tests.helpers.worlds import any_rows
 from tests.helpers.worlds import rows_by_level as by_level
 
 
@@ -93,12 +93,12 @@ def test_a_score_that_ranks_the_wrong_way_gets_an_infinite_temperature() -> None
     for levels in ({0.1: "1101", 0.8: "0010"}, {0.1: "111", 0.8: "000"}):
         model = fit_method("temperature", training_of(by_level(levels)))
         assert vars(model) == vars(Sigmoid("logit", 0.0, 0.0))
-        np.testing.assert_array_equal(model(Inputs(np.array([0.0, 0.3, 1.0]))).score, 0.5)
+        np.testing.assert_array_equal(model(Unlabelled(np.array([0.0, 0.3, 1.0]))).score, 0.5)
 
 
 def test_a_score_that_ranks_the_wrong_way_gets_the_base_rate_from_beta() -> None:
     model = fit_method("beta", training_of(by_level({0.1: "1101", 0.4: "10", 0.8: "0010"})))
-    np.testing.assert_allclose(model(Inputs(np.array([0.0, 0.3, 1.0]))).score, 0.5)
+    np.testing.assert_allclose(model(Unlabelled(np.array([0.0, 0.3, 1.0]))).score, 0.5)
 
 
 def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels() -> None:
@@ -136,5 +136,5 @@ def test_scores_far_apart_in_log_odds_and_close_in_value_are_fitted_alike() -> N
     score = 0.3 + 1e-9 * rng.normal(size=500)
     label = (rng.random(500) < 1 / (1 + np.exp(-(score - 0.3) * 1e9))).astype(float)
     model = fit_method("platt", training_of(Rows(score, label)))
-    new = model(Inputs(np.array([0.3 - 1e-9, 0.3, 0.3 + 1e-9]))).score
+    new = model(Unlabelled(np.array([0.3 - 1e-9, 0.3, 0.3 + 1e-9]))).score
     assert 0.15 < new[0] < 0.4 < new[1] < 0.6 < new[2] < 0.85

@@ -7,12 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.methods import Inputs, Training
+from decal_cli.methods import Training
 from decal_cli.metrics import parse as metric
-from decal_cli.tables.table import Table, tabulate
+from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.training import apply_in_sample, fit_method, training_of, with_task
-from tests.helpers.worlds import Rows, any_rows
+from tests.helpers.worlds import any_rows
 from tests.helpers.worlds import rows_by_level as by_level
 
 
@@ -34,7 +35,7 @@ def regret_left(rows: Rows, t: float) -> float:
     learned = with_task(training_of(rows), t)
     assert learned.task is not None
     table = learned.table
-    acts = fit_method("threshold", learned)(Inputs(table.score)).acts(learned.task)
+    acts = fit_method("threshold", learned)(Unlabelled(table.score)).acts(learned.task)
     rate = table.pos / table.n
     return float(table.n @ (((rate >= t) != acts) * np.abs(rate - t)) / table.total)
 
@@ -43,7 +44,7 @@ def regret_left(rows: Rows, t: float) -> float:
 @given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
 def test_it_leaves_no_calibration_regret_where_the_curve_is_monotone(rows: Rows, t: float) -> None:
     """[R prop. 3.3]: the curve is made monotone by pooling what is not."""
-    table = rows.table().isotonic
+    table = rows.table.isotonic
     monotone = Rows(*_as_rows(table))
     if 0 < table.positives < table.total:
         assert regret_left(monotone, t) < 1e-12
@@ -60,13 +61,13 @@ def _as_rows(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_it_is_the_threshold_that_the_metric_names() -> None:
     rows = by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
     model = fit_method("threshold", with_task(training_of(rows), 0.4))
-    named = metric("threshold_adjusted").value({Table: tabulate(*rows[:2]), BinaryTask: BinaryTask.of_threshold(0.4)})
+    named = metric("threshold_adjusted").value({Table: rows.table, BinaryTask: BinaryTask.of_threshold(0.4)})
     assert model.threshold == named == 0.6  # type: ignore[attr-defined]
 
 
 def test_beyond_every_fit_it_decides_0_for_all_and_below_every_fit_1() -> None:
     rows: Training = training_of(by_level({0.2: "00100", 0.6: "10", 0.9: "1101"}))
-    ends = Inputs(np.array([0.0, 0.5, 1.0]))
+    ends = Unlabelled(np.array([0.0, 0.5, 1.0]))
     for t, expected in ((0.8, [False] * 3), (0.1, [True] * 3)):
         learned = with_task(rows, t)
         assert learned.task is not None

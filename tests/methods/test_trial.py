@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from decal_cli.errors import Undefined
-from decal_cli.methods import METHODS, Applied, Chosen, Inputs, Method, Training, judge, parse, try_out, won
+from decal_cli.methods import METHODS, Applied, Chosen, Method, Training, judge, parse, try_out, won
 from decal_cli.methods.trial import fitted_folds
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS
 from decal_cli.task import BinaryTask
 from tests.helpers.training import random_training
@@ -24,7 +25,7 @@ class Memory:
 
     seen: dict[float, float]
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.array([self.seen.get(score, score) for score in rows.score.tolist()]))
 
 
@@ -40,7 +41,7 @@ def overconfident(size: int, seed: int) -> Training:
     """Scores off by a known curve: the probability of label 1 at score p is p squared."""
     rng = np.random.default_rng(seed)
     score = rng.random(size)
-    return Training(score, label=(rng.random(size) < score**2).astype(float), task=TASK)
+    return Training(score, (rng.random(size) < score**2).astype(float), task=TASK)
 
 
 def true_gain(acts: np.ndarray, score: np.ndarray) -> float:
@@ -64,7 +65,7 @@ class TestMemory:
             rng = np.random.default_rng(seed)
             score = rng.random(300)
             label = (rng.random(300) < score).astype(float)
-            rows = Training(score, rng.normal(size=(300, 20)), label=label, task=TASK)
+            rows = Training(score, label, features=rng.normal(size=(300, 20)), task=TASK)
             trial, flattered = try_out(chosen, rows), judge(chosen, chosen.fit(rows), rows)
             truth = won(trial.applied.acts(TASK), replace(rows, label=score), TASK).mean
             assert trial.gain is not None and flattered.gain is not None
@@ -83,7 +84,7 @@ class TestKnownTruth:
             rows = overconfident(400, seed)
             gain = try_out(parse("platt"), rows).gain
             model = parse("platt").fit(rows)
-            truth = true_gain(model(Inputs(far)).acts(TASK), far)
+            truth = true_gain(model(Unlabelled(far)).acts(TASK), far)
             assert gain is not None
             covered += abs(gain.mean - truth) <= 1.96 * gain.error
         assert covered >= 0.9 * worlds
@@ -97,7 +98,7 @@ class TestKnownTruth:
         assert best - 0.02 * TASK.u_delta < means.mean() < best + 2 * error
 
     def test_utilities_are_per_decision_in_the_users_unit(self) -> None:
-        rows = Training(np.array([0.1, 0.9]), label=np.array([1.0, 1.0]), weight=np.array([1.0, 3.0]), task=TASK)
+        rows = Training(np.array([0.1, 0.9]), np.array([1.0, 1.0]), np.array([1.0, 3.0]), task=TASK)
         # The first row, a quarter of the weight, is a missed positive: each of those costs 3.
         gain = won(np.array([True, True]), rows, TASK)
         assert gain.mean == pytest.approx(3.0 / 4)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from decal_cli.crossfit.regions import isotonic_fit
 from decal_cli.errors import Undefined
-from decal_cli.methods import Inputs
+from decal_cli.tables.rows import Rows, Unlabelled
 from tests.helpers.training import fit_method, random_training, training_of
-from tests.helpers.worlds import Rows, any_rows
+from tests.helpers.worlds import any_rows
 
 
 def refitted(rows: Rows, new: float) -> tuple[float, float]:
@@ -29,7 +29,7 @@ def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) ->
     except Undefined:
         return  # One class.
     new = np.concatenate((np.unique(rows.score), [0.0, 1.0], more))
-    found = model(Inputs(new))
+    found = model(Unlabelled(new))
     p0, p1 = np.array([refitted(rows, float(each)) for each in new]).T
     np.testing.assert_allclose(found.lower, p0, atol=1e-12)
     np.testing.assert_allclose(found.upper, p1, atol=1e-12)
@@ -38,7 +38,7 @@ def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) ->
 
 def test_the_interval_holds_the_score_and_never_is_0_or_1() -> None:
     rows = random_training(300, 0)
-    found = fit_method("venn-abers", rows)(Inputs(np.linspace(0, 1, 1001)))
+    found = fit_method("venn-abers", rows)(Unlabelled(np.linspace(0, 1, 1001)))
     assert found.lower is not None and found.upper is not None
     assert (found.lower <= found.score).all() and (found.score <= found.upper).all()
     assert (np.diff(found.score) >= 0).all() and found.score[0] > 0 and found.score[-1] < 1

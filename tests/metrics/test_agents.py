@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.families.agents import worst_task
-from decal_cli.metrics.numerics import chance, envelope
+from decal_cli.metrics.numerics import dense, envelope
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import (
@@ -86,7 +86,7 @@ def test_examples_of_the_papers(table: Table, key: str, expected: float) -> None
 @given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
     """[C] thm. 4.1, prop. 3.10, prop. 4.4."""
-    t = rows.table()
+    t = rows.table
     cdl, v_cdl = value_of("cdl(levels=exact)", t), value_of("v_cdl(levels=exact)", t)
     u_cal, v_cal, ece, k2 = (value_of(key, t) for key in ("u_cal", "v_cal", "ece_exact", "k2"))
     assert k2 - SLACK <= cdl <= 2 * ece + SLACK
@@ -111,7 +111,7 @@ def lost_in(t: Table, utility: tuple[tuple[float, float], ...]) -> float:
 @drawn
 @given(rows=any_rows())
 def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
-    t = rows.table()
+    t = rows.table
     for key in ("cdl", "v_cdl"):
         loss = value_of(f"{key}(levels=exact)", t)
         try:
@@ -132,7 +132,7 @@ def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
 @drawn
 @given(rows=any_rows())
 def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
-    t = rows.table()
+    t = rows.table
     for key in ("u_cal", "v_cal"):
         try:
             worst = worst_task(t, key)
@@ -156,7 +156,7 @@ def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
     ],
 )
 def test_a_kink_on_a_score_of_0_half_or_1(table: Rows) -> None:
-    t = table.table()
+    t = table.table
     worst = worst_task(t, "v_cdl", levels="exact")
     found = value_of("cfdl(levels=exact)", t, BinaryTask.of_utility(worst.utility))
     assert found == pytest.approx(value_of("v_cdl(levels=exact)", t), abs=1e-8)
@@ -184,23 +184,23 @@ def many(m: int, seed: int) -> Table:
 @pytest.mark.parametrize("kinks", [1, 2])
 def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
     t = many(1500, seed)
-    for curve, dense in ((envelope.of_levels, chance.of_levels), (envelope.of_constant, chance.of_constant)):
+    for curve, at_once in ((envelope.of_levels, dense.of_levels), (envelope.of_constant, dense.of_constant)):
         found = curve(t).one_kink() if kinks == 1 else curve(t).any_kinks()
-        expected = float(dense(t.score, t.n * 1.0, t.pos * 1.0, kinks))
+        expected = float(at_once(t.score, t.n * 1.0, t.pos * 1.0, kinks))
         assert found.loss == pytest.approx(expected, abs=1e-12)
 
 
 def test_levels_are_those_of_cfdl() -> None:
-    ties = known_rows("ties").table()
+    ties = known_rows("ties").table
     assert value_of("cdl", ties) == value_of("cdl(levels=bins)", ties) != value_of("cdl(levels=exact)", ties)
-    assert value_of("cdl(levels=bins)", known_rows("binary").table()) == value_of(
-        "cdl(levels=exact)", known_rows("binary").table().bins()
+    assert value_of("cdl(levels=bins)", known_rows("binary").table) == value_of(
+        "cdl(levels=exact)", known_rows("binary").table.bins()
     )
 
 
 @pytest.mark.parametrize("key", ["cdl_null", "v_cdl_null"])
 def test_a_null_is_the_mean_over_drawn_tables(key: str) -> None:
-    binary, rng = known_rows("binary").table(), np.random.default_rng(0)
+    binary, rng = known_rows("binary").table, np.random.default_rng(0)
     bins = binary.bins()
     plain = [value_of(f"{key.removesuffix('_null')}(levels=exact)", bins.null(rng)) for _ in range(300)]
     assert value_of(key, binary) == pytest.approx(np.mean(plain), abs=5 * float(np.std(plain)) / np.sqrt(300))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import given, settings
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.declare import Choice
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import TASKS, Rows, any_rows, any_task, known_rows, metric_inputs, rows_by_level
+from tests.helpers.worlds import TASKS, any_rows, any_task, known_rows, metric_inputs, rows_by_level
 
 every_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 
@@ -36,10 +38,10 @@ def bounds(metric: Metric, task: BinaryTask) -> tuple[float, float]:
 @every_metric
 def test_a_metric_and_its_interval_stay_in_their_bounds(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     low, high = bounds(metric, task)
-    found = value_or_reason(metric, rows.table(), task)
+    found = value_or_reason(metric, rows.table, task)
     if isinstance(found, float):
         assert low <= found <= high
-    interval = Choice(metric).interval(metric_inputs(rows.table(), task), 0.9)
+    interval = Choice(metric).interval(metric_inputs(rows.table, task), 0.9)
     if interval is not None:
         assert low <= interval[0] <= interval[1] <= high
 
@@ -49,15 +51,15 @@ def test_a_metric_and_its_interval_stay_in_their_bounds(metric: Metric, rows: Ro
 @every_metric
 def test_row_order_changes_not_one_bit(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     order = np.random.default_rng(0).permutation(len(rows.score))
-    assert value_or_reason(metric, rows.take(order).table(), task) == value_or_reason(metric, rows.table(), task)
+    assert value_or_reason(metric, rows.take(order).table, task) == value_or_reason(metric, rows.table, task)
 
 
 @settings(max_examples=10, deadline=None)
 @given(rows=any_rows(), task=any_task)
 @pytest.mark.parametrize("metric", [m for m in METRICS.values() if m.size_free], ids=lambda metric: metric.name)
 def test_doubling_every_row_leaves_a_size_free_metric_as_it_is(metric: Metric, rows: Rows, task: BinaryTask) -> None:
-    once = value_or_reason(metric, rows.table(), task)
-    twice = value_or_reason(metric, rows.take(np.repeat(np.arange(len(rows.score)), 2)).table(), task)
+    once = value_or_reason(metric, rows.table, task)
+    twice = value_or_reason(metric, rows.take(np.repeat(np.arange(len(rows.score)), 2)).table, task)
     assert isinstance(once, str) == isinstance(twice, str)
     if isinstance(once, float):
         assert twice == pytest.approx(once, rel=1e-7, abs=1e-9)
@@ -66,7 +68,7 @@ def test_doubling_every_row_leaves_a_size_free_metric_as_it_is(metric: Metric, r
 @every_metric
 @pytest.mark.parametrize("name", ["hand", "ties", "binary weighted"])
 def test_a_metric_never_writes_into_its_table(metric: Metric, name: str) -> None:
-    table = known_rows(name).table()
+    table = known_rows(name).table
     columns = [column for column in (table.score, table.n, table.pos, table.n2, table.pos2) if column is not None]
     before = [column.copy() for column in columns]
     for column in columns:
@@ -80,7 +82,7 @@ EDGES = {
     "one row": rows_by_level({0.3: "1"}),
     "one row of score 0": rows_by_level({0.0: "0"}),
     "one row of score 1, wrong": rows_by_level({1.0: "0"}),
-    "one row, weighted": rows_by_level({0.3: "1"})._replace(weight=np.array([2.5])),
+    "one row, weighted": replace(rows_by_level({0.3: "1"}), weight=np.array([2.5])),
     "only label 0": rows_by_level({0.1: "00", 0.6: "0"}),
     "only label 1": rows_by_level({0.1: "11", 0.6: "1"}),
     "all scores tied": rows_by_level({0.4: "0110"}),
@@ -97,7 +99,7 @@ EDGES = {
 @pytest.mark.filterwarnings("error")
 def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(metric: Metric, edge: str) -> None:
     for task in TASKS:
-        table = EDGES[edge].table()
+        table = EDGES[edge].table
         low, high = bounds(metric, task)
         found = value_or_reason(metric, table, task)
         assert isinstance(found, str) or low <= found <= high
@@ -109,7 +111,7 @@ def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(metric: Metric, ed
 def test_without_a_task_what_needs_one_says_so(metric: Metric) -> None:
     if BinaryTask in metric.needs:
         with pytest.raises(Undefined, match=r"needs a task|needs features"):
-            Choice(metric).value(metric_inputs(known_rows("hand").table()))
+            Choice(metric).value(metric_inputs(known_rows("hand").table))
 
 
 QUANTILE_EDGES = {"ece", "cl", "rmsce", "mce", "ece_debiased", "cfdl", "cdl", "v_cdl", "cdl_threshold"}
@@ -132,8 +134,8 @@ SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_
 )
 def test_a_whole_weight_counts_as_that_many_rows(metric: Metric, rows: Rows, task: BinaryTask) -> None:
     assert rows.weight is not None
-    repeated = rows._replace(weight=None).take(np.repeat(np.arange(len(rows.score)), rows.weight.astype(int)))
-    weighted, copied = (value_or_reason(metric, each.table(), task) for each in (rows, repeated))
+    repeated = replace(rows, weight=None).take(np.repeat(np.arange(len(rows.score)), rows.weight.astype(int)))
+    weighted, copied = (value_or_reason(metric, each.table, task) for each in (rows, repeated))
     assert isinstance(weighted, str) == isinstance(copied, str)
     if isinstance(weighted, float):
         assert weighted == pytest.approx(copied, rel=1e-7, abs=1e-9)
@@ -152,11 +154,11 @@ def test_a_large_table_gives_what_a_small_one_would(metric: Metric) -> None:
     rng = np.random.default_rng(7)
     score = rng.permutation(np.arange(1, 100_001)) / 100_002
     label = (rng.random(100_000) < score**1.3).astype(int)
-    by_blocks = value_or_reason(metric, Rows(score, label).table(), TASKS[0])
+    by_blocks = value_or_reason(metric, Rows(score, label).table, TASKS[0])
     block = table_module.BLOCK
     try:
         table_module.BLOCK = 1 << 20
-        at_once = value_or_reason(metric, Rows(score, label).table(), TASKS[0])
+        at_once = value_or_reason(metric, Rows(score, label).table, TASKS[0])
     finally:
         table_module.BLOCK = block
     assert by_blocks == pytest.approx(at_once, rel=1e-9, abs=1e-12) if isinstance(by_blocks, float) else at_once
@@ -164,5 +166,5 @@ def test_a_large_table_gives_what_a_small_one_would(metric: Metric) -> None:
 
 def test_no_value_is_nan() -> None:
     for metric in METRICS.values():
-        found = value_or_reason(metric, known_rows("ties").table(), TASKS[1])
+        found = value_or_reason(metric, known_rows("ties").table, TASKS[1])
         assert isinstance(found, str) or math.isfinite(found)

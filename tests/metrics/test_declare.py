@@ -97,16 +97,16 @@ def test_what_does_not_parse_is_explained(written: str) -> None:
 def test_infinite_is_undefined() -> None:
     choice = Choice(replace(METRICS["brier"], function=lambda t: math.inf))
     with pytest.raises(Undefined, match="not finite"):
-        choice.value(metric_inputs(known_rows("hand").table()))
+        choice.value(metric_inputs(known_rows("hand").table))
 
 
 def test_an_interval_may_ask_for_a_generator_that_its_value_does_not_need() -> None:
     assert METRICS["ece"].needs == (Table,)
-    assert parse("ece").interval(metric_inputs(known_rows("hand").table()), 0.9) is not None
+    assert parse("ece").interval(metric_inputs(known_rows("hand").table), 0.9) is not None
 
 
 def test_a_metric_draws_from_the_seed_it_is_given() -> None:
-    ties = known_rows("ties").table()
+    ties = known_rows("ties").table
     assert METRICS["ece_null"].needs == (Table, np.random.Generator)
     assert value_of("ece_null", ties, seed=1) == value_of("ece_null", ties, seed=1)
     assert value_of("ece_null", ties, seed=1) != value_of("ece_null", ties, seed=2)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from decal_cli.metrics.families.interval import range_above
-from tests.helpers.worlds import Rows, rows_by_level, value_of
+from decal_cli.tables.rows import Rows
+from tests.helpers.worlds import rows_by_level, value_of
 
 
 def density_mean(power: int) -> float:
@@ -39,11 +40,11 @@ def test_calibrated_worlds_give_uniform_p_values() -> None:
     """A walk of steps has a slightly smaller range than Brownian motion, so the test is a little cautious."""
     rng = np.random.default_rng(0)
     score = rng.random(2000)
-    drawn = [value_of("c_emp_pvalue", Rows(score, (rng.random(2000) < score).astype(int)).table()) for _ in range(400)]
+    drawn = [value_of("c_emp_pvalue", Rows(score, (rng.random(2000) < score).astype(int)).table) for _ in range(400)]
     assert 0.02 <= np.mean(np.array(drawn) < 0.1) <= 0.13
     assert 0.35 <= np.mean(np.array(drawn) < 0.5) <= 0.55
 
 
 def test_scores_that_cannot_err_either_do_or_do_not() -> None:
-    assert value_of("c_emp_pvalue", rows_by_level({0.0: "00", 1.0: "1"}).table()) == 1
-    assert value_of("c_emp_pvalue", rows_by_level({0.0: "01", 1.0: "1"}).table()) == 0
+    assert value_of("c_emp_pvalue", rows_by_level({0.0: "00", 1.0: "1"}).table) == 1
+    assert value_of("c_emp_pvalue", rows_by_level({0.0: "01", 1.0: "1"}).table) == 0

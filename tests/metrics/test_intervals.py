@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from decal_cli.metrics.confidence import quantile, wilson
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import merge
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows, interval_of, known_rows, rows_by_level, value_of
+from tests.helpers.worlds import interval_of, known_rows, rows_by_level, value_of
 
 TASK = BinaryTask.of_threshold(0.3)
 
@@ -29,7 +32,7 @@ def test_delongs_error_is_that_of_the_placements() -> None:
     positives, negatives = hand.score[hand.label == 1], hand.score[hand.label == 0]
     beats = (positives[:, None] > negatives) + 0.5 * (positives[:, None] == negatives)
     variance = beats.mean(axis=1).var(ddof=1) / 5 + beats.mean(axis=0).var(ddof=1) / 5
-    low, high = interval_of("auc", hand.table()) or (0.0, 0.0)
+    low, high = interval_of("auc", hand.table) or (0.0, 0.0)
     on_logit = np.log(high / (1 - high)) - np.log(low / (1 - low))
     assert on_logit == pytest.approx(2 * 1.96 * np.sqrt(variance) / (0.86 * 0.14), rel=1e-4)
 
@@ -40,15 +43,15 @@ MEANS = ["brier", "log_loss", "auc", "expected_utility", "observed_expected", "c
 @pytest.mark.parametrize("key", MEANS)
 def test_one_weight_for_all_changes_nothing(key: str) -> None:
     binary = known_rows("binary")
-    weighted = binary._replace(weight=np.full(2000, 0.25))
-    assert interval_of(key, weighted.table(), TASK) == pytest.approx(interval_of(key, binary.table(), TASK), rel=1e-9)
+    weighted = replace(binary, weight=np.full(2000, 0.25))
+    assert interval_of(key, weighted.table, TASK) == pytest.approx(interval_of(key, binary.table, TASK), rel=1e-9)
 
 
 @pytest.mark.parametrize("key", MEANS)
 def test_a_row_of_weight_two_says_less_than_two_rows(key: str) -> None:
     binary = known_rows("binary")
-    once, copied = binary.table(), merge([binary.table()] * 2)
-    heavy = binary._replace(weight=np.full(2000, 2.0)).table()
+    once, copied = binary.table, merge([binary.table] * 2)
+    heavy = replace(binary, weight=np.full(2000, 2.0)).table
 
     def width(table: object) -> float:
         low, high = interval_of(key, table, TASK) or (0.0, 0.0)
@@ -60,24 +63,24 @@ def test_a_row_of_weight_two_says_less_than_two_rows(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["ece", "ece_debiased", "c_bound", "corp_mcb", "cfdl_null", *MEANS])
 def test_more_confidence_is_a_wider_interval(key: str) -> None:
-    table = known_rows("binary").table()
+    table = known_rows("binary").table
     narrow, wide = (interval_of(key, table, TASK, confidence) for confidence in (0.5, 0.99))
     if narrow is not None and wide is not None:
         assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
 
 
 def test_perfect_ranking_has_an_interval_below_one() -> None:
-    low, high = interval_of("auc", rows_by_level({0.2: "0000", 0.8: "1111"}).table()) or (0.0, 0.0)
+    low, high = interval_of("auc", rows_by_level({0.2: "0000", 0.8: "1111"}).table) or (0.0, 0.0)
     assert 0.4 < low < 0.6 and high == 1
 
 
 def test_empty_groups_have_no_interval() -> None:
-    assert interval_of("ppv", rows_by_level({0.1: "01"}).table(), TASK) is None
+    assert interval_of("ppv", rows_by_level({0.1: "01"}).table, TASK) is None
 
 
 def test_the_squared_errors_share_the_interval_of_the_debiased_one() -> None:
     """cl and rmsce estimate what ece_debiased does; the plug-in may lie above its own interval."""
-    table = known_rows("binary").table()
+    table = known_rows("binary").table
     low, high = interval_of("ece_debiased", table) or (0.0, 0.0)
     assert interval_of("cl", table) == (max(low, 0.0), high)
     assert interval_of("rmsce", table) == pytest.approx((max(low, 0.0) ** 0.5, high**0.5))
@@ -98,13 +101,13 @@ COVERED = ["brier", "auc", "expected_utility", "calibration_slope", "observed_ex
 def test_ninety_percent_intervals_hold_the_truth(slope: float, weighted: bool) -> None:
     """Fifty worlds of 600 rows: at least .74 each, which 90 % intervals miss less than once in a thousand times."""
     rng = np.random.default_rng(11)
-    population = sample(rng, 500_000, slope, weighted=False).table()
+    population = sample(rng, 500_000, slope, weighted=False).table
     truth = {key: value_of(key, population, TASK) for key in COVERED}
     if slope == 1:
         truth |= {"ece": 0.0, "corp_mcb": 0.0}
     held = dict.fromkeys(COVERED, 0)
     for _ in range(50):
-        table = sample(rng, 600, slope, weighted).table()
+        table = sample(rng, 600, slope, weighted).table
         for key in COVERED:
             low, high = interval_of(key, table, TASK, 0.9) or (0.0, 0.0)
             held[key] += low <= truth[key] <= high

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from decal_cli.metrics.families.levels import levels_used
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows, interval_of, known_rows, rows_by_level, value_of
+from tests.helpers.worlds import interval_of, known_rows, rows_by_level, value_of
 
 
 def test_levels_are_exact_where_the_median_one_holds_thirty_rows() -> None:
-    assert levels_used(rows_by_level({0.2: "0" * 30, 0.4: "01" * 15, 0.6: "1"}).table()) == "exact"
-    assert levels_used(rows_by_level({0.2: "0" * 30, 0.4: "01" * 14, 0.6: "1" * 29}).table()) == "bins"
-    assert levels_used(known_rows("binary").table()) == "bins"
-    assert levels_used(known_rows("ties").table()) == "bins", "the median level of the twelve holds 24.5 rows"
+    assert levels_used(rows_by_level({0.2: "0" * 30, 0.4: "01" * 15, 0.6: "1"}).table) == "exact"
+    assert levels_used(rows_by_level({0.2: "0" * 30, 0.4: "01" * 14, 0.6: "1" * 29}).table) == "bins"
+    assert levels_used(known_rows("binary").table) == "bins"
+    assert levels_used(known_rows("ties").table) == "bins", "the median level of the twelve holds 24.5 rows"
 
 
 def test_a_level_counts_its_effective_rows() -> None:
     light = rows_by_level({0.2: "0" * 40, 0.4: "01" * 20})
-    assert levels_used(light._replace(weight=np.full(80, 0.01)).table()) == "exact"
-    assert levels_used(rows_by_level({0.2: "01", 0.4: "01"})._replace(weight=np.full(4, 1e6)).table()) == "bins"
+    assert levels_used(replace(light, weight=np.full(80, 0.01)).table) == "exact"
+    assert levels_used(replace(rows_by_level({0.2: "01", 0.4: "01"}), weight=np.full(4, 1e6)).table) == "bins"
 
 
 def test_auto_is_what_it_says() -> None:
     task = BinaryTask.of_threshold(0.4)
-    ties, crowded = known_rows("ties").table(), rows_by_level({0.2: "0" * 30, 0.4: "01" * 15, 0.6: "1" * 30}).table()
+    ties, crowded = known_rows("ties").table, rows_by_level({0.2: "0" * 30, 0.4: "01" * 15, 0.6: "1" * 30}).table
     assert value_of("cfdl", ties, task) == value_of("cfdl(levels=bins)", ties, task)
     assert value_of("cfdl", crowded, task) == value_of("cfdl(levels=exact)", crowded, task)
 
@@ -34,7 +37,7 @@ def test_auto_is_what_it_says() -> None:
 @pytest.mark.parametrize("name", ["hand", "ties", "binary", "binary weighted"])
 @pytest.mark.parametrize("key", ["ece_exact", "k2"])
 def test_the_computed_nulls_are_means_over_drawn_tables(key: str, name: str) -> None:
-    table, rng = known_rows(name).table(), np.random.default_rng(0)
+    table, rng = known_rows(name).table, np.random.default_rng(0)
     drawn = np.array([value_of(key, table.null(rng)) for _ in range(600)])
     assert value_of(f"{key}_null", table) == pytest.approx(drawn.mean(), abs=5 * drawn.std() / np.sqrt(600) + 1e-12)
     low, high = interval_of(f"{key}_null", table) or (0.0, 0.0)
@@ -48,7 +51,7 @@ def test_the_null_of_crowded_levels_agrees_with_the_normal_law() -> None:
 
 
 def test_the_null_of_cfdl_is_on_the_same_levels() -> None:
-    task, ties = BinaryTask.of_threshold(0.4), known_rows("ties").table()
+    task, ties = BinaryTask.of_threshold(0.4), known_rows("ties").table
     exact, bins = (value_of(f"cfdl_null(levels={levels})", ties, task) for levels in ("exact", "bins"))
     assert value_of("cfdl_null", ties, task) == bins
     assert exact >= 0
@@ -58,7 +61,7 @@ def test_the_ece_null_does_not_depend_on_how_many_levels_it_is_drawn_on() -> Non
     """Above 4096 levels on as many cells; here against the plain parametric bootstrap of every level."""
     rng = np.random.default_rng(0)
     score = rng.beta(1, 3, 9000)
-    table = Rows(score, (rng.random(9000) < score).astype(int)).table()
+    table = Rows(score, (rng.random(9000) < score).astype(int)).table
     plain = [value_of("ece", table.null(rng)) for _ in range(300)]
     assert value_of("ece_null", table) == pytest.approx(
         float(np.mean(plain)), abs=5 * float(np.std(plain)) / np.sqrt(300)

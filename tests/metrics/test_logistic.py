@@ -9,7 +9,8 @@ from scipy import optimize
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.calibration_line import calibration_line
-from tests.helpers.worlds import Rows, any_rows, known_rows, rows_by_level, value_of
+from decal_cli.tables.rows import Rows
+from tests.helpers.worlds import any_rows, known_rows, rows_by_level, value_of
 
 
 def by_optimiser(rows: Rows) -> tuple[float, float]:
@@ -27,7 +28,7 @@ def by_optimiser(rows: Rows) -> tuple[float, float]:
 @settings(max_examples=30, deadline=None)
 @given(rows=any_rows(least=8, inner=True))
 def test_they_maximise_the_likelihood(rows: Rows) -> None:
-    t = rows.table()
+    t = rows.table
     try:
         fit = calibration_line(t)
     except Undefined:
@@ -42,8 +43,8 @@ def test_they_maximise_the_likelihood(rows: Rows) -> None:
 @pytest.mark.parametrize("name", ["binary", "binary weighted", "binary, group B"])
 def test_an_optimiser_finds_the_same(name: str) -> None:
     intercept, slope = by_optimiser(known_rows(name))
-    assert value_of("calibration_intercept", known_rows(name).table()) == pytest.approx(intercept, abs=1e-5)
-    assert value_of("calibration_slope", known_rows(name).table()) == pytest.approx(slope, abs=1e-5)
+    assert value_of("calibration_intercept", known_rows(name).table) == pytest.approx(intercept, abs=1e-5)
+    assert value_of("calibration_slope", known_rows(name).table) == pytest.approx(slope, abs=1e-5)
 
 
 def sample(rng: np.random.Generator, size: int, slope: float, intercept: float) -> Rows:
@@ -55,7 +56,7 @@ def sample(rng: np.random.Generator, size: int, slope: float, intercept: float) 
 def test_they_recover_what_the_world_was_made_with_above_the_number_of_cells() -> None:
     """150,000 levels: the start comes from 65,536 cells, the last steps from every level."""
     world = sample(np.random.default_rng(0), 150_000, 0.6, 0.2)
-    fit = calibration_line(world.table())
+    fit = calibration_line(world.table)
     assert fit.slope.mean == pytest.approx(0.6, abs=4 * fit.slope.error)
     assert fit.intercept.mean == pytest.approx(0.2, abs=4 * fit.intercept.error)
     intercept, slope = by_optimiser(world)
@@ -75,9 +76,9 @@ UNDEFINED = {
 def test_where_there_is_no_maximum_they_are_undefined(reason: str) -> None:
     for key in ("calibration_slope", "calibration_intercept"):
         with pytest.raises(Undefined, match=reason):
-            value_of(key, UNDEFINED[reason].table())
+            value_of(key, UNDEFINED[reason].table)
 
 
 def test_extreme_scores_converge() -> None:
-    found = value_of("calibration_slope", rows_by_level({1e-12: "0001", 0.5: "0011", 1 - 1e-12: "0111"}).table())
+    found = value_of("calibration_slope", rows_by_level({1e-12: "0001", 0.5: "0011", 1 - 1e-12: "0111"}).table)
     assert found == pytest.approx(np.log(3) / np.log((1 - 1e-12) / 1e-12), rel=1e-4)

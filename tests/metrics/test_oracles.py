@@ -11,9 +11,10 @@ from hypothesis import assume, given, settings
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS
+from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.oracles import ORACLES, weights
-from tests.helpers.worlds import Rows, any_rows, any_task, known_rows, needs_seed, value_of
+from tests.helpers.worlds import any_rows, any_task, known_rows, needs_seed, value_of
 
 BY_OTHER_MEANS = {
     "log_loss": "log_loss(eps=0.01) and the test below",
@@ -31,7 +32,7 @@ BY_OTHER_MEANS = {
 @pytest.mark.parametrize("key", ORACLES)
 def test_a_metric_equals_its_oracle(key: str, rows: Rows, task: BinaryTask) -> None:
     try:
-        ours = value_of(key, rows.table(), task)
+        ours = value_of(key, rows.table, task)
     except Undefined:
         assume(False)
     with warnings.catch_warnings():
@@ -46,7 +47,7 @@ def test_a_metric_equals_its_oracle_on_the_shipped_rows(key: str, name: str) -> 
     rows, task = known_rows(name), BinaryTask.of_threshold(0.3)
     if key == "c_emp":
         rows = rows.take(np.arange(0, len(rows.score), 7))
-    assert value_of(key, rows.table(), task) == pytest.approx(ORACLES[key](rows, task), rel=1e-9, abs=1e-9)
+    assert value_of(key, rows.table, task) == pytest.approx(ORACLES[key](rows, task), rel=1e-9, abs=1e-9)
 
 
 def test_every_metric_has_an_oracle() -> None:
@@ -60,4 +61,4 @@ def test_every_metric_has_an_oracle() -> None:
 def test_log_loss_is_the_mean_negative_logarithm(rows: Rows) -> None:
     of_label = np.where(rows.label == 1, rows.score, 1 - rows.score)
     expected = -np.average(np.log(of_label), weights=weights(rows))
-    assert value_of("log_loss", rows.table()) == pytest.approx(expected, rel=1e-9)
+    assert value_of("log_loss", rows.table) == pytest.approx(expected, rel=1e-9)

@@ -14,9 +14,10 @@ from decal_cli.crossfit.regions import Leaves, Regions, build_regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, parse
 from decal_cli.metrics.numerics import grouping
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import Rows, any_rows, any_task, fixture_columns, known_rows
+from tests.helpers.worlds import any_rows, any_task, fixture_columns, known_rows
 
 
 class Seen(NamedTuple):
@@ -30,7 +31,7 @@ NOTHING = Seen()
 
 
 def seen(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Seen:
-    return Seen(*(build(score, label, None, features, seed=0) for build in (build_regions, build_probe)))
+    return Seen(*(build(Rows(score, label, features=features), seed=0) for build in (build_regions, build_probe)))
 
 
 def given_to(table: Table | None, task: BinaryTask | None, features: Seen = NOTHING) -> dict[type, object]:
@@ -93,14 +94,14 @@ ON_EXACT_LEVELS = {0.2: 0.0046666667, 0.4: 0.0126666667, 0.6: 0.0186666667, 0.8:
 
 @pytest.mark.parametrize("threshold", ON_EXACT_LEVELS)
 def test_calibration_regret_of_the_reference_file(threshold: float) -> None:
-    found = value("regret_calibration(bins=1000)", known_rows("ties").table(), BinaryTask.of_threshold(threshold))
+    found = value("regret_calibration(bins=1000)", known_rows("ties").table, BinaryTask.of_threshold(threshold))
     assert found == pytest.approx(ON_EXACT_LEVELS[threshold], abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
 @given(rows=any_rows(), task=any_task)
 def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: BinaryTask) -> None:
-    table = rows.table()
+    table = rows.table
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
     starts = table.score[table.bin_starts(15)]
     number = np.searchsorted(starts, rows.score, side="right") - 1
@@ -111,12 +112,12 @@ def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: BinaryTask) -> 
 
 
 def test_the_adjusted_threshold_is_where_the_isotonic_fit_reaches_t() -> None:
-    table = known_rows("hand").table()  # fits .2, .5 and 1 at scores .2, .6 and .9
+    table = known_rows("hand").table  # fits .2, .5 and 1 at scores .2, .6 and .9
     assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.4)) == 0.6
     assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.5)) == 0.6
     assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.51)) == 0.9
     assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.1)) == 0.2
-    with pytest.raises(Undefined, match=r"no score reaches t\* = 0.7 once recalibrated \(highest 0.5\): decide 0"):
+    with pytest.raises(Undefined, match=r"no recalibrated score reaches t\* = 0.7 \(the highest is 0.5\): decide 0"):
         value("threshold_adjusted", tabulate(np.full(4, 0.9), np.arange(4) % 2), BinaryTask.of_threshold(0.7))
 
 
@@ -176,7 +177,7 @@ def reference() -> tuple[Table, Seen]:
     rows = known_rows("binary")
     data = fixture_columns("binary_n2000.csv")
     features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
-    return rows.table(), seen(rows.score, rows.label, features)
+    return rows.table, seen(rows.score, rows.label, features)
 
 
 POPULATION = {0.1: (0.0082, 0.0063), 0.2: (0.0039, 0.0167), 0.3: (0.0004, 0.0228)}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 from decal_cli.metrics.families import smooth
-from decal_cli.metrics.numerics import chain, transport
+from decal_cli.metrics.numerics import smooth_calibration, transport
 from decal_cli.tables.table import Table
 from tests.helpers.worlds import (
     Rows,
@@ -45,7 +45,7 @@ def test_sm_cal_is_what_a_linear_program_finds() -> None:
 def test_so_it_is_on_more_levels(seed: int) -> None:
     rng = np.random.default_rng(seed)
     score = np.sort(rng.random(400))
-    t = Rows(score, (rng.random(400) < score ** (1 + seed / 4)).astype(int)).table()
+    t = Rows(score, (rng.random(400) < score ** (1 + seed / 4)).astype(int)).table
     assert value_of("sm_cal", t) == pytest.approx(sm_cal_program(t), abs=1e-9)
 
 
@@ -56,7 +56,7 @@ def test_examples() -> None:
     assert value_of("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)
     assert value_of("dist_cal_lower", pair) == pytest.approx(0.05, abs=1e-12)
     assert value_of("dist_cal_upper", pair) == pytest.approx(0.05, abs=1e-12)
-    assert value_of("dist_cal_lower", known_rows("ties").table()) <= 0.0464481284, "the program's value on a grid"
+    assert value_of("dist_cal_lower", known_rows("ties").table) <= 0.0464481284, "the program's value on a grid"
     calibrated = table_of_levels((0.25, 4, 1), (0.5, 2, 1), (0.75, 4, 3))
     assert value_of("dist_cal_lower", calibrated) == value_of("dist_cal_upper", calibrated) == 0
 
@@ -79,7 +79,7 @@ def coupling_program(t: Table, steps: int) -> float:
 
 
 def test_the_lower_distance_is_what_the_program_over_couplings_finds() -> None:
-    """The program's grid makes its value larger, the probe's nodes make ours smaller: by 4e-5 at most between them."""
+    """The program's grid makes its value larger, our nodes make ours smaller: by 4e-5 at most between them."""
     rng = np.random.default_rng(0)
     for _ in range(25):
         t = random_table(rng)
@@ -89,8 +89,8 @@ def test_the_lower_distance_is_what_the_program_over_couplings_finds() -> None:
 
 
 def test_so_it_is_where_levels_are_no_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "_OWN", 0)
-    ties = known_rows("ties").table()
+    monkeypatch.setattr(transport, "_MAX_OWN_NODES", 0)
+    ties = known_rows("ties").table
     assert 0.0464481284 - 2e-5 <= value_of("dist_cal_lower", ties) <= 0.0464481284
 
 
@@ -99,12 +99,12 @@ def test_any_functions_at_all_are_made_to_bound_the_distance() -> None:
     rng, at = np.random.default_rng(0), np.linspace(0, 1, 100_001)
     for _ in range(20):
         nodes = np.union1d([0.0, 1.0], rng.random(12))
-        probe = transport.valid(transport.Probe(nodes, *rng.normal(scale=0.3, size=(2, len(nodes)))))
-        u0, u1 = probe.of(at)
+        functions = transport.valid(transport.TestFunctions(nodes, *rng.normal(scale=0.3, size=(2, len(nodes)))))
+        u0, u1 = functions.of(at)
         assert max(np.abs(np.diff(u0)).max(), np.abs(np.diff(u1)).max()) <= 1e-5 * (1 + 1e-9)
         assert -1e-5 <= ((1 - at) * u0 + at * u1).max() <= 1e-12
         t = random_table(rng)
-        by_hand = float(((t.n - t.pos) @ probe.of(t.score)[0] + t.pos @ probe.of(t.score)[1]) / t.total)
+        by_hand = float(((t.n - t.pos) @ functions.of(t.score)[0] + t.pos @ functions.of(t.score)[1]) / t.total)
         assert by_hand <= value_of("dist_cal_lower", t) + 2e-6
 
 
@@ -124,7 +124,7 @@ def test_the_interval_of_the_lower_distance_holds_that_of_the_population(power: 
 @settings(max_examples=100, deadline=None)
 @given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
-    t = rows.table()
+    t = rows.table
     sm_cal, lower, upper, ece = (
         value_of(key, t) for key in ("sm_cal", "dist_cal_lower", "dist_cal_upper", "ece_exact")
     )
@@ -146,7 +146,7 @@ def test_the_monotone_fit_of_several_parts_at_once() -> None:
         each = [
             monotone_by_brute_force(values[a : a + k], weights[a : a + k]) for a, k in zip(starts, lengths, strict=True)
         ]
-        assert chain.monotone_cost(values, weights, starts) == pytest.approx(each, abs=1e-12)
+        assert smooth_calibration.monotone_cost(values, weights, starts) == pytest.approx(each, abs=1e-12)
 
 
 @pytest.mark.parametrize("power", [1.0, 1.3])
@@ -155,8 +155,8 @@ def test_parts_fitted_in_groups_cost_what_the_whole_does(power: float) -> None:
     score = np.sort(rng.random(80_000))
     walk = np.cumsum(score - (rng.random(80_000) < score**power)) / 80_000
     value, weight = np.clip(walk[:-1], 0, abs(walk[-1])), np.diff(score)
-    whole = chain.monotone_cost(value, weight, np.array([0]))
-    assert chain._by_groups(value, weight) == pytest.approx(float(whole[0]), rel=1e-12, abs=1e-15)
+    whole = smooth_calibration.monotone_cost(value, weight, np.array([0]))
+    assert smooth_calibration._by_groups(value, weight) == pytest.approx(float(whole[0]), rel=1e-12, abs=1e-15)
 
 
 def smoothed_error(t: Table, width: float) -> float:
@@ -173,7 +173,7 @@ def smoothed_error(t: Table, width: float) -> float:
 
 @pytest.mark.parametrize("name", ["hand", "ties"])
 def test_the_width_of_sm_ece_is_its_value(name: str) -> None:
-    t = known_rows(name).table()
+    t = known_rows(name).table
     assert smoothed_error(t, value_of("sm_ece", t)) == pytest.approx(value_of("sm_ece", t), abs=1e-7)
 
 
@@ -214,9 +214,9 @@ def test_on_cells_they_change_by_less_than_they_say(monkeypatch: pytest.MonkeyPa
     score = rng.beta(0.7, 1.6, 70_000)
     rows = Rows(score, (rng.random(70_000) < 0.1 + 0.7 * score).astype(int))
     keys = ("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper")
-    exact = [value_of(key, rows.table()) for key in keys]
-    monkeypatch.setattr(smooth, "_EXACT", 1000)
-    on_cells = [value_of(key, rows.table()) for key in keys]
+    exact = [value_of(key, rows.table) for key in keys]
+    monkeypatch.setattr(smooth, "_MAX_EXACT", 1000)
+    on_cells = [value_of(key, rows.table) for key in keys]
     assert on_cells[0] == pytest.approx(exact[0], abs=1 / 65_536)
     assert on_cells[1] == pytest.approx(exact[1], abs=1e-6)
     assert exact[2] - 2 / 65_536 <= on_cells[2] <= exact[2]

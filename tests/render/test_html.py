@@ -65,7 +65,7 @@ def test_the_page_is_whole_in_itself(page: Path) -> None:
         "Post-train beyond recalibration",
         "Expected utility per 1,000 decisions",
         "decal:0.1",
-        "[R] def. 3.6",
+        "Perez-Lebel et al. 2025, Decision from Suboptimal Classifiers",
     ):
         assert words in text
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.tables.isotonic import pool
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
-from tests.helpers.worlds import Rows, any_rows, known_rows, rows_by_level
+from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 
 
 def fit_of(table: Table) -> np.ndarray:
@@ -26,25 +27,25 @@ def peer(table: Table) -> np.ndarray:
 @settings(max_examples=100, deadline=None)
 @given(rows=any_rows(most=60))
 def test_the_fit_is_scikit_learns(rows: Rows) -> None:
-    table = rows.table()
+    table = rows.table
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
 
 
 @pytest.mark.parametrize("name", ["binary", "binary weighted", "ties"])
 def test_the_fit_is_scikit_learns_on_the_shipped_rows(name: str) -> None:
-    table = known_rows(name).table()
+    table = known_rows(name).table
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
 
 
 def test_the_fit_over_several_blocks_is_scikit_learns() -> None:
     rng = np.random.default_rng(0)
     score = rng.random(80_000)
-    table = Rows(score, (rng.random(80_000) < 0.3 + 0.3 * score).astype(int)).table()
+    table = Rows(score, (rng.random(80_000) < 0.3 + 0.3 * score).astype(int)).table
     assert fit_of(table) == pytest.approx(peer(table), abs=1e-9)
 
 
 def test_pools_strictly_increase_and_keep_all_rows() -> None:
-    table = known_rows("binary").table()
+    table = known_rows("binary").table
     fit = table.isotonic
     assert (np.diff(fit.pos / fit.n) > 0).all()
     assert (fit.total, fit.positives) == (table.total, table.positives)
@@ -87,4 +88,4 @@ def test_what_the_sweeps_leave_is_pooled(kind: type) -> None:
 
 
 def test_equal_neighbours_are_one_pool() -> None:
-    assert len(rows_by_level({0.2: "01", 0.5: "01", 0.9: "1"}).table().isotonic) == 2
+    assert len(rows_by_level({0.2: "01", 0.5: "01", 0.9: "1"}).table.isotonic) == 2

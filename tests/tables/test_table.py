@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 
 import decal_cli.tables.table as table_module
 from decal_cli.errors import Undefined
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS, Table, merge, tabulate
-from tests.helpers.worlds import Rows, any_rows, known_rows, rows_by_level
+from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 
 
 def levels(table: Table) -> list[tuple[float, float, float]]:
@@ -23,13 +25,13 @@ def levels(table: Table) -> list[tuple[float, float, float]]:
 def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
     counts = Counter(rows.score.tolist())
     positives = Counter(rows.score[rows.label == 1].tolist())
-    assert levels(rows.table()) == [(score, counts[score], positives[score]) for score in sorted(counts)]
+    assert levels(rows.table) == [(score, counts[score], positives[score]) for score in sorted(counts)]
 
 
 @settings(max_examples=50, deadline=None)
 @given(rows=any_rows(weights="real"))
 def test_tabulate_sums_weights_and_their_squares(rows: Rows) -> None:
-    table = rows.table()
+    table = rows.table
     assert rows.weight is not None and table.n2 is not None and table.pos2 is not None
     for i, score in enumerate(sorted(set(rows.score.tolist()))):
         here = rows.score == score
@@ -51,14 +53,14 @@ def test_the_smallest_and_the_largest_scores_keep_their_place() -> None:
 @settings(max_examples=25, deadline=None)
 @given(first=any_rows(), second=any_rows())
 def test_merging_tables_is_tabulating_all_their_rows(first: Rows, second: Rows) -> None:
-    merged = merge([first.table(), second.table()])
+    merged = merge([first.table, second.table])
     weight = [each.weight if each.weight is not None else np.ones(len(each.score)) for each in (first, second)]
     plain = first.weight is None and second.weight is None
     together = Rows(
         np.concatenate([first.score, second.score]),
         np.concatenate([first.label, second.label]),
         None if plain else np.concatenate(weight),
-    ).table()
+    ).table
     for ours, theirs in zip(columns(merged), columns(together), strict=True):
         assert ours == pytest.approx(theirs)
 
@@ -70,8 +72,8 @@ def columns(table: Table) -> list[list[float]]:
 
 def test_merging_in_parts_is_merging_at_once() -> None:
     binary = known_rows("binary")
-    parts = [binary.take(np.arange(start, 2000, 3)).table() for start in range(3)]
-    for ours, theirs in zip(columns(merge([merge(parts[:2]), parts[2]])), columns(binary.table()), strict=True):
+    parts = [binary.take(np.arange(start, 2000, 3)).table for start in range(3)]
+    for ours, theirs in zip(columns(merge([merge(parts[:2]), parts[2]])), columns(binary.table), strict=True):
         assert ours == theirs
 
 
@@ -79,13 +81,13 @@ def test_merging_in_parts_is_merging_at_once() -> None:
 @given(rows=any_rows(weights="none"))
 def test_quantiles_are_numpys(rows: Rows) -> None:
     for k in (4, 15):
-        assert rows.table().quantiles(k).tolist() == np.quantile(rows.score, np.arange(k + 1) / k).tolist()
+        assert rows.table.quantiles(k).tolist() == np.quantile(rows.score, np.arange(k + 1) / k).tolist()
 
 
 @settings(max_examples=50, deadline=None)
 @given(rows=any_rows())
 def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
-    table = rows.table()
+    table = rows.table
     for strategy in ("mass", "width"):
         binned = table.bins(7, strategy)
         assert len(binned) <= 7
@@ -96,19 +98,19 @@ def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
 
 
 def test_a_score_on_an_edge_goes_to_the_lower_bin_by_mass_and_the_upper_by_width() -> None:
-    table = rows_by_level({0.2: "0", 0.5: "1", 0.8: "0"}).table()
+    table = rows_by_level({0.2: "0", 0.5: "1", 0.8: "0"}).table
     assert table.bins(2, "mass").n.tolist() == [2, 1]
     assert table.bins(2, "width").n.tolist() == [1, 2]
 
 
 def test_equal_edges_are_merged() -> None:
     """Quartiles .2 .2 .2 .5 .9 leave the edges .2 .5 .9; an edge at the least score is none."""
-    assert rows_by_level({0.2: "000000", 0.5: "01", 0.9: "1"}).table().bins(4).n.tolist() == [8, 1]
-    assert rows_by_level({0.2: "00000000", 0.9: "1"}).table().bins(4).n.tolist() == [9]
+    assert rows_by_level({0.2: "000000", 0.5: "01", 0.9: "1"}).table.bins(4).n.tolist() == [8, 1]
+    assert rows_by_level({0.2: "00000000", 0.9: "1"}).table.bins(4).n.tolist() == [9]
 
 
 def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
-    assert rows_by_level({0.95: "0", 1.0: "1"}).table().bins(10, "width").n.tolist() == [2]
+    assert rows_by_level({0.95: "0", 1.0: "1"}).table.bins(10, "width").n.tolist() == [2]
 
 
 @settings(max_examples=25, deadline=None)
@@ -116,7 +118,7 @@ def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
 def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -> None:
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
     for threshold in (0.0, 0.35, 1.0):
-        cells = rows.table().confusion(threshold)
+        cells = rows.table.confusion(threshold)
         act = rows.score >= threshold
         for name, decided, label in (("tn", 0, 0), ("fn", 0, 1), ("fp", 1, 0), ("tp", 1, 1)):
             there = (act == decided) & (rows.label == label)
@@ -130,7 +132,7 @@ def test_the_error_of_a_mean_is_that_of_a_ratio_of_weighted_sums(rows: Rows) -> 
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
     loss = (rows.score - rows.label) ** 2
     mean = np.average(loss, weights=weight)
-    estimate = rows.table().mean_of(lambda score: (score**2, (1 - score) ** 2))
+    estimate = rows.table.mean_of(lambda score: (score**2, (1 - score) ** 2))
     assert estimate.mean == pytest.approx(mean)
     assert estimate.error == pytest.approx(np.sqrt((weight**2 * (loss - mean) ** 2).sum()) / weight.sum(), abs=1e-7)
 
@@ -148,8 +150,8 @@ def drawn_mean_and_variance(tables: list[Table]) -> tuple[np.ndarray, np.ndarray
 def test_a_resample_has_the_mean_of_its_table_and_the_variance_of_its_weights(weighted: bool) -> None:
     hand, rng = rows_by_level({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
     if weighted:
-        hand = hand._replace(weight=rng.exponential(size=12) + 0.2)
-    table = hand.table()
+        hand = replace(hand, weight=rng.exponential(size=12) + 0.2)
+    table = hand.table
     mean, variance = drawn_mean_and_variance([table.resample(rng) for _ in range(4000)])
     assert mean == pytest.approx(np.asarray(table.pos, float), rel=0.06)
     assert variance == pytest.approx(np.asarray(table.pos if table.pos2 is None else table.pos2, float), rel=0.12)
@@ -159,8 +161,8 @@ def test_a_resample_has_the_mean_of_its_table_and_the_variance_of_its_weights(we
 def test_a_null_table_keeps_its_scores_and_draws_labels_from_them(weighted: bool) -> None:
     hand, rng = rows_by_level({0.2: "00110", 0.6: "1011", 0.9: "111"}), np.random.default_rng(0)
     if weighted:
-        hand = hand._replace(weight=np.full(12, 0.5))
-    table = hand.table()
+        hand = replace(hand, weight=np.full(12, 0.5))
+    table = hand.table
     drawn = [table.null(rng) for _ in range(4000)]
     assert all(each.score is table.score and (each.pos <= each.n).all() for each in drawn)
     mean, variance = drawn_mean_and_variance(drawn)
@@ -184,7 +186,7 @@ def test_draws_on_many_levels_have_the_same_moments_as_on_few() -> None:
 
 
 def test_draws_depend_on_the_seed_alone() -> None:
-    table = known_rows("binary").table()
+    table = known_rows("binary").table
     once, again = (table.resample(np.random.default_rng(5)) for _ in range(2))
     assert columns(once) == columns(again)
 
@@ -196,18 +198,18 @@ def large(size: int = 100_000) -> Rows:
 
 
 def test_a_large_table_has_equal_mass_cells() -> None:
-    table = large().table()
+    table = large().table
     assert table.n.dtype == np.int8, "distinct scores keep one byte a level"
     assert len(table.cells) == CELLS
     assert table.cells.total == 100_000
     assert table.cells.positives == table.positives
     assert int(table.cells.n.max()) <= 2
-    small = known_rows("binary").table()
+    small = known_rows("binary").table
     assert small.cells is small
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_blocks, at_once = large().table(), large().table()
+    by_blocks, at_once = large().table, large().table
     ours = [by_blocks.bins(15), by_blocks.isotonic, by_blocks.bins(200, "width")]
     monkeypatch.setattr(table_module, "BLOCK", 1 << 20)
     theirs = [at_once.bins(15), at_once.isotonic, at_once.bins(200, "width")]
@@ -219,4 +221,4 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_of_one_class_says_so() -> None:
     with pytest.raises(Undefined, match="every label is 1"):
-        rows_by_level({0.3: "11"}).table().need_both_classes()
+        rows_by_level({0.3: "11"}).table.need_both_classes()

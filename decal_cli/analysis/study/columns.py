@@ -16,12 +16,12 @@ from decal_cli.analysis.study.run import Study
 from decal_cli.tables.table import Estimate, Floats
 
 BASE = "isotonic"
-"""Recalibration, beyond which other gains are counted."""
-BEYOND = f" - {BASE}"
-FEWEST = 5
-"""Files, or scores, of which drawing with replacement says anything."""
-FEWEST_POINTS = 10
-"""Points of a halving, below which a correlation is none: of three, chance alone makes r2 a half."""
+"""The recalibration from which gains beyond recalibration are counted."""
+BEYOND_SUFFIX = f" - {BASE}"
+MIN_CLUSTERS = 5
+"""Files, or scores, that a bootstrap needs: with fewer, drawing them with replacement says nothing."""
+MIN_POINTS = 10
+"""Points of a halving that a correlation needs: with three, chance alone makes r2 a half."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +45,29 @@ class Points:
 
     @cached_property
     def targets(self) -> dict[str, Floats]:
-        """Gains, and those beyond recalibration by name with BEYOND."""
+        """Gains by method, and gains beyond recalibration by method and BEYOND_SUFFIX."""
         beyond = {}
         if BASE in self.gains:
-            beyond = {name + BEYOND: values - self.gains[BASE] for name, values in self.gains.items() if name != BASE}
+            beyond = {
+                name + BEYOND_SUFFIX: values - self.gains[BASE] for name, values in self.gains.items() if name != BASE
+            }
         return {**self.gains, **beyond}
 
     @property
-    def drawn(self) -> Literal["files", "scores"] | None:
-        """What a bootstrap draws: files, scores where there are too few files, or None where these are few as well."""
-        if len(self.files) >= FEWEST:
+    def bootstrap_unit(self) -> Literal["files", "scores"] | None:
+        """What a bootstrap draws: files, scores where there are too few files, or None where both are too few."""
+        if len(self.files) >= MIN_CLUSTERS:
             return "files"
-        return "scores" if len(self.pairs) >= FEWEST else None
+        return "scores" if len(self.pairs) >= MIN_CLUSTERS else None
 
     def enough(self, rows: NDArray[np.bool_]) -> bool:
-        """Whether these points are enough for a correlation; halvings of the same rows do not count for more."""
-        return bool(rows.sum() >= FEWEST_POINTS * len(np.unique(self.seed[rows])) > 0)
+        """Whether these points are enough for a correlation; several halvings of the same rows do not count as more."""
+        return bool(rows.sum() >= MIN_POINTS * len(np.unique(self.seed[rows])) > 0)
 
     def mean(self, values: Floats) -> Estimate:
-        """Mean over the points where it is defined; its standard error is that over scores, whose points go together.
+        """Mean over the points where the values are defined; the standard error is over scores, as clusters of points.
 
-        The error is NaN where there is one score.
+        The error is NaN where there is only one score.
         """
         usable = np.isfinite(values)
         counts = np.bincount(self.pair[usable])
@@ -108,18 +110,16 @@ def points_of(study: Study) -> Points:
 
 
 def labels(paths: Sequence[str]) -> tuple[str, ...]:
-    """What files are called: the name without its ending where no other has it, else with as many folders, and the
-    ending if need be, as tell them apart.
-    """
+    """Short names of files: the name without its ending, and as many folders, and the ending, as make it unique."""
     alike: dict[str, list[str]] = {}
     for path in paths:
         alike.setdefault(Path(path).stem, []).append(path)
-    called = {path: label for group in alike.values() for path, label in _apart(group).items()}
-    found = tuple(called[path] for path in paths)
-    return found if len(set(found)) == len(found) else tuple(paths)
+    label_of = {path: label for group in alike.values() for path, label in _shortest_ends(group).items()}
+    unique = tuple(label_of[path] for path in paths)
+    return unique if len(set(unique)) == len(unique) else tuple(paths)
 
 
-def _apart(paths: Sequence[str]) -> dict[str, str]:
+def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
     """The shortest ends of these paths that differ."""
     for depth in range(1, max(len(Path(path).parts) for path in paths) + 1):
         for whole in (False, True):
@@ -130,7 +130,7 @@ def _apart(paths: Sequence[str]) -> dict[str, str]:
 
 
 def columns_of(points: Points) -> dict[str, NDArray[Any]]:
-    """All points as named columns of a file: where a point is from, its estimates, and gains as 'gain of METHOD'."""
+    """All points as named columns of a file: origin, estimates, and gains as 'gain of METHOD'."""
     columns: dict[str, NDArray[Any]] = {
         "file": np.array(points.files)[points.file],
         "score": np.array([score for _, score in points.pairs])[points.pair],

@@ -108,9 +108,8 @@ def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[
     """What the fit half alone says, by threshold."""
     inputs: dict[type, Any] = {Table: fit.table}
     if fit.features is not None:
-        rows = (fit.score, fit.label, fit.weight, fit.features)
-        inputs[Regions] = build_regions(*rows, seed=unit.seed, loss_only=True)
-        inputs[Probed] = build_probe(*rows, seed=unit.seed)
+        inputs[Regions] = build_regions(fit, seed=unit.seed, loss_only=True)
+        inputs[Probed] = build_probe(fit, seed=unit.seed)
     shared = {choice.key: _values(choice, inputs, unit.seed, setting) for choice in OF_SCORES}
     found = {}
     for t in setting.thresholds:

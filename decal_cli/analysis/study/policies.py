@@ -1,4 +1,4 @@
-"""What following the advice costs, beside doing the same thing always, when methods have a price."""
+"""What following the advice loses, compared with always taking the same action, when methods have a cost."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from decal_cli.analysis.study.columns import BASE, Points
 from decal_cli.tables.table import Floats
 
 COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
-"""Per decision, in units of u_delta; doing nothing costs nothing."""
+"""Per decision, in units of u_delta; doing nothing is free."""
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
 HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting", "blend")
-"""The methods among which the best is known afterwards; doing nothing is another."""
+"""The methods that the best choice in hindsight is taken from, besides doing nothing."""
 REFIT = "refit"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A way of choosing, over all points. loss: mean utility lost, in units of u_delta, to the best net gain known
-    afterwards; error: its standard error over scores of files; chosen: share of points at which each action was taken.
+    """A way of choosing, over all points.
+
+    loss: mean utility lost compared with the best choice in hindsight, in units of u_delta; error: its standard error
+    over scores of files; chosen: share of points for each action.
     """
 
     name: str
@@ -36,8 +38,8 @@ class Policy:
 class Policies:
     """All ways of choosing at one multiple of the costs.
 
-    share: of the loss of the better of 'always isotonic' and 'always refit' that following the advice loses.
-    right: share of points at which the advised action was the best one afterwards, or lost less than the tolerance.
+    share: loss of following the advice, as a share of the loss of the better of 'always isotonic' and 'always refit'.
+    right: share of points at which the advised action was best in hindsight, or lost at most the tolerance.
     """
 
     multiple: float
@@ -47,11 +49,11 @@ class Policies:
 
 
 TOLERANCE = 0.002
-"""In units of u_delta: the advice was right where it lost no more to the best action."""
+"""In units of u_delta: the advice was right where it lost at most this compared with the best action."""
 
 
 def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies | None:
-    """Ways of choosing compared at one multiple of COSTS; None where a method they need was not studied."""
+    """All ways of choosing at one multiple of COSTS; None where the study lacks a method that they need."""
     methods = [name for name in HINDSIGHT if name in points.gains]
     if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
         return None
@@ -63,15 +65,15 @@ def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies |
     actions = advised(points, rows, costs)
     named = {"recalibrate": BASE, "post-train": FITS["post-train"]}
     advised_net = np.select([actions == action for action in named], [net[name] for name in named.values()], 0.0)
-    kinds = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
-    found = [_policy("follow the advice", best - advised_net, actions, points)]
-    for name, chosen in kinds.items():
+    constant = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
+    ways = [_policy("follow the advice", best - advised_net, actions, points)]
+    for name, chosen in constant.items():
         label = "always nothing" if name == "nothing" else f"always {name}"
-        found.append(_policy(label, best - net[name], chosen, points))
-    always = min(policy.loss for policy in found if policy.name in (f"always {BASE}", f"always {REFIT}"))
+        ways.append(_policy(label, best - net[name], chosen, points))
+    always = min(policy.loss for policy in ways if policy.name in (f"always {BASE}", f"always {REFIT}"))
     usable = np.isfinite(best)
     right = float(np.mean((best - advised_net)[usable] <= TOLERANCE))
-    return Policies(multiple, tuple(found), found[0].loss / always if always > 0 else float("nan"), right)
+    return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), right)
 
 
 def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points) -> Policy:
@@ -81,7 +83,7 @@ def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points) -
 
 
 def advised(points: Points, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
-    """The action that the flowchart gives at every point, shape (P,); where it cannot tell, what it leans to."""
+    """The action that the flowchart gives at every point, shape (P,); where it cannot tell, the action it leans to."""
     return np.array([_followed(walk(_evidence(points, k, rows[k], costs))) for k in range(len(points.threshold))])
 
 

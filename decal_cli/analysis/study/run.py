@@ -69,12 +69,12 @@ def _units(
     for path in paths:
         data = read([path], columns)
         for model in data.models:
-            positives = int(model.label.sum())
-            if len(model.score) < FEWEST or positives < 2 or positives > len(model.score) - 2:
-                notes.append(f"{path}, {model.model}: left out, {len(model.score)} rows with {positives} positive")
+            rows, positives = len(model.rows), model.rows.positives
+            if rows < FEWEST or positives < 2 or positives > rows - 2:
+                notes.append(f"{path}, {model.name}: left out, {rows} rows with {positives} positive")
                 continue
             for seed in seeds:
-                unit = Unit(path, model.model, seed)
+                unit = Unit(path, model.name, seed)
                 units.append((unit, key_of(unit, data.inputs[0].sha256, columns, setting)))
         notes += [f"{path}: {note}" for note in data.notes]
     if not units:
@@ -144,7 +144,7 @@ def _end_with_parent() -> None:
 def _measure(columns: Columns, setting: Setting, unit: Unit) -> Record:
     """In a process of its own."""
     data = _read(unit.file, columns)
-    return measure(unit, next(model for model in data.models if model.model == unit.score), setting)
+    return measure(unit, next(model for model in data.models if model.name == unit.score), setting)
 
 
 @functools.lru_cache(maxsize=2)

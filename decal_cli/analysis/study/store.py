@@ -1,4 +1,4 @@
-"""Finished units on disk, a line each, so that a study that was stopped goes on where it was."""
+"""Finished units on disk, one per line, so that a stopped study resumes where it was."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAME = "units.jsonl"
 
 
 def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
-    """What a unit's record depends on: the file's bytes, the columns, everything that is measured, the version."""
+    """A hash of all that a unit's record depends on: the file's bytes, the columns, the plan, the version."""
     parts = [
         __version__,
         digest,
@@ -33,9 +33,9 @@ def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
 
 
 class Store:
-    """Records by key, in a file that is only ever added to; a last line that was cut off is dropped.
+    """Records by key, in a file that only grows; a last line that was cut off is dropped.
 
-    The folder is made where it is not there. Errors: DecalError where it cannot be.
+    A missing folder is created. Errors: DecalError where that fails.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -53,11 +53,11 @@ class Store:
                     break
                 self.records[entry["key"]] = entry["record"]
                 whole += len(line)
-            # Lines are added after the last whole one, not after half a line.
+            # New lines follow the last whole line, not a half one.
             os.truncate(self.path, whole)
 
     def add(self, key: str, record: Record) -> None:
-        """Write one finished unit through to the disk."""
+        """Write one finished unit and flush it to the disk."""
         self.records[key] = record
         with self.path.open("ab") as file:
             file.write(json.dumps({"key": key, "record": record}, allow_nan=False).encode() + b"\n")
@@ -74,11 +74,11 @@ def _entry(line: bytes) -> Mapping[str, Any] | None:
 
 
 def folder_of(path: str) -> Path:
-    """The folder of a study. Errors: DecalError where it is a file, or holds something else."""
+    """The folder of a study. Errors: DecalError where it is a file, or holds other files."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise DecalError(f"{path}: is a file", "name a folder for the study: -o FOLDER")
-    there = sorted(item.name for item in folder.iterdir()) if folder.exists() else []
-    if there and NAME not in there:
-        raise DecalError(f"{path}: holds files, and no study ({there[0]}, ...)", "name a new folder: -o FOLDER")
+    names = sorted(item.name for item in folder.iterdir()) if folder.exists() else []
+    if names and NAME not in names:
+        raise DecalError(f"{path}: holds files, and no study ({names[0]}, ...)", "name a new folder: -o FOLDER")
     return folder

@@ -1,4 +1,4 @@
-"""What a study's points say: how well each estimate predicts each gain, and what following the advice costs."""
+"""The results of a study: how well each estimate predicts each gain, and what following the advice loses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.table import Floats
 
-RESAMPLES = 400
-CONSTANT = 1e-12
-"""Variance, as a share of the mean square, up to which values are the same but for rounding."""
+N_RESAMPLES = 400
+MAX_ROUNDING = 1e-12
+"""Variance, as a share of the mean square, up to which values differ only by rounding."""
 _SHORT = {"mce": "MCE", "rmsce": "RMSCE", "cl": "CL"}
 
 
 def short_title(estimate: str) -> str:
-    """How tables and pictures call an estimate."""
+    """The name of an estimate in tables and pictures."""
     return _SHORT.get(estimate, named(estimate).title)
 
 
@@ -32,9 +32,9 @@ def short_title(estimate: str) -> str:
 class Relation:
     """How an estimate predicts a gain over all points, seed by seed and then averaged.
 
-    r2: squared Pearson correlation; interval: its bootstrap interval, None where there is too little to draw from
-    (`Points.drawn`). slope: of the gain on the estimate; mean_error: gain less estimate, per unit of u_delta: both
-    mean something for estimates that are utilities. r2 and slope are NaN where there are too few points
+    r2: squared Pearson correlation; interval: its bootstrap interval, None where there are too few files and scores
+    (`Points.bootstrap_unit`). slope: of the gain on the estimate; mean_error: gain less estimate, per unit of u_delta;
+    both are meaningful for estimates that are utilities. r2 and slope are NaN where there are too few points
     (`Points.enough`).
     """
 
@@ -47,21 +47,22 @@ class Relation:
 
 
 def relations(points: Points, confidence: float, seed: int) -> dict[tuple[str, str], Relation]:
-    """Every (estimate, target) pair, by it, over the points at which both are defined."""
-    found: dict[tuple[str, str], Relation] = {}
+    """The relation of every (estimate, target) pair, over the points at which both are defined."""
+    by_pair: dict[tuple[str, str], Relation] = {}
     for estimates in _alike(points.estimates):
         for targets in _alike(points.targets):
-            found.update(_relations(points, estimates, targets, confidence, np.random.default_rng([seed, RESAMPLES])))
-    return found
+            rng = np.random.default_rng([seed, N_RESAMPLES])
+            by_pair.update(_relations(points, estimates, targets, confidence, rng))
+    return by_pair
 
 
 def _alike(columns: Mapping[str, Floats]) -> list[dict[str, Floats]]:
-    """Columns that are defined at the same points, together; those that are defined nowhere are left out."""
+    """Columns grouped by the points at which they are defined; columns that are defined nowhere are dropped."""
     groups: dict[bytes, dict[str, Floats]] = {}
     for name, values in columns.items():
-        there = np.isfinite(values)
-        if there.any():
-            groups.setdefault(there.tobytes(), {})[name] = values
+        defined = np.isfinite(values)
+        if defined.any():
+            groups.setdefault(defined.tobytes(), {})[name] = values
     return list(groups.values())
 
 
@@ -77,10 +78,10 @@ def _relations(
     if not usable.any():
         return
     enough = points.enough(usable)
-    cluster = points.file if points.drawn == "files" else points.pair
+    cluster = points.file if points.bootstrap_unit == "files" else points.pair
     sums = _sums(stacked[:, usable], cluster[usable], points.seed[usable])
     whole = _statistics(sums.sum(axis=1))
-    reach = None if points.drawn is None or not enough else _reach(sums, confidence, rng)
+    reach = None if points.bootstrap_unit is None or not enough else _reach(sums, confidence, rng)
     for i, estimate in enumerate(estimates):
         for j, target in enumerate(targets, len(estimates)):
             r2, slope = (float(each[i, j]) if enough else float("nan") for each in (whole.r2, whole.slope))
@@ -92,18 +93,18 @@ def _relations(
 
 
 def _reach(sums: Floats, confidence: float, rng: np.random.Generator) -> Floats:
-    """Half the length of the intervals of r2, clusters drawn with replacement."""
+    """Half the length of the intervals of r2, by drawing clusters with replacement."""
     clusters = sums.shape[1]
-    times = rng.multinomial(clusters, np.full(clusters, 1 / clusters), RESAMPLES)
-    draws = np.array([_statistics(np.einsum("c,scij->sij", drawn, sums)).r2 for drawn in times])
+    times = rng.multinomial(clusters, np.full(clusters, 1 / clusters), N_RESAMPLES)
+    draws = np.array([_statistics(np.einsum("c,scij->sij", counts, sums)).r2 for counts in times])
     return quantile(confidence) * _mean(np.abs(draws - _mean(draws)) ** 2) ** 0.5
 
 
 def _mean(values: Floats) -> Floats:
-    """Mean over the first axis of what is defined; NaN where nothing is."""
-    there = np.isfinite(values)
+    """Mean over the first axis of the defined values; NaN where there are none."""
+    defined = np.isfinite(values)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(there, values, 0.0).sum(axis=0) / there.sum(axis=0))
+        return np.asarray(np.where(defined, values, 0.0).sum(axis=0) / defined.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +133,8 @@ def _statistics(sums: Floats) -> _Statistics:
         mean = moments[:, :-1, -1]
         cov = moments[:, :-1, :-1] - mean[:, :, None] * mean[:, None, :]
         variance, square = (np.einsum("sii->si", each) for each in (cov, moments[:, :-1, :-1]))
-        # What does not vary but for rounding correlates with nothing.
-        variance = np.where(variance > CONSTANT * square, variance, np.nan)
+        # A column that varies only by rounding correlates with nothing.
+        variance = np.where(variance > MAX_ROUNDING * square, variance, np.nan)
         r2 = np.clip(cov**2 / (variance[:, :, None] * variance[:, None, :]), 0, 1)
         return _Statistics(_mean(r2), _mean(cov / variance[:, :, None]), _mean(mean))
 
@@ -144,28 +145,28 @@ def correlation(points: Points, estimate: str, target: str, rows: NDArray[np.boo
     rows = rows & np.isfinite(x) & np.isfinite(y)
     if not points.enough(rows):
         return float("nan")
-    found = []
+    by_seed = []
     for s in np.unique(points.seed):
         here = rows & (points.seed == s)
-        if here.sum() > 2 and all(v.var() > CONSTANT * (v**2).mean() for v in (x[here], y[here])):
-            found.append(float(np.corrcoef(x[here], y[here])[0, 1] ** 2))
-    return float(np.mean(found)) if found else float("nan")
+        if here.sum() > 2 and all(v.var() > MAX_ROUNDING * (v**2).mean() for v in (x[here], y[here])):
+            by_seed.append(float(np.corrcoef(x[here], y[here])[0, 1] ** 2))
+    return float(np.mean(by_seed)) if by_seed else float("nan")
 
 
 def by_threshold(points: Points, estimate: str, target: str) -> dict[float, float]:
-    """The same at each threshold by itself."""
+    """The squared correlation at each threshold."""
     return {float(t): correlation(points, estimate, target, points.threshold == t) for t in np.unique(points.threshold)}
 
 
 def without_a_file(points: Points, estimate: str, target: str) -> dict[str, float]:
-    """The same with each file left out."""
+    """The squared correlation without each file."""
     return {name: correlation(points, estimate, target, points.file != k) for k, name in enumerate(points.files)}
 
 
 @dataclass(frozen=True, eq=False)
 class Summary:
     """A study in numbers. seconds: median processor time of a fit by method; reasons: why a method has no gain, and in
-    how many halvings where it has one in others.
+    how many halvings.
     """
 
     points: Points
@@ -180,26 +181,28 @@ def summarise(study: Study, seed: int = 0) -> Summary:
     """All tables of a study. Errors: DecalError where no method has a gain anywhere."""
     points = points_of(study)
     if not points.gains:
-        said = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(_reasons(study)).items())
-        raise DecalError(f"no method could be fitted ({said})", "give what they need, or study others: --method METHOD")
+        reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(_reasons(study)).items())
+        raise DecalError(
+            f"no method could be fitted ({reasons})", "give what they need, or name others: --method METHOD"
+        )
     seconds: dict[str, list[float]] = {}
     for record in study.records:
         for name, value in record["seconds"].items():
             seconds.setdefault(name, []).append(value)
-    # The advice rests on the half that it is estimated from.
+    # The advice is estimated from one half of the rows.
     rows = [record["rows"] // 2 for record in study.records for _ in record["points"]]
     return Summary(
         points,
         relations(points, study.setting.confidence, seed),
         {name: float(np.median(values)) for name, values in seconds.items()},
         _reasons(study),
-        tuple(found for found in (policies(points, rows, multiple) for multiple in MULTIPLES) if found is not None),
+        tuple(each for each in (policies(points, rows, multiple) for multiple in MULTIPLES) if each is not None),
         study.notes,
     )
 
 
 def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
-    """Methods by the reason why they have no gain."""
+    """Methods grouped by the reason why they have no gain."""
     groups: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         groups.setdefault(reason, []).append(name)
@@ -207,13 +210,13 @@ def grouped(reasons: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _reasons(study: Study) -> dict[str, str]:
-    """Of each method without a gain somewhere, the commonest reason."""
-    found: dict[str, Counter[str]] = {}
+    """The commonest reason of each method that lacks a gain somewhere."""
+    counts: dict[str, Counter[str]] = {}
     for record in study.records:
         for name, reason in record["reasons"].items():
-            found.setdefault(name, Counter())[reason] += 1
-    said = {}
-    for name, reasons in found.items():
+            counts.setdefault(name, Counter())[reason] += 1
+    commonest = {}
+    for name, reasons in counts.items():
         (reason, _), times, of = reasons.most_common(1)[0], reasons.total(), len(study.records)
-        said[name] = reason if times == of else f"in {times} of {of} halvings: {reason}"
-    return said
+        commonest[name] = reason if times == of else f"in {times} of {of} halvings: {reason}"
+    return commonest

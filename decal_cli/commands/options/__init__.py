@@ -1,7 +1,7 @@
 """Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
 
 from decal_cli.commands.options.acting import ApplyOptions, FitOptions, MethodOptions, StudyOptions
-from decal_cli.commands.options.choices import Missing, Picture
+from decal_cli.commands.options.choices import FitFormat, Format, GateFormat, Missing, Picture, SweepFormat
 from decal_cli.commands.options.common import InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.options.flat import flat
 from decal_cli.commands.options.judging import (
@@ -17,7 +17,10 @@ __all__ = [
     "AdviceOptions",
     "ApplyOptions",
     "CompareOptions",
+    "FitFormat",
     "FitOptions",
+    "Format",
+    "GateFormat",
     "GateOptions",
     "InputOptions",
     "MethodOptions",
@@ -26,6 +29,7 @@ __all__ = [
     "Picture",
     "ReportOptions",
     "StudyOptions",
+    "SweepFormat",
     "SweepOptions",
     "TaskOptions",
     "WishOptions",

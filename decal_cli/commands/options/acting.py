@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from decal_cli.commands.options.choices import Missing, format_option, method_names, one_of
-from decal_cli.render.formats import DEFAULT
+from decal_cli.commands.options.choices import FitFormat, Missing, method_names, one_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,9 @@ class FitOptions:
         float | None, typer.Option(metavar="LEVEL", help="Level of the intervals. [default: 0.95]")
     ] = None
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of folds and methods. [default: 0]")] = None
-    format: Annotated[str, format_option("blocks", "data", text="How to write what it wins.")] = DEFAULT
+    format: Annotated[
+        FitFormat, typer.Option("--format", "-f", metavar=one_of(FitFormat), help="How to write what it wins.")
+    ] = FitFormat.table
 
 
 @dataclass(frozen=True)
@@ -99,4 +100,6 @@ class StudyOptions:
     confidence: Annotated[
         float | None, typer.Option(metavar="LEVEL", help="Level of the intervals. [default: 0.95]")
     ] = None
-    format: Annotated[str, format_option("blocks", "data", "rows", text="How to print the summary.")] = DEFAULT
+    format: Annotated[
+        FitFormat, typer.Option("--format", "-f", metavar=one_of(FitFormat), help="How to print the summary.")
+    ] = FitFormat.table

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
-import typer
 
-from decal_cli.render.format import Face
-from decal_cli.render.formats import check_format, offered
+class Format(StrEnum):
+    """How results are written."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+    csv = "csv"
+
+
+class GateFormat(StrEnum):
+    """How a gate's outcome is written."""
+
+    table = "table"
+    json = "json"
+    markdown = "markdown"
+    csv = "csv"
+    github = "github"
+    junit = "junit"
 
 
 class Missing(StrEnum):
@@ -16,6 +30,21 @@ class Missing(StrEnum):
 
     error = "error"
     drop = "drop"
+
+
+class FitFormat(StrEnum):
+    """How the outcome of a fit is written."""
+
+    table = "table"
+    json = "json"
+
+
+class SweepFormat(StrEnum):
+    """How a sweep is written."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
 
 
 class Picture(StrEnum):
@@ -27,19 +56,6 @@ class Picture(StrEnum):
     grouping = "grouping"
     waterfall = "waterfall"
     all = "all"
-
-
-def format_option(*faces: Face, text: str = "How to write the result.") -> Any:
-    """The option --format of a command whose result has these faces; any other format is refused at once."""
-
-    def check(context: typer.Context, value: str | None) -> str | None:
-        return value if value is None else check_format(value, faces, f"`{context.command_path}`")
-
-    def begun(incomplete: str) -> list[str]:
-        return [name for name in offered(faces) if name.startswith(incomplete)]
-
-    metavar = "|".join(offered(faces))
-    return typer.Option("--format", "-f", metavar=metavar, help=text, callback=check, autocompletion=begun)
 
 
 def one_of(choices: type[StrEnum]) -> str:

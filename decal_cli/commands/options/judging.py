@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
-from decal_cli.commands.options.choices import Picture, format_option, method_names, metric_names, one_of
-from decal_cli.render.format import Face
-from decal_cli.render.formats import DEFAULT, suffixes
-
-SWEEP_FACES: tuple[Face, ...] = ("blocks", "data", "rows", "columns")
+from decal_cli.commands.options.choices import (
+    Format,
+    GateFormat,
+    Picture,
+    SweepFormat,
+    method_names,
+    metric_names,
+    one_of,
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class ReportOptions:
     all_metrics: Annotated[
         bool, typer.Option("--all", help="Every metric in the table too, not a readable choice.")
     ] = False
-    format: Annotated[str, format_option("blocks", "data", "rows")] = DEFAULT
+    format: Annotated[
+        Format, typer.Option("--format", "-f", metavar=one_of(Format), help="How to write the result.")
+    ] = Format.table
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Point estimates only, faster.")] = False
 
 
@@ -97,7 +103,9 @@ class AdviceOptions(WishOptions):
         ),
     ] = field(default_factory=list)
 
-    format: Annotated[str, format_option("blocks", "data", "rows")] = DEFAULT
+    format: Annotated[
+        Format, typer.Option("--format", "-f", metavar=one_of(Format), help="How to write the result.")
+    ] = Format.table
 
 
 @dataclass(frozen=True)
@@ -113,9 +121,9 @@ class GateOptions:
     baseline: Annotated[
         str | None, typer.Option(metavar="REPORT", help="JSON report for rules such as 'brier<=baseline+0.005'.")
     ] = None
-    format: Annotated[str, format_option("blocks", "data", "rows", "checks", text="How to write the outcome.")] = (
-        DEFAULT
-    )
+    format: Annotated[
+        GateFormat, typer.Option("--format", "-f", metavar=one_of(GateFormat), help="How to write the outcome.")
+    ] = GateFormat.table
 
 
 @dataclass(frozen=True)
@@ -147,11 +155,12 @@ class SweepOptions:
     ] = field(default_factory=list)
     all_thresholds: Annotated[bool, typer.Option("--all", help="Every threshold in the table, not a choice.")] = False
     format: Annotated[
-        str | None,
-        format_option(
-            *SWEEP_FACES,
-            text="How to write the result. "
-            f"[default: by the suffix of --output ({', '.join(suffixes(SWEEP_FACES))}), else {DEFAULT}]",
+        SweepFormat | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar=one_of(SweepFormat),
+            help="How to write the result. [default: by the suffix of --output (.json, .csv, .parquet), else table]",
         ),
     ] = None
     no_intervals: Annotated[bool, typer.Option("--no-intervals", help="Point estimates only, faster.")] = False

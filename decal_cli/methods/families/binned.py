@@ -8,10 +8,11 @@ from typing import Annotated
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperature
 from decal_cli.methods.numerics.likelihood import need_different_scores
 from decal_cli.spec import COUNT, Between
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 
 Bins = Annotated[int, "equal-mass bins", COUNT]
@@ -30,7 +31,7 @@ class Steps:
     edges: Floats
     value: Floats
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(self.value[bin_of(rows.score, self.edges)])
 
 
@@ -42,7 +43,7 @@ class Binned:
     curve: Sigmoid
     steps: Steps
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return self.steps(replace(rows, score=self.curve(rows).score))
 
 
@@ -54,7 +55,7 @@ class Abstaining:
     curve: Sigmoid
     cut: float
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.where(np.abs(rows.score - 0.5) <= self.cut, 0.5, self.curve(rows).score))
 
 

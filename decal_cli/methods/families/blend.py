@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.retrain import Stacked, StackedBoosting, stack, stack_boosting
 from decal_cli.methods.numerics.likelihood import logit
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.rows import Unlabelled
 
 
 @model
@@ -18,7 +19,7 @@ class Blended:
     regression: Stacked
     boosting: StackedBoosting
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         one, other = (logit(each(rows).score) for each in (self.regression, self.boosting))
         return Applied(expit((one + other) / 2))
 

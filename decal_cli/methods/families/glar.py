@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LEAVES, IsotonicFit, build_regions
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.binned import Bins, bin_of, edges_of
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.trees import Narrow, Tree, narrow
 from decal_cli.metrics.numerics import grouping
 from decal_cli.spec import COUNT
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, tabulate
 from decal_cli.task import BinaryTask
 
@@ -45,7 +46,7 @@ class Glar:
     t_star: float
     adjust: str
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         score = self.otherwise(rows).score
         number = self.tree[bin_of(rows.score, self.edges)]
         for k, tree in enumerate(self.trees):
@@ -63,10 +64,10 @@ class Glar:
         return f"{len(self.trees)} of {len(self.tree)} bins of the score are corrected by region, isotonic elsewhere."
 
 
-def _narrow(rows: Inputs, here: Ints) -> Narrow:
+def _narrow(rows: Unlabelled, here: Ints) -> Narrow:
     if rows.features is None:
         raise Undefined("needs the features that the model was fitted with")
-    return narrow(rows.features[here])
+    return narrow(rows.matrix[here])
 
 
 def thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
@@ -100,7 +101,7 @@ def glar(
     utilities of any scale; a negative r corrects every bin.
     `adjust=threshold` leaves the score p and decides 1 from t* - (p' - p), p' the corrected score: the same decisions.
     """
-    assert rows.features is not None and rows.task is not None
+    assert rows.task is not None
     edges = edges_of(rows.table, bins)
     number = bin_of(rows.score, edges)
     corrected = corrected_bins(rows, rows.task, r, bins, len(edges) + 1)
@@ -113,7 +114,6 @@ def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, found:
     """Which bins have a grouping regret beyond r, shape (found,); none where the mean over bins has not."""
     if r < 0:
         return np.ones(found, dtype=bool)
-    assert rows.features is not None
     losses = rows.once(("losses", bins), lambda: _losses(rows, bins))
     # One bin at a time: the mean over bins weighted by the rows of the unit matrix.
     one_each = np.eye(len(losses.loss))
@@ -126,19 +126,15 @@ def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, found:
 
 def _losses(rows: Training, bins: int) -> grouping.BinLosses:
     """Grouping loss of each bin, whatever the task is."""
-    assert rows.features is not None
-    return grouping.bin_losses(
-        build_regions(rows.score, rows.label, rows.weight, rows.features, seed=rows.seed, bins=bins, loss_only=True)
-    )
+    return grouping.bin_losses(build_regions(rows, seed=rows.seed, bins=bins, loss_only=True))
 
 
 def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -> Tree:
     """The same whatever the task; sizes: bins, and rows of a leaf."""
 
     def grown() -> Tree:
-        assert rows.features is not None
-        features = rows.features
-        return _tree(rows, rows.once("narrow", lambda: narrow(features)), np.flatnonzero(number == k), sizes[1])
+        features = rows.once("narrow", lambda: narrow(rows.matrix))
+        return _tree(rows, features, np.flatnonzero(number == k), sizes[1])
 
     return rows.once(("tree", *sizes, k), grown)
 

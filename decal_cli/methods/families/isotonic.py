@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from decal_cli.crossfit.regions import IsotonicFit
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
 
@@ -19,7 +20,7 @@ class Curve:
     at: Floats
     value: Floats
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.interp(rows.score, self.at, self.value))
 
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import POOLED_LEAVES, IsotonicFit
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.trees import Tree, narrow
 from decal_cli.spec import COUNT
+from decal_cli.tables.rows import Groups, Unlabelled
 from decal_cli.tables.table import Floats, Ints
 
 CELLS = 10
@@ -50,7 +51,7 @@ class Patches:
     cell: Ints
     shift: Floats
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         score = self.curve(rows).score
         member = self.members(rows)
         for subset, cell, shift in zip(self.subset, self.cell, self.shift, strict=True):
@@ -58,24 +59,24 @@ class Patches:
             score[here] = np.clip(score[here] + shift, 0.0, 1.0)
         return Applied(score)
 
-    def members(self, rows: Inputs) -> NDArray[np.bool_]:
+    def members(self, rows: Unlabelled) -> NDArray[np.bool_]:
         """Which rows belong to which subset, shape (subsets, T)."""
         if rows.features is None:
             raise Undefined("needs the features that the model was fitted with")
-        leaf = self.tree.leaf(narrow(rows.features)).astype(str)
+        leaf = self.tree.leaf(narrow(rows.matrix)).astype(str)
         member = np.ones((len(self.kind), len(rows)), dtype=bool)
         for k, (kind, column, value) in enumerate(zip(self.kind, self.column, self.value, strict=True)):
             if kind == LEAF:
                 member[k] = leaf == value
             elif kind == GROUP:
-                member[k] = _groups(rows)[:, column] == value
+                member[k] = _groups(rows)[column] == value
         return member
 
 
-def _groups(rows: Inputs) -> NDArray[np.str_]:
-    if rows.groups is None:
+def _groups(rows: Unlabelled) -> list[NDArray[np.str_]]:
+    if not rows.groups:
         raise DecalError("the model corrects groups, and these rows have none", "name the columns with --group")
-    return np.asarray(rows.groups, dtype=str)
+    return [np.asarray(values, dtype=str) for values in rows.groups.values()]
 
 
 class Patch(NamedTuple):
@@ -176,10 +177,10 @@ def best_patch(sample: Sample, cells: int) -> Patch | None:
     return Patch(int(subset), int(of_cell), float(missing[subset, of_cell] / weight[subset, of_cell]))
 
 
-def _without_patches(curve: Curve, tree: Tree, groups: NDArray[np.str_] | None, cells: int) -> Patches:
+def _without_patches(curve: Curve, tree: Tree, groups: Groups, cells: int) -> Patches:
     """The curve, and who belongs to which subset: everyone, then leaves, then the values of each group column."""
     leaves = np.flatnonzero(tree.left < 0).astype(str)
-    values = [] if groups is None else [np.unique(column) for column in np.asarray(groups, dtype=str).T]
+    values = [np.unique(np.asarray(column, dtype=str)) for column in groups.values()]
     columns = [np.full(len(found), k) for k, found in enumerate(values)]
     kind = [EVERYONE, *[LEAF] * len(leaves), *[GROUP] * sum(map(len, values))]
     none = np.zeros(0, dtype=np.int64)
@@ -200,7 +201,6 @@ def _tree(rows: Training, curve: Curve) -> Tree:
     """Regions where the labels deviate from the curve."""
     from sklearn.tree import DecisionTreeRegressor
 
-    assert rows.features is not None
     smallest = max(5, len(rows) // 100)
     tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=rows.seed)
-    return Tree.of_sklearn(tree.fit(narrow(rows.features), rows.label - curve(rows).score, rows.weights))
+    return Tree.of_sklearn(tree.fit(narrow(rows.matrix), rows.label - curve(rows).score, rows.weights))

@@ -8,9 +8,10 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, planes_of, with_recalibrated
 from decal_cli.spec import Between
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
 
@@ -34,11 +35,11 @@ class Probes:
         if self.edges[0] != 0 or self.edges[-1] != 1:
             raise ValueError("probes must cover the thresholds from 0 to 1")
 
-    def decisions(self, rows: Inputs) -> NDArray[np.bool_]:
+    def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
         """What each probe decides, shape (T, probes)."""
         return self.planes(self.score(rows)) >= 0
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         mean = np.where(self.decisions(rows), np.diff(self.edges), 0.0).sum(axis=1)
         return Applied(np.clip(mean, 0.0, 1.0))
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import NEEDS, Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import NEEDS, Applied, Training, method, model
 from decal_cli.methods.numerics.linear import (
     Planes,
     ScoreColumn,
@@ -27,6 +27,7 @@ from decal_cli.methods.numerics.linear import (
 from decal_cli.methods.numerics.trees import Forest, Narrow, baseline_of, with_score
 from decal_cli.spec import Between
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
 _PENALTIES = Between(1e-9, 1e9)
@@ -49,7 +50,7 @@ class Refitted:
 
     planes: Planes
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(expit(self.planes(float_columns(rows))[:, 0]))
 
 
@@ -61,7 +62,7 @@ class Stacked:
     score: ScoreColumn
     planes: Planes
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(expit(self.planes(self.score(rows))[:, 0]))
 
 
@@ -72,7 +73,7 @@ class StackedForest:
 
     forest: Forest
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.clip(self.forest.total(_columns(rows)), 0.0, 1.0))
 
 
@@ -84,14 +85,14 @@ class StackedBoosting:
     forest: Forest
     baseline: float
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(expit(self.baseline + self.forest.total(_columns(rows))))
 
 
-def _columns(rows: Inputs) -> Narrow:
+def _columns(rows: Unlabelled) -> Narrow:
     if rows.features is None:
         raise Undefined(NEEDS["features"])
-    return with_score(rows.score, rows.features)
+    return with_score(rows.score, rows.matrix)
 
 
 def _weights(rows: Training) -> Floats | None:

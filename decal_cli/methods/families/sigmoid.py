@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.likelihood import (
     Counts,
     clipped,
@@ -20,6 +20,7 @@ from decal_cli.methods.numerics.likelihood import (
     need_overlap,
 )
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats, Table
 
 On = Literal["logit", "p"]
@@ -35,7 +36,7 @@ class Sigmoid:
     slope: float
     intercept: float
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(expit(self.slope * term(rows.score, self.on) + self.intercept))
 
 
@@ -48,7 +49,7 @@ class Beta:
     b: float
     c: float
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         first, second = beta_terms(rows.score)
         return Applied(expit(self.a * first + self.b * second + self.c))
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.tables.rows import Unlabelled
 
 NEVER = 2.0
 """A threshold that no score reaches."""
@@ -19,7 +20,7 @@ class Threshold:
 
     threshold: float
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(rows.score, threshold=np.full(len(rows), self.threshold))
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decal_cli.methods.declare import Applied, Inputs, Training, method, model
+from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
 Point = tuple[float, float]
@@ -27,7 +28,7 @@ class VennAbers:
     at1: Floats
     p1: Floats
 
-    def __call__(self, rows: Inputs) -> Applied:
+    def __call__(self, rows: Unlabelled) -> Applied:
         low = self.p0[np.searchsorted(self.at0, rows.score, side="right")]
         high = self.p1[np.searchsorted(self.at1, rows.score, side="left")]
         return Applied(high / (1 - low + high), lower=low, upper=high)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LARGEST, isotonic_fit
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import NEEDS, Inputs, Training, model
+from decal_cli.methods.declare import NEEDS, Training, model
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.tables.logistic import log_odds
+from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import FOLDS, Floats
 
 CONSTANT = 1e-12
@@ -27,11 +28,11 @@ NEWTON = 300
 """Up to so many columns, Newton's method is quick and its optimum exact; beyond, the matrix of columns is too large."""
 
 
-def float_columns(rows: Inputs) -> Floats:
+def float_columns(rows: Unlabelled) -> Floats:
     """The features as float64, shape (T, d), no larger than LARGEST."""
     if rows.features is None:
         raise Undefined(NEEDS["features"])
-    return np.clip(rows.features.astype(np.float64), -LARGEST, LARGEST)
+    return np.clip(rows.matrix.astype(np.float64), -LARGEST, LARGEST)
 
 
 @model
@@ -106,7 +107,7 @@ class ScoreColumn:
         if not 0 < self.least <= 0.5:
             raise ValueError("log-odds need probabilities that are kept away from 0 and 1")
 
-    def __call__(self, rows: Inputs) -> Floats:
+    def __call__(self, rows: Unlabelled) -> Floats:
         """Columns of rows, shape (T, 1 + d)."""
         return np.column_stack((self.log_odds(self.curve(rows).score), float_columns(rows)))
 

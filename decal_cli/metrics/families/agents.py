@@ -1,65 +1,69 @@
-"""What an agent with payoffs in [0, 1] loses at most by acting on the scores, over all decision tasks at once."""
+"""The largest loss of an agent with payoffs in [0, 1] that acts on the scores, over all decision tasks at once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Witness, metric
-from decal_cli.metrics.families.levels import Levels, at_levels, levels_used
-from decal_cli.metrics.numerics import chance, envelope, gaps
+from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, levels_used
+from decal_cli.metrics.numerics import cell_bootstrap, dense, envelope, gaps
 from decal_cli.metrics.numerics.envelope import Kink, Worst
 from decal_cli.tables.table import Floats, Table
 
-AtLevels = Annotated[Levels, "exact levels, 15 equal-mass bins, or auto: exact where the median level has 30 rows"]
-
-_DENSE = 64
+_MAX_DENSE_LEVELS = 64
 _INVERTED = (
-    "test inversion: the worlds, with the observed gaps of the levels times a factor, in which the value is not "
-    f"extreme; none above {_DENSE} levels"
+    "test inversion: labels are drawn in worlds whose gaps are the observed gaps of the levels times a factor; the "
+    f"interval holds the worlds in which the value is not extreme; none above {_MAX_DENSE_LEVELS} levels"
 )
-_RESAMPLED = f"bias-corrected bootstrap; above {chance.CELLS} levels, of as many equal-mass cells"
-_SIDE = 1e-9
+_MAX_MOVE = 1e-9
+"""How far a kink moves to its open side to become a threshold."""
 Quantity = Literal["cdl", "v_cdl", "u_cal", "v_cal"]
 
 
-def _curve(t: Table) -> envelope.Curve:
+def _level_curve(t: Table) -> envelope.LossCurve:
     return t.once(envelope.of_levels, envelope.of_levels)
 
 
-def _constant(t: Table) -> envelope.Curve:
+def _constant_curve(t: Table) -> envelope.LossCurve:
     return t.once(envelope.of_constant, envelope.of_constant)
 
 
 def _cdl(t: Table) -> Worst:
-    return t.once(_cdl, lambda table: _curve(table).any_kinks())
+    return t.once(_cdl, lambda table: _level_curve(table).any_kinks())
 
 
 def _v_cdl(t: Table) -> Worst:
-    return t.once(_v_cdl, lambda table: _curve(table).one_kink())
+    return t.once(_v_cdl, lambda table: _level_curve(table).one_kink())
 
 
 def _u_cal(t: Table) -> Worst:
-    return t.once(_u_cal, lambda table: _constant(table).any_kinks())
+    return t.once(_u_cal, lambda table: _constant_curve(table).any_kinks())
 
 
 def _v_cal(t: Table) -> Worst:
-    return t.once(_v_cal, lambda table: _constant(table).one_kink())
+    return t.once(_v_cal, lambda table: _constant_curve(table).one_kink())
 
 
-def _threshold(worst: Worst) -> float:
+_WORST = {"cdl": _cdl, "v_cdl": _v_cdl, "u_cal": _u_cal, "v_cal": _v_cal}
+_TWO_ACTIONS: dict[Quantity, Quantity] = {"cdl": "v_cdl", "v_cdl": "v_cdl", "u_cal": "v_cal", "v_cal": "v_cal"}
+_ON_LEVELS = {1: _v_cdl, 2: _cdl}
+"""By the number of kinks."""
+
+
+def _need_loss(worst: Worst) -> None:
     if not worst.kinks:
         raise Undefined("no agent loses anything")
-    return worst.kinks[0].at
 
 
 class WorstTask(NamedTuple):
-    """The task of the worst agent: utility[i][j] of action i at outcome j, in [0, 1], and what is lost in it.
+    """The task of the worst agent: utility[i][j] of action i at outcome j, in [0, 1], and the loss in this task.
 
     Two actions for one kink, three for two; action i is best for scores between the kinks i - 1 and i.
     """
@@ -69,20 +73,15 @@ class WorstTask(NamedTuple):
     thresholds: tuple[float, ...]
 
 
-_WORST = {"cdl": _cdl, "v_cdl": _v_cdl, "u_cal": _u_cal, "v_cal": _v_cal}
-_TWO_ACTIONS: dict[Quantity, Quantity] = {"cdl": "v_cdl", "v_cdl": "v_cdl", "u_cal": "v_cal", "v_cal": "v_cal"}
-
-
 def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto") -> WorstTask:
-    """The task whose agent attains cdl, v_cdl, u_cal or v_cal; pasted back as --utility it shows that loss.
+    """The task whose agent attains cdl, v_cdl, u_cal or v_cal; given as --utility it shows that loss.
 
     Each kink moves at most 1e-9 to the side on which the loss is larger, and stays strictly inside (0, 1). u_cal and
-    v_cal are on exact levels whatever `levels` says. Undefined where nobody loses.
+    v_cal always use exact levels. Undefined where no agent loses anything.
     """
     used = at_levels(t, levels) if quantity in ("cdl", "v_cdl") else t
     worst = _WORST[quantity](used)
-    if not worst.kinks:
-        raise Undefined("no agent loses anything")
+    _need_loss(worst)
     kinks = [_moved(used.score, kink) for kink in worst.kinks]
     wrong = [weight * kink for weight, kink in zip(worst.weights, kinks, strict=True)]
     right = [weight * (1 - kink) for weight, kink in zip(worst.weights, kinks, strict=True)]
@@ -92,7 +91,7 @@ def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto")
 
 
 def _witness(quantity: Quantity) -> Callable[..., Witness]:
-    """What a declaration takes: the worst task, and the worst of two actions where that has three."""
+    """The witness of a declaration: the worst task, and the worst task of two actions where that has three."""
 
     def witness(t: Table, *, levels: Levels = "auto") -> Witness:
         worst = worst_task(t, quantity, levels=levels)
@@ -110,72 +109,68 @@ def _moved(score: Floats, kink: Kink) -> float:
         return kink.at
     if kink.side > 0:
         after = int(np.searchsorted(score, kink.at, side="right"))
-        return kink.at + min(_SIDE, ((float(score[after]) if after < len(score) else 1.0) - kink.at) / 2)
+        return kink.at + min(_MAX_MOVE, ((float(score[after]) if after < len(score) else 1.0) - kink.at) / 2)
     before = int(np.searchsorted(score, kink.at, side="left")) - 1
-    return kink.at - min(_SIDE, (kink.at - (float(score[before]) if before >= 0 else 0.0)) / 2)
+    return kink.at - min(_MAX_MOVE, (kink.at - (float(score[before]) if before >= 0 else 0.0)) / 2)
 
 
 def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:
     """cdl (two kinks) or v_cdl (one) where the levels have these label frequencies, along the last axis."""
-    if len(levels) <= _DENSE:
-        return chance.of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
-    worst = _cdl if kinks == 2 else _v_cdl
-    each = (Table(levels.score, levels.n, levels.n * one) for one in np.atleast_2d(rate))
-    return np.array([worst(table).loss for table in each]).reshape(rate.shape[:-1])
+    if len(levels) <= _MAX_DENSE_LEVELS:
+        return dense.of_levels(levels.score, levels.n * 1.0, levels.n * rate, kinks)
+    tables = (Table(levels.score, levels.n, levels.n * one) for one in np.atleast_2d(rate))
+    return np.array([_ON_LEVELS[kinks](table).loss for table in tables]).reshape(rate.shape[:-1])
 
 
-def _inverted(kinks: int, t: Table, levels: Levels, rng: np.random.Generator, confidence: float) -> Interval:
-    used = at_levels(t, levels)
-    if len(used) > _DENSE:
-        raise Undefined(f"no interval above {_DENSE} levels")
-    thin = used is t and levels_used(t) == "bins"
-    gap = gaps.spread(t, gaps.observed(t.bins())) if thin else gaps.observed(used)
+def _inverted(kinks: int) -> Callable[..., Interval]:
+    """The interval of cdl (two kinks) or v_cdl (one)."""
 
-    def norm(share: Floats, gap: Floats) -> Floats:
-        return _losses(used, gap + used.score, kinks)
+    def interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
+        used = at_levels(t, levels)
+        if len(used) > _MAX_DENSE_LEVELS:
+            raise Undefined(f"no interval above {_MAX_DENSE_LEVELS} levels")
+        thin = used is t and levels_used(t) == "bins"
+        gap = gaps.spread(t, gaps.observed(t.bins())) if thin else gaps.observed(used)
 
-    return gaps.inverted_interval(used, gap, norm, rng, confidence)
+        def norm(share: Floats, gap: Floats) -> Floats:
+            return _losses(used, gap + used.score, kinks)
 
+        return gaps.inverted_interval(used, gap, norm, rng, confidence)
 
-def _cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
-    return _inverted(2, t, levels, rng, confidence)
+    return interval
 
 
 @metric(
     title="Calibration decision loss",
     better="lower",
     unit="share",
-    source="[C] def. 3.1, in closed form",
+    source=f"{cite('Hu and Wu 2024', 'def. 3.1')}; in closed form",
     range=(0, 1),
     size_free=False,
-    interval=_cdl_interval,
+    interval=_inverted(2),
     interval_text=_INVERTED,
     witness=_witness("cdl"),
     noisy=True,
 )
 def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
-    """The most that any decision maker loses by acting on scores instead of on frequencies; see cdl_null.
+    """The most that any decision maker loses by acting on scores instead of on frequencies; compare it with cdl_null.
 
     sup over tasks with payoffs in [0, 1], of any number of actions, of the loss per row. It is twice the upper concave
     envelope, at 1/2, of the loss of the agent with threshold mu: F(mu) = sum n_i |h_i - mu| / T over the levels whose
-    score q_i and frequency h_i lie on either side of mu. levels as for cfdl: exact ones, or equal-mass bins; with
-    continuous scores exact levels hold one row each and show noise.
+    score q_i and frequency h_i lie on different sides of mu. levels: as for cfdl, exact levels or equal-mass bins; with
+    continuous scores each exact level holds one row and shows noise.
     """
     return _cdl(at_levels(t, levels)).loss
-
-
-def _v_cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
-    return _inverted(1, t, levels, rng, confidence)
 
 
 @metric(
     title="Calibration decision loss, two actions",
     better="lower",
     unit="share",
-    source="[C] def. 3.9, in closed form",
+    source=f"{cite('Hu and Wu 2024', 'def. 3.9')}; in closed form",
     range=(0, 1),
     size_free=False,
-    interval=_v_cdl_interval,
+    interval=_inverted(1),
     interval_text=_INVERTED,
     witness=_witness("v_cdl"),
     noisy=True,
@@ -183,8 +178,8 @@ def _v_cdl_interval(t: Table, rng: np.random.Generator, *, confidence: float, le
 def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of on frequencies.
 
-    sup over mu of F(mu) / max(mu, 1 - mu), F as for cdl, payoffs in [0, 1]; at least half of cdl. cdl_threshold is
-    the mu that attains it. levels as for cfdl.
+    sup over mu of F(mu) / max(mu, 1 - mu), with F as for cdl and payoffs in [0, 1]; at least half of cdl. cdl_threshold
+    is the mu that attains it. levels: as for cfdl.
     """
     return _v_cdl(at_levels(t, levels)).loss
 
@@ -193,34 +188,39 @@ def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     title="Threshold of the agent that loses most by miscalibration",
     better="neither",
     unit="probability",
-    source="[C] def. 3.9: where the supremum is attained",
+    source=f"{cite('Hu and Wu 2024', 'def. 3.9')}, where the supremum is attained",
     range=(0, 1),
     size_free=False,
     interval=None,
 )
 def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
-    """Decision threshold of the two-action agent that loses most by acting on scores: the one v_cdl speaks of.
+    """Decision threshold of the two-action agent that loses most by acting on scores: the agent of v_cdl.
 
-    The mu that attains sup F(mu) / max(mu, 1 - mu), the lowest of several; where the loss jumps, at a score, it is
-    approached from the side on which it is larger. Undefined where nobody loses.
+    The mu that attains sup F(mu) / max(mu, 1 - mu), the lowest of several. Where the loss jumps, at a score, mu comes
+    near that score from the side on which the loss is larger. Undefined where no agent loses anything.
     """
-    return _threshold(_v_cdl(at_levels(t, levels)))
+    worst = _v_cdl(at_levels(t, levels))
+    _need_loss(worst)
+    return worst.kinks[0].at
 
 
-def _draws(kinks: int, t: Table, levels: Levels, rng: np.random.Generator) -> Floats:
+def _null_draws(kinks: int, t: Table, levels: Levels, rng: np.random.Generator) -> Floats:
     used = at_levels(t, levels)
 
     def draw(rng: np.random.Generator) -> Floats:
-        if len(used) > _DENSE:
-            return gaps.null_draws(used, lambda drawn: (_cdl if kinks == 2 else _v_cdl)(drawn).loss, rng)
-        rows = np.maximum(np.rint(1 / gaps.concentration(used)), 1).astype(np.int64)
-        return _losses(used, rng.binomial(rows, used.score, size=(gaps.DRAWS, len(used))) / rows, kinks)
+        if len(used) > _MAX_DENSE_LEVELS:
+            return gaps.null_draws(used, lambda table: _ON_LEVELS[kinks](table).loss, rng)
+        rows = gaps.whole_rows(used)
+        return _losses(used, rng.binomial(rows, used.score, size=(gaps.N_NULL_DRAWS, len(used))) / rows, kinks)
 
     return t.drawn(("agents", kinks, levels), rng, draw)
 
 
-def _cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
-    return gaps.central(_draws(2, t, levels, rng), confidence)
+def _null_interval(kinks: int) -> Callable[..., Interval]:
+    def interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
+        return gaps.central(_null_draws(kinks, t, levels, rng), confidence)
+
+    return interval
 
 
 @metric(
@@ -230,19 +230,15 @@ def _cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float,
     source="parametric bootstrap",
     range=(0, 1),
     size_free=False,
-    interval=_cdl_null_interval,
+    interval=_null_interval(2),
     interval_text="central range of the cdl of a calibrated model",
 )
 def cdl_null(t: Table, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
-    """Mean cdl that a perfectly calibrated model with these scores would show, by chance alone.
+    """Mean cdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_draws(2, t, levels, rng).mean())
-
-
-def _v_cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
-    return gaps.central(_draws(1, t, levels, rng), confidence)
+    return float(_null_draws(2, t, levels, rng).mean())
 
 
 @metric(
@@ -252,29 +248,35 @@ def _v_cdl_null_interval(t: Table, rng: np.random.Generator, *, confidence: floa
     source="parametric bootstrap",
     range=(0, 1),
     size_free=False,
-    interval=_v_cdl_null_interval,
+    interval=_null_interval(1),
     interval_text="central range of the v_cdl of a calibrated model",
 )
 def v_cdl_null(t: Table, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
-    """Mean v_cdl that a perfectly calibrated model with these scores would show, by chance alone.
+    """Mean v_cdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_draws(1, t, levels, rng).mean())
+    return float(_null_draws(1, t, levels, rng).mean())
 
 
-def _u_cal_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return chance.resampled(t, partial(chance.of_constant, kinks=2), rng, confidence, _u_cal(t).loss)
+def _resampled(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Interval]:
+    """The interval of u_cal (two kinks) or v_cal (one)."""
+    statistic = partial(dense.of_constant, kinks=kinks)
+
+    def interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
+        return cell_bootstrap.interval(t, statistic, rng, confidence, worst(t).loss)
+
+    return interval
 
 
 @metric(
     title="U-calibration error",
     better="lower",
     unit="share",
-    source="[C] def. 2.10, [U], per row and with payoffs in [0, 1]",
+    source=f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
     range=(0, 1),
-    interval=_u_cal_interval,
-    interval_text=_RESAMPLED,
+    interval=_resampled(2, _u_cal),
+    interval_text=cell_bootstrap.INTERVAL_TEXT,
     witness=_witness("u_cal"),
 )
 def u_cal(t: Table) -> float:
@@ -282,46 +284,44 @@ def u_cal(t: Table) -> float:
 
     sup over tasks with payoffs in [0, 1] of the loss per row: twice the upper concave envelope at 1/2 of
     G(mu) = max(0, payoff of always predicting b - payoff of the scores), for the payoff 1[p > mu] (y - mu). Always on
-    exact levels. [U] counts totals and payoffs in [-1, 1]: 2 T times this.
+    exact levels. Kleinberg et al. 2023 sum over rows and have payoffs in [-1, 1]: their value is 2 T times this.
     """
     return _u_cal(t).loss
-
-
-def _v_cal_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return chance.resampled(t, partial(chance.of_constant, kinks=1), rng, confidence, _v_cal(t).loss)
 
 
 @metric(
     title="U-calibration error, two actions",
     better="lower",
     unit="share",
-    source="[U] (9)-(10), per row and with payoffs in [0, 1]",
+    source=f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}; per row, with payoffs in [0, 1]",
     range=(0, 1),
-    interval=_v_cal_interval,
-    interval_text=_RESAMPLED,
+    interval=_resampled(1, _v_cal),
+    interval_text=cell_bootstrap.INTERVAL_TEXT,
     witness=_witness("v_cal"),
 )
 def v_cal(t: Table) -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
 
-    sup over mu of G(mu) / max(mu, 1 - mu), G as for u_cal; at least half of u_cal. u_cal_threshold is the mu that
+    sup over mu of G(mu) / max(mu, 1 - mu), with G as for u_cal; at least half of u_cal. u_cal_threshold is the mu that
     attains it.
     """
     return _v_cal(t).loss
 
 
 @metric(
-    title="Threshold of the agent that the base rate would help most",
+    title="Threshold of the agent that gains most from the base rate",
     better="neither",
     unit="probability",
-    source="[U] (9)-(10): where the supremum is attained",
+    source=f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}, where the supremum is attained",
     range=(0, 1),
     interval=None,
 )
 def u_cal_threshold(t: Table) -> float:
-    """Decision threshold of the two-action agent that loses most against the base rate: the one v_cal speaks of.
+    """Decision threshold of the two-action agent that loses most against the base rate: the agent of v_cal.
 
-    The mu that attains sup G(mu) / max(mu, 1 - mu), the lowest of several; where the loss jumps, at a score, it is
-    approached from the side on which it is larger. Undefined where nobody loses.
+    The mu that attains sup G(mu) / max(mu, 1 - mu), the lowest of several. Where the loss jumps, at a score, mu comes
+    near that score from the side on which the loss is larger. Undefined where no agent loses anything.
     """
-    return _threshold(_v_cal(t))
+    worst = _v_cal(t)
+    _need_loss(worst)
+    return worst.kinks[0].at

@@ -1,11 +1,13 @@
-"""Binned calibration errors: scores against label frequencies, bin by bin."""
+"""Binned calibration errors: mean scores against label frequencies, bin by bin."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
@@ -13,18 +15,19 @@ from decal_cli.metrics.numerics import gaps
 from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
 from decal_cli.metrics.numerics.gaps import Norm
 from decal_cli.spec import COUNT
-from decal_cli.tables.table import BINS, Strategy, Table
+from decal_cli.tables.table import BINS, Floats, Strategy, Table
 
 Bins = Annotated[int, "number of bins", COUNT]
 By = Annotated[Strategy, "mass: edges at quantiles of the scores; width: equally spaced edges"]
 
 _INVERTED = (
-    "test inversion: the worlds, with the observed gaps of the bins times a factor, in which the value is not extreme; "
-    "for the population's value, so it may lie below the plug-in"
+    "test inversion: labels are drawn in worlds whose gaps are the observed gaps of the bins times a factor; the "
+    "interval holds the worlds in which the value is not extreme; it is for the population's value, so it may lie "
+    "below the plug-in"
 )
 
 
-def _inverted(norm: Norm) -> gaps.BinnedInterval:
+def _inverted(norm: Norm) -> Callable[..., Interval]:
     def interval(t: Table, rng: np.random.Generator, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
         levels = t.bins(bins, strategy)
         return gaps.inverted_interval(levels, gaps.observed(levels), norm, rng, confidence)
@@ -36,7 +39,7 @@ def _inverted(norm: Norm) -> gaps.BinnedInterval:
     title="ECE",
     better="lower",
     unit="probability",
-    source="Naeini, Cooper & Hauskrecht 2015; [C] def. 2.3 on bins",
+    source=f"{cite('Naeini et al. 2015')}; {cite('Hu and Wu 2024', 'def. 2.3')}, on bins",
     range=(0, 1),
     size_free=False,
     shown=True,
@@ -47,34 +50,36 @@ def _inverted(norm: Norm) -> gaps.BinnedInterval:
 def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
 
-    sum over bins of (rows in it / T) |frequency - mean score|. mass: edges are the i/k quantiles of the scores,
-    linearly interpolated, a score on an interior edge belongs to the lower bin, equal edges are merged, ties are never
-    split. width: edges i/k, a score on an interior edge belongs to the upper bin. A calibrated model scores above 0.
+    sum over bins of (rows in the bin / T) |frequency - mean score|. mass: edges are the i/k quantiles of the scores,
+    linearly interpolated; a score equal to an interior edge belongs to the lower bin, equal edges are merged, ties are
+    never split. width: edges are i/k; a score equal to an interior edge belongs to the upper bin. Noise keeps it above
+    0 for a calibrated model.
     """
     return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
 
 
 def _null_interval(t: Table, rng: np.random.Generator, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    return gaps.central(_ece_draws(t, rng, bins, strategy), confidence)
+    return gaps.central(_null_draws(t, rng, bins, strategy), confidence)
 
 
-def _ece_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strategy) -> gaps.Floats:
+def _null_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strategy) -> Floats:
     cells = gaps.coarse(t, bins)
     starts = cells.bin_starts(bins, strategy)
     merged = cells.merge_levels(starts)
     expected = merged.score * merged.n
 
-    def drawn_ece(drawn: Table) -> float:
-        return float(np.abs(np.add.reduceat(drawn.pos.astype(np.float64), starts) - expected).sum() / merged.total)
+    def ece_of(resample: Table) -> float:
+        observed = np.add.reduceat(resample.pos.astype(np.float64), starts)
+        return float(np.abs(observed - expected).sum() / merged.total)
 
-    return t.drawn(("ece", bins, strategy), rng, lambda rng: gaps.null_draws(cells, drawn_ece, rng))
+    return t.drawn(("ece", bins, strategy), rng, lambda rng: gaps.null_draws(cells, ece_of, rng))
 
 
 @metric(
     title="ECE of a calibrated model",
     better="neither",
     unit="probability",
-    source="parametric bootstrap, as Vaicenavicius et al. 2019",
+    source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
     range=(0, 1),
     size_free=False,
     shown=True,
@@ -82,19 +87,19 @@ def _ece_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strategy
     interval_text="central range of the ECE of a calibrated model",
 )
 def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = BINS, strategy: By = "mass") -> float:
-    """Mean ECE that a perfectly calibrated model with these scores would show on this many rows, by chance alone.
+    """Mean ECE that a perfectly calibrated model with these scores shows on this many rows, by chance alone.
 
-    Labels are drawn from the scores (400 times; above 4096 distinct scores on as many equal-mass cells). An ECE inside
-    the interval beside it is no evidence of miscalibration.
+    Labels are drawn from the scores (400 times; above 4,096 distinct scores, on as many equal-mass cells). An ECE
+    inside the interval beside it is no evidence of miscalibration.
     """
-    return float(_ece_draws(t, rng, bins, strategy).mean())
+    return float(_null_draws(t, rng, bins, strategy).mean())
 
 
 @metric(
     title="Squared ECE, debiased",
     better="lower",
     unit="squared probability",
-    source="Kumar, Liang & Ma 2019",
+    source=cite("Kumar et al. 2019"),
     range=(-0.5, 1),
     size_free=False,
     shown=True,
@@ -102,10 +107,10 @@ def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = BINS, strategy:
     interval_text=INTERVAL_TEXT,
 )
 def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
-    """Mean squared distance between score and frequency over bins, its noise taken off; around 0 if calibrated.
+    """Mean squared distance between score and frequency over bins, less its noise; near 0 for a calibrated model.
 
-    sum over bins of (rows in it / T) ((frequency - mean score)^2 - frequency (1 - frequency) / (rows - 1)); bins of one
-    row are left out. Reported squared, and negative as often as not for a calibrated model.
+    sum over bins of (rows in the bin / T) ((frequency - mean score)^2 - frequency (1 - frequency) / (rows - 1)),
+    without bins of one row. It stays squared, and is negative about half of the time for a calibrated model.
     """
     levels = t.bins(bins, strategy)
     if bool((gaps.concentration(levels) >= 1 - 1e-9).all()):
@@ -127,17 +132,17 @@ def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strateg
     title="Squared calibration error",
     better="lower",
     unit="squared probability",
-    source="[C] def. 2.4 on bins",
+    source=f"{cite('Hu and Wu 2024', 'def. 2.4')}, on bins",
     range=(0, 1),
     size_free=False,
     interval=_cl_interval,
-    interval_text=f"that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+    interval_text=f"the interval of ece_debiased, cut at 0: {INTERVAL_TEXT}",
     noisy=True,
 )
 def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean squared distance, over bins, between the mean score and the frequency of label 1.
 
-    sum over bins of (rows in it / T) (frequency - mean score)^2, the bins as for ece.
+    sum over bins of (rows in the bin / T) (frequency - mean score)^2, with the bins of ece.
     """
     return gaps.value(t.bins(bins, strategy), gaps.mean_square)
 
@@ -146,11 +151,11 @@ def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     title="Root mean squared calibration error",
     better="lower",
     unit="probability",
-    source="Nguyen & O'Connor 2015",
+    source=cite("Nguyen and O'Connor 2015"),
     range=(0, 1),
     size_free=False,
     interval=_rmsce_interval,
-    interval_text=f"root of that of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+    interval_text=f"the root of the interval of ece_debiased, cut at 0: {INTERVAL_TEXT}",
     noisy=True,
 )
 def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
@@ -165,7 +170,7 @@ def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     title="Maximum calibration error",
     better="lower",
     unit="probability",
-    source="Naeini, Cooper & Hauskrecht 2015",
+    source=cite("Naeini et al. 2015"),
     range=(0, 1),
     size_free=False,
     interval=_inverted(gaps.largest),
@@ -175,6 +180,6 @@ def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
 def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Largest distance, over bins, between the mean score and the frequency of label 1.
 
-    max over bins of |frequency - mean score|, the bins as for ece; with few rows in a bin mostly noise.
+    max over bins of |frequency - mean score|, with the bins of ece; where bins hold few rows it is mostly noise.
     """
     return gaps.value(t.bins(bins, strategy), gaps.largest)

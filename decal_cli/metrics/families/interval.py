@@ -1,4 +1,4 @@
-"""The interval measure: the worst run of scores, continuous in p and never binned."""
+"""The interval measure: the worst interval of scores; it is continuous in p and needs no bins."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.metrics.declare import metric
 from decal_cli.spec import Between
 from decal_cli.tables.table import Table
 
-Delta = Annotated[float, "chance that the bound does not hold", Between(0, 1)]
+Delta = Annotated[float, "probability that the bound fails", Between(0, 1)]
 
 
 def _reach(t: Table) -> float:
@@ -31,15 +32,15 @@ def _walk(t: Table) -> float:
     title="Interval calibration error",
     better="lower",
     unit="probability",
-    source="[G] def. 2",
+    source=cite("Gao et al. 2017", "def. 2"),
     range=(0, 1),
     shown=True,
     noisy=True,
 )
 def c_emp(t: Table) -> float:
-    """Largest sum of (label - score), over T, on any interval of scores; needs no bins.
+    """Largest absolute sum of label - score over the rows in any interval of scores, divided by T; needs no bins.
 
-    max over intervals I of |sum over p in I of (y - p)| / T, which is the range of the prefix sums over sorted scores.
+    max over intervals I of |sum over p in I of (y - p)| / T: the range of the prefix sums over sorted scores.
     """
     return _reach(t) / t.total
 
@@ -48,16 +49,16 @@ def c_emp(t: Table) -> float:
     title="Interval calibration error, upper bound",
     better="lower",
     unit="probability",
-    source="[G] thm. 2, with the Rademacher range of a walk",
+    source=f"{cite('Gao et al. 2017', 'thm. 2')}, with the Rademacher range of a walk",
     range=(0, math.inf),
     size_free=False,
     interval=None,
 )
 def c_bound(t: Table, *, delta: Delta = 0.05) -> float:
-    """What the interval calibration error of the population stays below, with probability 1 - delta.
+    """Upper bound on the interval calibration error of the population; it holds with probability 1 - delta.
 
-    c_emp + 2 R + sqrt(2 ln(1/delta) / T), R = 2 sqrt(2 (T + 1) / pi) / T, for one model fixed before these rows were
-    seen; T counts effective rows where rows have weights.
+    c_emp + 2 R + sqrt(2 ln(1/delta) / T), R = 2 sqrt(2 (T + 1) / pi) / T, for one model that was fixed before these
+    rows were seen. With weights, T is the number of effective rows.
     """
     rows = t.effective_rows
     complexity = 2 * math.sqrt(2 * (rows + 1) / math.pi) / rows
@@ -68,15 +69,15 @@ def c_bound(t: Table, *, delta: Delta = 0.05) -> float:
     title="Interval calibration error, p-value",
     better="higher",
     unit="p-value",
-    source="range of Brownian motion, Feller 1951",
+    source=f"range of Brownian motion: {cite('Feller 1951')}",
     range=(0, 1),
     size_free=False,
     interval=None,
 )
 def c_emp_pvalue(t: Table) -> float:
-    """Chance of so large an interval calibration error where every score is a true probability.
+    """Probability of an interval calibration error this large when every score is a true probability.
 
-    P(range of Brownian motion on [0, 1] > c_emp T / sqrt(sum p (1 - p))), weights squared in that sum.
+    P(range of Brownian motion on [0, 1] > c_emp T / sqrt(sum p (1 - p))); weights enter that sum squared.
     """
     variance = t.sum(lambda block: block.n2 * block.score * (1 - block.score))
     reach = _reach(t)
@@ -86,7 +87,7 @@ def c_emp_pvalue(t: Table) -> float:
 
 
 def range_above(x: float) -> float:
-    """P(range of Brownian motion on [0, 1] > x): Feller's series, or its dual where that one is slow."""
+    """P(range of Brownian motion on [0, 1] > x), by Feller's series, or by its dual where that series is slow."""
     if x <= 0:
         return 1.0
     if x >= 2:

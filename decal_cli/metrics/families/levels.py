@@ -1,26 +1,33 @@
-"""Calibration errors on the exact levels of a score, for predictors with few distinct scores, and their nulls."""
+"""Calibration errors on the exact levels of a score, for scores with few distinct values; and their nulls."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Callable
+from typing import Annotated, Literal
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import gaps
-from decal_cli.tables.table import Block, Estimate, Floats, Table
+from decal_cli.tables.table import BINS, Block, Estimate, Floats, Table
 
 Levels = Literal["auto", "exact", "bins"]
 
-_CROWDED = 30
-_MOST = 1 << 14
+_MIN_ROWS = 30
+_MAX_LEVELS = 1 << 14
+AtLevels = Annotated[
+    Levels, f"exact levels, {BINS} equal-mass bins, or auto: exact where the median level has {_MIN_ROWS} rows"
+]
+
 _INVERTED = (
-    "test inversion: the worlds, with the observed gaps times a factor (those of equal-mass bins where levels hold few "
-    f"rows), in which the value is not extreme; none above {_MOST} levels"
+    "test inversion: labels are drawn in worlds whose gaps are the observed gaps times a factor (the gaps of "
+    "equal-mass bins where levels hold few rows); the interval holds the worlds in which the value is not extreme; "
+    f"none above {_MAX_LEVELS:,} levels"
 )
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
 
@@ -28,125 +35,82 @@ _NULL_TEXT = "central range for a calibrated model: normal, from the exact varia
 def levels_used(t: Table) -> Literal["exact", "bins"]:
     """What levels=auto means here: exact where the median level holds 30 or more (effective) rows, else bins."""
     # At least half of the levels hold the median or more, which spares most tables the median.
-    if t.effective_rows < _CROWDED / 2 * len(t):
+    if t.effective_rows < _MIN_ROWS / 2 * len(t):
         return "bins"
-    return "exact" if float(np.median(1 / gaps.concentration(t))) >= _CROWDED * (1 - 1e-9) else "bins"
+    return "exact" if float(np.median(1 / gaps.concentration(t))) >= _MIN_ROWS * (1 - 1e-9) else "bins"
 
 
 def at_levels(t: Table, levels: Levels) -> Table:
-    """The table itself, or every score replaced by the mean score of its equal-mass bin."""
+    """The table itself, or the table with every score replaced by the mean score of its equal-mass bin."""
     used = levels_used(t) if levels == "auto" else levels
     return t if used == "exact" else t.bins()
 
 
-def _inverted_interval(t: Table, norm: gaps.Norm, rng: np.random.Generator, confidence: float) -> Interval:
-    if len(t) > _MOST:
-        raise Undefined(f"no interval above {_MOST} levels")
-    gap = gaps.observed(t) if levels_used(t) == "exact" else gaps.spread(t, gaps.observed(t.bins()))
-    return gaps.inverted_interval(t, gap, norm, rng, confidence)
+def _inverted(norm: gaps.Norm) -> Callable[..., Interval]:
+    def interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
+        if len(t) > _MAX_LEVELS:
+            raise Undefined(f"no interval above {_MAX_LEVELS:,} levels")
+        gap = gaps.observed(t) if levels_used(t) == "exact" else gaps.spread(t, gaps.observed(t.bins()))
+        return gaps.inverted_interval(t, gap, norm, rng, confidence)
 
-
-def _ece_exact_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return _inverted_interval(t, gaps.mean_gap, rng, confidence)
+    return interval
 
 
 @metric(
     title="Calibration error on exact levels",
     better="lower",
     unit="probability",
-    source="[C] def. 2.3",
+    source=cite("Hu and Wu 2024", "def. 2.3"),
     range=(0, 1),
-    interval=_ece_exact_interval,
+    interval=_inverted(gaps.mean_gap),
     interval_text=_INVERTED,
     noisy=True,
 )
 def ece_exact(t: Table) -> float:
-    """Mean distance between each distinct score and the frequency of label 1 at it; for scores with few values.
+    """Mean distance between each distinct score and its frequency of label 1; for scores with few distinct values.
 
-    sum n_i |q_i - h_i| / T. With continuous scores a level holds one row and this measures noise: compare it with
+    sum n_i |q_i - h_i| / T. With continuous scores each level holds one row and this measures noise: compare it with
     ece_exact_null.
     """
     return t.sum(lambda block: np.abs(block.n * block.score - block.pos)) / t.total
-
-
-def _k2_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return _inverted_interval(t, gaps.mean_square, rng, confidence)
 
 
 @metric(
     title="Squared calibration error on exact levels",
     better="lower",
     unit="squared probability",
-    source="[C] def. 2.4",
+    source=cite("Hu and Wu 2024", "def. 2.4"),
     range=(0, 1),
-    interval=_k2_interval,
+    interval=_inverted(gaps.mean_square),
     interval_text=_INVERTED,
     noisy=True,
 )
 def k2(t: Table) -> float:
-    """Mean squared distance between each distinct score and the frequency of label 1 at it.
+    """Mean squared distance between each distinct score and its frequency of label 1.
 
-    sum n_i (q_i - h_i)^2 / T. With continuous scores a level holds one row and this measures noise: compare it with
+    sum n_i (q_i - h_i)^2 / T. With continuous scores each level holds one row and this measures noise: compare it with
     k2_null.
     """
     return t.sum(lambda block: (block.n * block.score - block.pos) ** 2 / block.n) / t.total
 
 
-def _exact_null(t: Table) -> Estimate:
-    return t.once(_exact_null, lambda table: _moments(table, _absolute))
+Term = Callable[[Block], tuple[Floats, Floats]]
+"""Mean and variance, for each level, of an error of a calibrated model."""
 
 
-def _ece_exact_null_interval(t: Table, *, confidence: float) -> Interval:
-    return intervals.normal(_exact_null(t), confidence, 0.0, 1.0)
+def _null(t: Table, term: Term) -> Estimate:
+    """Mean and standard deviation of the sum of a term over independent levels, divided by T; computed once."""
+    return t.once(term, lambda table: _moments(table, term))
 
 
-@metric(
-    title="Calibration error on exact levels, of a calibrated model",
-    better="neither",
-    unit="probability",
-    source="mean absolute deviation of the binomial, De Moivre 1730",
-    range=(0, 1),
-    size_free=False,
-    interval=_ece_exact_null_interval,
-    interval_text=_NULL_TEXT,
-)
-def ece_exact_null(t: Table) -> float:
-    """Mean ece_exact that a perfectly calibrated model with these scores would show, by chance alone.
+def _null_interval(term: Term) -> Callable[..., Interval]:
+    def interval(t: Table, *, confidence: float) -> Interval:
+        return intervals.normal(_null(t, term), confidence, 0.0, 1.0)
 
-    sum E|X_i - n_i q_i| / T with X_i binomial: computed, not drawn. Rows of unequal weight at one score count as
-    n_i^2 / n2_i rows of equal weight.
-    """
-    return _exact_null(t).mean
+    return interval
 
 
-def _k2_null(t: Table) -> Estimate:
-    return t.once(_k2_null, lambda table: _moments(table, _square))
-
-
-def _k2_null_interval(t: Table, *, confidence: float) -> Interval:
-    return intervals.normal(_k2_null(t), confidence, 0.0, 1.0)
-
-
-@metric(
-    title="Squared calibration error on exact levels, of a calibrated model",
-    better="neither",
-    unit="squared probability",
-    source="variance of the binomial",
-    range=(0, 1),
-    size_free=False,
-    interval=_k2_null_interval,
-    interval_text=_NULL_TEXT,
-)
-def k2_null(t: Table) -> float:
-    """Mean k2 that a perfectly calibrated model with these scores would show, by chance alone.
-
-    sum q_i (1 - q_i) / T, times n2_i / n_i for weighted rows: computed, not drawn.
-    """
-    return _k2_null(t).mean
-
-
-def _moments(t: Table, term: intervals.Term) -> Estimate:
-    """Mean and standard deviation of a sum over independent levels, over T."""
+def _moments(t: Table, term: Term) -> Estimate:
     mean = variance = 0.0
     for block in t.blocks():
         of_level, spread = term(block)
@@ -155,18 +119,18 @@ def _moments(t: Table, term: intervals.Term) -> Estimate:
     return Estimate(mean / t.total, math.sqrt(max(variance, 0.0)) / t.total)
 
 
-def _square(block: Block) -> tuple[Floats, Floats]:
-    """Mean and variance of (X - n q)^2 / n per level, X the weight of n^2/n2 rows."""
-    rows, unit, spread = block.n**2 / block.n2, block.n2 / block.n, block.score * (1 - block.score)
-    return unit * spread, unit**2 * spread * (1 + (2 * rows - 6) * spread) / rows
-
-
 def _absolute(block: Block) -> tuple[Floats, Floats]:
-    """Mean and variance of |X - n q| per level, X the weight of n^2/n2 rows."""
+    """Mean and variance of |X - n q| per level, where X is the weight of n^2/n2 rows."""
     rows = np.maximum(np.rint(block.n**2 / block.n2), 1)
     unit, spread = block.n / rows, block.score * (1 - block.score)
     mean = unit * (2 * spread if float(rows.max()) == 1 else _binomial_deviation(rows, block.score))
     return mean, np.maximum(unit**2 * rows * spread - mean**2, 0.0)
+
+
+def _square(block: Block) -> tuple[Floats, Floats]:
+    """Mean and variance of (X - n q)^2 / n per level, where X is the weight of n^2/n2 rows."""
+    rows, unit, spread = block.n**2 / block.n2, block.n2 / block.n, block.score * (1 - block.score)
+    return unit * spread, unit**2 * spread * (1 + (2 * rows - 6) * spread) / rows
 
 
 def _binomial_deviation(rows: Floats, chance: Floats) -> Floats:
@@ -188,3 +152,40 @@ def _log_factorial(n: Floats) -> Floats:
     large = np.maximum(n, 63.0)
     series = large * np.log(large) - large + 0.5 * np.log(2 * np.pi * large) + 1 / (12 * large) - 1 / (360 * large**3)
     return np.where(n < 64, _LOG_FACTORIALS[np.minimum(n, 63.0).astype(np.int64)], series)
+
+
+@metric(
+    title="Calibration error on exact levels, of a calibrated model",
+    better="neither",
+    unit="probability",
+    source=f"mean absolute deviation of the binomial: {cite('De Moivre 1730')}",
+    range=(0, 1),
+    size_free=False,
+    interval=_null_interval(_absolute),
+    interval_text=_NULL_TEXT,
+)
+def ece_exact_null(t: Table) -> float:
+    """Mean ece_exact that a perfectly calibrated model with these scores shows, by chance alone.
+
+    sum E|X_i - n_i q_i| / T with X_i binomial; computed, not drawn. Rows of unequal weight at one score count as
+    n_i^2 / n2_i rows of equal weight.
+    """
+    return _null(t, _absolute).mean
+
+
+@metric(
+    title="Squared calibration error on exact levels, of a calibrated model",
+    better="neither",
+    unit="squared probability",
+    source="variance of the binomial",
+    range=(0, 1),
+    size_free=False,
+    interval=_null_interval(_square),
+    interval_text=_NULL_TEXT,
+)
+def k2_null(t: Table) -> float:
+    """Mean k2 that a perfectly calibrated model with these scores shows, by chance alone.
+
+    sum q_i (1 - q_i) / T, times n2_i / n_i for weighted rows; computed, not drawn.
+    """
+    return _null(t, _square).mean

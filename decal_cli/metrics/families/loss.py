@@ -1,4 +1,4 @@
-"""Losses: proper scores, their decomposition by the isotonic fit, and calibration in the large."""
+"""Losses: proper scores, their decomposition by the isotonic fit, and calibration on average."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.declare import metric
@@ -16,15 +17,15 @@ from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
 from decal_cli.spec import Between
 from decal_cli.tables.table import Block, Estimate, Floats, Table
 
-WhichLoss = Annotated[LossName, "the loss that is taken apart; log: in nats"]
+WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
 Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never", Between(0, 0.5)]
 
-_MOST = {"brier": 0.25, "log": math.log(2)}
-"""The loss of saying one half, which no base rate exceeds."""
+_MAX_LOSS = {"brier": 0.25, "log": math.log(2)}
+"""The loss of always saying one half: no base rate loses more."""
 
 _FIXED_FIT = (
-    "normal, from the per-row differences of losses with the isotonic fit held fixed, about the value less the "
-    "optimism of a fit judged on its own rows (100 draws)"
+    "normal, from the per-row differences of losses with the isotonic fit held fixed, around the value less the "
+    "optimism of a fit evaluated on its own rows (100 draws)"
 )
 _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
 
@@ -33,7 +34,7 @@ _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
     title="Brier score",
     better="lower",
     unit="squared probability",
-    source="[T] eq. 4.2a",
+    source=cite("Tasche 2021", "eq. 4.2a"),
     range=(0, 1),
     shown=True,
     interval=intervals.of_mean(squared, high=1.0),
@@ -42,7 +43,7 @@ _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
 def brier(t: Table) -> float:
     """Mean squared difference between score and label.
 
-    sum n_i ((1 - h_i) q_i^2 + h_i (1 - q_i)^2) / T; 0 is perfect, b (1 - b) is what the base rate alone scores.
+    sum n_i ((1 - h_i) q_i^2 + h_i (1 - q_i)^2) / T; 0 is perfect; always saying the base rate has b (1 - b).
     """
     return t.mean_of(squared).mean
 
@@ -61,17 +62,17 @@ def _log_loss_interval(t: Table, *, confidence: float, eps: float) -> intervals.
     title="Log loss",
     better="lower",
     unit="nats",
-    source="logarithmic score, Good 1952",
+    source=f"logarithmic score: {cite('Good 1952')}",
     range=(0, math.inf),
     shown=True,
     interval=_log_loss_interval,
     interval_text=intervals.MEAN,
 )
 def log_loss(t: Table, *, eps: Clip = 0.0) -> float:
-    """Mean negative natural logarithm of the probability that the score gave to the label.
+    """Mean negative natural logarithm of the probability that the score gives to the label.
 
-    -sum n_i (h_i ln q_i + (1 - h_i) ln (1 - q_i)) / T. Infinite, so undefined, where a score of exactly 0 or 1 is
-    wrong: the reason counts such rows. Scores are never clipped unless eps asks for it.
+    -sum n_i (h_i ln q_i + (1 - h_i) ln (1 - q_i)) / T. It is infinite, so undefined, where a score of exactly 0
+    or 1 is wrong; the reason counts these rows. Scores are clipped only where eps asks for it.
     """
     return _log_loss(t, eps).mean
 
@@ -92,38 +93,38 @@ def _corp_mcb_interval(t: Table, rng: np.random.Generator, *, confidence: float,
     title="Miscalibration (isotonic)",
     better="lower",
     unit="squared probability",
-    source="Dimitriadis, Gneiting & Jordan 2021 (CORP)",
+    source=f"{cite('Dimitriadis et al. 2021')} (CORP)",
     range=(0, math.inf),
     shown=True,
     interval=_corp_mcb_interval,
     interval_text=_FIXED_FIT,
 )
 def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
-    """Loss that the best monotone recalibration of these very rows would take away.
+    """Loss that the best monotone recalibration, fitted on these same rows, removes.
 
-    The loss of the scores minus that of their isotonic fit: brier = corp_mcb - corp_dsc + corp_unc. Fitted and judged
-    on the same rows, so above 0 for a calibrated model too.
+    The loss of the scores minus that of their isotonic fit: brier = corp_mcb - corp_dsc + corp_unc. It is fitted and
+    evaluated on the same rows, so that a calibrated model is above 0 as well.
     """
     return _corp_mcb(t, loss)
 
 
 def _corp_dsc_interval(t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName) -> intervals.Interval:
     value = corp.parts(t, loss).dsc - corp.optimism(t, loss, rng).refined
-    return intervals.normal(Estimate(value, corp.errors(t, loss).dsc), confidence, 0.0, _MOST[loss])
+    return intervals.normal(Estimate(value, corp.errors(t, loss).dsc), confidence, 0.0, _MAX_LOSS[loss])
 
 
 @metric(
     title="Discrimination (isotonic)",
     better="higher",
     unit="squared probability",
-    source="Dimitriadis, Gneiting & Jordan 2021 (CORP)",
+    source=f"{cite('Dimitriadis et al. 2021')} (CORP)",
     range=(0, math.log(2)),
     shown=True,
     interval=_corp_dsc_interval,
     interval_text=_FIXED_FIT,
 )
 def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
-    """Loss that the isotonic fit of the scores saves against always saying the base rate.
+    """Loss that the isotonic fit of the scores saves compared with always saying the base rate.
 
     The loss of the base rate minus that of the isotonic fit: brier = corp_mcb - corp_dsc + corp_unc.
     """
@@ -131,14 +132,16 @@ def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
 
 
 def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> intervals.Interval:
-    return intervals.normal(Estimate(corp.parts(t, loss).unc, corp.errors(t, loss).unc), confidence, 0.0, _MOST[loss])
+    return intervals.normal(
+        Estimate(corp.parts(t, loss).unc, corp.errors(t, loss).unc), confidence, 0.0, _MAX_LOSS[loss]
+    )
 
 
 @metric(
     title="Uncertainty",
     better="neither",
     unit="squared probability",
-    source="Dimitriadis, Gneiting & Jordan 2021 (CORP)",
+    source=f"{cite('Dimitriadis et al. 2021')} (CORP)",
     range=(0, math.log(2)),
     interval=_corp_unc_interval,
     interval_text="normal, from the per-row loss of the base rate",
@@ -160,15 +163,15 @@ def _refinement_loss_interval(t: Table, rng: np.random.Generator, *, confidence:
     title="Refinement loss",
     better="lower",
     unit="squared probability",
-    source="[T] prop. 2.6",
+    source=cite("Tasche 2021", "prop. 2.6"),
     range=(0, 0.25),
     interval=_refinement_loss_interval,
     interval_text=_FIXED_FIT,
 )
 def refinement_loss(t: Table) -> float:
-    """Brier score that is left after the best monotone recalibration of the scores.
+    """Brier score that remains after the best monotone recalibration of the scores.
 
-    corp_unc - corp_dsc, the mean of f (1 - f) over the isotonic fit f: what no recalibration can take away.
+    corp_unc - corp_dsc, the mean of f (1 - f) over the isotonic fit f: the part that no recalibration can remove.
     """
     return corp.parts(t).refined
 
@@ -188,15 +191,15 @@ def _refinement_lower_interval(t: Table, *, confidence: float) -> intervals.Inte
     title="Refinement loss, lower bound",
     better="lower",
     unit="squared probability",
-    source="[T] prop. 5.5",
+    source=cite("Tasche 2021", "prop. 5.5"),
     range=(0, 0.25),
     interval=_refinement_lower_interval,
-    interval_text="normal, from the per-row cost at the threshold that attains it, held fixed with the isotonic fit",
+    interval_text="normal, from the per-row cost at the threshold that attains it, with threshold and fit held fixed",
 )
 def refinement_lower(t: Table) -> float:
-    """A refinement loss cannot be below the highest point of the Brier curve of the isotonic fit.
+    """Lower bound on the refinement loss: the highest point of the Brier curve of the isotonic fit.
 
-    max over t of the mean of (1 - t) y 1[f < t] + t (1 - y) 1[f >= t], f the isotonic fit.
+    max over t of the mean of (1 - t) y 1[f < t] + t (1 - y) 1[f >= t], where f is the isotonic fit.
     """
     return corp.lower_refinement(t).value
 
@@ -219,15 +222,15 @@ def _refinement_upper_interval(t: Table, *, confidence: float) -> intervals.Inte
     title="Refinement loss, upper bound",
     better="lower",
     unit="squared probability",
-    source="[T] prop. 5.5",
+    source=cite("Tasche 2021", "prop. 5.5"),
     range=(0, 0.25),
     interval=_refinement_upper_interval,
-    interval_text="normal, by the delta method, the event held fixed",
+    interval_text="normal, by the delta method, with the event held fixed",
 )
 def refinement_upper(t: Table) -> float:
-    """A refinement loss cannot be above what the best single event of the isotonic fit leaves unexplained.
+    """Upper bound on the refinement loss: the variance left unexplained by the best single event of the isotonic fit.
 
-    b (1 - b) (1 - corr^2) with the event {isotonic fit > v} that correlates best with the label, corr floored at 0.
+    b (1 - b) (1 - corr^2) for the event {isotonic fit > v} that correlates best with the label; corr is at least 0.
     """
     return corp.upper_refinement(t).value
 
@@ -236,15 +239,15 @@ def refinement_upper(t: Table) -> float:
     title="Spiegelhalter's z",
     better="zero",
     unit="z",
-    source="Spiegelhalter 1986",
+    source=cite("Spiegelhalter 1986"),
     size_free=False,
     interval=None,
 )
 def spiegelhalter_z(t: Table) -> float:
-    """How many standard errors the Brier score lies above what calibrated scores of this kind would have.
+    """Standard errors by which the Brier score exceeds the one that calibrated scores like these have on average.
 
-    sum (y - p) (1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p)), weights inside both sums (squared in the second); standard
-    normal where the scores are calibrated.
+    sum (y - p) (1 - 2 p) / sqrt(sum (1 - 2 p)^2 p (1 - p)); weights enter both sums (the second one squared). It is
+    standard normal where the scores are calibrated.
     """
 
     def excess(block: Block) -> Floats:
@@ -267,15 +270,15 @@ def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
     title="Calibration slope",
     better="one",
     unit="slope",
-    source="Cox 1958",
+    source=cite("Cox 1958"),
     interval=_slope_interval,
     interval_text=_SANDWICH,
 )
 def calibration_slope(t: Table) -> float:
-    """Slope of the labels' log-odds on the scores' log-odds: below 1 the scores are too extreme.
+    """Slope of the log-odds of the labels on the log-odds of the scores; below 1, the scores are too extreme.
 
-    The maximum-likelihood slope of logit P(y = 1) = a + s logit p. Undefined with scores of exactly 0 or 1, with one
-    class, and where a threshold separates the labels.
+    The maximum-likelihood slope s of logit P(y = 1) = a + s logit p. Undefined with scores of exactly 0 or 1, with one
+    class only, and where a threshold separates the labels.
     """
     return calibration_line(t).slope.mean
 
@@ -288,14 +291,14 @@ def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
     title="Calibration intercept",
     better="zero",
     unit="slope",
-    source="Cox 1958",
+    source=cite("Cox 1958"),
     interval=_intercept_interval,
     interval_text=_SANDWICH,
 )
 def calibration_intercept(t: Table) -> float:
-    """Log-odds of the label where the score says one half.
+    """Log-odds of label 1 at a score of one half.
 
-    The maximum-likelihood intercept of logit P(y = 1) = a + s logit p, fitted together with the slope.
+    The maximum-likelihood intercept a of logit P(y = 1) = a + s logit p, fitted together with the slope.
     """
     return calibration_line(t).intercept.mean
 
@@ -303,7 +306,7 @@ def calibration_intercept(t: Table) -> float:
 def _expected(t: Table) -> float:
     expected = t.sum(lambda block: block.n * block.score)
     if expected <= 0:
-        raise Undefined("every score is 0: no positives are expected")
+        raise Undefined("every score is 0, so that no positives are expected")
     return expected
 
 
@@ -328,7 +331,7 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     interval_text="normal, by the delta method for a ratio",
 )
 def observed_expected(t: Table) -> float:
-    """Positives that there are, over positives that the scores announce: below 1 they announce too many.
+    """Number of positives divided by the number that the scores predict; below 1, the scores predict too many.
 
     sum of labels / sum of scores.
     """

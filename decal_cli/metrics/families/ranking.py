@@ -1,4 +1,4 @@
-"""Ranking: how well the order of the scores tells the labels apart."""
+"""Ranking: how well the order of the scores separates the labels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.declare import metric
@@ -14,14 +15,14 @@ from decal_cli.tables.table import Estimate, Table, dot
 
 
 def delong(t: Table) -> Estimate:
-    """AUC and its standard error by DeLong, DeLong & Clarke-Pearson 1988, for weighted rows too; one pass."""
+    """AUC and its standard error by DeLong et al. 1988, also for weighted rows; one pass."""
     return t.once(delong, _delong)
 
 
 def _delong(t: Table) -> Estimate:
     t.need_both_classes()
     below_pos = below_neg = 0.0
-    # Sums of 1, v and v^2 over squared weights, v the share of the other class that a row beats.
+    # Sums of 1, v and v^2 over squared weights, where v is the share of the other class that a row beats.
     of_pos, of_neg = np.zeros(3), np.zeros(3)
     wins = 0.0
     for _, n, pos, n2, pos2 in t.blocks():
@@ -48,7 +49,7 @@ def _spread(sums: np.ndarray, mean: float, weight: float) -> float:
 
 
 _ROUNDING = 1e-12
-"""An auc this close to 0 or 1 is there, but for rounding of weights."""
+"""An AUC this close to 0 or 1 differs from it only by the rounding of weights."""
 
 
 def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
@@ -65,16 +66,17 @@ def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     title="AUC",
     better="higher",
     unit="probability",
-    source="Hanley & McNeil 1982",
+    source=cite("Hanley and McNeil 1982"),
     range=(0, 1),
     shown=True,
     interval=_auc_interval,
-    interval_text="DeLong's variance on the logit scale; where every pair is in order, Wilson's on the smaller class",
+    interval_text=f"variance of {cite('DeLong et al. 1988')}, on the logit scale; where every pair is in order, "
+    "Wilson's interval with the rows of the smaller class",
 )
 def auc(t: Table) -> float:
-    """Chance that a row with label 1 scores above a row with label 0; ties count half.
+    """Probability that a random row with label 1 scores above a random row with label 0; ties count half.
 
-    The area under the ROC curve. It ignores calibration: any increasing map of the scores leaves it as it is.
+    The area under the ROC curve. It ignores calibration: no strictly increasing map of the scores changes it.
     """
     return delong(t).mean
 
@@ -83,17 +85,17 @@ def auc(t: Table) -> float:
     title="Average precision",
     better="higher",
     unit="probability",
-    source="Manning, Raghavan & Schuetze 2008",
+    source=cite("Manning et al. 2008"),
     range=(0, 1),
 )
 def average_precision(t: Table) -> float:
-    """Precision at the score of each row with label 1, averaged over these rows.
+    """Mean, over the rows with label 1, of the precision at the score of the row.
 
-    sum over levels of (step in recall) x (precision at that level), without interpolation, as scikit-learn has it; the
-    base rate is what a useless score gets.
+    sum over levels of (step in recall) x (precision at that level), without interpolation, as in scikit-learn. A score
+    without information has the base rate.
     """
     if t.positives <= 0:
-        raise Undefined("there is no row with label 1")
+        raise Undefined("no row has label 1")
     rows, positives, area = t.total, t.positives, 0.0
     for _, n, pos, _, _ in t.blocks():
         rows_to, positives_to = np.cumsum(n), np.cumsum(pos)

@@ -1,11 +1,13 @@
-"""Regret: utility lost by acting on the score as it is, split into what recalibration wins back and what it cannot."""
+"""Regret: utility lost by acting on the score as it is; the part that recalibration removes, and the rest."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.crossfit.probe import Probed
@@ -21,20 +23,20 @@ from decal_cli.task import BinaryTask
 
 Bins = Annotated[int, "equal-mass bins", COUNT]
 
-_REPLAYED = "normal; error of the procedure in 200 replicates, labels drawn from the smoothed calibration curve"
-_JITTERED = "bias-corrected normal, bins drawn 400 times with their errors; the upper end also covers what trees miss"
+_REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
+_JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
 _BRACKET = "for the population's regret: from the low end of the lower bound to the high end of the upper bound"
 _REGRET = (
     "for the population's regret: from the low end of gain_post_training, which cannot exceed it, to the high end of "
-    "calibration regret and upper bound together"
+    "calibration regret plus upper bound"
 )
-_HELD_OUT = "normal; error of what held-out labels say, widened for folds that learn from each other"
+_HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
 
 
 def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Floats | float) -> Floats:
-    """Regret of acting on p in bins of these frequencies, per unit of u_delta; shape (.., bins) to (..).
+    """Regret of acting on p in bins with these frequencies, per unit of u_delta; shape (.., bins) to (..).
 
-    below, above: shares of all rows that are in the bin and below, or at and above, the decision threshold.
+    below, above: the bin's rows below, and at or above, the decision threshold, as shares of all rows.
     """
     return (np.where(rate >= threshold, below, above) * np.abs(rate - threshold)).sum(axis=-1)
 
@@ -50,17 +52,17 @@ def _sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
     title="Calibration regret",
     better="lower",
     unit="utility",
-    source="[R] def. 3.6",
+    source=cite("Perez-Lebel et al. 2025", "def. 3.6"),
     range=(0, 1),
     size_free=False,
     shown=True,
     interval="bootstrap",
 )
 def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
-    """Utility per decision lost by acting on p as it is instead of on the calibrated p; biased upward by noise.
+    """Utility per decision lost by acting on p as it is instead of on the calibrated p; noise biases it upward.
 
-    u_delta * mean |c(bin) - t*| over the rows where c(bin) >= t* and p >= decision threshold disagree, c the frequency
-    of label 1 in 15 equal-mass bins. Noise alone makes bins cross t*: decide on gain_recalibration.
+    u_delta * sum |c(bin) - t*| / T over the rows where c(bin) >= t* and p >= decision threshold disagree, where c is
+    the frequency of label 1 in the bin. Noise alone moves bins across t*: base decisions on gain_recalibration.
     """
     levels = t.bins(bins)
     below, above = _sides(t, levels, task)
@@ -81,7 +83,7 @@ def _replayed(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidenc
     title="Gain of recalibration",
     better="neither",
     unit="utility",
-    source="cross-fitted [R] def. 3.6; 5 folds",
+    source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted in 5 folds",
     range=(-1, 1),
     size_free=False,
     shown=True,
@@ -89,11 +91,11 @@ def _replayed(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidenc
     interval_text=_REPLAYED,
 )
 def gain_recalibration(t: Table, task: BinaryTask, rng: np.random.Generator) -> float:
-    """Utility per decision to expect from recalibrating, judged on rows that the recalibration has not seen.
+    """Expected gain in utility per decision from isotonic recalibration, on held-out rows.
 
-    Isotonic recalibration learned on four fifths of the rows decides the last fifth; mean utility over acting on p,
-    over five folds. Negative where there is nothing to win and noise costs something. Its interval is for the mean
-    gain, in the population, of the five decision rules learned.
+    In each of five folds, isotonic recalibration fitted on the other four decides the rows of the fold; the gain is the
+    mean difference in utility to acting on p. It is negative where there is nothing to gain and noise costs something.
+    Its interval is for the mean gain, in the population, of the five fitted decision rules.
     """
     return task.u_delta * crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
 
@@ -108,22 +110,22 @@ def _crossing(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidenc
     title="Adjusted threshold",
     better="neither",
     unit="score",
-    source="[R] prop. 3.3",
+    source=cite("Perez-Lebel et al. 2025", "prop. 3.3"),
     range=(0, 1),
     interval=_crossing,
     interval_text=_REPLAYED,
 )
 def threshold_adjusted(t: Table, task: BinaryTask) -> float:
-    """Score from which to decide 1: acting on p from here on is acting on the recalibrated p from t* on.
+    """Act when score >= this threshold: that equals acting when the recalibrated score >= t*.
 
-    The smallest score whose isotonic fit is at least t*. The smallest score of all where every fit is; undefined where
-    none is: then deciding 0 always is best.
+    The smallest score whose isotonic fit is at least t*; the smallest score of all where every fit is. Undefined where
+    no fit reaches t*: then always deciding 0 is best.
     """
     fitted = t.isotonic.pos / t.isotonic.n
     reached = np.flatnonzero(fitted >= task.threshold)
     if not len(reached):
         raise Undefined(
-            f"no score reaches t* = {task.threshold:g} once recalibrated (highest {fitted[-1]:.3g}): decide 0"
+            f"no recalibrated score reaches t* = {task.threshold:g} (the highest is {fitted[-1]:.3g}): decide 0"
         )
     return float(t.score[t.pools[reached[0]]])
 
@@ -137,18 +139,19 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     title="Grouping loss",
     better="lower",
     unit="squared probability",
-    source="[P]; [R] sec. 3.2; estimated as in [P] eq. 12",
+    source=f"{cite('Perez-Lebel et al. 2023', 'eq. 12')}; {cite('Perez-Lebel et al. 2025', 'sec. 3.2')}",
     range=(-1, 1),
     size_free=False,
     shown=True,
     interval=_loss_interval,
-    interval_text="normal, with second-order term; the upper end also covers what trees on so few rows miss",
+    interval_text="normal, with second-order term; the upper end allows for what trees on so few rows miss",
 )
 def grouping_loss(regions: Regions) -> float:
-    """Variance of the true probability among rows of one score, as far as the features show it; 0 or below: none seen.
+    """Variance of the true probability among rows of equal score that the features show; 0 or below: they show none.
 
-    Trees of at most 5 leaves within 15 equal-mass bins, grown on one half of the rows and counted on the other; the
-    noise of the leaves and the spread of the isotonic fit within a bin are taken off. On the scale of (p - y)^2.
+    In each of 15 equal-mass bins, a tree of at most 5 leaves is grown on one half of the rows and evaluated on the
+    other; the noise of the leaves and the spread of the isotonic fit within the bin are subtracted. It is on the scale
+    of (p - y)^2.
     """
     return grouping.loss(regions).mean
 
@@ -175,17 +178,17 @@ def _middle_interval(regions: Regions, task: BinaryTask, rng: np.random.Generato
     title="Grouping regret, lower bound",
     better="lower",
     unit="utility",
-    source="[R] thm. 3.4",
+    source=cite("Perez-Lebel et al. 2025", "thm. 3.4"),
     range=(0, 1),
     size_free=False,
     interval=_lower_interval,
     interval_text=_JITTERED,
 )
 def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
-    """Utility per decision that acting on the best possible probability would surely add to recalibration.
+    """Utility per decision that acting on the true probability adds at least to recalibration.
 
-    Mean over 15 bins of u_delta [GL - Vmin]+, Vmin = (1 - c) (c - t*) where c >= t*, else c (t* - c); GL the bin's
-    grouping loss cut to [0, c (1 - c)], c its frequency of label 1.
+    Mean over 15 bins of u_delta [GL - Vmin]+, Vmin = (1 - c) (c - t*) where c >= t*, else c (t* - c); GL is the bin's
+    grouping loss, clipped to [0, c (1 - c)], and c its frequency of label 1.
     """
     return task.u_delta * float(_bounds(regions, task).lower)
 
@@ -194,16 +197,17 @@ def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
     title="Grouping regret, upper bound",
     better="lower",
     unit="utility",
-    source="[R] thm. 3.5",
+    source=cite("Perez-Lebel et al. 2025", "thm. 3.5"),
     range=(0, 0.5),
     size_free=False,
     interval=_upper_interval,
     interval_text=_JITTERED,
 )
 def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
-    """Utility per decision that acting on the best possible probability could at most add to recalibration.
+    """Utility per decision that acting on the true probability adds at most to recalibration.
 
-    Mean over 15 bins of u_delta / 2 (sqrt(GL + (c - t*)^2) - |c - t*|), GL the grouping loss that the features show.
+    Mean over 15 bins of u_delta / 2 (sqrt(GL + (c - t*)^2) - |c - t*|), for the grouping loss GL that the features
+    show.
     """
     return task.u_delta * float(_bounds(regions, task).upper)
 
@@ -212,7 +216,7 @@ def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     title="Grouping regret",
     better="lower",
     unit="utility",
-    source="[R] def. 3.6",
+    source=cite("Perez-Lebel et al. 2025", "def. 3.6"),
     range=(0, 1),
     size_free=False,
     shown=True,
@@ -220,9 +224,9 @@ def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     interval_text=_BRACKET,
 )
 def regret_grouping(regions: Regions, task: BinaryTask) -> float:
-    """Utility per decision lost, even once recalibrated, because rows of one score differ; above 0 by construction.
+    """Utility per decision lost even after recalibration, because rows of equal score differ; never negative.
 
-    The middle of regret_grouping_lower and regret_grouping_upper. Noise alone makes it positive: decide on
+    The middle of regret_grouping_lower and regret_grouping_upper. Noise alone makes it positive: base decisions on
     gain_beyond.
     """
     return task.u_delta * float(_bounds(regions, task).middle)
@@ -231,18 +235,18 @@ def regret_grouping(regions: Regions, task: BinaryTask) -> float:
 def _regret_interval(
     t: Table, regions: Regions, probed: Probed, task: BinaryTask, rng: np.random.Generator, *, confidence: float
 ) -> Interval:
-    judged = grouping.bin_losses(regions).judged
-    below, above = (side[judged] for side in _sides(t, t.bins(BINS), task))
+    kept = grouping.bin_losses(regions).judged
+    below, above = (side[kept] for side in _sides(t, t.bins(BINS), task))
 
     def calibration(rate: Floats) -> Floats:
         return calibration_regret(rate, below, above, task.threshold)
 
     lower, upper = grouping.bracket(regions, task.threshold, rng, confidence, calibration)
     try:
-        won = _altogether(probed, task)
+        gain = _altogether(probed, task)
     except Undefined:
         return _scaled(task, (lower[0], upper[1]))
-    low = min(max(normal(won, confidence)[0], 0.0), regret(t, regions, task) / task.u_delta)
+    low = min(max(normal(gain, confidence)[0], 0.0), regret(t, regions, task) / task.u_delta)
     return _scaled(task, (low, max(low, upper[1])))
 
 
@@ -250,7 +254,7 @@ def _regret_interval(
     title="Regret",
     better="lower",
     unit="utility",
-    source="[R] def. 3.6",
+    source=cite("Perez-Lebel et al. 2025", "def. 3.6"),
     range=(0, 2),
     size_free=False,
     shown=True,
@@ -258,7 +262,7 @@ def _regret_interval(
     interval_text=_REGRET,
 )
 def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
-    """Utility per decision lost against acting on the best possible probability; biased upward by noise.
+    """Utility per decision lost compared with acting on the true probability; noise biases it upward.
 
     regret_calibration + regret_grouping.
     """
@@ -266,19 +270,19 @@ def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
 
 
 @metric(
-    title="Grouping regret at worst",
+    title="Worst-case grouping regret",
     better="lower",
     unit="utility",
-    source="[R] thm. 3.5 with GL = c (1 - c)",
+    source=f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, with GL = c (1 - c)",
     range=(0, 0.5),
     size_free=False,
     interval="bootstrap",
 )
 def regret_grouping_worst(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
-    """Utility per decision that perfect knowledge of every label would add to recalibration: a ceiling, no estimate.
+    """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.
 
-    regret_grouping_upper with the largest grouping loss there can be, c (1 - c) in a bin of frequency c. It is all that
-    can be said without features.
+    regret_grouping_upper with the largest possible grouping loss, c (1 - c) in a bin of frequency c. Without features,
+    no closer bound is known.
     """
     levels = t.bins(bins)
     rate = levels.pos / levels.n
@@ -289,55 +293,54 @@ def _beyond(probed: Probed, task: BinaryTask) -> Estimate:
     return probe.gain_beyond(probed, task.threshold)
 
 
-def _beyond_interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
-    return _scaled(task, normal(_beyond(probed, task), confidence, -1.0, 1.0))
+def _altogether(probed: Probed, task: BinaryTask) -> Estimate:
+    return probe.gain_altogether(probed, task.threshold, task.decision_threshold)
+
+
+def _gain_interval(gain: Callable[[Probed, BinaryTask], Estimate]) -> Callable[..., Interval]:
+    def interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
+        return _scaled(task, normal(gain(probed, task), confidence, -1.0, 1.0))
+
+    return interval
 
 
 @metric(
     title="Gain beyond recalibration",
     better="neither",
     unit="utility",
-    source="honest counterpart of [R] def. 3.6; how it was chosen: docs/probe.md",
+    source=f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_beyond_interval,
+    interval=_gain_interval(_beyond),
     interval_text=_HELD_OUT,
 )
 def gain_beyond(probed: Probed, task: BinaryTask) -> float:
-    """Utility per decision that post-training on the features can be expected to add to recalibration.
+    """Expected gain in utility per decision from post-training on the features, beyond recalibration.
 
-    Ridge regression of y on the features, their squares and the isotonic fit, recalibrated, decides rows that it has
-    not seen (5 folds), against the isotonic fit of the same folds. Over the rows on which the two differ, the mean of
-    +-u_delta (y - t*) and the mean of the same with a probability in place of y are averaged: label-based and
-    model-based. What neither line nor square of a feature shows, products of features above all, it does not see.
+    A recalibrated ridge regression of y on the features, their squares and the isotonic fit decides held-out rows (5
+    folds); it is compared with the isotonic fit of the same folds. Over the rows on which the two decide differently,
+    the gain is the average of two estimates: the mean of +-u_delta (y - t*), and the same mean with a probability in
+    place of y. It misses what no single feature or its square shows, such as products of features.
     """
     return task.u_delta * _beyond(probed, task).mean
-
-
-def _altogether(probed: Probed, task: BinaryTask) -> Estimate:
-    return probe.gain_altogether(probed, task.threshold, task.decision_threshold)
-
-
-def _altogether_interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
-    return _scaled(task, normal(_altogether(probed, task), confidence, -1.0, 1.0))
 
 
 @metric(
     title="Gain of post-training",
     better="neither",
     unit="utility",
-    source="honest counterpart of [R] def. 3.6; how it was chosen: docs/probe.md",
+    source=f"held-out counterpart of {cite('Perez-Lebel et al. 2025', 'def. 3.6')}; chosen as docs/probe.md describes",
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_altogether_interval,
+    interval=_gain_interval(_altogether),
     interval_text=_HELD_OUT,
 )
 def gain_post_training(probed: Probed, task: BinaryTask) -> float:
-    """Utility per decision to expect from recalibration and post-training on the features together.
+    """Expected gain in utility per decision from recalibration and post-training on the features together.
 
-    The same estimate as gain_beyond, against acting on p as it is: the mean of what held-out labels and what the
-    model's own probability, recalibrated once more, say that the changed decisions are worth.
+    The same estimate as gain_beyond, compared with acting on p as it is: the mean of the value of the changed decisions
+    by held-out labels and of their value by the model's own probability, recalibrated once more.
     """
     return task.u_delta * _altogether(probed, task).mean

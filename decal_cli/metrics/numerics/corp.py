@@ -1,4 +1,4 @@
-"""The isotonic decomposition of a loss, and what the isotonic fit says of refinement; shared by the loss family."""
+"""The isotonic decomposition of a loss, and the bounds on refinement that follow from the isotonic fit."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from decal_cli.tables.table import BINS, Floats, Loss, Table, dot
 
 LossName = Literal["brier", "log"]
 
-_DRAWS = 100
-_LEAST = 5e-324
-"""The smallest positive float: a logarithm never sees 0, and no score is changed."""
+_N_DRAWS = 100
+_MIN_FLOAT = 5e-324
+"""The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
 
 
 def squared(score: Floats) -> tuple[Floats, Floats]:
@@ -31,7 +31,7 @@ def logarithmic(eps: float = 0.0) -> Loss:
     def loss(score: Floats) -> tuple[Floats, Floats]:
         if eps:
             score = np.clip(score, eps, 1 - eps)
-        return -np.log(np.maximum(1 - score, _LEAST)), -np.log(np.maximum(score, _LEAST))
+        return -np.log(np.maximum(1 - score, _MIN_FLOAT)), -np.log(np.maximum(score, _MIN_FLOAT))
 
     return loss
 
@@ -79,12 +79,12 @@ def _constant(t: Table, loss: Loss) -> float:
 
 
 def errors(t: Table, name: LossName = "brier") -> Parts:
-    """Standard errors of the parts: those of mean per-row differences of losses, the isotonic fit held fixed."""
+    """Standard errors of the parts, as mean per-row differences of losses with the isotonic fit held fixed."""
     return t.once(("corp errors", name), lambda table: _errors(table, name))
 
 
 def _errors(t: Table, name: LossName) -> Parts:
-    """One pass for all: a part's per-row value is a signed sum of the losses of score, fit and base rate."""
+    """One pass for all parts: a part of a row is a signed sum of the losses of its score, its fit and the base rate."""
     loss = LOSSES[name]
     first, second, squares = np.zeros(3), np.zeros((3, 3)), 0.0
     base = [np.asarray(at) for at in loss(np.array([t.base_rate]))]
@@ -112,14 +112,14 @@ def _errors(t: Table, name: LossName) -> Parts:
 
 
 class Optimism(NamedTuple):
-    """How much lower the loss of an isotonic fit is on its own rows than the loss of the truth; and mcb's noise."""
+    """How far the loss of an isotonic fit on its own rows lies below the loss of the truth; and the noise of mcb."""
 
     refined: float
     mcb_error: float
 
 
 def optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
-    """By drawing labels in a smoothed world, in which the true loss is known, and fitting them again."""
+    """The optimism in a smoothed world, where the true loss is known: labels are drawn and fitted again."""
     return t.drawn(("optimism", name), rng, lambda rng: _optimism(t, name, rng))
 
 
@@ -128,13 +128,13 @@ def _optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
     chance = gaps.smoothed(cells)
     at0, at1 = (np.asarray(at) for at in loss(chance))
     truth = dot(cells.n * (1 - chance), at0) / cells.total + dot(cells.n * chance, at1) / cells.total
-    drawn = [parts(cells.null(rng, chance), name) for _ in range(_DRAWS)]
-    refined = float(np.mean([part.refined for part in drawn]))
-    return Optimism(truth - refined, float(np.std([part.mcb for part in drawn], ddof=1)))
+    draws = [parts(cells.null(rng, chance), name) for _ in range(_N_DRAWS)]
+    refined = float(np.mean([part.refined for part in draws]))
+    return Optimism(truth - refined, float(np.std([part.mcb for part in draws], ddof=1)))
 
 
 class Event(NamedTuple):
-    """A score to cut at, and the value that the cut attains."""
+    """The event {score >= cut}, and the value that it attains."""
 
     cut: float
     value: float

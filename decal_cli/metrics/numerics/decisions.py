@@ -1,10 +1,12 @@
-"""Gains of decisions, from which the task family is made.
+"""Gains and payoffs of decisions, for the task family.
 
-A decision is 1 iff score >= the decision threshold, as the model is operated. Deciding 1 instead of 0 on rows with
-weight n and positives m is worth u_delta (m - t* n): gains here are such sums over T, in units of u_delta.
+A decision is 1 iff score >= the decision threshold at which the model is operated. Deciding 1 instead of 0 on rows with
+weight n and positives m is worth u_delta (m - t* n): the gains here are such sums over T, in units of u_delta.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +23,7 @@ def cells(t: Table, task: BinaryTask) -> Confusion:
 def headroom(t: Table, task: BinaryTask) -> float:
     """What acting on the isotonic fit adds to the better constant action.
 
-    The fit decides 1 from the cut on that leaves the least below it: no fit is made.
+    The fit acts above the cut that leaves the least worth below it, so that no fit is needed.
     """
     n = pos = worth = least = 0.0
     for block in t.blocks():
@@ -44,7 +46,7 @@ def best_constant(t: Table, task: BinaryTask) -> float:
 
 
 def by_decision(t: Table, task: BinaryTask) -> tuple[float, float]:
-    """Gain of deciding 1 on the rows decided 0, and on those decided 1, per row of all."""
+    """Gain of deciding 1 on the rows decided 0, and on the rows decided 1; both are per row of the table."""
     at, threshold = cells(t, task), task.threshold
     on_zero = at.fn - threshold * (at.fn + at.tn)
     on_one = at.tp - threshold * (at.tp + at.fp)
@@ -52,7 +54,7 @@ def by_decision(t: Table, task: BinaryTask) -> tuple[float, float]:
 
 
 def decision_loss(levels: Table, task: BinaryTask) -> float:
-    """Utility lost by deciding by the score of a level instead of by its label frequency."""
+    """Utility lost by acting on the score of a level instead of on its label frequency."""
     threshold = task.threshold
 
     def loss(block: Block) -> Floats:
@@ -60,6 +62,19 @@ def decision_loss(levels: Table, task: BinaryTask) -> float:
         return np.maximum(np.where(block.score >= task.decision_threshold, -gain, gain), 0.0)
 
     return task.u_delta * levels.sum(loss) / levels.total
+
+
+def net_benefit_payoff(threshold: Any) -> tuple[tuple[float, float], tuple[Any, float]]:
+    """Net benefit of one row, payoff[decision][label]; the threshold is a number or an array."""
+    return (0.0, 0.0), (-threshold / (1 - threshold), 1.0)
+
+
+def external_regret_payoff(base_rate: float, threshold: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """What the better constant action adds to one row, payoff[decision][label], for u_delta 1; threshold as above."""
+    act = base_rate > threshold
+    on_zero = np.where(act, -threshold, 0.0), np.where(act, 1 - threshold, 0.0)
+    on_one = np.where(act, 0.0, threshold), np.where(act, 0.0, threshold - 1)
+    return on_zero, on_one
 
 
 def added(at: Confusion, names: str, squared: bool = False) -> float:

@@ -19,6 +19,7 @@ from decal_cli.tables.table import Block, Floats, Ints, Table
 Convex = Callable[[Floats], Floats]
 
 CHUNK = 256
+"""Levels whose largest loss is kept."""
 _TIE = 1e-12
 _ROUNDING = 1e-15
 
@@ -55,7 +56,7 @@ class Worst(NamedTuple):
 _ENDS = (Kink(0.0, 0.0, 1), Kink(1.0, 0.0, -1))
 
 
-class Curve:
+class LossCurve:
     """loss(mu) = (sum over scores <= mu of (pos - mu n) + convex(mu)) / T.
 
     One pass over the levels keeps the largest loss of each chunk of them; the chunks in which the maximum can lie are
@@ -113,7 +114,7 @@ class Curve:
         return Points(*map(np.concatenate, zip(*(self._known[chunk] for chunk in chunks.tolist()), strict=True)))
 
     def _half(self) -> Kink:
-        """The kink 1/2, be there a score or not."""
+        """The kink at 1/2, whether or not a score lies there."""
         last = int(np.searchsorted(self._table.score, 0.5, side="right")) - 1
         at, rows, positives = np.array([0.5]), 0.0, 0.0
         if last >= 0:
@@ -126,15 +127,15 @@ class Curve:
         return Kink(0.5, (positives - 0.5 * rows + float(self._convex(at)[0])) / self._table.total, 0)
 
     def one_kink(self) -> Worst:
-        """The worst agent of two actions; of several the one of the lowest threshold."""
+        """The worst agent with two actions; of several, the one with the lowest threshold."""
         far = np.maximum(np.maximum(self._low, 1 - self._high), 0.5)
         bound = self._largest / far
         half = self._half()
         first = self._points(np.array([np.argmax(bound)]))
-        found = max(float(np.max(_alone(first))), half.alone)
-        if found <= _TIE:
+        reached = max(float(np.max(_alone(first))), half.alone)
+        if reached <= _TIE:
             return Worst(0.0, (), ())
-        points = self._points(np.flatnonzero(bound >= found - _TIE))
+        points = self._points(np.flatnonzero(bound >= reached - _TIE))
         points = Points(*map(np.append, points, half))
         alone = _alone(points)
         best = float(alone.max())
@@ -144,7 +145,7 @@ class Curve:
         return Worst(min(max(best, 0.0), 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
 
     def any_kinks(self) -> Worst:
-        """The worst agent of all: one or two kinks, twice the envelope at 1/2."""
+        """The worst agent with any number of actions: one or two kinks, twice the envelope at 1/2."""
         half = self._half()
         kinks, reached = [*_ENDS, *self.one_kink().kinks], -1.0
         while True:
@@ -171,12 +172,12 @@ class Curve:
             return []
         points = self._points(chunks)
         over = points.loss - slope * (points.at - 0.5) - height
-        found = []
+        farthest = []
         for side in (points.at < 0.5, points.at > 0.5):
             best = int(np.argmax(np.where(side, over, -np.inf)))
             if side[best] and over[best] > _ROUNDING:
-                found.append(_kink(points, best))
-        return found
+                farthest.append(_kink(points, best))
+        return farthest
 
 
 def _alone(points: Points) -> Floats:
@@ -198,7 +199,7 @@ def _bridge(kinks: list[Kink]) -> tuple[Kink, Kink, float]:
     return best
 
 
-def of_levels(t: Table) -> Curve:
+def of_levels(t: Table) -> LossCurve:
     """CFDL of the kink: (1/T) sum n |h - mu| over levels whose score and frequency h lie on either side of mu."""
     rate, rows = _rates(t)
     n = np.concatenate(([0.0], np.cumsum(rows)))
@@ -208,12 +209,12 @@ def of_levels(t: Table) -> Curve:
         upto = np.searchsorted(rate, mu, side="right")
         return np.asarray(mu * n[upto] - pos[upto])
 
-    return Curve(t, convex)
+    return LossCurve(t, convex)
 
 
-def of_constant(t: Table) -> Curve:
+def of_constant(t: Table) -> LossCurve:
     """What always predicting the base rate would have gained over the scores, before it is cut at 0."""
-    return Curve(t, lambda mu: np.maximum(mu * t.total - t.positives, 0.0))
+    return LossCurve(t, lambda mu: np.maximum(mu * t.total - t.positives, 0.0))
 
 
 def _rates(t: Table) -> tuple[Floats, Floats]:

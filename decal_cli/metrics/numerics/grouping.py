@@ -1,4 +1,4 @@
-"""What regions say: grouping loss bin by bin, and the bounds on regret that follow from it."""
+"""The grouping loss of each bin, and the bounds on regret that follow from it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.tables.table import Estimate, Floats
 
-DRAWS = 400
+N_DRAWS = 400
 
 
 class BinLosses(NamedTuple):
-    """Grouping loss of each bin that can be judged, shape (bins,) each."""
+    """Grouping loss of each bin that has an estimate, shape (bins,) each."""
 
     share: Floats
     rate: Floats
@@ -34,19 +34,19 @@ class BinLosses(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds on the grouping regret per unit of u_delta, averaged over bins; [R] thm. 3.4 and 3.5."""
+    """Bounds on the grouping regret per unit of u_delta, averaged over bins; Perez-Lebel et al. 2025, thm. 3.4, 3.5."""
 
     lower: Floats
     upper: Floats
 
     @property
     def middle(self) -> Floats:
-        """The estimate, [R] def. 3.6."""
+        """The estimate: Perez-Lebel et al. 2025, def. 3.6."""
         return (self.lower + self.upper) / 2
 
 
 def bin_losses(regions: Regions) -> BinLosses:
-    """Both halves' estimates averaged, less the spread of the isotonic fit inside the bin."""
+    """The mean of both halves' estimates, less the spread of the isotonic fit inside the bin."""
     return _bin_losses(regions, regions.halves)
 
 
@@ -108,7 +108,7 @@ def _noise(rate: Floats, one_over: Floats) -> Floats:
 
 
 def loss(regions: Regions) -> Estimate:
-    """Mean over bins of the unclipped grouping loss, and its standard error."""
+    """The mean over bins of the unclipped grouping loss, and its standard error."""
     return _mean_loss(bin_losses(regions))
 
 
@@ -118,10 +118,10 @@ def _mean_loss(bins: BinLosses) -> Estimate:
 
 
 def missed(regions: Regions, confidence: float) -> float:
-    """What the upper end of the loss's interval is to be raised by for what trees on these rows miss.
+    """How much to raise the upper end of the loss's interval for the grouping that trees on these rows miss.
 
-    That falls about as one over the root of the rows that they are grown on: trees grown on a quarter of the rows miss
-    twice as much, so 2 full - sketch is where the loss would end, with the error of that difference.
+    What trees miss falls about as one over the root of the rows they are grown on: trees on a quarter of the rows miss
+    twice as much, so 2 full - sketch estimates the loss that unlimited rows would show, with its standard error.
     """
     full, sketch = loss(regions), _mean_loss(_bin_losses(regions, regions.sketches))
     reach = quantile(confidence)
@@ -139,16 +139,16 @@ def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bound
     return Bounds(lower @ share, upper @ share)
 
 
-def drawn(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Losses and frequencies of bins moved by normal errors of their own, shape (DRAWS, bins) each."""
+def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Losses and frequencies of bins, each with a normal error of its own added, shape (N_DRAWS, bins) each."""
     spread = np.sqrt(np.maximum(bins.first, 0.0) + bins.second)
-    loss = bins.loss + spread * rng.standard_normal((DRAWS, len(bins.loss)))
-    rate = bins.rate + bins.rate_error * rng.standard_normal((DRAWS, len(bins.loss)))
+    loss = bins.loss + spread * rng.standard_normal((N_DRAWS, len(bins.loss)))
+    rate = bins.rate + bins.rate_error * rng.standard_normal((N_DRAWS, len(bins.loss)))
     return loss, np.clip(rate, 0.0, 1.0)
 
 
 def estimated_bounds(regions: Regions, threshold: float, more: float = 0.0) -> Bounds:
-    """Bounds on the grouping regret; with `more` mean loss laid on the bins, in proportion to c (1 - c)."""
+    """Bounds on the grouping regret; `more` is a mean loss added to the bins, in proportion to c (1 - c)."""
     bins = bin_losses(regions)
     most = bins.rate * (1 - bins.rate)
     loss = np.maximum(bins.loss, 0.0) + more * most / max(float(bins.share @ most), 1e-300)
@@ -162,24 +162,24 @@ def bracket(
     confidence: float,
     calibration: Callable[[Floats], Floats] | None = None,
 ) -> tuple[Interval, Interval]:
-    """Intervals of the two bounds, each with the calibration regret of the bins' frequencies added where it is given.
+    """Intervals of the two bounds; `calibration` gives a regret of the bins' frequencies to add to both.
 
-    Upper ends are raised by what a larger grouping loss, that the trees may have missed, would make of the bounds.
+    Upper ends are raised as far as the grouping loss that the trees may have missed would raise the bounds.
     """
     bins = bin_losses(regions)
-    loss, rate = drawn(bins, rng)
-    found, draws = estimated_bounds(regions, threshold), bounds(loss, rate, bins.share, threshold)
-    most = estimated_bounds(regions, threshold, missed(regions, confidence))
+    loss, rate = jittered(bins, rng)
+    plug_in, draws = estimated_bounds(regions, threshold), bounds(loss, rate, bins.share, threshold)
+    raised = estimated_bounds(regions, threshold, missed(regions, confidence))
     value, added = (0.0, 0.0) if calibration is None else (float(calibration(bins.rate)), calibration(rate))
     ends = []
-    for bound, top, drawn_bound in zip(found, most, draws, strict=True):
+    for bound, top, drawn_bound in zip(plug_in, raised, draws, strict=True):
         low, high = _corrected(float(bound) + value, drawn_bound + added, confidence)
         ends.append((low, min(high + float(top - bound), 1.0)))
     return ends[0], ends[1]
 
 
 def _corrected(value: float, draws: Floats, confidence: float) -> Interval:
-    """Bias-corrected normal interval of a quantity that is not negative."""
+    """The bias-corrected normal interval of a quantity that cannot be negative."""
     reach = quantile(confidence) * float(draws.std())
     middle = 2 * value - float(draws.mean())
     return max(middle - reach, 0.0), max(middle + reach, 0.0)

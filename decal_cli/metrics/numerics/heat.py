@@ -11,10 +11,10 @@ from decal_cli.tables.table import Floats
 
 GRID = 1 << 16
 _REACH = 8.5
-"""Modes damped below exp(-_REACH^2 / 2) are nothing in double precision."""
-_MODES = 1 << 15
-NARROWEST = _REACH / (np.pi * _MODES)
-_MOST = 1 << 21
+"""Modes damped below exp(-_REACH^2 / 2) vanish in double precision."""
+_N_MODES = 1 << 15
+MIN_WIDTH = _REACH / (np.pi * _N_MODES)
+_MAX_PRODUCTS = 1 << 21
 
 
 def smooth_error(score: Floats, residual: Floats) -> float:
@@ -23,9 +23,9 @@ def smooth_error(score: Floats, residual: Floats) -> float:
     low = high = 1.0
     at_low = at_high = _error(modes, high) - high
     while at_low < 0:
-        if low == NARROWEST:
+        if low == MIN_WIDTH:
             return at_low + low
-        high, at_high, low = low, at_low, max(low / 4, NARROWEST)
+        high, at_high, low = low, at_low, max(low / 4, MIN_WIDTH)
         at_low = _error(modes, low) - low
     width = low
     side = 0
@@ -44,11 +44,17 @@ def smooth_error(score: Floats, residual: Floats) -> float:
 
 def _modes(score: Floats, residual: Floats) -> Floats:
     """sum residual cos(k pi score), each residual shared between the two nearest points of a grid of step 1/GRID."""
-    at = score * GRID
-    node = np.minimum(at.astype(np.int64), GRID - 1)
-    upper = residual * (at - node)
-    nodes = np.bincount(node, residual - upper, minlength=GRID + 1) + np.bincount(node + 1, upper, minlength=GRID + 1)
-    return np.ascontiguousarray(np.fft.rfft(nodes, 2 * GRID).real[:_MODES])
+    nodes = shared_by_nodes(score * GRID, residual, GRID + 1)
+    return np.ascontiguousarray(np.fft.rfft(nodes, 2 * GRID).real[:_N_MODES])
+
+
+def shared_by_nodes(at: Floats, values: Floats, nodes: int) -> Floats:
+    """Values at positions from 0 to nodes - 1, each shared between the two nearest nodes, shape (nodes,)."""
+    node = np.minimum(at.astype(np.int64), nodes - 2)
+    upper = values * (at - node)
+    return np.asarray(
+        np.bincount(node, values - upper, minlength=nodes) + np.bincount(node + 1, upper, minlength=nodes)
+    )
 
 
 def _damped(modes: Floats, width: float) -> Floats:
@@ -62,7 +68,7 @@ def _error(modes: Floats, width: float) -> float:
     points = 1 << max(int(4 * len(c)).bit_length(), 8)
     values = np.fft.irfft(c, 2 * points)[: points + 1] * 2 * points
     turn = np.flatnonzero(values[1:] * values[:-1] < 0)
-    if len(turn) * len(c) > _MOST:
+    if len(turn) * len(c) > _MAX_PRODUCTS:
         return _by_trapezoids(values)
     zero = (turn + values[turn] / (values[turn] - values[turn + 1])) / points
     k = np.arange(1, len(c)) * np.pi
@@ -85,7 +91,7 @@ def _by_trapezoids(values: Floats) -> float:
 
 
 def near(score: Floats, residual: Floats, width: float) -> Floats:
-    """The same for draws near this width, residuals of shape (draws, m): a few common Newton steps."""
+    """The widths of draws whose width is near this one, residuals of shape (draws, m): a few common Newton steps."""
     narrow = max(width / 2, 0.01)
     k = np.arange(int(_REACH / (np.pi * narrow)) + 2)
     modes = residual @ np.cos(np.pi * score[:, None] * k)
@@ -96,9 +102,9 @@ def near(score: Floats, residual: Floats, width: float) -> Floats:
         return np.asarray(np.abs(np.fft.irfft(c, 2 * points)[:, : points + 1] * 2 * points).mean(axis=-1))
 
     widths = np.full(len(residual), max(width, narrow))
-    found = error(widths)
-    slope = (float(error(widths * 1.01).mean()) - float(found.mean())) / (0.01 * float(widths[0]))
+    errors = error(widths)
+    slope = (float(error(widths * 1.01).mean()) - float(errors.mean())) / (0.01 * float(widths[0]))
     for _ in range(2):
-        widths = np.maximum(widths + (found - widths) / (1 - min(slope, 0.0)), narrow)
-        found = error(widths)
-    return widths + (found - widths) / (1 - min(slope, 0.0))
+        widths = np.maximum(widths + (errors - widths) / (1 - min(slope, 0.0)), narrow)
+        errors = error(widths)
+    return widths + (errors - widths) / (1 - min(slope, 0.0))

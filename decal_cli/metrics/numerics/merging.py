@@ -6,8 +6,8 @@ import numpy as np
 
 from decal_cli.tables.table import Table
 
-CUTS = 512
-"""Above this many levels runs begin at the starts of as many equal-mass bins only."""
+MAX_CUTS = 512
+"""Above this many levels, runs begin only at the starts of as many equal-mass bins."""
 
 
 def cheapest_merge(t: Table) -> float:
@@ -15,7 +15,7 @@ def cheapest_merge(t: Table) -> float:
 
     Dynamic programming over the places where a run may begin; every cost is exact at the levels of the table.
     """
-    cuts = np.append(np.arange(len(t)) if len(t) <= CUTS else t.bin_starts(CUTS), len(t))
+    cuts = np.append(np.arange(len(t)) if len(t) <= MAX_CUTS else t.bin_starts(MAX_CUTS), len(t))
     n, pos, mass = (np.concatenate(([0.0], np.cumsum(column))) for column in (t.n * 1.0, t.pos * 1.0, t.n * t.score))
     best = np.zeros(len(cuts))
     for end in range(1, len(cuts)):

@@ -3,8 +3,8 @@
 The distance is the least E|p - g| over all couplings of (p, y) with a g in [0, 1] such that E[y - g | g] = 0. Take two
 functions u_0, u_1 on [0, 1] with slopes within [-1, 1] and (1 - g) u_0(g) + g u_1(g) <= 0 everywhere. Then
 E u_y(p) <= E u_y(g) + E|p - g| <= E|p - g|: every such pair bounds the distance from below, and the best one attains it
-(Blasiok, Gopalan, Hu, Nakkiran 2023, by duality). A linear program finds functions that are linear between nodes; what
-they violate in between is computed and taken off, so that the bound holds however well they were found.
+(Blasiok, Gopalan, Hu, Nakkiran 2023, by duality). A linear program finds functions that are linear between nodes; the
+violation in between is computed and taken off, so that the bound holds whatever the program returns.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 
 from decal_cli.tables.table import Floats, Table
 
-STEPS = 512
-"""Steps between the nodes; functions that suit the nodes exceed 0 by at most 1 / (2 STEPS^2) between them."""
-_OWN = 256
-"""Up to this many levels are nodes themselves."""
+N_STEPS = 512
+"""Steps between the nodes; functions that suit the nodes exceed 0 by at most 1 / (2 N_STEPS^2) between them."""
+_MAX_OWN_NODES = 256
+"""Up to this many levels, each level is a node."""
 
 
-class Probe(NamedTuple):
+class TestFunctions(NamedTuple):
     """Two functions by their values at nodes from 0 to 1, shape (k,) each."""
 
     at: Floats
@@ -33,21 +33,21 @@ class Probe(NamedTuple):
         return np.interp(score, self.at, self.u0), np.interp(score, self.at, self.u1)
 
 
-def best_probe(t: Table) -> Probe:
+def best_functions(t: Table) -> TestFunctions:
     """The functions that bound the distance of this table best: its mean of u_label(score) is the bound."""
-    at = np.linspace(0, 1, STEPS + 1)
-    if len(t) <= _OWN:
+    at = np.linspace(0, 1, N_STEPS + 1)
+    if len(t) <= _MAX_OWN_NODES:
         at = np.union1d(at, t.score)
         # Nodes a rounding error apart make slopes of nothing.
         at = np.append(at[np.append(True, np.diff(at) > 1e-9)][:-1], 1.0)
     return valid(_program(at, _shared(at, t.score, t.n - t.pos), _shared(at, t.score, t.pos * 1.0)))
 
 
-def valid(probe: Probe) -> Probe:
+def valid(pair: TestFunctions) -> TestFunctions:
     """The functions scaled to slopes within [-1, 1] and lowered by the most that (1 - g) u_0 + g u_1 exceeds 0."""
-    at, steps = probe.at, np.diff(probe.at)
-    steepest = max(float((np.abs(np.diff(values)) / steps).max()) for values in (probe.u0, probe.u1))
-    u0, u1 = (values / max(steepest, 1.0) for values in (probe.u0, probe.u1))
+    at, steps = pair.at, np.diff(pair.at)
+    steepest = max(float((np.abs(np.diff(values)) / steps).max()) for values in (pair.u0, pair.u1))
+    u0, u1 = (values / max(steepest, 1.0) for values in (pair.u0, pair.u1))
     excess = (1 - at) * u0 + at * u1
     # Between nodes it is a parabola: excess + linear v + bend v^2 at a node plus v.
     slope0, slope1 = np.diff(u0) / steps, np.diff(u1) / steps
@@ -55,7 +55,7 @@ def valid(probe: Probe) -> Probe:
     linear = u1[:-1] - u0[:-1] + (1 - at[:-1]) * slope0 + at[:-1] * slope1
     top = np.clip(np.divide(linear, -2 * bend, out=np.zeros_like(bend), where=bend < 0), 0, steps)
     most = max(float(excess.max()), float((excess[:-1] + (linear + bend * top) * top).max()))
-    return Probe(at, u0 - most, u1 - most)
+    return TestFunctions(at, u0 - most, u1 - most)
 
 
 def _shared(at: Floats, score: Floats, weight: Floats) -> Floats:
@@ -68,8 +68,8 @@ def _shared(at: Floats, score: Floats, weight: Floats) -> Floats:
     )
 
 
-def _program(at: Floats, weight0: Floats, weight1: Floats) -> Probe:
-    """max sum weight_0 u_0 + weight_1 u_1 over functions that suit the nodes; zeros where no optimum is found."""
+def _program(at: Floats, weight0: Floats, weight1: Floats) -> TestFunctions:
+    """max sum weight_0 u_0 + weight_1 u_1 over functions that suit the nodes; zeros where the solver fails."""
     from scipy import optimize, sparse
 
     k = len(at)
@@ -77,12 +77,12 @@ def _program(at: Floats, weight0: Floats, weight1: Floats) -> Probe:
     slopes = sparse.block_diag([step, step])
     middle = sparse.hstack([sparse.diags_array(1 - at), sparse.diags_array(at)])
     room = np.tile(np.diff(at), 4)
-    found = optimize.linprog(
+    solution = optimize.linprog(
         -np.concatenate((weight0, weight1)) / (weight0.sum() + weight1.sum()),
         A_ub=sparse.vstack([slopes, -slopes, middle]).tocsr(),
         b_ub=np.concatenate((room, np.zeros(k))),
         bounds=(-1, 1),
         method="highs-ds",
     )
-    values = np.zeros(2 * k) if found.x is None else found.x
-    return Probe(at, values[:k], values[k:])
+    values = np.zeros(2 * k) if solution.x is None else solution.x
+    return TestFunctions(at, values[:k], values[k:])

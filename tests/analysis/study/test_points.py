@@ -11,11 +11,12 @@ import pytest
 from decal_cli.analysis.study import Unit, measure
 from decal_cli.analysis.study.points import ESTIMATES, OF_SCORES, WITH_INTERVALS, task_of
 from decal_cli.data import Predictions
-from decal_cli.methods import Training
 from decal_cli.methods import parse as method
+from decal_cli.methods import training_rows
 from decal_cli.metrics import parse
 from decal_cli.metrics.bootstrap import seeded
-from decal_cli.tables.table import Table, tabulate
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.studies import study_predictions, study_setting, two_halves
 
@@ -32,9 +33,9 @@ def measured() -> dict:
 
 
 def relabelled(rows: np.ndarray) -> Predictions:
-    label = WORLD.label.copy()
+    label = WORLD.rows.label.copy()
     label[rows] = np.random.default_rng(9).permutation(label[rows])
-    return replace(WORLD, label=label)
+    return replace(WORLD, rows=replace(WORLD.rows, label=label))
 
 
 def of(found: dict, what: str) -> list:
@@ -44,7 +45,7 @@ def of(found: dict, what: str) -> list:
 def test_a_record_is_plain_data(measured: dict) -> None:
     assert json.loads(json.dumps(measured, allow_nan=False)) == measured
     assert (measured["file"], measured["score"], measured["seed"], measured["rows"]) == ("file.csv", "p", SEED, SIZE)
-    assert measured["positives"] == WORLD.label.sum()
+    assert measured["positives"] == WORLD.rows.positives
     assert of(measured, "threshold") == list(SETTING.thresholds)
     for point in measured["points"]:
         assert tuple(point["estimates"]) == ESTIMATES
@@ -71,16 +72,15 @@ def test_labels_of_the_fit_half_change_estimates_and_what_is_fitted(measured: di
 
 @pytest.mark.parametrize("name", ["isotonic", "platt", "threshold", "refit", "glar"])
 def test_a_gain_is_what_rows_of_the_test_half_win(measured: dict, name: str) -> None:
-    features = WORLD.features()
-    rows = Training(WORLD.score, features, label=WORLD.label.astype(float), seed=SEED)
+    rows = training_rows(WORLD, None, SEED)
     for point in measured["points"]:
         t = point["threshold"]
         utility = np.array([[1.0, 0.0], [0.0, 1 / t - 1]])
         applied = method(name).fit(replace(rows.take(FIT), task=task_of(t)))(rows.take(TEST))
         limit = np.full(len(TEST), t) if applied.threshold is None else np.broadcast_to(applied.threshold, len(TEST))
         won = [
-            utility[int(applied.score[k] >= limit[k]), WORLD.label[row]]
-            - utility[int(WORLD.score[row] >= t), WORLD.label[row]]
+            utility[int(applied.score[k] >= limit[k]), WORLD.rows.label[row]]
+            - utility[int(rows.score[row] >= t), WORLD.rows.label[row]]
             for k, row in enumerate(TEST)
         ]
         # One unit of u_delta is 1 / t*.
@@ -89,7 +89,7 @@ def test_a_gain_is_what_rows_of_the_test_half_win(measured: dict, name: str) -> 
 
 @pytest.mark.parametrize("name", ["regret_calibration", "gain_recalibration", "regret_grouping_worst"])
 def test_estimates_are_over_u_delta(measured: dict, name: str) -> None:
-    table = tabulate(WORLD.score[FIT], WORLD.label[FIT], None)
+    table = WORLD.rows.take(FIT).table
     for point in measured["points"]:
         value, low, high = point["estimates"][name]
         inputs = {Table: table, BinaryTask: BinaryTask.of_threshold(point["threshold"])}
@@ -111,8 +111,8 @@ def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
     rng = np.random.default_rng(1)
     score = np.repeat([0.2, 0.8], 10_000) + rng.uniform(-0.05, 0.05, 20_000)
     label = (rng.random(len(score)) < np.repeat([0.5, 0.8], 10_000)).astype(np.uint8)
-    rows = Predictions("p", score, label, None, {}, None, (), 0)
-    found = measure(UNIT, rows, study_setting("isotonic", "histogram", "threshold", thresholds=(0.35, 0.9)))
+    model = Predictions("p", ("p",), Rows(score, label))
+    found = measure(UNIT, model, study_setting("isotonic", "histogram", "threshold", thresholds=(0.35, 0.9)))
     one, none = found["points"]
     for name in ("regret_calibration", "gain_recalibration"):
         assert one["estimates"][name][0] == pytest.approx(0.075, abs=0.01)

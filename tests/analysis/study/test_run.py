@@ -25,8 +25,8 @@ def files(tmp_path: Path) -> list[str]:
     """Two files of two scores; of the second, one score is of too few rows."""
     paths = []
     for k in range(2):
-        rows = study_predictions(240, k)
-        x = rows.features()
+        rows = study_predictions(240, k).rows
+        x = rows.matrix
         few = np.where(np.arange(240) < (240 if k == 0 else 60), 1 - rows.score, np.nan)
         columns = {"p_a": rows.score, "p_b": few, "y": rows.label} | {f"x{j}": x[:, j] for j in range(3)}
         paths.append(str(tmp_path / f"{k}.csv"))

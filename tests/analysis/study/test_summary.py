@@ -101,9 +101,9 @@ def test_intervals_are_of_files(made: Study, summary: Summary) -> None:
 
 
 def test_of_few_files_scores_are_drawn_and_of_few_scores_nothing() -> None:
-    assert summarise(made_up_study(files=3)).points.drawn == "scores"
+    assert summarise(made_up_study(files=3)).points.bootstrap_unit == "scores"
     few = summarise(made_up_study(files=2))
-    assert few.points.drawn is None
+    assert few.points.bootstrap_unit is None
     assert {relation.interval for relation in few.relations.values()} == {None}
 
 

@@ -1,0 +1,217 @@
+"""The generated blocks of README and of docs: what commands print, and tables of what is declared.
+
+A block stands between `<!-- kind -->` and `<!-- end -->`; `<!-- run: command -->` shows what the command prints.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from inspect import getmodule
+from pathlib import Path
+
+from decal_cli.errors import Exit
+
+PACKAGE = Path(__file__).resolve().parents[1]
+FIXTURES = PACKAGE.parent / "fixtures"
+
+
+def written_pages(root: Path) -> list[Path]:
+    """README and every page of docs."""
+    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+
+
+def made_anew(root: Path) -> dict[Path, str]:
+    """Every page with its generated blocks made anew; a command that stands on several pages runs once."""
+    texts = {path: path.read_text(encoding="utf-8") for path in written_pages(root)}
+    lines = {block["line"] for text in texts.values() for block in BLOCK.finditer(text) if block["kind"] == "run"}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        printed = dict(zip(lines, pool.map(_console, lines), strict=True))
+
+    def made(block: re.Match[str]) -> str:
+        body = printed[block["line"]] if block["kind"] == "run" else _TABLES[block["kind"]]()
+        return f"{block['start']}{body}\n{block['end']}"
+
+    return {path: BLOCK.sub(made, text) for path, text in texts.items()}
+
+
+def _console(line: str) -> str:
+    """A console block with what commands print, one after the other.
+
+    They run in a folder of their own that holds the fixtures, so that what they write is gone afterwards.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "fixtures").symlink_to(FIXTURES)
+        shown = [f"$ {command}\n{_printed(command, folder)}" for command in line.split(" && ")]
+    return "```console\n" + "\n".join(shown) + "```"
+
+
+def _printed(command: str, folder: str) -> str:
+    program, *arguments = shlex.split(command)
+    assert program == "decal", command
+    done = subprocess.run(
+        [sys.executable, "-m", "decal_cli", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={"COLUMNS": "100", "PATH": os.defpath, "PYTHONPATH": str(PACKAGE.parent)},
+        check=False,
+    )
+    printed = done.stdout + done.stderr + (f"[exit code {done.returncode}]\n" if done.returncode else "")
+    if "fixtures/" not in command:
+        # The bytes of a file that was just written, and so its digest, change with the library that wrote it.
+        printed = re.sub(r"\|in:[0-9a-f]{8}\b", "|in:...", printed)
+    if " --try" in command:
+        # Processor time differs from run to run.
+        printed = re.sub(r"\d\.\d\d s$", " ... s", printed, flags=re.MULTILINE)
+    return printed
+
+
+def _exits() -> str:
+    return _table(["code", "meaning"], ([str(code.value), code.meaning] for code in Exit))
+
+
+def _metrics() -> str:
+    """A table for each family, with the sentence that its file begins with."""
+    from decal_cli.metrics import METRICS
+
+    families = dict.fromkeys(metric.family for metric in METRICS.values())
+    return "\n\n".join(f"## {name}\n\n{_family(name)}" for name in families)
+
+
+def _family(name: str) -> str:
+    from decal_cli.metrics import METRICS
+    from decal_cli.metrics.declare import NEEDS
+
+    metrics = [metric for metric in METRICS.values() if metric.family == name]
+    rows = [
+        [
+            f"`{metric.name}`",
+            metric.better,
+            ", ".join(sorted({NEEDS[need][0] for need in metric.needs if NEEDS[need][1]})),
+            metric.summary,
+        ]
+        for metric in metrics
+    ]
+    module = getmodule(metrics[0].function)
+    sentence = _first_line(module.__doc__ if module else None)
+    return f"{sentence}\n\n{_table(['metric', 'better', 'needs', 'what it is'], rows)}"
+
+
+def _intervals() -> str:
+    """How each metric's interval is made; metrics whose interval is made alike share a row."""
+    from decal_cli.metrics import METRICS
+
+    alike: dict[str, list[str]] = {}
+    for metric in METRICS.values():
+        alike.setdefault(metric.interval_text, []).append(f"`{metric.name}`")
+    return _table(["interval", "metrics"], ([text, ", ".join(names)] for text, names in alike.items()))
+
+
+def _methods() -> str:
+    from decal_cli.methods import METHODS
+
+    rows = ([f"`{each.name}`", each.kind, ", ".join(each.needs), each.summary] for each in METHODS.values())
+    return _table(["method", "kind", "needs", "what it is"], rows)
+
+
+def _papers() -> str:
+    """The papers that are cited, with the metrics and methods that name them as their source."""
+    from decal_cli.citations import PAPERS
+    from decal_cli.methods import METHODS
+    from decal_cli.metrics import METRICS
+
+    sources = [(each.name, each.source + each.interval_text) for each in METRICS.values()]
+    sources += [(each.name, each.source) for each in METHODS.values()]
+    rows = (
+        [paper, title, ", ".join(f"`{name}`" for name, source in sources if paper in source)]
+        for paper, title in PAPERS.items()
+    )
+    return _table(["paper", "title", "source of"], rows)
+
+
+def _columns() -> str:
+    """What may be said of the columns: the option, which is also the key of a settings file."""
+    from decal_cli.data.roles import DECLARATIONS, Role
+
+    rows = []
+    for name, declared in DECLARATIONS.items():
+        usual = declared.usual if isinstance(declared, Role) else ()
+        option = ", ".join(filter(None, (declared.flag, f"--{name}")))
+        rows.append([f"`{option}`", declared.help, ", ".join(f"`{each}`" for each in usual)])
+    return _table(["option", "what it names", "found by itself where it is called"], rows)
+
+
+def _rooms() -> str:
+    """The rooms from the top floor down, each with the sentence that it begins with."""
+    floors = _floors()
+    rows = (
+        [str(floors[name]), f"[`{name}`](../decal_cli/{path.name})", _docstring(path)]
+        for name, path in sorted(_room_paths().items(), key=lambda room: (-floors[room[0]], room[0]))
+    )
+    return _table(["floor", "room", "what it is for"], rows)
+
+
+def _room_paths() -> dict[str, Path]:
+    """A room is a file or a folder directly in the package."""
+    files = {path.stem: path for path in PACKAGE.glob("[!_]*.py")}
+    return files | {path.parent.name: path.parent for path in PACKAGE.glob("*/__init__.py")}
+
+
+def _floors() -> dict[str, int]:
+    """Room -> 0 where it imports no other, else one more than the highest room that it imports."""
+    imports = {name: _imports(path) - {name} for name, path in _room_paths().items()}
+
+    @cache
+    def floor(name: str) -> int:
+        return max((floor(other) + 1 for other in imports[name]), default=0)
+
+    return {name: floor(name) for name in imports}
+
+
+def _imports(room: Path) -> set[str]:
+    files = [room] if room.is_file() else list(room.rglob("*.py"))
+    names: set[str] = set()
+    for node in (node for path in files for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))):
+        if isinstance(node, ast.ImportFrom):
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    return {name.split(".")[1] for name in names if name.startswith("decal_cli.")} & set(_room_paths())
+
+
+def _docstring(room: Path) -> str:
+    path = room if room.is_file() else room / "__init__.py"
+    return _first_line(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _first_line(text: str | None) -> str:
+    return text.splitlines()[0] if text else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines)
+
+
+_TABLES: dict[str, Callable[[], str]] = {
+    "columns": _columns,
+    "exits": _exits,
+    "intervals": _intervals,
+    "methods": _methods,
+    "metrics": _metrics,
+    "papers": _papers,
+    "rooms": _rooms,
+}
+"""What makes each kind of block that is not a run."""
+BLOCK = re.compile(
+    rf"(?P<start><!-- (?P<kind>run|{'|'.join(_TABLES)})(?:: (?P<line>.*?))? -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)

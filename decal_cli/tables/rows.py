@@ -1,0 +1,131 @@
+"""Rows: what every command, method, fold and study holds and cuts.
+
+Whatever ignores the identity of rows needs only their table. What needs more (features, groups, folds of rows) takes
+the rows themselves, cuts them with `take`, and puts them with `in_order` into an order that depends on their content
+alone, so that no number depends on the order in which a file lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.tables.table import Floats, Ints, Table, tabulate
+
+Matrix = NDArray[Any]
+"""Shape (T, d)."""
+Groups = Mapping[str, NDArray[Any]]
+"""Name of a group column -> its values, str (T,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unlabelled:
+    """Rows to be scored: what a fitted model sees of rows.
+
+    score: float64 (T,) in [0, 1]. groups: name -> str (T,). features: (T, d), or a function that reads them when they
+    are needed, or None.
+    """
+
+    score: Floats
+    groups: Groups = field(default_factory=dict, kw_only=True)
+    features: Matrix | Callable[[], Matrix] | None = field(default=None, kw_only=True)
+
+    def __len__(self) -> int:
+        """Number of rows, T."""
+        return len(self.score)
+
+    @property
+    def matrix(self) -> Matrix:
+        """The features, shape (T, d), read or cut now where that was put off; (T, 0) where there are none."""
+        if self.features is None:
+            return np.empty((len(self), 0))
+        return self.features() if callable(self.features) else self.features
+
+    def take(self, which: NDArray[Any]) -> Self:
+        """These rows, by mask or index; features that were not read yet are cut when they are read."""
+        return replace(self, **self._cut(which))
+
+    def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
+        """Every array of these rows, by field."""
+        features = self.features
+        return {
+            "score": self.score[which],
+            "groups": {name: values[which] for name, values in self.groups.items()},
+            "features": (lambda: features()[which]) if callable(features) else _at(features, which),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Unlabelled):
+    """Labelled rows. label: (T,), 0 or 1. weight: float64 (T,), positive, or None. cluster: (T,), or None.
+
+    A cluster says which rows were sampled together; None means that every row was sampled by itself.
+    """
+
+    label: NDArray[Any]
+    weight: Floats | None = None
+    cluster: NDArray[Any] | None = None
+
+    @cached_property
+    def table(self) -> Table:
+        """The distinct scores with their rows and positives."""
+        return tabulate(self.score, self.label, self.weight)
+
+    @property
+    def weights(self) -> Floats:
+        """Weights, ones where there are none."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def positives(self) -> int:
+        """Rows with label 1, whatever their weight."""
+        return int(np.count_nonzero(self.label))
+
+    @cached_property
+    def order(self) -> Ints:
+        """Indices that sort the rows by their content alone: score, label, weight, features, cluster, groups."""
+        keys = [np.asarray(values, dtype=str) for values in self.groups.values()]
+        keys += [] if self.cluster is None else [self.cluster]
+        keys += [] if self.features is None else [row_hashes(self.matrix)]
+        keys += [] if self.weight is None else [self.weight]
+        return np.lexsort((*keys, self.label, self.score))
+
+    def in_order(self) -> Self:
+        """The rows in an order that depends on their content alone, with their features read; sorted once."""
+        return self._ordered
+
+    @cached_property
+    def _ordered(self) -> Self:
+        rows = replace(self, features=self.matrix) if callable(self.features) else self
+        return rows.take(rows.order)
+
+    def by_group(self) -> Iterator[tuple[str | None, Rows]]:
+        """All rows under None, then the rows of every value of every group column; the parts carry no groups."""
+        rows = replace(self, groups={})
+        yield None, rows
+        for column, values in self.groups.items():
+            for value in np.unique(values):
+                yield str(value) if len(self.groups) == 1 else f"{column}={value}", rows.take(values == value)
+
+    def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
+        labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster}
+        return super()._cut(which) | {name: _at(values, which) for name, values in labelled.items()}
+
+
+def _at(values: NDArray[Any] | None, which: NDArray[Any]) -> NDArray[Any] | None:
+    return None if values is None else values[which]
+
+
+def row_hashes(features: Matrix) -> NDArray[np.uint64]:
+    """64 bits of each row's features: equal rows get equal bits, whatever else the file holds."""
+    mixed = np.zeros(len(features), dtype=np.uint64)
+    for column in range(features.shape[1]):
+        bits = (np.ascontiguousarray(features[:, column], dtype=np.float64) + 0.0).view(np.uint64)
+        mixed = (mixed ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed

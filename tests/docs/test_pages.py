@@ -1,0 +1,159 @@
+"""What README and docs say is so: blocks are fresh, links lead somewhere, examples run, commands and files exist."""
+
+import ast
+import contextlib
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from decal_cli.commands import manual, pages
+from tests.helpers.command import FIXTURES, ROOT, Decal
+
+PAGES = pages.written_pages(ROOT)
+OTHERS = [ROOT / "CHANGELOG.md", FIXTURES / "README.md"]
+"""Pages without generated blocks."""
+MAX_README = 170
+MAKE_TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+COMMANDS = manual.command_tree().commands
+OPTIONS = {
+    name: {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    | {"--help", "-h"}
+    for name, command in COMMANDS.items()
+}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+each_page = pytest.mark.parametrize("page", [*PAGES, *OTHERS], ids=name_of)
+
+
+def code_blocks(page: Path, language: str) -> list[str]:
+    """What stands in the fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def inline_code(page: Path) -> list[str]:
+    return re.findall(r"`([^`\n]+)`", prose(page))
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_generated_blocks_are_fresh() -> None:
+    stale = [name_of(path) for path, text in pages.made_anew(ROOT).items() if path.read_text(encoding="utf-8") != text]
+    assert not stale, "run: make man"
+
+
+@each_page
+def test_every_block_is_generated(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(re.findall(r"^<!-- end -->$", text, re.MULTILINE)) == len(pages.BLOCK.findall(text))
+
+
+@each_page
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        path, _, anchor = target.partition("#")
+        if re.match(r"[a-z]+:", path):
+            continue
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    assert not broken
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= MAX_README
+
+
+def test_the_index_names_every_page() -> None:
+    index = ROOT / "docs" / "index.md"
+    named = set(re.findall(r"\]\(([\w-]+\.md)\)", index.read_text(encoding="utf-8")))
+    assert named == {page.name for page in (ROOT / "docs").glob("*.md")} - {"index.md"}
+
+
+def decal_lines(block: str) -> Iterator[list[str]]:
+    """The decal commands of a shell block, as words."""
+    for line in block.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        while words:
+            end = next((at for at, word in enumerate(words) if word in ("|", "&&", ";")), len(words))
+            if words[:1] == ["decal"] and end > 1:
+                yield words[1:end]
+            words = words[end + 1 :]
+
+
+@each_page
+def test_shell_examples_parse(page: Path) -> None:
+    for block in code_blocks(page, "sh"):
+        for command, *words in decal_lines(block):
+            COMMANDS[command].make_context(command, words)
+
+
+@each_page
+def test_options_and_commands_in_the_text_exist(page: Path) -> None:
+    unknown = []
+    for code in inline_code(page):
+        words = code.split()
+        if words[0] == "decal" and len(words) > 1 and words[1].islower():
+            known = OPTIONS.get(words[1], set()) if words[1][0] != "-" else {"--help", "--version"}
+            unknown += [code] if words[1] not in OPTIONS and words[1][0] != "-" else []
+            unknown += [code for word in words[1:] if word.startswith("--") and word.split("=")[0] not in known]
+        elif words[0].startswith("--"):
+            unknown += [code] if not any(words[0].strip(",") in options for options in OPTIONS.values()) else []
+    assert not unknown
+
+
+@each_page
+def test_files_and_make_targets_in_the_text_exist(page: Path) -> None:
+    folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
+    paths = [code for code in inline_code(page) if re.fullmatch(rf"({folders})/[\w./-]*", code)]
+    assert not [path for path in paths if not (ROOT / path).exists()]
+    assert {code.split()[1] for code in inline_code(page) if code.startswith("make ")} <= MAKE_TARGETS
+
+
+def program_of(page: Path) -> str:
+    """The Python blocks of a page as one program; a comment behind an expression is to be its value."""
+    text = "\n".join(code_blocks(page, "python"))
+    for line in text.splitlines():
+        expression, comment, value = line.partition("  # ")
+        with contextlib.suppress(SyntaxError):
+            if comment and ast.parse(expression, mode="eval"):
+                text = text.replace(line, f"assert repr({expression}) == {value!r}")
+    return text
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "python")], ids=name_of)
+def test_python_examples_run(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "fixtures").symlink_to(FIXTURES)
+    command = [sys.executable, "-c", program_of(page)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "toml")], ids=name_of)
+def test_settings_examples_work(page: Path, decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "fixtures").symlink_to(FIXTURES)
+    (tmp_path / "preds.csv").write_text((FIXTURES / "binary_n2000.csv").read_text(encoding="utf-8"), encoding="utf-8")
+    report = ("evaluate", "preds.csv", "--score", "p", "--label", "y", "--format", "json", "-o", "baseline.json")
+    for block in code_blocks(page, "toml"):
+        if "baseline" in block:
+            assert decal(*report).code == 0
+        (tmp_path / "decal.toml").write_text(block, encoding="utf-8")
+        assert decal("gate").code in (0, 1)

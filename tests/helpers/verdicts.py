@@ -1,0 +1,84 @@
+"""Hand-made results for the renderers: evaluations, advice, and two rounds of methods tried."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
+from decal_cli.analysis.flowchart import Evidence, Item, walk
+from decal_cli.analysis.recommend import Round, Verdict
+from decal_cli.analysis.tryout import Attempt
+from decal_cli.data import Input
+from decal_cli.methods import parse as parse_method
+from decal_cli.metrics import parse
+from decal_cli.task import BinaryTask
+
+RESULTS = {
+    "brier": Result(0.19695801, (0.18544, 0.20847)),
+    "log_loss": Result(None, None, "infinite: rows with score 0 and label 1: 2"),
+    "auc": Result(0.74288666, (0.7197, 0.7647)),
+    "ece": Result(0.0981831, (0.0770, 0.1110)),
+    "ece_null": Result(0.02396, (0.0151, 0.0348)),
+    "ece_debiased": Result(0.0143573, (0.0093, 0.0195)),
+    "spiegelhalter_z": Result(14.6168),
+    "expected_utility": Result(-0.1343, (-0.14403, -0.12457)),
+    "eu_never": Result(-0.2216, (-0.2358, -0.2072)),
+    "eu_always": Result(-0.2050, (-0.2112, -0.1989)),
+    "regret_calibration": Result(0.0043267, (0.0003, 0.0096)),
+    "gain_recalibration": Result(-0.0033, (-0.0091, 0.0025)),
+    "grouping_loss": Result(0.0144, (0.0097, 0.0191)),
+    "regret_grouping": Result(0.0108, (0.0056, 0.0138)),
+    "gain_beyond": Result(0.0194, (0.0078, 0.0310)),
+    "gain_post_training": Result(0.0142, (0.0026, 0.0259)),
+    "threshold_adjusted": Result(0.2012889),
+}
+
+
+def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
+    plan = Plan(tuple(map(parse, RESULTS)), BinaryTask.of_costs(3, 7, 0.25))
+    return Evaluation(
+        plan,
+        (Input("preds.parquet", 2000, 633, "ab" * 32),),
+        {"score": tuple(dict.fromkeys(model for model, _ in models)), "label": "y", "features": ("x0", "x1")},
+        ("label",),
+        ("p_a: 3 of 2000 rows left out: score missing",),
+        tuple(Report(model, group, 1997, 632, 1800, 3, True, RESULTS) for model, group in models),
+    )
+
+
+ONE_REPORT = made_up_evaluation([("p_a", None)])
+SIX_REPORTS = made_up_evaluation(
+    [("p_a", None), ("p_a", "north"), ("p_a", "south"), ("p_longer_name", None), ("p_c", None), ("p_d", None)]
+)
+
+
+def with_advice(whole: Evaluation, **wishes: object) -> Verdict:
+    items = {key: Item(key, found.value, found.interval, found.reason) for key, found in RESULTS.items()}
+    evidence = Evidence(items, u_delta=10.0, rows=1997, features=True, tolerance=0.01, **wishes)
+    return Verdict(whole, advice=tuple(walk(evidence) for _ in whole.reports))
+
+
+def made_up_attempt(key: str, predicted: Result, achieved: Result, cost: float, seconds: float) -> Attempt:
+    return Attempt(parse_method(key), predicted, achieved, cost, seconds=seconds)
+
+
+def two_rounds() -> Verdict:
+    """Two rounds: stacking is best, and a recalibration may be as good; then nothing is left."""
+    whole = with_advice(ONE_REPORT, costs={"post-train": 0.001})
+    assert whole.advice is not None
+    recalibrated, together = RESULTS["gain_recalibration"], RESULTS["gain_post_training"]
+    made = (
+        made_up_attempt("stack", together, Result(0.0213, (0.0091, 0.0335)), 0.001, 0.214),
+        replace(
+            made_up_attempt("platt(on=p)", recalibrated, Result(0.0101, (0.0002, 0.0220)), 0.0, 0.004),
+            behind=Result(0.0102, (-0.0013, 0.0217)),
+        ),
+        made_up_attempt("glar", together, Result(0.0004, (-0.0006, 0.0014)), 0.001, 1.31),
+        made_up_attempt(
+            "meta-cal", recalibrated, Result(None, None, "needs at least 10 rows that p >= .5 decides rightly"), 0, 0
+        ),
+    )
+    again = (made_up_attempt("isotonic", recalibrated, Result(-0.002, (-0.006, 0.002)), 0.0, 0.003),)
+    report = replace(ONE_REPORT.reports[0], model="p_a_stack")
+    rounds = (Round("p_a", made, made[0], report, whole.advice[0]), Round("p_a_stack", again))
+    return replace(whole, rounds={"p_a": rounds})
