@@ -10,10 +10,11 @@ from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import Plan, Report, Result, all_choices
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.data import Columns, Dataset, from_arrays
-from decal_cli.data.roles import DECLARATIONS, ROLES
+from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.render import RENDERERS, Page, document
+from decal_cli.roles import DECLARATIONS, ROLES
 from decal_cli.task import BinaryTask, task_of
 
 
@@ -58,8 +59,8 @@ def evaluate(
     label: Any = None,
     *,
     metrics: Sequence[str] = (),
-    confidence: float = 0.95,
-    seed: int = 0,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
     intervals: bool = True,
     **given: Any,
 ) -> Answer:
@@ -87,8 +88,8 @@ def recommend(
     cost: float | Mapping[str, float] | None = None,
     satisfied_at: float | None = None,
     tolerance: float | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
     **given: Any,
 ) -> Answer:
     """Walk from "is this model suboptimal for my decision?" to an action, a method and its gain.

@@ -1,4 +1,4 @@
-"""What can go wrong, as types: bad input, an undefined number, and the exit codes that a script reads."""
+"""What can go wrong, as types: bad input, an undefined number, an interrupt, and the exit codes a script reads."""
 
 from enum import IntEnum
 
@@ -27,11 +27,8 @@ class Undefined(Exception):
         self.reason = reason
 
 
-class Interrupted(SystemExit):
-    """The end of a run that was interrupted and has said so."""
-
-    def __init__(self) -> None:
-        super().__init__(130)
+class Interrupted(Exception):
+    """A run that was interrupted and can be taken up again; says how."""
 
 
 class Exit(IntEnum):
@@ -41,6 +38,8 @@ class Exit(IntEnum):
     GATE_FAILED = 1
     CANNOT_JUDGE = 2
     BUG = 3
+    INTERRUPTED = 130
+    """As shells have it: 128 and the number of the signal."""
 
     @property
     def meaning(self) -> str:
@@ -50,6 +49,7 @@ class Exit(IntEnum):
             Exit.GATE_FAILED: "judged, and a gate failed",
             Exit.CANNOT_JUDGE: "could not judge: usage, bad input, or an undefined metric under a gate",
             Exit.BUG: "a bug in decal; please report it",
+            Exit.INTERRUPTED: "interrupted",
         }[self]
 
 

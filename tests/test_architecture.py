@@ -8,8 +8,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
-    *("errors", "version", "citations"),
-    *("spec", "task"),
+    *("errors", "version", "citations", "defaults"),
+    *("spec", "task", "roles"),
     "tables",
     *("data", "crossfit"),
     "metrics",

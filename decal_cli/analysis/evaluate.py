@@ -12,11 +12,12 @@ from typing import Any
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.data import Dataset, Input, Predictions
+from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Choice, bootstrap
 from decal_cli.metrics.declare import Witness
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import CELLS, Table
+from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
@@ -60,8 +61,8 @@ class Plan:
 
     choices: tuple[Choice, ...]
     task: BinaryTask | None = None
-    confidence: float = 0.95
-    seed: int = 0
+    confidence: float = CONFIDENCE
+    seed: int = SEED
     intervals: bool = True
 
     def __post_init__(self) -> None:
@@ -97,7 +98,7 @@ class Evaluation:
     def signature(self) -> str:
         """What one must know to reproduce the numbers, on one line."""
         digest = hashlib.sha256("".join(sorted(item.sha256 for item in self.inputs)).encode()).hexdigest()[:8]
-        parts = [f"decal:{__version__}", f"n:{self.rows}", f"task:{_task_text(self.task)}", "bins:15mass"]
+        parts = [f"decal:{__version__}", f"n:{self.rows}", f"task:{_task_text(self.task)}", f"bins:{BINS}mass"]
         parts += [f"conf:{self.plan.confidence:g}"] if self.plan.intervals else ["conf:none"]
         return "|".join([*parts, f"seed:{self.plan.seed}", f"in:{digest}"])
 

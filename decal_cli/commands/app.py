@@ -1,4 +1,4 @@
-"""The command line: option groups in, one call into the pipeline, text and an exit code out."""
+"""The command line: every command with its options and help, and the exit code of a run."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Annotated
 
 import typer
 
+from decal_cli.commands.help import Command, Group
 from decal_cli.commands.options import (
+    FORMATS,
     AdviceOptions,
     ApplyOptions,
     CompareOptions,
     FitOptions,
     GateOptions,
     InputOptions,
-    MethodOptions,
     OutputOptions,
     ReportOptions,
     StudyOptions,
@@ -25,21 +26,20 @@ from decal_cli.commands.options import (
     WishOptions,
     flat,
 )
+from decal_cli.commands.options.choices import method_names, metric_names
 from decal_cli.errors import DecalError, Exit, Interrupted
 from decal_cli.version import __version__
 
 app = typer.Typer(
     name="decal",
-    help="What acting on a classifier's scores costs you, what recalibration wins back, what needs post-training.",
+    cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-
-INTERRUPTED = 130
-"""Exit code after an interrupt, as shells have it."""
+JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
 
 
 def _version(asked: bool) -> None:
@@ -54,17 +54,20 @@ def decal(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """What acting on a classifier's scores costs you, what recalibration wins back, what needs post-training.
+    """Measure what acting on a classifier's scores costs, and what recalibration or post-training would gain.
 
-    Results go to standard output, everything else to standard error. Exit codes: 0 judged and passed, 1 a gate
-    failed, 2 could not judge (usage, bad input, undefined metric under a gate), 3 a bug in decal.
+    Results go to standard output, everything else to standard error.
+
+    Example: decal recommend preds.parquet --score p --label y --features 'x*' --threshold 0.3
     """
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
-def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out: OutputOptions) -> None:
-    """Measure scores against labels: losses, calibration, and the regret of deciding by them, with intervals.
+def evaluate(report: ReportOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+    """Measure scores against labels: losses, calibration, and the regret of acting on them.
+
+    With --features, it also estimates what post-training could gain.
 
     Example: decal evaluate preds.parquet --score 'p_*' --label y --features 'x*' --threshold 0.3
     """
@@ -73,36 +76,53 @@ def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out
     judge.evaluate(source, task, report, out)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
-def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, out: OutputOptions) -> None:
-    """Walk from the question "is this model suboptimal for my decision?" to an action, a method and its gain.
+def recommend(wishes: AdviceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+    """Find out whether a model is suboptimal for your decision, and what to do about it.
 
-    Example: decal recommend preds.parquet --threshold 0.3 --features 'x*' --cost post-train=0.01
+    The recommendation names an action and a method, with the gain to expect.
+
+    Example: decal recommend preds.parquet --score p --features 'x*' --threshold 0.3 --cost post-train=0.01
     """
     from decal_cli.commands import judge
 
     judge.recommend(source, task, wishes, out)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
-def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: OutputOptions) -> None:
-    """Pass or fail a model by rules: exit code 0 passed, 1 failed, 2 cannot judge.
+def gate(gates: GateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+    """Pass or fail a model by rules, for continuous integration.
 
-    Example: decal gate preds.parquet --threshold 0.3 --rule 'upper(regret_calibration)<=0.02' --rule 'auc>=0.8'
+    The exit code is 0 when every rule passes, 1 when one fails, and 2 when one cannot be judged.
+
+    Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'upper(regret_calibration)<=0.02'
     """
     from decal_cli.commands import judge
 
     raise typer.Exit(judge.gate(source, task, gates, out))
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
 def compare(
-    source: InputOptions, task: TaskOptions, models: CompareOptions, report: ReportOptions, out: OutputOptions
+    models: CompareOptions,
+    report: ReportOptions,
+    source: Annotated[
+        InputOptions,
+        {
+            "files": f"{FORMATS} One file with two score columns, or with --id two files.",
+            "score": "Score column: name two, A and B. With --id, one name for both files or one for each.",
+        },
+    ],
+    task: TaskOptions,
+    out: OutputOptions,
 ) -> None:
-    """Compare two models on the same rows: who wins, by how much, for whom, at which thresholds, could it be chance.
+    """Compare two models on the same rows.
+
+    The result says which model is better, by how much, for which groups and at which thresholds, and whether the
+    difference could be chance.
 
     Example: decal compare preds.parquet --score p_old --score p_new --threshold 0.3 --group site
 
@@ -113,10 +133,10 @@ def compare(
     session.compare(source, task, models, report, out)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
-def sweep(source: InputOptions, task: TaskOptions, curves: SweepOptions, out: OutputOptions) -> None:
-    """Show what every threshold t* costs: Brier, regret and net benefit curves, with intervals and pictures.
+def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+    """Show what every threshold t* costs: curves of Brier loss, regret and net benefit.
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
@@ -125,10 +145,15 @@ def sweep(source: InputOptions, task: TaskOptions, curves: SweepOptions, out: Ou
     session.sweep(source, task, curves, out)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
-def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: OutputOptions) -> None:
-    """Write one self-contained HTML page: recommendation, pictures, every metric with its explanation.
+def report(
+    wishes: WishOptions,
+    source: InputOptions,
+    task: TaskOptions,
+    out: Annotated[OutputOptions, {"output": "HTML file to write."}],
+) -> None:
+    """Write one self-contained HTML page: recommendation, pictures, and every metric explained.
 
     Example: decal report preds.parquet --score p --features 'x*' --threshold 0.3 -o report.html
     """
@@ -137,24 +162,34 @@ def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: Ou
     session.report(source, task, wishes, out)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=ACT)
 @flat
 def fit(
-    wanted: MethodOptions, source: InputOptions, task: TaskOptions, wishes: WishOptions, options: FitOptions
+    options: Annotated[FitOptions, {"seed": "Seed of folds and methods."}],
+    source: Annotated[
+        InputOptions,
+        {
+            "files": f"Rows to fit the method to. {FORMATS} Several files are one data set.",
+            "score": "Score column.",
+            "group": "Column of groups that multicalibration corrects. Repeatable.",
+        },
+    ],
+    task: TaskOptions,
+    wishes: WishOptions,
 ) -> None:
-    """Fit a post-training method to a calibration file, judge it on rows it has not seen, and write a model file.
+    """Fit a post-training method, evaluate it on held-out rows, and save it as a model file.
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
     from decal_cli.commands import fit as session
 
-    session.fit(wanted, source, task, wishes, options)
+    session.fit(options, source, task, wishes)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=ACT)
 @flat
 def apply(options: ApplyOptions) -> None:
-    """Score new rows with a fitted model: every column is kept, the new score is added.
+    """Score new rows with a model file. Every column is kept, and the new score is added.
 
     Example: decal apply model.json new.parquet -o scored.parquet
     """
@@ -163,10 +198,21 @@ def apply(options: ApplyOptions) -> None:
     session.apply(options)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=ACT)
 @flat
-def study(source: InputOptions, options: StudyOptions) -> None:
-    """Do the estimates predict the gains on your own models? Every file is a data set: one half fits, one half tests.
+def study(
+    options: StudyOptions,
+    source: Annotated[
+        InputOptions,
+        {
+            "files": "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped. Every file is a data set.",
+            "group": "Column of groups that multicalibration corrects. Repeatable.",
+        },
+    ],
+) -> None:
+    """Check on your own models whether the estimated gains come true.
+
+    Every file is a data set: methods are fitted to one half and evaluated on the other, several times.
 
     Example: decal study a.parquet b.parquet --score 'p_*' --features 'x*' --missing drop -o study
     """
@@ -175,13 +221,21 @@ def study(source: InputOptions, options: StudyOptions) -> None:
     session.study(source, options)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=EXPLAIN)
 def methods(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The method to explain; all are listed without.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Method to explain; without it, all are listed.",
+            autocompletion=method_names,
+            rich_help_panel="Arguments",
+        ),
     ] = None,
 ) -> None:
-    """List the post-training methods, or explain one: what it does, parameters, source, what it needs.
+    """List the post-training methods, or explain one.
+
+    An explanation says what the method does, its parameters, its source, and what it needs.
 
     Example: decal methods glar
     """
@@ -190,13 +244,21 @@ def methods(
     session.explain(name)
 
 
-@app.command()
+@app.command(cls=Command, rich_help_panel=EXPLAIN)
 def metrics(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The metric to explain; all are listed without.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Metric to explain; without it, all are listed.",
+            autocompletion=metric_names,
+            rich_help_panel="Arguments",
+        ),
     ] = None,
 ) -> None:
-    """List the metrics, or explain one: formula, range, direction, parameters, source, what it needs.
+    """List the metrics, or explain one.
+
+    An explanation gives the formula, range, direction, parameters, source, and what the metric needs.
 
     Example: decal metrics regret_calibration
     """
@@ -215,9 +277,12 @@ def run(arguments: list[str]) -> int:
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # which Typer turns into code 1, that of a failed gate
             return Exit.CANNOT_JUDGE
-        if stop.code == INTERRUPTED and not isinstance(stop, Interrupted):
+        if stop.code == Exit.INTERRUPTED:
             print("decal: interrupted", file=sys.stderr)
         return stop.code if isinstance(stop.code, int) else Exit.OK
+    except Interrupted as error:
+        print(f"decal: interrupted; {error}", file=sys.stderr)
+        return Exit.INTERRUPTED
     except DecalError as error:
         print(f"decal: {error}", file=sys.stderr)
         return Exit.CANNOT_JUDGE
@@ -227,7 +292,7 @@ def run(arguments: list[str]) -> int:
         return Exit.CANNOT_JUDGE
     except KeyboardInterrupt:
         print("decal: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return Exit.INTERRUPTED
     except Exception as error:
         return _bug(error)
     return Exit.OK

@@ -8,8 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from decal_cli.commands.common import check_new, progress_of, whole_file
 from decal_cli.commands.options import ApplyOptions
+from decal_cli.commands.progress import progress_of
+from decal_cli.commands.writing import check_new, whole_file
 from decal_cli.data import Batch, Columns, NewRows, Writer, format_of
 from decal_cli.errors import DecalError
 from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows

@@ -6,19 +6,10 @@ from dataclasses import replace
 
 from decal_cli.analysis import compare as comparing
 from decal_cli.analysis.evaluate import all_choices
-from decal_cli.commands.common import (
-    check_new,
-    check_not_read,
-    columns_of,
-    emit,
-    inputs_of,
-    page_of,
-    plan_of,
-    progress_of,
-    settings_of,
-    write_whole,
-)
+from decal_cli.commands.common import columns_of, emit, inputs_of, page_of, plan_of, settings_of
 from decal_cli.commands.options import CompareOptions, Format, InputOptions, OutputOptions, ReportOptions, TaskOptions
+from decal_cli.commands.progress import progress_of
+from decal_cli.commands.writing import check_new, check_not_read, write_whole
 from decal_cli.data import as_file, format_of, read_pair
 from decal_cli.metrics import parse
 from decal_cli.render import COMPARE_RENDERERS

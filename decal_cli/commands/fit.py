@@ -3,59 +3,38 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from pathlib import Path
 
 from decal_cli.analysis import fit as fitting_room
 from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.flowchart import FITS, Advice
-from decal_cli.commands.common import (
-    check_new,
-    check_not_read,
-    columns_of,
-    data_of,
-    plan_of,
-    progress_of,
-    settings_of,
-    write_whole,
-)
-from decal_cli.commands.options import (
-    FitFormat,
-    FitOptions,
-    InputOptions,
-    MethodOptions,
-    OutputOptions,
-    TaskOptions,
-    WishOptions,
-)
-from decal_cli.data import Columns, Dataset, read
+from decal_cli.commands.common import columns_of, data_of, plan_of
+from decal_cli.commands.options import FitFormat, FitOptions, InputOptions, TaskOptions, WishOptions
+from decal_cli.commands.progress import progress_of
+from decal_cli.commands.settings import find_settings
+from decal_cli.commands.writing import check_new, check_not_read, write_whole
+from decal_cli.data import Dataset, read
+from decal_cli.data.words import file_word
 from decal_cli.errors import DecalError, printable
-from decal_cli.methods import METHODS, Chosen, named, parse, to_text
+from decal_cli.methods import Chosen, named, parse, to_text
 from decal_cli.render import Page
 from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
 
 AUTO = "auto"
 
 
-def fit(
-    wanted: MethodOptions, source: InputOptions, task: TaskOptions, wishes: WishOptions, options: FitOptions
-) -> None:
+def fit(options: FitOptions, source: InputOptions, task: TaskOptions, wishes: WishOptions) -> None:
     """`decal fit`."""
-    if wanted.option is not None:
-        if wanted.method in (AUTO, *METHODS):
-            raise DecalError(f"two methods are named: {wanted.method} and {wanted.option}", "keep one")
-        # With --method, the first word of the line is a file as the others are.
-        wanted, source = MethodOptions(wanted.option), replace(source, files=[wanted.method, *source.files])
-    chosen = None if wanted.method == AUTO else parse(wanted.method)
-    out = OutputOptions(output=options.model, confidence=options.confidence, seed=options.seed)
-    settings = settings_of(out)
+    chosen = _named(options.method)
+    settings = find_settings(Path.cwd())
     check_new(options.model, "model file", options.force)
-    plan = plan_of((), task, out, settings)
+    plan = plan_of((), task, options, settings)
     columns = columns_of(source, settings)
     asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
     check_not_read(options.model, options.test)
     data = _one_model(data_of(source, settings, options.model))
-    test = _unseen(_one_model(read(options.test, _same(columns, data))), data) if options.test else None
+    test = _unseen(_one_model(read(options.test, columns.updated(data.columns))), data) if options.test else None
     with progress_of() as progress:
         if chosen is None:
             chosen = _advised(data, plan, asked)
@@ -67,6 +46,20 @@ def fit(
         sys.stdout.write(render_fitting_json(found, options.model))
     else:
         sys.stdout.write(render_fitting(found, options.model, Page.of_terminal(sys.stdout)))
+
+
+def _named(method: str) -> Chosen | None:
+    """The method of the line; None where the recommendation is to be followed."""
+    if method == AUTO:
+        return None
+    try:
+        return parse(method)
+    except DecalError:
+        if not Path(method).is_file():
+            raise
+        raise DecalError(
+            f"{method} is a file, and the method comes first", f"name one: decal fit isotonic {file_word(method)}"
+        ) from None
 
 
 def _one_model(data: Dataset) -> Dataset:
@@ -86,21 +79,6 @@ def _unseen(test: Dataset, data: Dataset) -> Dataset:
                 "name a file that it has not seen, or leave --test out: then it is judged by cross-fitting",
             )
     return test
-
-
-def _same(columns: Columns, data: Dataset) -> Columns:
-    """The columns that were found in the training file, for the test file to have too."""
-    model = data.models[0]
-    return Columns(
-        score=model.columns,
-        label=str(data.columns["label"]),
-        weight=columns.weight,
-        group=tuple(model.rows.groups),
-        features=model.feature_names,
-        positive=columns.positive,
-        logit=columns.logit,
-        missing=columns.missing,
-    )
 
 
 def _advised(data: Dataset, plan: Plan, asked: judging.Wishes) -> Chosen:

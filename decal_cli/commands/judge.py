@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import all_choices, shown_choices
 from decal_cli.analysis.gate import Baseline, baseline_of, outcome, parse_rule
-from decal_cli.commands.common import data_of, emit, load_ahead, page_of, plan_of, progress_of, settings_of
+from decal_cli.commands.common import data_of, emit, load_ahead, page_of, plan_of, settings_of
 from decal_cli.commands.options import (
     AdviceOptions,
     Format,
@@ -22,6 +22,7 @@ from decal_cli.commands.options import (
     ReportOptions,
     TaskOptions,
 )
+from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError, Exit
 from decal_cli.metrics import parse
 from decal_cli.render import RENDERERS, Page, render_metric, render_metrics

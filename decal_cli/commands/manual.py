@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from decal_cli.commands import help
 from decal_cli.commands.pages import made_anew
 from decal_cli.errors import Exit
 from decal_cli.version import __version__
@@ -51,54 +52,34 @@ def main(arguments: list[str]) -> int:
 
 
 def _page(title: str, command: Any, see: list[str], commands: Any = None, metrics: bool = False) -> str:
-    lines = [f'.TH "{title.replace(" ", "-").upper()}" 1 "" "decal {__version__}" "decal manual"']
-    first, *rest = _paragraphs(command.help or "")
-    lines += [".SH NAME", _roff(f"{title.replace(' ', '-')} - {first}")]
-    arguments = (
-        " ".join(_metavar(p) for p in command.params if p.param_type_name == "argument")
-        if not commands
-        else "COMMAND ..."
-    )
-    lines += [".SH SYNOPSIS", f".B {title}", _roff(f"[OPTIONS] {arguments}".strip())]
-    lines += [".SH DESCRIPTION", *_joined(rest or [first])]
+    name = title.replace(" ", "-")
+    lines = [f'.TH "{name.upper()}" 1 "" "decal {__version__}" "decal manual"']
+    lines += [".SH NAME", _roff(f"{name} - {help.summary(command)}")]
+    pieces = ["COMMAND", "..."] if commands else help.usage(command)
+    lines += [".SH SYNOPSIS", f".B {_roff(title)}", _roff(" ".join(pieces))]
+    lines += [".SH DESCRIPTION", *(line for part in help.description(command) for line in (".PP", _roff(part)))]
     if commands:
         lines.append(".SH COMMANDS")
-        for name, sub in commands.items():
-            lines += [".TP", f".B {name}", _roff(_paragraphs(sub.help or "")[0])]
+        for heading, members in help.by_heading(commands.values()):
+            lines += [f".SS {_roff(heading)}", *(_item(each.name, help.summary(each)) for each in members)]
     lines += [".SH OPTIONS", *_options(command)]
     if metrics:
         lines += [".SH METRICS", *_metric_items()]
-    lines += [".SH EXIT STATUS"]
-    for code in Exit:
-        lines += [".TP", f".B {code.value}", _roff(code.meaning)]
-    lines += [".SH SEE ALSO", ",\n".join(f".BR {name} (1)".replace(" (", " (") for name in see)]
-    return "\n".join(lines).replace(",\n.BR", "\n.BR") + "\n"
-
-
-def _paragraphs(text: str) -> list[str]:
-    return [" ".join(part.split()) for part in text.split("\n\n")]
-
-
-def _joined(paragraphs: list[str]) -> Iterator[str]:
-    for paragraph in paragraphs:
-        yield ".PP"
-        yield _roff(paragraph)
+    lines += [".SH EXIT STATUS", *(_item(str(code.value), code.meaning) for code in Exit)]
+    lines += [".SH EXAMPLES", ".nf", *(f".B {_roff(example)}" for example in help.examples(command)), ".fi"]
+    lines += [".SH SEE ALSO", *(f".BR {_roff(other)} (1){',' if other != see[-1] else ''}" for other in see)]
+    return "\n".join(lines) + "\n"
 
 
 def _options(command: Any) -> Iterator[str]:
-    for parameter in command.params:
-        yield ".TP"
-        if parameter.param_type_name == "argument":
-            yield f".I {_roff(_metavar(parameter))}"
-        else:
-            flags = ", ".join([*parameter.opts, *parameter.secondary_opts])
-            value = "" if parameter.is_flag else f" {_metavar(parameter)}"
-            yield f".B {_roff(flags + value)}"
-        yield _roff(parameter.help or "")
+    for title, parameters in help.panels(command.params):
+        yield f".SS {_roff(title)}"
+        for parameter in parameters:
+            yield _item(help.spelled(parameter), parameter.help or "")
 
 
-def _metavar(parameter: Any) -> str:
-    return str(parameter.metavar or parameter.name.upper())
+def _item(term: str, text: str) -> str:
+    return f".TP\n.B {_roff(term)}\n{_roff(text)}"
 
 
 def _metric_items() -> Iterator[str]:
@@ -106,9 +87,7 @@ def _metric_items() -> Iterator[str]:
 
     for metric in METRICS.values():
         parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in metric.parameters)
-        yield ".TP"
-        yield f".B {_roff(Choice(metric).key + (f'({parameters})' if parameters else ''))}"
-        yield _roff(metric.summary)
+        yield _item(Choice(metric).key + (f"({parameters})" if parameters else ""), metric.summary)
 
 
 def _roff(text: str) -> str:

@@ -140,7 +140,7 @@ def _papers() -> str:
 
 def _columns() -> str:
     """What may be said of the columns: the option, which is also the key of a settings file."""
-    from decal_cli.data.roles import DECLARATIONS, Role
+    from decal_cli.roles import DECLARATIONS, Role
 
     rows = []
     for name, declared in DECLARATIONS.items():

@@ -5,9 +5,11 @@ from __future__ import annotations
 from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import all_choices
 from decal_cli.analysis.sweep import swept
-from decal_cli.commands.common import data_of, emit, plan_of, progress_of, settings_of
-from decal_cli.commands.options import InputOptions, OutputOptions, SweepOptions, TaskOptions, WishOptions
+from decal_cli.commands.common import data_of, emit, plan_of, settings_of
+from decal_cli.commands.options import InputOptions, OutputOptions, TaskOptions, WishOptions
+from decal_cli.commands.progress import progress_of
 from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.plot import draw, ready
 from decal_cli.render.html import render_html
@@ -28,7 +30,7 @@ def report(source: InputOptions, task: TaskOptions, wishes: WishOptions, out: Ou
         else:
             result = judging.recommend(data, plan, asked, progress)
         progress("curves")
-        curves = swept(data, plan, Grid(parse_thresholds(SweepOptions().thresholds), None))
+        curves = swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS), None))
         chosen = [("What every threshold costs", ("brier", "decision")), ("Reliability", ("reliability",))]
         if any(model.rows.features is not None for model in data.models):
             chosen.append(("What scores group together", ("grouping",)))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from decal_cli.data.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 from decal_cli.errors import DecalError, printable
+from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.study import Setting, Summary, run, summarise
 from decal_cli.analysis.study.columns import columns_of as point_columns
-from decal_cli.analysis.study.run import Done
 from decal_cli.analysis.study.store import folder_of
-from decal_cli.commands.common import columns_of, write_whole
+from decal_cli.commands.common import columns_of, first_said
 from decal_cli.commands.options import FitFormat, InputOptions, StudyOptions
+from decal_cli.commands.progress import progress_bar
 from decal_cli.commands.settings import find_settings
+from decal_cli.commands.signals import ending_as_interrupt
+from decal_cli.commands.writing import write_whole
 from decal_cli.curves import parse_thresholds
 from decal_cli.data import as_file
+from decal_cli.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.methods import METHODS, Chosen, parse
 from decal_cli.plot import STUDY_PICTURES, draw_study
@@ -41,17 +40,16 @@ def study(source: InputOptions, options: StudyOptions) -> None:
         raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
     methods = tuple(dict.fromkeys(map(parse, options.method))) or tuple(map(Chosen, METHODS.values()))
     thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
-    confidence = settings.confidence if options.confidence is None else options.confidence
-    setting = Setting(thresholds, methods, Plan((), confidence=0.95 if confidence is None else confidence).confidence)
+    confidence = first_said(options.confidence, settings.confidence, CONFIDENCE)
+    setting = Setting(thresholds, methods, Plan((), confidence=confidence).confidence)
     folder = folder_of(options.folder)
     workers = options.workers or os.cpu_count() or 1
     try:
-        with _ended_as_interrupted(), _progress() as done:
+        with ending_as_interrupt(), progress_bar() as done:
             found = run(paths, columns_of(source, settings), setting, range(options.seeds), folder, workers, done)
             summary = summarise(found)
     except KeyboardInterrupt:
-        print("decal: interrupted; run the same command again to go on", file=sys.stderr)
-        raise Interrupted from None
+        raise Interrupted("run the same command again to go on") from None
     for note in found.notes:
         print(f"decal: {note}", file=sys.stderr)
     written = _write(folder, summary)
@@ -89,45 +87,3 @@ def _remove(stale: Sequence[Path]) -> None:
             path.unlink(missing_ok=True)
         except OSError as error:
             raise DecalError(f"{path}: {error.strerror}", "remove it, it is of an older study") from None
-
-
-@contextlib.contextmanager
-def _ended_as_interrupted() -> Iterator[None]:
-    """A request to end (SIGTERM) acts as an interrupt, so that the processes of the study end in order."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Done]:
-    """A bar on a terminal; elsewhere a line when it begins, so that a log says what was there already."""
-    if not sys.stderr.isatty():
-
-        def said(finished: int, total: int, before: int) -> None:
-            if finished == before:
-                print(f"decal: {total} units to measure, {before} of them there already", file=sys.stderr)
-
-        yield said
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    parts: tuple[Any, ...] = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*parts, console=Console(stderr=True)) as bar:
-        task = bar.add_task("measuring", total=None)
-        yield lambda finished, total, before: bar.update(task, completed=finished, total=total)

@@ -8,17 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from decal_cli.analysis.sweep import Sweep, swept
-from decal_cli.commands.common import (
-    check_writable,
-    data_of,
-    emit,
-    page_of,
-    plan_of,
-    progress_of,
-    settings_of,
-    write_whole,
-)
+from decal_cli.commands.common import data_of, emit, page_of, plan_of, settings_of
 from decal_cli.commands.options import InputOptions, OutputOptions, Picture, SweepOptions, TaskOptions
+from decal_cli.commands.progress import progress_of
+from decal_cli.commands.writing import check_writable, write_whole
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.errors import DecalError
 from decal_cli.plot import PICTURES, draw, draw_text, ready

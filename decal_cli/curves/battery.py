@@ -16,6 +16,7 @@ from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, Curve
 from decal_cli.curves.sums import Levels, Means, levels_of
+from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap, parse
 from decal_cli.metrics.confidence import bias_corrected, normal, quantile
@@ -61,7 +62,7 @@ class Featured(NamedTuple):
 
 
 def curves_of(
-    t: Table, featured: Featured | None, grid: Grid, *, confidence: float | None = 0.95, seed: int = 0
+    t: Table, featured: Featured | None, grid: Grid, *, confidence: float | None = CONFIDENCE, seed: int = SEED
 ) -> dict[str, Curve]:
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 

@@ -8,8 +8,8 @@ from decal_cli.data.dataset import Dataset, Input, Predictions
 from decal_cli.data.newrows import Batch, NewRows
 from decal_cli.data.pairing import Paired, on_same_rows, read_pair
 from decal_cli.data.reading import read
-from decal_cli.data.roles import Columns
 from decal_cli.data.writing import Writer, as_file, format_of
+from decal_cli.roles import Columns
 
 __all__ = [
     "Batch",

@@ -11,9 +11,9 @@ import numpy as np
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
-from decal_cli.data.roles import ROLES, Columns, several
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.roles import ROLES, Columns, several
 
 SHOWN = "the data"
 

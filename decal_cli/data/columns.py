@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from decal_cli.data.roles import DECLARATIONS, ROLES, Columns, several
 from decal_cli.data.words import listed, nearest, quote
 from decal_cli.errors import DecalError
+from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
 
 
 @dataclass(frozen=True)

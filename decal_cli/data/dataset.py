@@ -13,10 +13,10 @@ from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.csvfile import no_rows
 from decal_cli.data.features import Features
 from decal_cli.data.labels import MISSING_LABEL, Labels, group
-from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Ints
 

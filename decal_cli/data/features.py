@@ -9,10 +9,10 @@ import numpy as np
 
 from decal_cli.data.check import NotNumbers, Origin, Part, chunk_floats, missing_values, part_floats, plain
 from decal_cli.data.files import translated
-from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source
 from decal_cli.data.words import number, quote
 from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
 
 
 class Features:

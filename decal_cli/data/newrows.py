@@ -13,10 +13,10 @@ from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, flo
 from decal_cli.data.csvfile import MISSING, CsvSource, no_rows
 from decal_cli.data.features import Features
 from decal_cli.data.labels import group, group_names
-from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.words import listed, nearest, quote
 from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
 from decal_cli.tables.rows import Unlabelled
 
 

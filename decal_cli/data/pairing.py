@@ -11,9 +11,9 @@ import numpy as np
 
 from decal_cli.data.dataset import Dataset, Predictions
 from decal_cli.data.reading import read
-from decal_cli.data.roles import Columns
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
 from decal_cli.tables.table import Ints
 
 NO_ID = "missing"

@@ -12,9 +12,9 @@ from decal_cli.data.columns import Chosen
 from decal_cli.data.csvfile import no_rows
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
 from decal_cli.data.labels import MISSING_LABEL, NATURAL, Labels
-from decal_cli.data.roles import Columns
 from decal_cli.data.sources import Source, open_source
 from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
 from decal_cli.tables.rows import Rows
 
 

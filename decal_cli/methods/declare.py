@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import Regions
+from decal_cli.defaults import SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics.declare import NEEDS as METRIC_NEEDS
 from decal_cli.spec import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
@@ -38,7 +39,7 @@ class Training(Rows):
     """Rows that a method learns from, with labels as float64, and the task and seed it learns with."""
 
     task: BinaryTask | None = field(default=None, kw_only=True)
-    seed: int = field(default=0, kw_only=True)
+    seed: int = field(default=SEED, kw_only=True)
     kept: dict[object, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """What was computed of these rows, whatever the task: see `once`."""
 

@@ -69,9 +69,9 @@ class TestAuto:
         done = decal("fit", "auto", "few.parquet", *STORY, "-o", "m.json")
         assert done.code == 2 and "cannot tell yet" in refusal(done) and "leans to" in done.err
 
-    def test_two_methods_are_one_too_many(self, decal: Decal) -> None:
-        done = decal("fit", "platt", "--method", "isotonic", FIT, *STORY, "-o", "m.json")
-        assert done.code == 2 and "two methods are named: platt and isotonic" in refusal(done)
+    def test_the_method_comes_before_the_files(self, decal: Decal) -> None:
+        line = refusal(decal("fit", FIT, *STORY, "-o", "m.json"))
+        assert "is a file, and the method comes first; name one: decal fit isotonic" in line
 
 
 def test_no_result_takes_the_place_of_what_it_is_made_from(decal: Decal, tmp_path: Path) -> None:

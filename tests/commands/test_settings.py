@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from decal_cli.commands.settings import Settings, find_settings
-from decal_cli.data.roles import Columns
 from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
 
 FULL = """
 input = ["preds.csv", "more/*.csv", "-"]

@@ -16,6 +16,7 @@ from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, RECALIBRATION, T
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.data import Predictions
+from decal_cli.defaults import CONFIDENCE
 from decal_cli.errors import Undefined
 from decal_cli.methods import Applied, Chosen, Model, Training, training_rows, won
 from decal_cli.methods.numerics.linear import one_thread
@@ -24,8 +25,6 @@ from decal_cli.metrics.bootstrap import seeded
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 
-GRID = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99)
-"""The thresholds of [R app. C.3]."""
 OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
 """What others look at: the same whatever t* is."""
 OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, "regret")))
@@ -51,7 +50,7 @@ class Setting:
 
     thresholds: tuple[float, ...]
     methods: tuple[Chosen, ...]
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
 
 
 Record = dict[str, Any]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis.study.columns import Points, points_of
 from decal_cli.analysis.study.policies import MULTIPLES, Policies, policies
 from decal_cli.analysis.study.run import Study
+from decal_cli.defaults import SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
@@ -177,7 +178,7 @@ class Summary:
     notes: tuple[str, ...] = ()
 
 
-def summarise(study: Study, seed: int = 0) -> Summary:
+def summarise(study: Study, seed: int = SEED) -> Summary:
     """All tables of a study. Errors: DecalError where no method has a gain anywhere."""
     points = points_of(study)
     if not points.gains:

@@ -1,8 +1,8 @@
 """Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
 
-from decal_cli.commands.options.acting import ApplyOptions, FitOptions, MethodOptions, StudyOptions
+from decal_cli.commands.options.acting import ApplyOptions, FitOptions, StudyOptions
 from decal_cli.commands.options.choices import FitFormat, Format, GateFormat, Missing, Picture, SweepFormat
-from decal_cli.commands.options.common import InputOptions, OutputOptions, TaskOptions
+from decal_cli.commands.options.common import FORMATS, InputOptions, OutputOptions, SeedOptions, TaskOptions
 from decal_cli.commands.options.flat import flat
 from decal_cli.commands.options.judging import (
     AdviceOptions,
@@ -14,6 +14,7 @@ from decal_cli.commands.options.judging import (
 )
 
 __all__ = [
+    "FORMATS",
     "AdviceOptions",
     "ApplyOptions",
     "CompareOptions",
@@ -23,11 +24,11 @@ __all__ = [
     "GateFormat",
     "GateOptions",
     "InputOptions",
-    "MethodOptions",
     "Missing",
     "OutputOptions",
     "Picture",
     "ReportOptions",
+    "SeedOptions",
     "StudyOptions",
     "SweepFormat",
     "SweepOptions",

@@ -26,14 +26,14 @@ class GateFormat(StrEnum):
 
 
 class Missing(StrEnum):
-    """What to do with missing scores and labels."""
+    """What to do with missing scores and features of new rows."""
 
     error = "error"
     drop = "drop"
 
 
 class FitFormat(StrEnum):
-    """How the outcome of a fit is written."""
+    """How the outcome of a fit or a study is written."""
 
     table = "table"
     json = "json"
@@ -58,11 +58,6 @@ class Picture(StrEnum):
     all = "all"
 
 
-def one_of(choices: type[StrEnum]) -> str:
-    """The choices as help shows them."""
-    return "|".join(choices)
-
-
 def metric_names(incomplete: str) -> list[str]:
     """Metrics that begin so."""
     from decal_cli.metrics import METRICS
@@ -74,4 +69,9 @@ def method_names(incomplete: str) -> list[str]:
     """Methods that begin so."""
     from decal_cli.methods import METHODS
 
-    return [name for name in ("auto", *METHODS) if name.startswith(incomplete)]
+    return [name for name in METHODS if name.startswith(incomplete)]
+
+
+def method_names_or_auto(incomplete: str) -> list[str]:
+    """The same, and 'auto'."""
+    return [name for name in ("auto",) if name.startswith(incomplete)] + method_names(incomplete)

@@ -2,94 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Any
 
-import typer
+from decal_cli.commands.options.declare import argument, option, options
+from decal_cli.defaults import CONFIDENCE, SEED
+from decal_cli.roles import DECLARATIONS
 
-from decal_cli.commands.options.choices import Missing, one_of
+INPUT, DECISION, STATISTICS, OUTPUT = "Input", "Decision", "Statistics", "Output"
+FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
 
 
-@dataclass(frozen=True)
+@options(INPUT)
 class InputOptions:
-    """Files and the roles of their columns."""
+    """Files, and what is said of their columns: name -> value of every declaration that the line names."""
 
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[FILES]...",
-            help="CSV (also gzip), Parquet, Arrow/Feather or JSON Lines; - is standard input. "
-            "Several: one data set (study: one each).",
-            show_default=False,
-        ),
-    ] = field(default_factory=list)
-    score: Annotated[
-        list[str],
-        typer.Option(
-            "--score",
-            "-s",
-            metavar="COLUMN",
-            help="Score column or glob such as 'p_*'; repeat for several models (fit: one).",
-        ),
-    ] = field(default_factory=list)
-    label: Annotated[str | None, typer.Option("--label", "-y", metavar="COLUMN", help="Label column.")] = None
-    positive: Annotated[str | None, typer.Option(metavar="VALUE", help="The label value that counts as 1.")] = None
-    weight: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of positive row weights.")] = None
-    group: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN",
-            help="Also report every value of this column by itself (fit: what multicalibration corrects); repeatable.",
-        ),
-    ] = field(default_factory=list)
-    features: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN", help="Feature columns, globs such as 'x*', or one list-valued embedding column."
-        ),
-    ] = field(default_factory=list)
-    logit: Annotated[bool, typer.Option("--logit", help="Scores are on the log-odds scale.")] = False
-    missing: Annotated[
-        Missing | None,
-        typer.Option(
-            metavar=one_of(Missing),
-            help="Missing scores or labels: an error, or drop the rows and say how many. [default: error]",
-        ),
-    ] = None
+    files: list[str] = argument(f"{FORMATS} Several files are one data set.", "FILE", [])
+    named: dict[str, Any] = option("", each=DECLARATIONS)
 
 
-@dataclass(frozen=True)
+@options(DECISION)
 class TaskOptions:
     """The decision and what it is worth."""
 
-    threshold: Annotated[
-        float | None,
-        typer.Option("--threshold", "-t", metavar="T", help="Act from this probability on (t*), u_delta = 1."),
-    ] = None
-    utility: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MATRIX", help="'u00,u01;u10,u11' (row: decision, column: label) or a .json/.toml/.csv file."
-        ),
-    ] = None
-    cost_fp: Annotated[float | None, typer.Option(metavar="COST", help="Cost of a false positive.")] = None
-    cost_fn: Annotated[float | None, typer.Option(metavar="COST", help="Cost of a false negative.")] = None
-    odds: Annotated[
-        str | None, typer.Option(metavar="A:B", help="Cost of false positives to false negatives: 1:19 is t* = .05.")
-    ] = None
-    decision_threshold: Annotated[
-        float | None, typer.Option(metavar="T", help="Where the model is operated, if elsewhere than at t*.")
-    ] = None
+    threshold: float | None = option(
+        "Act when the score is T or more (t*). A false positive then costs T, a false negative 1 - T.",
+        None,
+        "--threshold",
+        "-t",
+        metavar="T",
+    )
+    utility: str | None = option(
+        "Utilities 'u00,u01;u10,u11', a row for each decision and a column for each label; "
+        "or a .json, .toml or .csv file of them.",
+        metavar="MATRIX",
+    )
+    cost_fp: float | None = option("Cost of a false positive; give --cost-fn too.", metavar="COST")
+    cost_fn: float | None = option("Cost of a false negative; give --cost-fp too.", metavar="COST")
+    odds: str | None = option(
+        "Cost of a false positive to that of a false negative: 1:19 means t* = 0.05.", metavar="A:B"
+    )
+    decision_threshold: float | None = option(
+        "Threshold at which the model is used today, where that is not t*.", metavar="T"
+    )
 
 
-@dataclass(frozen=True)
-class OutputOptions:
-    """Where results go and how sure they are."""
+@options(STATISTICS)
+class ConfidenceOptions:
+    """How sure the intervals are."""
 
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write there, not to standard output.")
-    ] = None
-    confidence: Annotated[
-        float | None, typer.Option(metavar="LEVEL", help="Level of the intervals. [default: 0.95]")
-    ] = None
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of folds and resamples. [default: 0]")] = None
+    confidence: float | None = option("Confidence level of the intervals.", metavar="LEVEL", shown=CONFIDENCE)
+
+
+@options(STATISTICS)
+class SeedOptions(ConfidenceOptions):
+    """The same, and where chance starts."""
+
+    seed: int | None = option("Seed of folds and resamples.", metavar="N", shown=SEED)
+
+
+@options(OUTPUT)
+class OutputOptions(SeedOptions):
+    """The same, and where results go."""
+
+    output: str | None = option(
+        "Write the result to this file instead of standard output.", None, "--output", "-o", metavar="FILE"
+    )

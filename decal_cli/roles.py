@@ -52,7 +52,7 @@ class Columns:
     score: tuple[str, ...] = _declared(
         (),
         Role(
-            "Score column, or a pattern such as 'p_*'. Repeat it for several models.",
+            "Score column, or a pattern such as 'p_*'. Repeatable: every column is a model.",
             flag="-s",
             read_as="numbers",
             globs=True,
@@ -63,9 +63,7 @@ class Columns:
         None, Role("Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"))
     )
     weight: str | None = _declared(None, Role("Column of positive row weights.", read_as="numbers"))
-    group: tuple[str, ...] = _declared(
-        (), Role("Also report every value of this column by itself. Repeat it for several columns.")
-    )
+    group: tuple[str, ...] = _declared((), Role("Also report every value of this column by itself. Repeatable."))
     features: tuple[str, ...] = _declared(
         (),
         Role(
@@ -76,7 +74,7 @@ class Columns:
             shares=("group",),
         ),
     )
-    positive: str | None = _declared(None, Declaration("The label value that counts as 1.", metavar="VALUE"))
+    positive: str | None = _declared(None, Declaration("Label value that counts as 1.", metavar="VALUE"))
     logit: bool = _declared(False, Declaration("Scores are log-odds."))
     missing: Literal["error", "drop"] = _declared(
         "error",

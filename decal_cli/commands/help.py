@@ -1,0 +1,130 @@
+"""How help is laid out: what a command is for, an example, its own options, then those that it shares with others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+from decal_cli.commands.options.common import DECISION, INPUT, OUTPUT, STATISTICS
+from decal_cli.errors import Exit
+
+OTHER = "Other"
+SHARED = ("Cost of post-training", INPUT, DECISION, STATISTICS, OUTPUT, OTHER)
+"""Headings that several commands have, in their order; a command's own stand before them."""
+EXAMPLE = "Example:"
+MAX_LEFT = 24
+"""Characters of the left column."""
+Rows = list[tuple[str, str]]
+
+
+class Command(TyperCommand):
+    """A command whose options stand under headings."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return usage(self)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        _write_text(formatter, self)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        _write_sections(formatter, {title: _rows(each) for title, each in panels(self.get_params(ctx))})
+
+
+class Group(TyperGroup):
+    """All commands, under headings, each with its first sentence."""
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        _write_text(formatter, self)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections = {
+            title: [(command.name, summary(command)) for command in commands]
+            for title, commands in by_heading(self.commands.values())
+        }
+        sections["Options"] = _rows(self.get_params(ctx))
+        sections["Exit codes"] = [(str(code.value), code.meaning) for code in Exit]
+        _write_sections(formatter, sections)
+
+
+def _rows(parameters: Iterable[Any]) -> Rows:
+    return [(spelled(each), each.help or "") for each in parameters]
+
+
+def _write_sections(formatter: Any, sections: dict[str, Rows]) -> None:
+    """Sections of rows that begin in one column; what is longer than that stands on a line of its own."""
+    width = max(len(left) for rows in sections.values() for left, _ in rows if len(left) <= MAX_LEFT)
+    for title, rows in sections.items():
+        with formatter.section(title):
+            formatter.write_dl([(left.ljust(width), text) for left, text in rows], col_max=width)
+
+
+def _write_text(formatter: Any, command: Any) -> None:
+    with formatter.indentation():
+        for paragraph in description(command):
+            formatter.write_paragraph()
+            formatter.write_text(paragraph)
+    if lines := examples(command):
+        with formatter.section("Example" if len(lines) == 1 else "Examples"):
+            for line in lines:
+                # As it is: a line that is broken cannot be pasted.
+                formatter.write(f"{' ' * formatter.current_indent}{line}\n")
+
+
+def usage(command: Any) -> list[str]:
+    """What follows a command's name: its arguments, the options it cannot do without, and that there are others."""
+    parameters = command.params
+    required = [spelled(each, short=True) for each in parameters if not _positional(each) and each.required]
+    return [*(spelled(each) for each in parameters if _positional(each)), *required, "[OPTIONS]"]
+
+
+def spelled(parameter: Any, short: bool = False) -> str:
+    """An argument or option as one writes it: 'FILE', '[FILE]...', '-s, --score COLUMN'; short: the first flag only."""
+    if _positional(parameter):
+        name = parameter.metavar if parameter.required else f"[{parameter.metavar}]"
+        return name if parameter.nargs == 1 else f"{name}..."
+    flags = sorted(parameter.opts, key=len)
+    value = "" if parameter.is_flag else f" {parameter.metavar}"
+    return f"{flags[0] if short else ', '.join(flags)}{value}"
+
+
+def panels(parameters: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """Parameters by heading, a command's own first."""
+    by_title: dict[str, list[Any]] = {}
+    for parameter in parameters:
+        by_title.setdefault(getattr(parameter, "rich_help_panel", None) or OTHER, []).append(parameter)
+    order = {title: place for place, title in enumerate(SHARED)}
+    return sorted(by_title.items(), key=lambda item: order.get(item[0], -1))
+
+
+def by_heading(commands: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """Commands by the heading that each is declared with."""
+    headings: dict[str, list[Any]] = {}
+    for command in commands:
+        headings.setdefault(command.rich_help_panel, []).append(command)
+    return list(headings.items())
+
+
+def summary(command: Any) -> str:
+    """The first sentence of a command's help."""
+    return paragraphs(command.help)[0]
+
+
+def description(command: Any) -> list[str]:
+    """The paragraphs of a command's help that are not examples."""
+    return [each for each in paragraphs(command.help) if not each.startswith(EXAMPLE)]
+
+
+def examples(command: Any) -> list[str]:
+    """The lines that a command's help shows as examples, as one types them."""
+    return [each.removeprefix(EXAMPLE).strip() for each in paragraphs(command.help) if each.startswith(EXAMPLE)]
+
+
+def paragraphs(text: str | None) -> list[str]:
+    """Paragraphs, each on one line."""
+    return [" ".join(part.split()) for part in (text or "").split("\n\n")]
+
+
+def _positional(parameter: Any) -> bool:
+    return parameter.param_type_name == "argument"

@@ -1,0 +1,65 @@
+"""How options are declared: a group is a class, an option one field of it, with its help, spelling and default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import Field, dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, TypeVar, dataclass_transform
+
+from decal_cli.roles import Declaration
+
+Complete = Callable[[str], list[str]]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the parser and the help know of an option beside its type and default.
+
+    spelling: '--name' and maybe '-n', by default the field's name. panel: the heading of help that it stands under.
+    shown: the default as help prints it, where the field's own says nothing, as it is settled later. each: not one
+    option but one for each of these declarations; the field holds what the line says of them, name -> value.
+    """
+
+    help: str
+    spelling: tuple[str, ...] = ()
+    metavar: str | None = None
+    panel: str = ""
+    shown: object = None
+    required: bool = False
+    complete: Complete | None = None
+    argument: bool = False
+    each: Mapping[str, Declaration] = field(default_factory=dict)
+
+
+def option(help: str, default: Any = None, *spelling: str, required: bool = False, **more: Any) -> Any:
+    """A field that is an option; `more` as for `Option`."""
+    return _field(Option(help, spelling, required=required, **more), default)
+
+
+def argument(help: str, metavar: str, default: Any = None, *, required: bool = False, **more: Any) -> Any:
+    """A field that is named by its place on the line."""
+    return _field(Option(help, metavar=metavar, required=required, argument=True, **more), default)
+
+
+def _field(declared: Option, default: Any) -> Any:
+    metadata = {"option": declared}
+    if declared.required:
+        return field(metadata=metadata)
+    return (
+        field(default_factory=list, metadata=metadata) if default == [] else field(default=default, metadata=metadata)
+    )
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+def options(panel: str) -> Callable[[type[T]], type[T]]:
+    """A frozen dataclass of options, which stand under `panel` in help unless they name another."""
+
+    def declared(group: type[T]) -> type[T]:
+        for each in vars(group).values():
+            if isinstance(each, Field) and not each.metadata["option"].panel:
+                each.metadata = MappingProxyType({"option": replace(each.metadata["option"], panel=panel)})
+        return dataclass(frozen=True, kw_only=True)(group)
+
+    return declared

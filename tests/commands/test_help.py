@@ -1,0 +1,135 @@
+"""What help says: own options first, defaults from the values themselves, and examples that run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from decal_cli import defaults
+from decal_cli.commands import help
+from decal_cli.commands.manual import command_tree
+from decal_cli.errors import Exit
+from decal_cli.roles import DECLARATIONS
+from tests.helpers.command import FIXTURES, Done
+
+COMMANDS = command_tree().commands
+OWN = {
+    "evaluate": "Metrics",
+    "recommend": "Methods",
+    "gate": "Gate",
+    "compare": "Comparison",
+    "sweep": "Curves",
+    "report": "Cost of post-training",
+    "fit": "Method",
+    "apply": "Input",
+    "study": "Study",
+    "methods": "Arguments",
+    "metrics": "Arguments",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_shows_its_own_options_first(decal: Callable[..., Done], name: str) -> None:
+    text = decal(name, "--help").out
+    headings = re.findall(r"^(\w[\w -]*):$", text, re.MULTILINE)
+    examples = len(help.examples(COMMANDS[name]))
+    assert headings[:2] == ["Example" if examples == 1 else "Examples", OWN[name]]
+    shared = [heading for heading in headings if heading in help.SHARED]
+    assert shared == sorted(shared, key=help.SHARED.index)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_usage_names_what_a_command_cannot_do_without(name: str) -> None:
+    expected = {
+        "fit": ["METHOD", "[FILE]...", "-o MODEL", "[OPTIONS]"],
+        "apply": ["MODEL", "FILE", "-o OUT", "[OPTIONS]"],
+        "methods": ["[NAME]", "[OPTIONS]"],
+        "metrics": ["[NAME]", "[OPTIONS]"],
+    }
+    assert help.usage(COMMANDS[name]) == expected.get(name, ["[FILE]...", "[OPTIONS]"])
+
+
+def test_a_default_is_the_value_itself(decal: Callable[..., Done]) -> None:
+    evaluate, sweep, study = (" ".join(decal(name, "--help").out.split()) for name in ("evaluate", "sweep", "study"))
+    assert f"Confidence level of the intervals. [default: {defaults.CONFIDENCE}]" in evaluate
+    assert f"Seed of folds and resamples. [default: {defaults.SEED}]" in evaluate
+    assert f"[default: {defaults.SWEEP_THRESHOLDS}]" in sweep
+    assert f"[default: {defaults.STUDY_THRESHOLDS}]" in study
+    assert f"(seeds 0 to N - 1). [default: {defaults.N_STUDY_SEEDS}]" in study
+
+
+def test_every_declaration_of_the_columns_is_an_option() -> None:
+    options = {option for parameter in COMMANDS["evaluate"].params for option in parameter.opts}
+    assert {f"--{name}" for name in DECLARATIONS} <= options
+    assert {each.flag for each in DECLARATIONS.values() if each.flag} <= options
+
+
+def test_help_of_decal_lists_commands_with_a_whole_sentence_and_exit_codes(decal: Callable[..., Done]) -> None:
+    text = " ".join(decal("--help").out.split())
+    for name, command in COMMANDS.items():
+        assert f" {name} {help.summary(command)}" in text
+    for code in Exit:
+        assert f" {code.value} {code.meaning}" in text
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the examples name."""
+    path = tmp_path_factory.mktemp("examples")
+    table = pacsv.read_csv(FIXTURES / "binary_n2000.csv").slice(0, 200)
+    score = table["p"].to_numpy()
+    columns = {name: table[name] for name in ("y", "x1")}
+    columns |= {"p_old": score, "p_new": score**1.3, "site": table["group"]}
+    for name in ("a", "b"):
+        pq.write_table(pa.table(columns), path / f"{name}.parquet")
+    for name in ("preds", "calibration", "new"):
+        pq.write_table(pa.table({**columns, "p": score}), path / f"{name}.parquet")
+    for name, power in (("old", 1.0), ("new", 1.3)):
+        rows = pa.table({"id": np.arange(len(score)), "p": score**power, "y": table["y"]})
+        pacsv.write_csv(rows, path / f"{name}.csv")
+    return path
+
+
+EXAMPLES = [example for command in (command_tree(), *COMMANDS.values()) for example in help.examples(command)]
+
+
+def test_every_command_has_an_example() -> None:
+    assert all(help.examples(command) for command in (command_tree(), *COMMANDS.values()))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_run(decal: Callable[..., Done], folder: Path, example: str) -> None:
+    first, *words = shlex.split(example)
+    assert first == "decal"
+    if words[0] == "study":
+        words += ["--seeds", "1", "--thresholds", "0.3", "--method", "isotonic"]
+    done = decal(*words, cwd=folder)
+    assert done.code in ((0, 1) if words[0] == "gate" else (0,)), done.err
+    assert done.out or "-o" in words
+
+
+@pytest.mark.parametrize(
+    ("shell", "words", "expected"),
+    [
+        ("bash", "decal evaluate --metric ec", "ece"),
+        ("zsh", "decal recommend --method iso", "isotonic"),
+        ("fish", "decal fit au", "auto"),
+        ("zsh", "decal ev", "evaluate"),
+        ("bash", "decal evaluate --missing d", "drop"),
+    ],
+)
+def test_shells_complete_commands_options_and_names(
+    decal: Callable[..., Done], shell: str, words: str, expected: str
+) -> None:
+    environment = {"_DECAL_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": words}
+    environment |= {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    environment |= {"_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    assert expected in decal(**environment).out
