@@ -10,6 +10,9 @@ from typing import Any, TypeVar, dataclass_transform
 from decal_cli.roles import Declaration
 
 Complete = Callable[[str], list[str]]
+"""What may follow the beginning of a value."""
+Check = Callable[[Any, Any], Any]
+"""Takes Typer's context and a value; gives the value back, or raises DecalError before anything is read."""
 T = TypeVar("T")
 
 
@@ -29,6 +32,7 @@ class Option:
     shown: object = None
     required: bool = False
     complete: Complete | None = None
+    check: Check | None = None
     argument: bool = False
     each: Mapping[str, Declaration] = field(default_factory=dict)
 
@@ -44,12 +48,10 @@ def argument(help: str, metavar: str, default: Any = None, *, required: bool = F
 
 
 def _field(declared: Option, default: Any) -> Any:
-    metadata = {"option": declared}
-    if declared.required:
-        return field(metadata=metadata)
-    return (
-        field(default_factory=list, metadata=metadata) if default == [] else field(default=default, metadata=metadata)
-    )
+    start: dict[str, Any] = {} if declared.required else {"default": default}
+    if default == []:
+        start = {"default_factory": list}
+    return field(**start, metadata={"option": declared})
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)

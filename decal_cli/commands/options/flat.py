@@ -82,6 +82,7 @@ def _typed(name: str, kind: Any, default: Any, declared: Option) -> Any:
         "metavar": declared.metavar or "|".join(choices) or None,
         "rich_help_panel": declared.panel,
         "autocompletion": declared.complete,
+        "callback": declared.check,
         "show_default": False,
     }
     if declared.argument:
