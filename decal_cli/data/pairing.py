@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from decal_cli.data.dataset import Dataset, Predictions
 from decal_cli.data.reading import read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
-from decal_cli.roles import Columns
+from decal_cli.roles import DEFAULTS, ROLES, Columns
 from decal_cli.tables.table import Ints
 
 NO_ID = "missing"
@@ -108,7 +108,8 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
         )
     wanted_a = replace(columns, score=scores[:1], group=(*columns.group, id_column))
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
-    wanted_b = replace(columns, score=scores[1:], group=(id_column,), weight=None, features=())
+    elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
+    wanted_b = columns.updated(elsewhere | {"score": scores[1:], "group": (id_column,)})
     sides = [read([path], wanted, stdin) for path, wanted in zip(paths, (wanted_a, wanted_b), strict=True)]
     for path, side in zip(paths, sides, strict=True):
         if len(side.models) != 1:

@@ -28,7 +28,8 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
     sources = [open_source(path, stdin) for path in paths or ["-"]]
     chosen = chosen_columns(sources, columns)
-    if len(chosen.score) == 1 and not (chosen.weight or chosen.group or chosen.features) and columns.missing == "error":
+    bare = chosen.roles().keys() == {"score", "label"} and len(chosen.score) == 1
+    if bare and columns.missing == "error":
         return _in_batches(sources, chosen, columns)
     return dataset(sources, columns)
 
