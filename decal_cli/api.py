@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,13 @@ from decal_cli.analysis import recommend as judging
 from decal_cli.analysis.evaluate import Plan, Report, Result, all_choices
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.data import Columns, Dataset, from_arrays
+from decal_cli.data.words import text_of
 from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.render import RENDERERS, Page, document
-from decal_cli.roles import DECLARATIONS, ROLES
-from decal_cli.task import BinaryTask, task_of
+from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES
+from decal_cli.task import SPELLINGS, BinaryTask, task_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,18 +109,38 @@ def recommend(
     return Answer(judging.recommend(dataset, plan, wishes))
 
 
-_TASK = ("threshold", "utility", "cost_fp", "cost_fn", "odds", "decision_threshold")
 _NAMED = ("score", *(name for name in DECLARATIONS if name not in ROLES))
 """What names columns or says how they are read; the other roles may be arrays too."""
 
 
 def _inputs(data: Any, label: Any, given: dict[str, Any]) -> tuple[Dataset, BinaryTask | None]:
-    unknown = set(given) - {*_TASK, *DECLARATIONS}
-    if unknown:
-        raise TypeError(f"unexpected argument {sorted(unknown)[0]!r}")
-    task = task_of(**{name: given[name] for name in _TASK if name in given})
+    if unknown := sorted(given.keys() - _keywords().keys()):
+        raise TypeError(f"unexpected argument {unknown[0]!r}")
+    task = task_of(**{name: given[name] for name in SPELLINGS if name in given})
     named = {name: given[name] for name in _NAMED if name in given}
     if "score" in named:
         named["score"] = (named["score"],) if isinstance(named["score"], str) else tuple(named["score"])
+    named["positive"] = text_of(named.get("positive"))
     roles = {name: given[name] for name in ROLES if name in given and name not in named}
     return from_arrays(data, label, columns=Columns(**named), **roles), task
+
+
+def _keywords() -> dict[str, Any]:
+    """What every function here takes of columns and task beside the labels, with what holds where it is not given."""
+    columns = {name: default for name, default in DEFAULTS.items() if name != "label"}
+    return columns | dict.fromkeys(SPELLINGS)
+
+
+def _say_keywords(function: Callable[..., Any]) -> None:
+    """Let help() and completion show the keywords of columns and task one by one."""
+    signature = inspect.signature(function)
+    own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in _keywords().items()
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+
+
+_say_keywords(evaluate)
+_say_keywords(recommend)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import math
 import tomllib
@@ -154,6 +155,10 @@ def task_of(
             )
         return None
     return next(iter(named.values()))()
+
+
+SPELLINGS = tuple(inspect.signature(task_of).parameters)
+"""What a task is named by: options of the command line, keys of a settings file, keywords of the Python API."""
 
 
 def _matrix(utility: Sequence[Sequence[float]]) -> Matrix:

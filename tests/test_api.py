@@ -1,5 +1,6 @@
 """The Python API: the same numbers as the command, from arrays and data frames."""
 
+import inspect
 import subprocess
 import sys
 
@@ -11,6 +12,8 @@ import pytest
 import decal_cli as decal
 from decal_cli import api
 from decal_cli.errors import DecalError
+from decal_cli.roles import DECLARATIONS
+from decal_cli.task import SPELLINGS
 from tests.helpers.command import FIXTURES
 
 
@@ -71,6 +74,19 @@ def test_misspelt_arguments_and_missing_tasks() -> None:
         decal.evaluate([0.2, 0.8], [0, 1], treshold=0.3)
     with pytest.raises(DecalError, match="decision"):
         decal.recommend([0.2, 0.8], [0, 1])
+
+
+def test_help_shows_every_keyword_of_columns_and_task() -> None:
+    for function in (decal.evaluate, decal.recommend):
+        keywords = inspect.signature(function).parameters
+        assert {*DECLARATIONS, *SPELLINGS} <= keywords.keys() and "given" not in keywords
+        assert keywords["missing"].default == "error"
+
+
+def test_the_positive_label_may_be_a_number() -> None:
+    table = {"p": [0.2, 0.8, 0.4], "y": [1, 2, 2]}
+    by_number, by_text = (decal.evaluate(table, positive=one, metrics=["brier"]) for one in (2, "2"))
+    assert by_number["brier"].value == by_text["brier"].value == pytest.approx((0.04 + 0.04 + 0.36) / 3)
 
 
 def test_importing_the_package_loads_nothing() -> None:

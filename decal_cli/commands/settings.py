@@ -10,14 +10,15 @@ from typing import Any
 
 from decal_cli.errors import DecalError, printable
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
+from decal_cli.task import SPELLINGS
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a settings file says; all empty when there is none.
 
-    path: the file, or None. input: paths as they are to be opened. task: those of threshold, utility, cost_fp,
-    cost_fn, odds and decision_threshold that are set. gates: rules, unparsed. baseline: path to a JSON report.
+    path: the file, or None. input: paths as they are to be opened. task: the spellings that are set. gates: rules,
+    unparsed. baseline: path to a JSON report.
     """
 
     path: Path | None = None
@@ -83,7 +84,6 @@ def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
     return _Reader(path).settings(table)
 
 
-_TASK_KEYS = ("threshold", "utility", "cost_fp", "cost_fn", "odds", "decision_threshold")
 _TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline")
 
 
@@ -121,7 +121,7 @@ class _Reader:
         return self._name(key, value) if key in ROLES else self._value(key, value)
 
     def _task(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        self._known(table, _TASK_KEYS, "task.")
+        self._known(table, SPELLINGS, "task.")
         task: dict[str, Any] = {}
         for key, value in table.items():
             if key == "utility":
@@ -146,7 +146,7 @@ class _Reader:
         for key in table:
             if key in keys:
                 continue
-            if not prefix and key in _TASK_KEYS:
+            if not prefix and key in SPELLINGS:
                 fix = f"it belongs to the task: task = {{{key} = ...}}"
             elif near := difflib.get_close_matches(key.lower().replace("-", "_"), keys, 1):
                 fix = f"did you mean {near[0]!r}?"

@@ -18,6 +18,7 @@ from decal_cli.commands import help
 from decal_cli.commands.manual import command_tree
 from decal_cli.errors import Exit
 from decal_cli.roles import DECLARATIONS
+from decal_cli.task import SPELLINGS
 from tests.helpers.command import FIXTURES, Done
 
 COMMANDS = command_tree().commands
@@ -66,9 +67,10 @@ def test_a_default_is_the_value_itself(decal: Callable[..., Done]) -> None:
     assert f"(seeds 0 to N - 1). [default: {defaults.N_STUDY_SEEDS}]" in study
 
 
-def test_every_declaration_of_the_columns_is_an_option() -> None:
+def test_every_declaration_of_columns_and_task_is_an_option() -> None:
     options = {option for parameter in COMMANDS["evaluate"].params for option in parameter.opts}
     assert {f"--{name}" for name in DECLARATIONS} <= options
+    assert {f"--{name.replace('_', '-')}" for name in SPELLINGS} <= options
     assert {each.flag for each in DECLARATIONS.values() if each.flag} <= options
 
 

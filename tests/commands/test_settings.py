@@ -47,7 +47,16 @@ def test_everything_that_can_be_said(tmp_path: Path) -> None:
     got = settle(tmp_path, FULL)
     assert got.path == tmp_path / "decal.toml"
     assert got.input == (*(str(tmp_path / n) for n in ("preds.csv", "more/a.csv", "more/b.csv")), "-")
-    assert got.columns == Columns(("p_*",), "y", "w", ("site", "sex"), ("x*",), "1", True, "drop")
+    assert got.columns == Columns(
+        score=("p_*",),
+        label="y",
+        weight="w",
+        group=("site", "sex"),
+        features=("x*",),
+        positive="1",
+        logit=True,
+        missing="drop",
+    )
     assert got.task == {"threshold": 0.3, "utility": str(tmp_path / "costs.json")}
     assert (got.gates, got.confidence, got.seed) == (("regret<=0.02",), 0.9, 3)
     assert got.baseline == str(tmp_path / "base.json")
