@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from decal_cli.analysis import recommend as judging
+from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis import recommend as recommending
 from decal_cli.analysis.evaluate import Plan, Report, Result, all_choices
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.data import Columns, Dataset, from_arrays
@@ -15,7 +16,10 @@ from decal_cli.data.words import text_of
 from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
-from decal_cli.render import RENDERERS, Page, document
+from decal_cli.render.formats import write
+from decal_cli.render.page import Page
+from decal_cli.render.results.evaluation import Evaluated
+from decal_cli.render.results.recommendation import Recommended
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES
 from decal_cli.task import SPELLINGS, BinaryTask, task_of
 
@@ -24,19 +28,19 @@ from decal_cli.task import SPELLINGS, BinaryTask, task_of
 class Answer:
     """What a verb returned: results by key, the advice where it was asked for, and the forms the command writes."""
 
-    verdict: judging.Verdict
+    result: Evaluated | Recommended
 
     @property
     def reports(self) -> tuple[Report, ...]:
         """One report for each model and group."""
-        return self.verdict.evaluation.reports
+        return self.result.evaluation.reports
 
     @property
     def advice(self) -> Advice:
-        """The advice on the only report, or on the first of several (`verdict.advice` has them all)."""
-        if self.verdict.advice is None:
+        """The advice on the only report, or on the first of several (`result.recommendation.advice` has them all)."""
+        if not isinstance(self.result, Recommended):
             raise DecalError("no advice was asked for", "call recommend()")
-        return self.verdict.advice[0]
+        return self.result.recommendation.advice[0]
 
     def __getitem__(self, key: str) -> Result:
         """The result of a metric, by its JSON key, of the only report (several: use `reports`)."""
@@ -46,11 +50,11 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain data."""
-        return document(self.verdict)
+        return self.result.data()
 
     def to_text(self, format: str = "table", width: int = 100) -> str:
-        """The text the command would print: table, json, markdown or csv."""
-        return RENDERERS[format](self.verdict, Page(width=width))
+        """The text the command would print: table, csv, html, json or markdown."""
+        return str(write(self.result, format, Page(width=width)))
 
     def __str__(self) -> str:
         return self.to_text()
@@ -80,7 +84,7 @@ def evaluate(
     """
     dataset, task = _inputs(data, label, given)
     choices = tuple(parse(text) for text in metrics) or all_choices()
-    return Answer(judging.evaluate(dataset, Plan(choices, task, confidence, seed, intervals)))
+    return Answer(Evaluated(evaluating.evaluate(dataset, Plan(choices, task, confidence, seed, intervals))))
 
 
 def recommend(
@@ -103,10 +107,12 @@ def recommend(
     dataset, task = _inputs(data, label, given)
     if task is None:
         raise DecalError("a recommendation needs the decision it is for", "give threshold=, utility=, costs or odds=")
-    costs = {} if cost is None else cost if isinstance(cost, Mapping) else dict.fromkeys(judging.METHODS, cost)
-    wishes = judging.Wishes.parse([f"{name}={value}" for name, value in costs.items()], None, satisfied_at, tolerance)
+    costs = {} if cost is None else cost if isinstance(cost, Mapping) else dict.fromkeys(recommending.METHODS, cost)
+    preferences = recommending.Preferences.parse(
+        [f"{name}={value}" for name, value in costs.items()], None, satisfied_at, tolerance
+    )
     plan = Plan(all_choices(), task, confidence, seed)
-    return Answer(judging.recommend(dataset, plan, wishes))
+    return Answer(Recommended(recommending.recommend(dataset, plan, preferences)))
 
 
 _NAMED = ("score", *(name for name in DECLARATIONS if name not in ROLES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ class Difference:
     a: Result
     b: Result
     difference: Result
-    method: str | None = None
+    method: Literal["analytic", "bootstrap"] | None = None
     better: Side | None = None
     by_chance: bool | None = None
 

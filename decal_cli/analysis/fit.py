@@ -15,8 +15,8 @@ from decal_cli.methods import (
     Applied,
     Chosen,
     Model,
+    Performance,
     Saved,
-    Trial,
     added_columns,
     judge,
     new_name,
@@ -76,18 +76,20 @@ def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = Non
     try:
         model = chosen.fit(rows)
         if test is None:
-            trial = try_out(chosen, rows)
+            performance = try_out(chosen, rows)
         else:
-            trial = judge(chosen, model, training_rows(test.models[0], plan.task, plan.seed))
+            performance = judge(chosen, model, training_rows(test.models[0], plan.task, plan.seed))
     except Undefined as undefined:
         raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", _OTHER) from None
     judged = dataset if test is None else test
     name = new_name(training.name, chosen)
-    evaluation, differences = _differences(judged, plan, trial.applied, name)
-    gain = _gain(trial, judged.models[0].rows, plan)
+    evaluation, differences = _differences(judged, plan, performance.applied, name)
+    gain = _gain(performance, judged.models[0].rows, plan)
     shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
-    columns = tuple(added_columns(trial.applied, training.name, name))
-    return Fitting(chosen, model, training, evaluation, columns, test is None, shared, differences, gain, trial.seconds)
+    columns = tuple(added_columns(performance.applied, training.name, name))
+    return Fitting(
+        chosen, model, training, evaluation, columns, test is None, shared, differences, gain, performance.seconds
+    )
 
 
 def shared_rows(training: Rows, test: Rows) -> int | None:
@@ -121,15 +123,15 @@ def _differences(
     return found.evaluation, {} if moved else found.contests[0].differences
 
 
-def _gain(trial: Trial, rows: Rows, plan: Plan) -> Gain | None:
-    if trial.gain is None or plan.task is None:
+def _gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
+    if performance.gain is None or plan.task is None:
         return None
     task = plan.task
     utility = np.array(task.utility)[(rows.score >= task.decision_threshold).astype(int), rows.label]
     before = float(rows.weights @ utility / rows.weights.sum())
-    reach = quantile(plan.confidence) * trial.gain.error
-    ends = (trial.gain.mean - reach, trial.gain.mean + reach) if plan.intervals else None
-    return Gain(before, before + trial.gain.mean, ends)
+    reach = quantile(plan.confidence) * performance.gain.error
+    ends = (performance.gain.mean - reach, performance.gain.mean + reach) if plan.intervals else None
+    return Gain(before, before + performance.gain.mean, ends)
 
 
 def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:

@@ -17,10 +17,12 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from decal_cli.analysis.evaluate import Report, Result
+from decal_cli.analysis.compare import compare
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, Result, evaluate
+from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError, Exit
 from decal_cli.metrics import Choice, parse
 
@@ -88,6 +90,38 @@ Baseline = Mapping[tuple[str, str | None], Mapping[str, float | None]]
 """Values of an earlier report by (model, group) and key."""
 
 
+@dataclass(frozen=True, eq=False)
+class GateOutcome:
+    """An evaluation and what the rules say of it."""
+
+    evaluation: Evaluation
+    rows: tuple[GateRow, ...]
+
+
+def outcome(rows: Sequence[GateRow]) -> Exit:
+    """The exit code: any undefined is 2 and wins, any failure is 1."""
+    if any(row.passed is None for row in rows):
+        return Exit.CANNOT_JUDGE
+    return Exit.OK if all(row.passed for row in rows) else Exit.GATE_FAILED
+
+
+def gate(
+    dataset: Dataset,
+    plan: Plan,
+    rules: Sequence[Rule],
+    baseline: Baseline | None = None,
+    progress: Progress = lambda text: None,
+) -> GateOutcome:
+    """The metrics under the rules, and the rules' judgement."""
+    evaluation = evaluate(dataset, plan, progress)
+    differences: tuple[Report, ...] = ()
+    choices = tuple(dict.fromkeys(rule.choice for rule in rules if rule.delta))
+    if choices and len(dataset.models) == 2:
+        paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
+        differences = paired.as_reports()
+    return GateOutcome(evaluation, judge(rules, evaluation.reports, baseline, differences))
+
+
 def parse_rule(text: str) -> Rule:
     """Parse a gate rule; a DecalError says what is wrong with it."""
     match = _RULE.fullmatch(text.strip())
@@ -149,13 +183,6 @@ def judge(
         else:
             rows.extend(_judge_one(rule, report, baseline) for report in scoped)
     return tuple(rows)
-
-
-def outcome(rows: Sequence[GateRow]) -> Exit:
-    """The exit code: any undefined is 2 and wins, any failure is 1."""
-    if any(row.passed is None for row in rows):
-        return Exit.CANNOT_JUDGE
-    return Exit.OK if all(row.passed for row in rows) else Exit.GATE_FAILED
 
 
 def _judge_one(rule: Rule, report: Report, baseline: Baseline | None) -> GateRow:

@@ -1,18 +1,15 @@
-"""From an evaluation to a verdict: the walk through the flowchart, or the judgement of gate rules."""
+"""From an evaluation to advice: the walk through the flowchart, and on request the methods tried."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from decal_cli.analysis import evaluate as reporting
-from decal_cli.analysis.compare import compare
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, Result
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, Result, evaluate
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, GAINS, TRY, Advice, Evidence, Item, walk
-from decal_cli.analysis.gate import Baseline, GateRow, Rule, judge
-from decal_cli.analysis.tryout import Attempt, attempts, best, candidates
-from decal_cli.data import Dataset, on_same_rows
+from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
+from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Choice, parse
 from decal_cli.task import BinaryTask
@@ -32,7 +29,7 @@ METHODS = ("recalibrate", "post-train")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class Preferences:
     """What the user says of post-training: costs per decision by method, what is good enough, what is too small."""
 
     costs: tuple[tuple[str, float], ...] = ()
@@ -42,7 +39,7 @@ class Wishes:
     @classmethod
     def parse(
         cls, costs: Sequence[str], decisions: float | None, satisfied_at: float | None, tolerance: float | None
-    ) -> Wishes:
+    ) -> Preferences:
         """'0.01' or 'post-train=0.01'; in total rather than per decision where the number of decisions is given."""
         if decisions is not None and not decisions > 0:
             raise DecalError(
@@ -78,40 +75,42 @@ class Round:
     """
 
     score: str
-    attempts: tuple[Attempt, ...]
-    best: Attempt | None = None
+    trials: tuple[Trial, ...]
+    best: Trial | None = None
     report: Report | None = None
     advice: Advice | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
-    """An evaluation and what was concluded from it; None where that was not asked.
+class Recommendation:
+    """An evaluation and the advice on each of its reports.
 
-    rounds: of each model, what trying the methods showed, round by round until nothing more is won.
+    rounds: of each model, what trying the methods showed, round by round until nothing more is won; None where they
+    were not tried.
     """
 
     evaluation: Evaluation
-    advice: tuple[Advice, ...] | None = None
-    gates: tuple[GateRow, ...] | None = None
+    advice: tuple[Advice, ...]
     rounds: Mapping[str, tuple[Round, ...]] | None = None
 
-    def advice_for(self, report: Report) -> Advice | None:
-        """The advice on one of the reports."""
-        if self.advice is None:
-            return None
-        return self.advice[self.evaluation.reports.index(report)]
+    @property
+    def advised(self) -> tuple[tuple[Report, Advice], ...]:
+        """Each report with its advice."""
+        return tuple(zip(self.evaluation.reports, self.advice, strict=True))
+
+    def rounds_of(self, report: Report) -> tuple[Round, ...]:
+        """The rounds of a report's model; methods are tried on all of its rows, so a group has none."""
+        return () if self.rounds is None or report.group is not None else self.rounds[report.model]
 
 
-def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None) -> Verdict:
-    """The plan's metrics, nothing concluded."""
-    return Verdict(reporting.evaluate(dataset, plan, progress))
-
-
-def recommend(dataset: Dataset, plan: Plan, wishes: Wishes, progress: Progress = lambda text: None) -> Verdict:
+def recommend(
+    dataset: Dataset, plan: Plan, preferences: Preferences, progress: Progress = lambda text: None
+) -> Recommendation:
     """The plan's metrics and the advice on every report."""
-    evaluation = reporting.evaluate(dataset, plan, progress)
-    return Verdict(evaluation, advice=tuple(walk(_evidence(report, plan, wishes)) for report in evaluation.reports))
+    evaluation = evaluate(dataset, plan, progress)
+    return Recommendation(
+        evaluation, tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports)
+    )
 
 
 ROUNDS = 3
@@ -119,18 +118,24 @@ ROUNDS = 3
 
 
 def try_methods(
-    dataset: Dataset, plan: Plan, wishes: Wishes, progress: Progress = lambda text: None, methods: Sequence[Chosen] = ()
-) -> Verdict:
+    dataset: Dataset,
+    plan: Plan,
+    preferences: Preferences,
+    progress: Progress = lambda text: None,
+    methods: Sequence[Chosen] = (),
+) -> Recommendation:
     """The same, and what the methods win that it might advise: each model starts over with the best of them.
 
     methods: the candidates; all that the user gave enough for where none are named.
     """
-    verdict = recommend(dataset, plan, wishes, progress)
+    untried = recommend(dataset, plan, preferences, progress)
     rounds = {}
     for model in dataset.models:
-        report = next(each for each in verdict.evaluation.reports if each.model == model.name and each.group is None)
-        rounds[model.name] = tuple(_rounds(replace(dataset, models=(model,)), report, plan, wishes, progress, methods))
-    return replace(verdict, advice=tuple(map(_without_try, verdict.advice or ())), rounds=rounds)
+        report = next(each for each in untried.evaluation.reports if each.model == model.name and each.group is None)
+        rounds[model.name] = tuple(
+            _rounds(replace(dataset, models=(model,)), report, plan, preferences, progress, methods)
+        )
+    return Recommendation(untried.evaluation, tuple(map(_without_try, untried.advice)), rounds)
 
 
 def _without_try(advice: Advice) -> Advice:
@@ -138,7 +143,12 @@ def _without_try(advice: Advice) -> Advice:
 
 
 def _rounds(
-    dataset: Dataset, report: Report, plan: Plan, wishes: Wishes, progress: Progress, methods: Sequence[Chosen]
+    dataset: Dataset,
+    report: Report,
+    plan: Plan,
+    preferences: Preferences,
+    progress: Progress,
+    methods: Sequence[Chosen],
 ) -> Iterator[Round]:
     # Loaded late: whoever only evaluates needs no method.
     from decal_cli.methods import new_name, training_rows, with_score
@@ -147,45 +157,28 @@ def _rounds(
     for _ in range(ROUNDS):
         model = dataset.models[0]
         rows = training_rows(model, plan.task, plan.seed)
-        made = attempts(report, rows, chosen, dict(wishes.costs), plan.confidence, progress)
-        winner = best(made)
+        trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress)
+        winner = best(trials)
         if winner is None or winner.applied is None:
-            yield Round(model.name, made)
+            yield Round(model.name, trials)
             return
         # The new score is operated at t*, whatever the old one was.
         plan = plan if plan.task is None else replace(plan, task=BinaryTask.of_utility(plan.task.utility))
         again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
         again = replace(again, rows=replace(again.rows, groups={}))
         dataset = replace(dataset, models=(again,))
-        report = reporting.evaluate(dataset, plan, progress).reports[0]
-        advice = walk(_evidence(report, plan, wishes))
-        yield Round(model.name, made, winner, report, advice)
+        report = evaluate(dataset, plan, progress).reports[0]
+        advice = walk(_evidence(report, plan, preferences))
+        yield Round(model.name, trials, winner, report, advice)
         if advice.action not in ("recalibrate", "post-train"):
             return
         if advice.action == "recalibrate":
-            chosen = tuple(one for one in chosen if one.method.kind == "recalibration")
+            chosen = tuple(each for each in chosen if each.method.kind == "recalibration")
         if not chosen:
             return
 
 
-def gate(
-    dataset: Dataset,
-    plan: Plan,
-    rules: Sequence[Rule],
-    baseline: Baseline | None = None,
-    progress: Progress = lambda text: None,
-) -> Verdict:
-    """The metrics under the rules, and the rules' judgement."""
-    evaluation = reporting.evaluate(dataset, plan, progress)
-    differences: tuple[Report, ...] = ()
-    choices = tuple(dict.fromkeys(rule.choice for rule in rules if rule.delta))
-    if choices and len(dataset.models) == 2:
-        paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
-        differences = paired.as_reports()
-    return Verdict(evaluation, gates=judge(rules, evaluation.reports, baseline, differences))
-
-
-def ece_advice(report: Report) -> str | None:
+def ece_advice(report: Report) -> Literal["recalibrate", "leave"] | None:
     """What ECE alone would advise: recalibrate where it is clearly above a calibrated model's, else leave."""
     debiased = report.results.get("ece_debiased")
     if debiased is None or debiased.interval is None:
@@ -201,20 +194,20 @@ def ece_disagrees(report: Report, advice: Advice) -> bool:
     return alone != ("recalibrate" if advice.action == "recalibrate" else "leave")
 
 
-def _evidence(report: Report, plan: Plan, wishes: Wishes) -> Evidence:
+def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
     if plan.task is None:
         raise DecalError("a recommendation needs the decision it is for", "give --threshold or --utility")
-    found = {key: report.results[key] for key in EVIDENCE_KEYS}
+    results = {key: report.results[key] for key in EVIDENCE_KEYS}
     if report.positives in (0, report.rows):
         # Rows of one label say which constant action suits them, not what a method would win.
-        one = Result(None, None, "needs rows of both labels")
-        found |= {key: one for key in (*GAINS.values(), BEYOND)}
+        undefined = Result(None, None, "needs rows of both labels")
+        results |= {key: undefined for key in (*GAINS.values(), BEYOND)}
     return Evidence(
-        items={key: Item(key, result.value, result.interval, result.reason) for key, result in found.items()},
+        items={key: Item(key, result.value, result.interval, result.reason) for key, result in results.items()},
         u_delta=plan.task.u_delta,
         rows=report.rows,
         features=report.features,
-        tolerance=wishes.tolerance,
-        costs=dict(wishes.costs),
-        satisfied_at=wishes.satisfied_at,
+        tolerance=preferences.tolerance,
+        costs=dict(preferences.costs),
+        satisfied_at=preferences.satisfied_at,
     )

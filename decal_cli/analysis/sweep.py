@@ -96,7 +96,7 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
     return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions)
 
 
-def ladder(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
+def ladder_results(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
     inputs: dict[type, Any] = {Table: report.table, BinaryTask: task}
     if report.regions is not None:

@@ -12,14 +12,14 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import quantile
 
 if TYPE_CHECKING:
-    from decal_cli.methods import Applied, Chosen, Training, Trial
+    from decal_cli.methods import Applied, Chosen, Performance, Training
 
 ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
 """The action of the flowchart that a kind of method carries out; costs are given by action."""
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Trial:
     """One method on rows held out. Utilities are per decision, in the user's unit.
 
     predicted: what the evaluation expected of its kind before anything was fitted. achieved: what it won over acting on
@@ -34,7 +34,7 @@ class Attempt:
     applied: Applied | None = None
     seconds: float = 0.0
     behind: Result | None = None
-    """What it leaves behind the best attempt that gives a new score, on the same rows, with its paired interval."""
+    """What it leaves behind the best trial that gives a new score, on the same rows, with its paired interval."""
 
     @property
     def net(self) -> float | None:
@@ -50,36 +50,36 @@ def candidates(rows: Training) -> tuple[Chosen, ...]:
     return tuple(one for one in every if one.missing(rows) is None)
 
 
-def attempts(
+def run_trials(
     report: Report,
     rows: Training,
     chosen: Sequence[Chosen],
     costs: Mapping[str, float],
     confidence: float,
     progress: Progress,
-) -> tuple[Attempt, ...]:
+) -> tuple[Trial, ...]:
     """Try methods on the rows of a report, the best first; what cannot be fitted last."""
-    made = []
-    for one in chosen:
-        progress(f"{report.model} by {one.key}")
-        made.append(_attempt(one, report, rows, costs.get(ACTIONS[one.method.kind], 0.0), confidence))
-    ordered = tuple(sorted(made, key=lambda attempt: (attempt.net is None, -(attempt.net or 0.0))))
+    trials = []
+    for method in chosen:
+        progress(f"{report.model} by {method.key}")
+        trials.append(_trial(method, report, rows, costs.get(ACTIONS[method.method.kind], 0.0), confidence))
+    ordered = tuple(sorted(trials, key=lambda trial: (trial.net is None, -(trial.net or 0.0))))
     first = best(ordered)
     return ordered if first is None else tuple(_behind(each, first, rows, confidence) for each in ordered)
 
 
-def _behind(attempt: Attempt, first: Attempt, rows: Training, confidence: float) -> Attempt:
-    """The attempt with its paired difference to the best one, each after its cost."""
+def _behind(trial: Trial, first: Trial, rows: Training, confidence: float) -> Trial:
+    """The trial with its paired difference to the best one, each after its cost."""
     from decal_cli.methods import won_over
 
-    if attempt.applied is None or first.applied is None or rows.task is None:
-        return attempt
-    mean, error = won_over(first.applied.acts(rows.task), attempt.applied.acts(rows.task), rows, rows.task)
-    left, reach = mean - (first.cost - attempt.cost), quantile(confidence) * error
-    return replace(attempt, behind=Result(left, (left - reach, left + reach)))
+    if trial.applied is None or first.applied is None or rows.task is None:
+        return trial
+    mean, error = won_over(first.applied.acts(rows.task), trial.applied.acts(rows.task), rows, rows.task)
+    left, reach = mean - (first.cost - trial.cost), quantile(confidence) * error
+    return replace(trial, behind=Result(left, (left - reach, left + reach)))
 
 
-def _attempt(chosen: Chosen, report: Report, rows: Training, cost: float, confidence: float) -> Attempt:
+def _trial(chosen: Chosen, report: Report, rows: Training, cost: float, confidence: float) -> Trial:
     from decal_cli.methods import try_out
 
     action = ACTIONS[chosen.method.kind]
@@ -88,28 +88,32 @@ def _attempt(chosen: Chosen, report: Report, rows: Training, cost: float, confid
         missing = chosen.missing(rows)
         if missing is not None:
             raise Undefined(missing)
-        trial = try_out(chosen, rows)
+        performance = try_out(chosen, rows)
     except Undefined as undefined:
-        return Attempt(chosen, predicted, Result(None, None, undefined.reason), cost)
-    return Attempt(chosen, predicted, _achieved(trial, confidence), cost, trial.applied, trial.seconds)
+        return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)
+    return Trial(chosen, predicted, _achieved(performance, confidence), cost, performance.applied, performance.seconds)
 
 
-def _achieved(trial: Trial, confidence: float) -> Result:
-    if trial.gain is None:
+def _achieved(performance: Performance, confidence: float) -> Result:
+    if performance.gain is None:
         return Result(None, None, "needs a task")
-    mean, error = trial.gain
+    mean, error = performance.gain
     reach = quantile(confidence) * error
     ends: Interval = (mean - reach, mean + reach)
     return Result(mean, ends)
 
 
-def best(made: Sequence[Attempt]) -> Attempt | None:
-    """The attempt that wins most after its cost, if it wins anything, among those that give a new score.
+def best(trials: Sequence[Trial]) -> Trial | None:
+    """The trial that wins most after its cost, if it wins anything, among those that give a new score.
 
     A method that moves the threshold and leaves the score decides as isotonic regression does, and leaves nothing new
     to evaluate.
     """
     return next(
-        (each for each in made if each.applied is not None and each.applied.threshold is None and (each.net or 0) > 0),
+        (
+            trial
+            for trial in trials
+            if trial.applied is not None and trial.applied.threshold is None and (trial.net or 0) > 0
+        ),
         None,
     )

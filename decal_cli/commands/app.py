@@ -19,11 +19,11 @@ from decal_cli.commands.options import (
     GateOptions,
     InputOptions,
     OutputOptions,
+    PreferenceOptions,
     ReportOptions,
     StudyOptions,
     SweepOptions,
     TaskOptions,
-    WishOptions,
     flat,
 )
 from decal_cli.commands.options.choices import method_names, metric_names
@@ -78,7 +78,7 @@ def evaluate(report: ReportOptions, source: InputOptions, task: TaskOptions, out
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
-def recommend(wishes: AdviceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def recommend(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Find out whether a model is suboptimal for your decision, and what to do about it.
 
     The recommendation names an action and a method, with the gain to expect.
@@ -87,7 +87,7 @@ def recommend(wishes: AdviceOptions, source: InputOptions, task: TaskOptions, ou
     """
     from decal_cli.commands import judge
 
-    judge.recommend(source, task, wishes, out)
+    judge.recommend(source, task, preferences, out)
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
@@ -148,7 +148,7 @@ def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Ou
 @app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
 def report(
-    wishes: WishOptions,
+    preferences: PreferenceOptions,
     source: InputOptions,
     task: TaskOptions,
     out: Annotated[OutputOptions, {"output": "HTML file to write."}],
@@ -159,7 +159,7 @@ def report(
     """
     from decal_cli.commands import report as session
 
-    session.report(source, task, wishes, out)
+    session.report(source, task, preferences, out)
 
 
 @app.command(cls=Command, rich_help_panel=ACT)
@@ -175,7 +175,7 @@ def fit(
         },
     ],
     task: TaskOptions,
-    wishes: WishOptions,
+    preferences: PreferenceOptions,
 ) -> None:
     """Fit a post-training method, evaluate it on held-out rows, and save it as a model file.
 
@@ -183,7 +183,7 @@ def fit(
     """
     from decal_cli.commands import fit as session
 
-    session.fit(options, source, task, wishes)
+    session.fit(options, source, task, preferences)
 
 
 @app.command(cls=Command, rich_help_panel=ACT)

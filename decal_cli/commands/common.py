@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.commands.options import InputOptions, OutputOptions, SeedOptions, TaskOptions
+from decal_cli.analysis.recommend import Preferences
+from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, SeedOptions, TaskOptions
 from decal_cli.commands.settings import Settings, find_settings
 from decal_cli.commands.writing import check_not_read, check_writable, write_whole
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Choice
-from decal_cli.render import Page
+from decal_cli.render.formats import DEFAULT, write
+from decal_cli.render.page import Page
 from decal_cli.task import BinaryTask, task_of
 
 T = TypeVar("T")
@@ -49,6 +51,11 @@ def _task(task: TaskOptions, settings: Settings) -> BinaryTask | None:
     if set(on_line) - {"decision_threshold"}:
         return task_of(**on_line)
     return task_of(**{**settings.task, **on_line})
+
+
+def preferences_of(options: PreferenceOptions) -> Preferences:
+    """What post-training costs and what is good enough, checked."""
+    return Preferences.parse(options.cost, options.decisions, options.satisfied_at, options.tolerance)
 
 
 def columns_of(source: InputOptions, settings: Settings) -> Columns:
@@ -101,14 +108,23 @@ def _piped() -> BinaryIO | None:
     return stream if stream.peek(1) else None
 
 
-def page_of(out: OutputOptions) -> Page:
-    return Page() if out.output is not None else Page.of_terminal(sys.stdout)
+WHOLE = ("json", "csv")
+"""Formats that hold every metric unasked: who reads them picks for himself."""
 
 
-def emit(text: str, out: OutputOptions) -> None:
-    """To standard output, or to the file in one step."""
-    if out.output is None:
-        sys.stdout.write(text)
+def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> None:
+    """A result in the format of this name: to standard output, or to the file in one step."""
+    content = write(result, name, page_of(out))
+    if out is not None and out.output is not None:
+        write_whole(out.output, content.encode("utf-8") if isinstance(content, str) else content, "output")
+    elif isinstance(content, str):
+        sys.stdout.write(content)
         sys.stdout.flush()
-        return
-    write_whole(out.output, text.encode("utf-8"), "output")
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+
+
+def page_of(out: OutputOptions | None) -> Page:
+    """The page of the terminal, or of a file."""
+    return Page.of_terminal(sys.stdout) if out is None or out.output is None else Page()

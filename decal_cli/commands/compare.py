@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from decal_cli.analysis import compare as comparing
 from decal_cli.analysis.evaluate import all_choices
-from decal_cli.commands.common import columns_of, emit, inputs_of, page_of, plan_of, settings_of
-from decal_cli.commands.options import CompareOptions, Format, InputOptions, OutputOptions, ReportOptions, TaskOptions
+from decal_cli.commands.common import WHOLE, columns_of, emit, inputs_of, plan_of, settings_of
+from decal_cli.commands.options import CompareOptions, InputOptions, OutputOptions, ReportOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.writing import check_new, check_not_read, write_whole
 from decal_cli.data import as_file, format_of, read_pair
 from decal_cli.metrics import parse
-from decal_cli.render import COMPARE_RENDERERS
+from decal_cli.render.results.comparison import Compared
 
 
 def compare(
@@ -23,7 +23,7 @@ def compare(
     if models.write_splice is not None:
         format_of(models.write_splice)
         check_new(models.write_splice, "splice", models.force)
-    everything = report.all_metrics or report.format in (Format.json, Format.csv)
+    everything = report.all_metrics or report.format in WHOLE
     chosen = tuple(parse(text) for text in report.metric)
     plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
     paths, stdin = inputs_of(source, settings, out.output)
@@ -34,4 +34,4 @@ def compare(
         result = comparing.compare(paired.dataset, plan, progress)
     if models.write_splice is not None:
         write_whole(models.write_splice, as_file(models.write_splice, comparing.spliced(paired, result)), "splice")
-    emit(COMPARE_RENDERERS[report.format.value](result, page_of(out)), out)
+    emit(Compared(result), report.format, out)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from decal_cli.analysis import fit as fitting_room
-from decal_cli.analysis import recommend as judging
+from decal_cli.analysis import fit as fits
+from decal_cli.analysis import recommend as recommending
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.flowchart import FITS, Advice
-from decal_cli.commands.common import columns_of, data_of, plan_of
-from decal_cli.commands.options import FitFormat, FitOptions, InputOptions, TaskOptions, WishOptions
+from decal_cli.analysis.flowchart import FITS
+from decal_cli.commands.common import columns_of, data_of, emit, plan_of, preferences_of
+from decal_cli.commands.options import FitOptions, InputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import find_settings
 from decal_cli.commands.writing import check_new, check_not_read, write_whole
@@ -18,34 +17,31 @@ from decal_cli.data import Dataset, read
 from decal_cli.data.words import file_word
 from decal_cli.errors import DecalError, printable
 from decal_cli.methods import Chosen, named, parse, to_text
-from decal_cli.render import Page
-from decal_cli.render.fitting import render_fitting, render_fitting_json, render_method, render_methods
+from decal_cli.render.results.fitting import Fitted
+from decal_cli.render.results.methods import method_explained, method_list
 
 AUTO = "auto"
 
 
-def fit(options: FitOptions, source: InputOptions, task: TaskOptions, wishes: WishOptions) -> None:
+def fit(options: FitOptions, source: InputOptions, task: TaskOptions, preferences: PreferenceOptions) -> None:
     """`decal fit`."""
     chosen = _named(options.method)
     settings = find_settings(Path.cwd())
     check_new(options.model, "model file", options.force)
     plan = plan_of((), task, options, settings)
     columns = columns_of(source, settings)
-    asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
+    wanted = preferences_of(preferences)
     check_not_read(options.model, options.test)
     data = _one_model(data_of(source, settings, options.model))
     test = _unseen(_one_model(read(options.test, columns.updated(data.columns))), data) if options.test else None
     with progress_of() as progress:
         if chosen is None:
-            chosen = _advised(data, plan, asked)
+            chosen = _advised(data, plan, wanted)
         progress(chosen.key)
-        found = fitting_room.fit(data, plan, chosen, test)
-    saved = fitting_room.saved(found, data, plan, columns.logit)
+        fitting = fits.fit(data, plan, chosen, test)
+    saved = fits.saved(fitting, data, plan, columns.logit)
     write_whole(options.model, to_text(saved).encode(), "model file")
-    if options.format is FitFormat.json:
-        sys.stdout.write(render_fitting_json(found, options.model))
-    else:
-        sys.stdout.write(render_fitting(found, options.model, Page.of_terminal(sys.stdout)))
+    emit(Fitted(fitting, options.model), options.format)
 
 
 def _named(method: str) -> Chosen | None:
@@ -81,12 +77,12 @@ def _unseen(test: Dataset, data: Dataset) -> Dataset:
     return test
 
 
-def _advised(data: Dataset, plan: Plan, asked: judging.Wishes) -> Chosen:
+def _advised(data: Dataset, plan: Plan, wanted: recommending.Preferences) -> Chosen:
     """The method that the flowchart ends in."""
     if plan.task is None:
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
-    whole = Plan(judging.EVIDENCE, plan.task, plan.confidence, plan.seed)
-    advice: Advice = (judging.recommend(data, whole, asked).advice or ())[0]
+    whole = Plan(recommending.EVIDENCE, plan.task, plan.confidence, plan.seed)
+    advice = recommending.recommend(data, whole, wanted).advice[0]
     leaning = None if advice.lean is None else FITS.get(advice.lean)
     if leaning is not None:
         raise DecalError(
@@ -102,5 +98,4 @@ def _advised(data: Dataset, plan: Plan, asked: judging.Wishes) -> Chosen:
 
 def explain(name: str | None) -> None:
     """`decal methods`."""
-    page = Page.of_terminal(sys.stdout)
-    sys.stdout.write(render_methods() if name is None else render_method(named(name), page))
+    emit(method_list() if name is None else method_explained(named(name)))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decal_cli.analysis import recommend as judging
+from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis import gate as gating
+from decal_cli.analysis import recommend as recommending
 from decal_cli.analysis.evaluate import all_choices, shown_choices
 from decal_cli.analysis.gate import Baseline, baseline_of, outcome, parse_rule
-from decal_cli.commands.common import data_of, emit, load_ahead, page_of, plan_of, settings_of
+from decal_cli.commands.common import WHOLE, data_of, emit, load_ahead, plan_of, preferences_of, settings_of
 from decal_cli.commands.options import (
     AdviceOptions,
-    Format,
     GateOptions,
     InputOptions,
     OutputOptions,
@@ -25,7 +25,10 @@ from decal_cli.commands.options import (
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError, Exit
 from decal_cli.metrics import parse
-from decal_cli.render import RENDERERS, Page, render_metric, render_metrics
+from decal_cli.render.results.evaluation import Evaluated
+from decal_cli.render.results.explained import metric_explained, metric_list
+from decal_cli.render.results.gates import Gated
+from decal_cli.render.results.recommendation import Recommended
 
 if TYPE_CHECKING:
     from decal_cli.methods import Chosen
@@ -34,36 +37,36 @@ if TYPE_CHECKING:
 def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out: OutputOptions) -> None:
     """`decal evaluate`."""
     settings = settings_of(out)
-    everything = report.all_metrics or report.format in (Format.json, Format.csv)
+    everything = report.all_metrics or report.format in WHOLE
     chosen = tuple(parse(text) for text in report.metric)
     plan = replace(plan_of(chosen, task, out, settings), intervals=not report.no_intervals)
     load_ahead(chosen or (all_choices() if everything else ()))
     data = data_of(source, settings, out.output)
     plan = replace(plan, choices=chosen or (all_choices() if everything else shown_choices(data)))
     with progress_of() as progress:
-        result = judging.evaluate(data, plan, progress)
-    emit(RENDERERS[report.format.value](result, page_of(out)), out)
+        evaluation = evaluating.evaluate(data, plan, progress)
+    emit(Evaluated(evaluation), report.format, out)
 
 
-def recommend(source: InputOptions, task: TaskOptions, wishes: AdviceOptions, out: OutputOptions) -> None:
+def recommend(source: InputOptions, task: TaskOptions, preferences: AdviceOptions, out: OutputOptions) -> None:
     """`decal recommend`."""
     settings = settings_of(out)
-    choices = all_choices() if wishes.format.value == "json" else judging.EVIDENCE
+    choices = all_choices() if preferences.format == "json" else recommending.EVIDENCE
     plan = plan_of(choices, task, out, settings)
     if plan.task is None:
         raise DecalError(
             "a recommendation needs the decision it is for",
             "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
         )
-    asked = judging.Wishes.parse(wishes.cost, wishes.decisions, wishes.satisfied_at, wishes.tolerance)
-    methods = _methods(wishes.method)
+    wanted = preferences_of(preferences)
+    methods = _methods(preferences.method)
     data = data_of(source, settings, out.output)
     with progress_of() as progress:
-        if wishes.trying or methods:
-            result = judging.try_methods(data, plan, asked, progress, methods)
+        if preferences.trying or methods:
+            recommendation = recommending.try_methods(data, plan, wanted, progress, methods)
         else:
-            result = judging.recommend(data, plan, asked, progress)
-    emit(RENDERERS[wishes.format.value](result, page_of(out)), out)
+            recommendation = recommending.recommend(data, plan, wanted, progress)
+    emit(Recommended(recommendation), preferences.format, out)
 
 
 def _methods(texts: Sequence[str]) -> tuple[Chosen, ...]:
@@ -86,15 +89,14 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
     plan = replace(plan_of(choices, task, out, settings), intervals=any(rule.needs_interval for rule in rules))
     data = data_of(source, settings, out.output)
     with progress_of() as progress:
-        result = judging.gate(data, plan, rules, baseline, progress)
-    emit(RENDERERS[gates.format.value](result, page_of(out)), out)
-    return outcome(result.gates or ())
+        result = gating.gate(data, plan, rules, baseline, progress)
+    emit(Gated(result), gates.format, out)
+    return outcome(result.rows)
 
 
 def explain(name: str | None) -> None:
     """`decal metrics`."""
-    page = Page.of_terminal(sys.stdout)
-    sys.stdout.write(render_metrics() if name is None else render_metric(parse(name).metric, page))
+    emit(metric_list() if name is None else metric_explained(parse(name).metric))
 
 
 def _baseline(path: str | None) -> Baseline | None:

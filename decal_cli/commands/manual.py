@@ -1,4 +1,4 @@
-"""Man pages from the live command tree, and the generated blocks of README and docs.
+"""Man pages from the live command tree, generated blocks of README and docs, and the JSON schema.
 
 `python -m decal_cli.commands.manual` writes them, `--check` fails where one is stale.
 """
@@ -13,6 +13,7 @@ from typing import Any
 from decal_cli.commands import help
 from decal_cli.commands.pages import made_anew
 from decal_cli.errors import Exit
+from decal_cli.render.documents import schema_text
 from decal_cli.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,7 @@ def man_pages() -> dict[str, str]:
 def main(arguments: list[str]) -> int:
     """Write what is generated, or with --check say what is stale."""
     files = {ROOT / "man" / name: text for name, text in man_pages().items()}
+    files[ROOT / "decal_cli" / "report.schema.json"] = schema_text()
     files |= made_anew(ROOT)
     stale = [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     stale += [path for path in (ROOT / "man").glob("*.1") if path not in files]

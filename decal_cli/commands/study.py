@@ -12,8 +12,8 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.study import Setting, Summary, run, summarise
 from decal_cli.analysis.study.columns import columns_of as point_columns
 from decal_cli.analysis.study.store import folder_of
-from decal_cli.commands.common import columns_of, first_said
-from decal_cli.commands.options import FitFormat, InputOptions, StudyOptions
+from decal_cli.commands.common import columns_of, emit, first_said
+from decal_cli.commands.options import InputOptions, StudyOptions
 from decal_cli.commands.progress import progress_bar
 from decal_cli.commands.settings import find_settings
 from decal_cli.commands.signals import ending_as_interrupt
@@ -24,8 +24,11 @@ from decal_cli.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.methods import METHODS, Chosen, parse
 from decal_cli.plot import STUDY_PICTURES, draw_study
-from decal_cli.render import Page
-from decal_cli.render.study import render_points_csv, render_study, render_study_json, render_study_markdown
+from decal_cli.render.formats.csv import Csv
+from decal_cli.render.formats.json import Json
+from decal_cli.render.formats.markdown import Markdown
+from decal_cli.render.page import Page
+from decal_cli.render.results.study import Studied
 
 
 def study(source: InputOptions, options: StudyOptions) -> None:
@@ -53,19 +56,16 @@ def study(source: InputOptions, options: StudyOptions) -> None:
     for note in found.notes:
         print(f"decal: {note}", file=sys.stderr)
     written = _write(folder, summary)
-    if options.format is FitFormat.json:
-        sys.stdout.write(render_study_json(summary))
-    else:
-        sys.stdout.write(render_study(summary, Page.of_terminal(sys.stdout)))
+    emit(Studied(summary), options.format)
     print(f"{folder}: {', '.join(written)}", file=sys.stderr)
 
 
 def _write(folder: Path, summary: Summary) -> list[str]:
     """All files of a study but its units, each in one step; their names. Pictures of an older one are removed."""
     files = {
-        "points.csv": render_points_csv(summary).encode(),
+        "points.csv": Csv(Page()).write(Studied(summary)).encode(),
         "points.parquet": as_file("points.parquet", point_columns(summary.points)),
-        "summary.json": render_study_json(summary).encode(),
+        "summary.json": Json(Page()).write(Studied(summary)).encode(),
     }
     pictures = {}
     if importlib.util.find_spec("matplotlib") is None:
@@ -74,7 +74,7 @@ def _write(folder: Path, summary: Summary) -> list[str]:
         drawn = {name: draw_study(summary, name) for name in STUDY_PICTURES}
         pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture is not None}
     captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
-    files = {"summary.md": render_study_markdown(summary, captions).encode(), **files, **pictures}
+    files = {"summary.md": Markdown(Page()).document(Studied(summary, captions)).encode(), **files, **pictures}
     _remove([folder / f"{name}.png" for name in STUDY_PICTURES if f"{name}.png" not in pictures])
     for name, content in files.items():
         write_whole(str(folder / name), content, "file")

@@ -4,7 +4,7 @@ import decal_cli.methods.families  # noqa: F401  (declares them)
 from decal_cli.methods.declare import METHODS, Applied, Chosen, Method, Model, Training, named, note_of, parse
 from decal_cli.methods.model_file import Saved, from_text, score_rows, to_text
 from decal_cli.methods.predictions import added_columns, new_name, training_rows, with_score
-from decal_cli.methods.trial import Trial, judge, try_out, won, won_over
+from decal_cli.methods.trial import Performance, judge, try_out, won, won_over
 
 __all__ = [
     "METHODS",
@@ -12,9 +12,9 @@ __all__ = [
     "Chosen",
     "Method",
     "Model",
+    "Performance",
     "Saved",
     "Training",
-    "Trial",
     "added_columns",
     "from_text",
     "judge",

@@ -18,8 +18,8 @@ from decal_cli.task import BinaryTask
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
-    """A method tried on rows, each scored by a model that has not seen it; rows as they were given.
+class Performance:
+    """How a method does on rows, each scored by a model that has not seen it; rows as they were given.
 
     gain: utility per decision won over acting on the score as it is, and its error; None without a task. seconds:
     processor time of all fits.
@@ -31,7 +31,7 @@ class Trial:
     seconds: float
 
 
-def try_out(chosen: Chosen, rows: Training) -> Trial:
+def try_out(chosen: Chosen, rows: Training) -> Performance:
     """Cross-fit a method. Errors: Undefined, where there are too few rows or a part of them cannot be fitted."""
     before = time.process_time()
     columns: dict[str, Floats] = {}
@@ -41,7 +41,7 @@ def try_out(chosen: Chosen, rows: Training) -> Trial:
                 columns.setdefault(name, np.empty(len(rows)))[here] = values
     applied = Applied(**columns)
     seconds = time.process_time() - before
-    return Trial(chosen, applied, _gain(applied, rows, WIDENED), seconds)
+    return Performance(chosen, applied, _gain(applied, rows, WIDENED), seconds)
 
 
 def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
@@ -56,10 +56,10 @@ def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bo
         yield here, chosen.fit(others), others
 
 
-def judge(chosen: Chosen, model: Model, rows: Training) -> Trial:
+def judge(chosen: Chosen, model: Model, rows: Training) -> Performance:
     """A fitted model on rows that it has not seen."""
     applied = model(rows)
-    return Trial(chosen, applied, _gain(applied, rows, 1.0), 0.0)
+    return Performance(chosen, applied, _gain(applied, rows, 1.0), 0.0)
 
 
 def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:

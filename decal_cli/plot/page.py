@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from decal_cli.analysis.sweep import Sweep, ladder
+from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
 from decal_cli.plot import panels
 from decal_cli.plot.style import RC
@@ -102,7 +102,7 @@ def _cells(sweep: Sweep, picture: str) -> list[Cell]:
     if picture == "grouping":
         return [one(panels.grouping, sweep, number) for number in numbers]
     task = task_or_middle(sweep)
-    rungs = [ladder(report, task, sweep.head.plan) for report in sweep.reports]
+    rungs = [ladder_results(report, task, sweep.head.plan) for report in sweep.reports]
     return [one(panels.waterfall, sweep.reports[number], number, rungs[number], task) for number in numbers]
 
 

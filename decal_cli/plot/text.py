@@ -7,48 +7,50 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from decal_cli.analysis.sweep import Sweep, Swept, ladder
+from decal_cli.analysis.sweep import Sweep, Swept, ladder_results
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.plot.page import task_or_middle
+from decal_cli.render.blocks import Block, Paragraph, Picture
 from decal_cli.render.numbers import short
-from decal_cli.render.page import Page
+from decal_cli.render.results.ladder import ORACLE, ladder
 from decal_cli.tables.table import BINS, Floats
 
 HIGH = 14
+MAX_WIDTH = 100
 MARKS = "ox+*#@%&"
 Series = tuple[str, str, Floats, Floats]
 """A mark, its words, and where it stands: x and y."""
 
 
-def draw_text(sweep: Sweep, pictures: tuple[str, ...], page: Page) -> str:
-    """The pictures one below the other, at most as wide as the page."""
-    lines: list[str] = []
-    for picture in pictures:
-        lines += [line for part in _parts(sweep, picture, min(page.width, 100)) for line in (*part, "")]
-    return "\n".join(lines) + "\n"
+def draw_text(sweep: Sweep, pictures: tuple[str, ...], width: int) -> tuple[Block, ...]:
+    """The pictures one below the other, at most so wide."""
+    return tuple(block for picture in pictures for block in _parts(sweep, picture, min(width, MAX_WIDTH)))
 
 
-def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[list[str]]:
+def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
     at = sweep.grid.thresholds
     if picture == "brier":
         yield _canvas("Brier curves: utility lost per decision over t*", _brier(sweep), width, low=0.0)
     elif picture == "decision":
-        found = [(MARKS[i % 8], r.name, at, r.curves["net_benefit"].value) for i, r in enumerate(sweep.reports)]
+        series = [(MARKS[i % 8], r.name, at, r.curves["net_benefit"].value) for i, r in enumerate(sweep.reports)]
         everyone = sweep.reports[0].curves["net_benefit_all"].value
-        top = max(float(np.max(y)) for *_, y in found)
-        found = [("/", "treat all", at, everyone), ("-", "treat none", at, np.zeros(len(at))), *found]
-        yield _canvas("Net benefit: true positives per row over t*", found, width, low=-0.25 * max(top, 1e-9))
+        top = max(float(np.max(y)) for *_, y in series)
+        series = [("/", "treat all", at, everyone), ("-", "treat none", at, np.zeros(len(at))), *series]
+        yield _canvas("Net benefit: true positives per row over t*", series, width, low=-0.25 * max(top, 1e-9))
     elif picture == "waterfall":
-        yield from (_waterfall(sweep, report, width) for report in sweep.reports)
+        task = task_or_middle(sweep)
+        for report in sweep.reports:
+            results = ladder_results(report, task, sweep.head.plan)
+            title = f"{report.name}: expected utility per 1,000 decisions at t* = {task.threshold:g}"
+            yield ladder(ORACLE, results, title)
     else:
         for report in sweep.reports:
             series = _reliability(report) if picture == "reliability" else _grouping(report)
-            title = f"{picture.capitalize()} of {report.name}: frequency of label 1 over the score"
-            yield (
-                _canvas(title, series, width, low=0.0, high=1.0)
-                if series
-                else [f"{picture} of {report.name}: needs --features"]
-            )
+            if series:
+                title = f"{picture.capitalize()} of {report.name}: frequency of label 1 over the score"
+                yield _canvas(title, series, width, low=0.0, high=1.0)
+            else:
+                yield Paragraph(f"{picture} of {report.name}: needs --features")
 
 
 def _brier(sweep: Sweep) -> list[Series]:
@@ -76,7 +78,7 @@ def _grouping(report: Swept) -> list[Series]:
     return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]
 
 
-def _canvas(title: str, series: list[Series], width: int, low: float, high: float | None = None) -> list[str]:
+def _canvas(title: str, series: list[Series], width: int, low: float, high: float | None = None) -> Picture:
     """Series as marks on a grid; later ones stand on earlier ones."""
     wide = width - 9
     values = np.concatenate([y for *_, y in series])
@@ -99,24 +101,4 @@ def _canvas(title: str, series: list[Series], width: int, low: float, high: floa
     lines.append(f"{'':>7} └{'─' * wide}")
     lines.append(f"{'':>8} 0{'0.5':^{wide - 2}}1")
     key = textwrap.wrap("   ".join(f"{mark} {words}" for mark, words, *_ in series), wide)
-    return [*lines, *(f"{'':>9}{line}" for line in key)]
-
-
-def _waterfall(sweep: Sweep, report: Swept, width: int) -> list[str]:
-    task = task_or_middle(sweep)
-    found = {name: result.value for name, result in ladder(report, task, sweep.head.plan).items()}
-    now = found["expected_utility"] or 0.0
-    after = now + (found["gain_recalibration"] or 0.0)
-    rungs = [("always decide 0", found["eu_never"]), ("always decide 1", found["eu_always"]),
-             ("by the score as it is", now), ("recalibrated", after)]  # fmt: skip
-    best = max(now, after)
-    low, high = found["regret_grouping_lower"], found["regret_grouping_upper"]
-    if low is not None and high is not None:
-        rungs += [("oracle, at least", best + low), ("oracle, at most", best + high)]
-    values = [value for _, value in rungs if value is not None]
-    least, scale = min(values), (width - 36) / max(max(values) - min(values), 1e-12)
-    lines = [f"{report.name}: expected utility per 1,000 decisions at t* = {task.threshold:g}"]
-    for name, value in rungs:
-        if value is not None:
-            lines.append(f"   {name:<22} {short(1000 * value, 3):>8} {'█' * round((value - least) * scale)}".rstrip())
-    return lines
+    return Picture(title, text="\n".join([*lines, *(f"{'':>9}{line}" for line in key)]))

@@ -15,12 +15,12 @@ from decal_cli.curves.crossings import band, brier_difference
 from decal_cli.data import Dataset, Predictions, from_arrays, on_same_rows
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import parse
-from decal_cli.render.compare import document, render_table
-from decal_cli.render.page import Page
+from decal_cli.render.results.comparison import Compared
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 from tests.helpers.pairs import any_pairs, pair_columns
+from tests.helpers.results import as_text
 
 LEVELS = np.array([0.05, 0.1, 0.25, 0.3, 0.5, 0.8, 0.9, 1.0])
 
@@ -207,7 +207,7 @@ def test_a_model_is_the_same_as_itself() -> None:
         if difference.difference.interval is not None:
             assert difference.difference.interval == pytest.approx((0, 0), abs=1e-12)
     assert found.splice is None
-    assert "the same" in render_table(found, Page(100))
+    assert "the same" in as_text(Compared(found))
 
 
 def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
@@ -216,9 +216,9 @@ def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
     weight, group = rng.gamma(2, size=400), rng.choice(["n", "s"], 400)
     order = rng.permutation(400)
     for extra in ({}, {"weight": weight, "group": group}):
-        first = document(compare(data(a, b, label, **extra), PLAN))
+        first = Compared(compare(data(a, b, label, **extra), PLAN)).data()
         again = {name: values[order] for name, values in extra.items()}
-        second = document(compare(data(a[order], b[order], label[order], **again), PLAN))
+        second = Compared(compare(data(a[order], b[order], label[order], **again), PLAN)).data()
         assert repr(first["comparison"]) == repr(second["comparison"])
 
 
@@ -247,7 +247,7 @@ def test_no_intervals_where_none_are_asked_for() -> None:
     found = compare(data(a, b, label), Plan(PLAN.choices, PLAN.task, intervals=False))
     for difference in found.contests[0].differences.values():
         assert difference.difference.interval is None and difference.by_chance is None
-    assert "ahead, no interval" in render_table(found, Page(100))
+    assert "ahead, no interval" in as_text(Compared(found))
 
 
 def test_a_handful_of_rows_proves_nothing() -> None:
@@ -281,7 +281,7 @@ def test_a_comparison_is_of_two() -> None:
 def test_the_table_stays_within_the_page(width: int) -> None:
     a, b, label = crossing_world(300, 8)
     found = compare(from_arrays({"p_of_a_long_name": a, "p_of_another_long_name": b}, label), PLAN)
-    lines = render_table(found, Page(width)).splitlines()
+    lines = as_text(Compared(found), width=width).splitlines()
     assert max(len(line) for line in lines if not line.startswith("decal:")) <= width
-    assert "\x1b[" not in render_table(found, Page(width))
-    assert "\x1b[" in render_table(found, Page(width, color=True))
+    assert "\x1b[" not in as_text(Compared(found), width=width)
+    assert "\x1b[" in as_text(Compared(found), width=width, color=True)

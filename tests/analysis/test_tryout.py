@@ -13,10 +13,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.analysis import recommend as verdict
+from decal_cli.analysis import recommend
 from decal_cli.analysis.evaluate import Plan, Report, Result
-from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Verdict, Wishes, try_methods
-from decal_cli.analysis.tryout import Attempt, attempts, best, candidates
+from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Preferences, Recommendation, try_methods
+from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.methods import METHODS, Training, parse, training_rows, try_out
 from decal_cli.task import BinaryTask
@@ -29,17 +29,17 @@ REPORT = Report("p", None, 200, 100, 200, 0, True, PREDICTED)
 CHEAP = tuple(map(parse, ("isotonic", "platt", "threshold", "multicalibration")))
 
 
-def tried(rows: Training, costs: dict[str, float] | None = None) -> tuple[Attempt, ...]:
-    return attempts(REPORT, rows, CHEAP, costs or {}, 0.95, lambda text: None)
+def tried(rows: Training, costs: dict[str, float] | None = None) -> tuple[Trial, ...]:
+    return run_trials(REPORT, rows, CHEAP, costs or {}, 0.95, lambda text: None)
 
 
-def attempt(key: str, value: float | None, cost: float = 0.0) -> Attempt:
+def trial(key: str, value: float | None, cost: float = 0.0) -> Trial:
     """Made by hand; what it said of rows is that of the method on a few."""
-    trial = None if value is None else try_out(parse(key), random_training(60, seed=0))
-    return Attempt(parse(key), Result(0.0), Result(value), cost, trial and trial.applied)
+    performance = None if value is None else try_out(parse(key), random_training(60, seed=0))
+    return Trial(parse(key), Result(0.0), Result(value), cost, performance and performance.applied)
 
 
-class TestAttempts:
+class TestTrials:
     def test_the_best_comes_first_with_what_was_predicted_of_its_kind(self) -> None:
         found = tried(random_training(300, seed=1))
         assert {one.chosen.key for one in found} == {"isotonic", "platt", "threshold", "multicalibration"}
@@ -105,13 +105,13 @@ class TestAttempts:
 
 class TestBest:
     def test_it_wins_something_after_its_cost(self) -> None:
-        assert best([attempt("isotonic", 0.02), attempt("platt", 0.01)]).chosen.key == "isotonic"  # type: ignore[union-attr]
-        assert best([attempt("isotonic", 0.0), attempt("platt", -0.01)]) is None
-        assert best([attempt("isotonic", 0.02, cost=0.02), attempt("beta", None)]) is None
+        assert best([trial("isotonic", 0.02), trial("platt", 0.01)]).chosen.key == "isotonic"  # type: ignore[union-attr]
+        assert best([trial("isotonic", 0.0), trial("platt", -0.01)]) is None
+        assert best([trial("isotonic", 0.02, cost=0.02), trial("beta", None)]) is None
         assert best([]) is None
 
     def test_a_moved_threshold_leaves_nothing_new_to_evaluate(self) -> None:
-        found = best([attempt("threshold", 0.03), attempt("isotonic", 0.02)])
+        found = best([trial("threshold", 0.03), trial("isotonic", 0.02)])
         assert found is not None and found.chosen.key == "isotonic"
 
 
@@ -124,9 +124,9 @@ def data(folder: Path, rows: int = 800, power: float = 3.0) -> Dataset:
     return read([str(folder / "p.csv")], Columns(score=("p",), label="y"))
 
 
-def started_over(dataset: Dataset, *costs: str, at: float | None = None) -> Verdict:
+def started_over(dataset: Dataset, *costs: str, at: float | None = None) -> Recommendation:
     plan = Plan(EVIDENCE, BinaryTask.of_threshold(0.5, at))
-    return try_methods(dataset, plan, Wishes.parse(costs, None, None, None), methods=CHEAP[:3])
+    return try_methods(dataset, plan, Preferences.parse(costs, None, None, None), methods=CHEAP[:3])
 
 
 class TestRounds:
@@ -138,7 +138,7 @@ class TestRounds:
         first = rounds[0]
         assert first.score == "p"
         assert first.best is not None and first.report is not None and first.advice is not None
-        assert first.best.net == max(one.net or 0.0 for one in first.attempts if one.chosen.key != "threshold")
+        assert first.best.net == max(one.net or 0.0 for one in first.trials if one.chosen.key != "threshold")
         assert first.report.model == f"p_{first.best.chosen.key}"
         before = whole.evaluation.reports[0].results["expected_utility"].value
         after = first.report.results["expected_utility"].value
@@ -151,7 +151,7 @@ class TestRounds:
     def test_twice_is_the_same(self, tmp_path: Path) -> None:
         runs = [started_over(data(tmp_path, rows=200)).rounds or {} for _ in range(2)]
         first, second = (
-            [(found.score, [(one.chosen.key, one.achieved) for one in found.attempts]) for found in rounds["p"]]
+            [(found.score, [(one.chosen.key, one.achieved) for one in found.trials]) for found in rounds["p"]]
             for rounds in runs
         )
         assert first == second
@@ -159,19 +159,19 @@ class TestRounds:
     def test_it_ends_at_once_where_nothing_is_won(self, tmp_path: Path) -> None:
         (only,) = (started_over(data(tmp_path, power=1.0), "0.5").rounds or {})["p"]
         assert (only.best, only.report, only.advice) == (None, None, None)
-        assert len(only.attempts) == 3
+        assert len(only.trials) == 3
 
     def test_it_ends_where_the_advice_is_of_a_kind_that_nobody_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        walked = verdict.walk
-        monkeypatch.setattr(verdict, "walk", lambda evidence: replace(walked(evidence), action="recalibrate"))
+        walked = recommend.walk
+        monkeypatch.setattr(recommend, "walk", lambda evidence: replace(walked(evidence), action="recalibrate"))
         rows = random_training(300, seed=3)
         assert rows.features is not None
         pacsv.write_csv(pa.table({"p": rows.score, "y": rows.label, "x": rows.features[:, 1]}), tmp_path / "x.csv")
         dataset = read([str(tmp_path / "x.csv")], Columns(score=("p",), label="y", features=("x",)))
-        found = verdict.try_methods(dataset, Plan(EVIDENCE, FIFTH), Wishes(), methods=[parse("stack")])
-        assert [[one.chosen.key for one in each.attempts] for each in (found.rounds or {})["p"]] == [["stack"]]
+        found = recommend.try_methods(dataset, Plan(EVIDENCE, FIFTH), Preferences(), methods=[parse("stack")])
+        assert [[one.chosen.key for one in each.trials] for each in (found.rounds or {})["p"]] == [["stack"]]
 
     def test_the_new_score_is_operated_at_t_star(self, tmp_path: Path) -> None:
         # The model was operated at .9; a gain is counted from there, the next report from t*.

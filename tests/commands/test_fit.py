@@ -18,7 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.methods import METHODS, from_text, to_text
+from decal_cli.render.results.methods import method_explained
 from tests.helpers.command import BINARY, DECAL, FOX, Decal, refusal, run_here, valid_json
+from tests.helpers.results import as_text
 
 NAMED = ("--score", "p", "--label", "y")
 STORY = ("--score", "p_profanity", "--label", "y", "--features", "x*", "--threshold", "0.3")
@@ -415,10 +417,7 @@ class TestMethods:
 
     @pytest.mark.parametrize("name", METHODS)
     def test_each_is_explained(self, name: str) -> None:
-        from decal_cli.render import Page
-        from decal_cli.render.fitting import render_method
-
-        text = render_method(METHODS[name], Page(100))
+        text = as_text(method_explained(METHODS[name]))
         assert text.startswith(f"{name}: {METHODS[name].title}\n")
         for words in ("kind ", "needs ", "source "):
             assert f"\n{words}" in text

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from decal_cli.commands import manual
 from decal_cli.metrics import METRICS
+from decal_cli.render.documents import schema_text
 from tests.helpers.command import ROOT
 
 
@@ -18,8 +19,13 @@ def test_man_pages_are_fresh_and_complete() -> None:
         assert f".B {name}".replace("-", "\\-") in pages["decal-metrics.1"]
 
 
+def test_the_schema_is_fresh() -> None:
+    assert (ROOT / "decal_cli" / "report.schema.json").read_text(encoding="utf-8") == schema_text()
+
+
 def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:
-    (tmp_path / "man").mkdir()
+    for folder in ("man", "decal_cli"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "README.md").write_text("<!-- exits -->\nold\n<!-- end -->\n")
     monkeypatch.setattr(manual, "ROOT", tmp_path)
     assert manual.main(["--check"]) == 1

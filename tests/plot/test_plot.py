@@ -10,14 +10,15 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.sweep import Sweep, ladder, swept
+from decal_cli.analysis.sweep import Sweep, ladder_results, swept
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.plot import PICTURES, draw, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
-from decal_cli.render import Page
+from decal_cli.render.formats.text import Text
+from decal_cli.render.page import Page
 from decal_cli.task import BinaryTask
 
 RNG = np.random.default_rng(0)
@@ -87,7 +88,7 @@ def test_the_lines_are_the_curves(one: Sweep) -> None:
 
 
 def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> None:
-    rungs = ladder(one.reports[0], one.head.task, one.head.plan)
+    rungs = ladder_results(one.reports[0], one.head.task, one.head.plan)
     axes = figure_of(one, ("waterfall",)).axes[0]
     bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches if hasattr(bar, "get_y")}
     assert bars[3].get_width() == pytest.approx(1000 * rungs["gain_recalibration"].value)
@@ -127,7 +128,7 @@ def test_legends_hide_no_data(one: Sweep, two: Sweep) -> None:
 def test_the_terminal_gets_every_picture_within_its_width(one: Sweep, two: Sweep, picture: str) -> None:
     for sweep in (one, two):
         for width in (60, 100):
-            text = draw_text(sweep, (picture,), Page(width))
+            text = Text(Page(width)).written(draw_text(sweep, (picture,), width))
             assert max(map(len, text.splitlines())) <= width
             assert len(text.splitlines()) > 2 or "needs --features" in text
 

@@ -9,50 +9,52 @@ from dataclasses import replace
 import pytest
 
 from decal_cli.analysis.evaluate import Result
-from decal_cli.analysis.gate import judge, parse_rule
-from decal_cli.analysis.recommend import Verdict
+from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
 from decal_cli.metrics import parse
-from decal_cli.render import RENDERERS, Page, render_metric
 from decal_cli.render.numbers import plain, short, span
+from decal_cli.render.results.evaluation import Evaluated
+from decal_cli.render.results.explained import metric_explained
+from decal_cli.render.results.gates import Gated
+from decal_cli.render.results.recommendation import Recommended
 from tests.helpers.command import GOLDEN
-from tests.helpers.verdicts import (
+from tests.helpers.results import (
     ONE_REPORT,
     RESULTS,
     SIX_REPORTS,
+    as_text,
     two_rounds,
     with_advice,
 )
 
 RULES = [parse_rule(text) for text in ("brier<=0.2", "upper(ece)<=0.1", "log_loss<=1", "lower(auc)>=0.7")]
-GATED = Verdict(SIX_REPORTS, gates=judge(RULES, SIX_REPORTS.reports[:2]))
+GATED = Gated(GateOutcome(SIX_REPORTS, judge(RULES, SIX_REPORTS.reports[:2])))
 GOLDEN_FILES = {
-    "evaluate_one_100.txt": (Verdict(ONE_REPORT), "table", Page(100)),
-    "evaluate_many_100.txt": (Verdict(SIX_REPORTS), "table", Page(100)),
-    "evaluate_many_200.txt": (Verdict(SIX_REPORTS), "table", Page(200)),
-    "evaluate_many.md": (Verdict(SIX_REPORTS), "markdown", Page()),
-    "evaluate_one.json": (Verdict(ONE_REPORT), "json", Page()),
-    "evaluate_many.csv": (Verdict(SIX_REPORTS), "csv", Page()),
-    "recommend_one.txt": (with_advice(ONE_REPORT, costs={"post-train": 0.001}), "table", Page(100)),
-    "recommend_many.txt": (with_advice(SIX_REPORTS), "table", Page(100)),
-    "recommend_one.md": (with_advice(ONE_REPORT), "markdown", Page()),
-    "recommend_many.csv": (with_advice(SIX_REPORTS), "csv", Page()),
-    "recommend_one.json": (with_advice(ONE_REPORT), "json", Page()),
-    "tried.txt": (two_rounds(), "table", Page(100)),
-    "tried.md": (two_rounds(), "markdown", Page()),
-    "tried.json": (two_rounds(), "json", Page()),
-    "tried.csv": (two_rounds(), "csv", Page()),
-    "gate.txt": (GATED, "table", Page(100)),
-    "gate.md": (GATED, "markdown", Page()),
-    "gate.csv": (GATED, "csv", Page()),
-    "gate_github.txt": (GATED, "github", Page()),
-    "gate_junit.xml": (GATED, "junit", Page()),
+    "evaluate_one_100.txt": (Evaluated(ONE_REPORT), "table", 100),
+    "evaluate_many_100.txt": (Evaluated(SIX_REPORTS), "table", 100),
+    "evaluate_many_200.txt": (Evaluated(SIX_REPORTS), "table", 200),
+    "evaluate_many.md": (Evaluated(SIX_REPORTS), "markdown", 100),
+    "evaluate_one.json": (Evaluated(ONE_REPORT), "json", 100),
+    "evaluate_many.csv": (Evaluated(SIX_REPORTS), "csv", 100),
+    "recommend_one.txt": (Recommended(with_advice(ONE_REPORT, costs={"post-train": 0.001})), "table", 100),
+    "recommend_many.txt": (Recommended(with_advice(SIX_REPORTS)), "table", 100),
+    "recommend_one.md": (Recommended(with_advice(ONE_REPORT)), "markdown", 100),
+    "recommend_many.csv": (Recommended(with_advice(SIX_REPORTS)), "csv", 100),
+    "recommend_one.json": (Recommended(with_advice(ONE_REPORT)), "json", 100),
+    "tried.txt": (Recommended(two_rounds()), "table", 100),
+    "tried.md": (Recommended(two_rounds()), "markdown", 100),
+    "tried.json": (Recommended(two_rounds()), "json", 100),
+    "tried.csv": (Recommended(two_rounds()), "csv", 100),
+    "gate.txt": (GATED, "table", 100),
+    "gate.md": (GATED, "markdown", 100),
+    "gate.csv": (GATED, "csv", 100),
+    "gate_github.txt": (GATED, "github", 100),
+    "gate_junit.xml": (GATED, "junit", 100),
 }
 
 
 @pytest.mark.parametrize("name", GOLDEN_FILES)
 def test_golden(name: str) -> None:
-    verdict, form, page = GOLDEN_FILES[name]
-    text = RENDERERS[form](verdict, page)
+    text = as_text(*GOLDEN_FILES[name])
     path = GOLDEN / name
     if os.environ.get("GOLDEN") == "write":
         path.write_text(text, encoding="utf-8")
@@ -61,7 +63,7 @@ def test_golden(name: str) -> None:
 
 def test_tables_stay_within_the_page() -> None:
     for width in (60, 80, 100, 120, 200):
-        text = RENDERERS["table"](Verdict(SIX_REPORTS), Page(width))
+        text = as_text(Evaluated(SIX_REPORTS), width=width)
         assert max(len(line) for line in text.splitlines() if not line.startswith("decal:")) <= width
 
 
@@ -89,21 +91,21 @@ def test_spans_and_plain_numbers() -> None:
 
 
 def test_colour_only_where_it_is_wanted() -> None:
-    assert "\x1b[" not in RENDERERS["table"](Verdict(ONE_REPORT), Page(100))
-    assert "\x1b[" in RENDERERS["table"](Verdict(ONE_REPORT), Page(100, color=True))
+    assert "\x1b[" not in as_text(Evaluated(ONE_REPORT))
+    assert "\x1b[" in as_text(Evaluated(ONE_REPORT), color=True)
 
 
 def test_a_metric_is_explained_in_full() -> None:
-    text = render_metric(parse("ece").metric, Page(80))
+    text = as_text(metric_explained(parse("ece").metric), width=80)
     for words in ("ece: ", "bins=15", "strategy=mass", "mass, width", "lower is better", "interval", "source"):
         assert words in text
     assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_value_outside_its_interval_is_explained() -> None:
-    assert "corrected for that" not in RENDERERS["table"](Verdict(ONE_REPORT), Page(100))
+    assert "corrected for that" not in as_text(Evaluated(ONE_REPORT))
     results = {**RESULTS, "ece": Result(0.02, (0.0, 0.01))}
-    moved = Verdict(replace(ONE_REPORT, reports=(replace(ONE_REPORT.reports[0], results=results),)))
+    moved = Evaluated(replace(ONE_REPORT, reports=(replace(ONE_REPORT.reports[0], results=results),)))
     for form in ("table", "markdown"):
-        text = " ".join(RENDERERS[form](moved, Page(100)).split())
+        text = " ".join(as_text(moved, form).split())
         assert "Noise alone moves ECE; the interval is corrected for that, and so need not hold the value." in text

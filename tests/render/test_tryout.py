@@ -1,4 +1,4 @@
-"""The table of attempts on the terminal: whatever the width, no name and no number is cut."""
+"""The table of trials on the terminal: whatever the width, no name and no number is cut."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 from decal_cli.analysis.evaluate import Result
-from decal_cli.analysis.recommend import Round, Verdict
-from decal_cli.render import RENDERERS, Page
-from decal_cli.render.rounds import rows
-from tests.helpers.verdicts import made_up_attempt, two_rounds
+from decal_cli.analysis.recommend import Recommendation, Round
+from decal_cli.render.results.recommendation import Recommended
+from decal_cli.render.results.rounds import trial_table
+from tests.helpers.results import as_text, made_up_trial, two_rounds
 
 
-def scaled(factor: float, cost: float = 0.001) -> Verdict:
+def scaled(factor: float, cost: float = 0.001) -> Recommendation:
     """One round of which the utilities are in another unit."""
     whole = two_rounds()
     assert whole.rounds is not None
@@ -26,17 +26,17 @@ def scaled(factor: float, cost: float = 0.001) -> Verdict:
         low, high = result.interval
         return replace(result, value=factor * result.value, interval=(factor * low, factor * high))
 
-    made = tuple(
-        made_up_attempt(key, times(one.predicted), times(one.achieved), factor * cost, 123.456)
-        for key, one in zip(
-            ("stack-boosting", "scaling-binning(bins=10)", "multicalibration", "meta-cal"), first.attempts, strict=True
+    trials = tuple(
+        made_up_trial(key, times(each.predicted), times(each.achieved), factor * cost, 123.456)
+        for key, each in zip(
+            ("stack-boosting", "scaling-binning(bins=10)", "multicalibration", "meta-cal"), first.trials, strict=True
         )
     )
-    return replace(whole, rounds={"p_a": (Round("p_a", made),)})
+    return replace(whole, rounds={"p_a": (Round("p_a", trials),)})
 
 
-def table_of(verdict: Verdict, width: int) -> list[str]:
-    lines = RENDERERS["table"](verdict, Page(width)).splitlines()
+def table_of(recommendation: Recommendation, width: int) -> list[str]:
+    lines = as_text(Recommended(recommendation), width=width).splitlines()
     start = next(k for k, line in enumerate(lines) if line.startswith("method  "))
     end = next(k for k, line in enumerate(lines) if k > start and line.startswith("–"))
     return lines[start:end]
@@ -51,16 +51,17 @@ def parts(cell: str) -> list[str]:
 @pytest.mark.parametrize("factor", [1.0, 1900.0, 190_000.0])
 @pytest.mark.parametrize("cost", [0.0, 0.001])
 def test_names_and_numbers_are_whole(width: int, factor: float, cost: float) -> None:
-    verdict = scaled(factor, cost)
-    assert verdict.rounds is not None
-    lines = table_of(verdict, width)
+    recommendation = scaled(factor, cost)
+    assert recommendation.rounds is not None
+    lines = table_of(recommendation, width)
     text = "\n".join(lines)
     assert "…" not in text
     # Of these names, numbers so large take more than 60 columns however they are laid out.
     assert max(map(len, lines)) <= (74 if factor > 1 and cost and width == 60 else width)
-    for name, _, predicted, achieved, net, _ in rows(verdict.rounds["p_a"][0]):
-        assert name in text
-        for part in (part for cell in (predicted, achieved, net) for part in parts(cell)):
+    for row in trial_table(recommendation.rounds["p_a"][0]).rows:
+        name, _, predicted, achieved, net, _ = row.cells
+        assert name.text in text
+        for part in (part for cell in (predicted, achieved, net) for part in parts(cell.text)):
             assert part in text, part
 
 

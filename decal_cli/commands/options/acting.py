@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import FitFormat, Missing, method_names, method_names_or_auto
+from decal_cli.commands.options.choices import Missing, method_names, method_names_or_auto
 from decal_cli.commands.options.common import INPUT, OUTPUT, ConfidenceOptions, SeedOptions
 from decal_cli.commands.options.declare import argument, option, options
-from decal_cli.commands.options.judging import FORMAT, THRESHOLDS
+from decal_cli.commands.options.formats import format_option
+from decal_cli.commands.options.judging import THRESHOLDS
 from decal_cli.defaults import N_STUDY_SEEDS, STUDY_FOLDER, STUDY_THRESHOLDS
 
 OUT = ("--output", "-o")
@@ -29,7 +30,7 @@ class FitOptions(SeedOptions):
         "Model file to write, as readable JSON.", None, *OUT, required=True, metavar="MODEL", panel=OUTPUT
     )
     force: bool = option("Overwrite the model file if it exists.", False, panel=OUTPUT)
-    format: FitFormat = option("Format of the evaluation.", FitFormat.table, *FORMAT, panel=OUTPUT)
+    format: str = format_option("blocks", "data", text="Format of the evaluation.")
 
 
 @options(OUTPUT)
@@ -65,4 +66,4 @@ class StudyOptions(ConfidenceOptions):
     seeds: int = option("Number of random halvings of every file (seeds 0 to N - 1).", N_STUDY_SEEDS, metavar="N")
     workers: int | None = option("Number of processes.", metavar="N", shown="one per processor")
     folder: str = option("Folder for points, tables and pictures.", STUDY_FOLDER, *OUT, metavar="FOLDER", panel=OUTPUT)
-    format: FitFormat = option("Format of the summary.", FitFormat.table, *FORMAT, panel=OUTPUT)
+    format: str = format_option("blocks", "data", "rows", text="Format of the summary.")

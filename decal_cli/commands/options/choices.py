@@ -5,46 +5,11 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Format(StrEnum):
-    """How results are written."""
-
-    table = "table"
-    json = "json"
-    markdown = "markdown"
-    csv = "csv"
-
-
-class GateFormat(StrEnum):
-    """How a gate's outcome is written."""
-
-    table = "table"
-    json = "json"
-    markdown = "markdown"
-    csv = "csv"
-    github = "github"
-    junit = "junit"
-
-
 class Missing(StrEnum):
     """What to do with missing scores and features of new rows."""
 
     error = "error"
     drop = "drop"
-
-
-class FitFormat(StrEnum):
-    """How the outcome of a fit or a study is written."""
-
-    table = "table"
-    json = "json"
-
-
-class SweepFormat(StrEnum):
-    """How a sweep is written."""
-
-    table = "table"
-    json = "json"
-    csv = "csv"
 
 
 class Picture(StrEnum):

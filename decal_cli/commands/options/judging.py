@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import Format, GateFormat, Picture, SweepFormat, method_names, metric_names
-from decal_cli.commands.options.common import OUTPUT, STATISTICS
+from decal_cli.commands.options.choices import Picture, method_names, metric_names
+from decal_cli.commands.options.common import STATISTICS
 from decal_cli.commands.options.declare import option, options
+from decal_cli.commands.options.formats import format_option
 from decal_cli.defaults import SWEEP_THRESHOLDS
+from decal_cli.render.format import Face
+from decal_cli.render.formats import DEFAULT, suffixes
 
-FORMAT = ("--format", "-f")
 THRESHOLDS = "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5."
+SWEEP_FACES: tuple[Face, ...] = ("blocks", "data", "rows", "columns")
 NO_INTERVALS = "Compute no intervals, which is faster."
 
 
@@ -26,7 +29,7 @@ class ReportOptions:
     )
     all_metrics: bool = option("Show every metric in the table, not only the main ones.", False, "--all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
-    format: Format = option("Format of the result.", Format.table, *FORMAT, panel=OUTPUT)
+    format: str = format_option("blocks", "data", "rows")
 
 
 @options("Comparison")
@@ -41,7 +44,7 @@ class CompareOptions:
 
 
 @options("Cost of post-training")
-class WishOptions:
+class PreferenceOptions:
     """What post-training costs, and what is good enough."""
 
     cost: list[str] = option(
@@ -60,7 +63,7 @@ class WishOptions:
 
 
 @options("Methods")
-class AdviceOptions(WishOptions):
+class AdviceOptions(PreferenceOptions):
     """The same, whether methods are tried, and how the advice is written."""
 
     trying: bool = option(
@@ -75,7 +78,7 @@ class AdviceOptions(WishOptions):
         complete=method_names,
         shown="every method that the columns allow",
     )
-    format: Format = option("Format of the result.", Format.table, *FORMAT, panel=OUTPUT)
+    format: str = format_option("blocks", "data", "rows")
 
 
 @options("Gate")
@@ -92,7 +95,7 @@ class GateOptions:
     baseline: str | None = option(
         "JSON report of an earlier model, for rules such as 'brier<=baseline+0.005'.", metavar="REPORT"
     )
-    format: GateFormat = option("Format of the result.", GateFormat.table, *FORMAT, panel=OUTPUT)
+    format: str = format_option("blocks", "data", "rows", "checks")
 
 
 @options("Curves")
@@ -113,10 +116,8 @@ class SweepOptions:
     )
     all_thresholds: bool = option("Show every threshold in the table, not only some.", False, "--all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
-    format: SweepFormat | None = option(
-        "Format of the result.",
-        None,
-        *FORMAT,
-        panel=OUTPUT,
-        shown="by the suffix of --output (.json, .csv, .parquet), else table",
+    format: str | None = format_option(
+        *SWEEP_FACES,
+        default=None,
+        shown=f"by the suffix of --output ({', '.join(suffixes(SWEEP_FACES))}), else {DEFAULT}",
     )

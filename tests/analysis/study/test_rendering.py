@@ -15,16 +15,12 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.study import Summary, summarise
-from decal_cli.render import Page
-from decal_cli.render.study import (
-    heading,
-    render_points_csv,
-    render_study,
-    render_study_json,
-    render_study_markdown,
-    sections,
-)
+from decal_cli.render.formats.markdown import Markdown
+from decal_cli.render.page import Page
+from decal_cli.render.results.study import Studied
+from decal_cli.render.results.study_tables import study_lines, study_tables
 from tests.helpers.command import GOLDEN, valid_json
+from tests.helpers.results import as_text
 from tests.helpers.studies import made_up_study
 
 
@@ -35,8 +31,8 @@ def summary() -> Summary:
 
 def rendered(name: str, summary: Summary) -> str:
     if name.endswith(".md"):
-        return render_study_markdown(summary, {"beyond.png": "What is won"})
-    return render_study(summary, Page(width=int(re.sub(r"\D", "", name))))
+        return Markdown(Page()).document(Studied(summary, {"beyond.png": "What is won"}))
+    return as_text(Studied(summary), width=int(re.sub(r"\D", "", name)))
 
 
 @pytest.mark.parametrize("name", ["study_80.txt", "study_100.txt", "study.md"])
@@ -49,30 +45,30 @@ def test_golden(name: str, summary: Summary) -> None:
 
 @pytest.mark.parametrize("width", [60, 72, 80, 100, 120, 200])
 def test_tables_keep_to_the_width_and_lose_nothing(summary: Summary, width: int) -> None:
-    text = render_study(summary, Page(width=width))
+    text = as_text(Studied(summary), width=width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    for section in sections(summary):
-        for row in section.rows:
-            for cell in row:
-                assert cell in text
+    for table in study_tables(summary):
+        for row in table.rows:
+            for cell in row.cells:
+                assert cell.text in text
 
 
 def test_the_first_lines_say_what_was_studied(summary: Summary) -> None:
-    first, _, reasons = heading(summary)
+    first, _, reasons = study_lines(summary)
     assert first == "6 files, 12 scores, 3 thresholds, 2 halvings: 72 points"
     assert reasons == "glar, stack: needs a task"
     one = summarise(made_up_study(files=1, scores=1, seeds=1))
-    first, _, few, dash = heading(one)
+    first, _, few, dash = study_lines(one)
     assert first == "1 file, 1 score, 3 thresholds, 1 halving: 3 points"
     assert few == "So few scores say little of others: intervals need 5 files or 5 scores."
     assert dash == "–: fewer than 10 points in a halving, too few for a correlation."
-    assert len(heading(summarise(made_up_study(files=4, scores=1)))) == 3
-    assert len(heading(summarise(made_up_study(files=1, scores=5)))) == 2
+    assert len(study_lines(summarise(made_up_study(files=4, scores=1)))) == 3
+    assert len(study_lines(summarise(made_up_study(files=1, scores=5)))) == 2
 
 
 def test_the_json_is_known_to_the_schema_and_holds_everything(summary: Summary) -> None:
-    found = valid_json(render_study_json(summary))["study"]
+    found = valid_json(as_text(Studied(summary), "json"))["study"]
     assert found["files"][0] == "file_0" and found["scores"][0] == ["file_0", "p_0"]
     assert (found["thresholds"], found["seeds"], found["points"]) == ([0.1, 0.5, 0.9], [0, 1], 72)
     assert found["notes"] == ["folder/file_0.csv, p_none: left out"]
@@ -85,17 +81,17 @@ def test_the_json_is_known_to_the_schema_and_holds_everything(summary: Summary) 
 def test_what_is_undefined_is_null_in_json_and_a_dash_in_tables() -> None:
     """One file of one score: nothing to draw from, no error of a mean."""
     few = summarise(made_up_study(files=1, scores=1, seeds=1))
-    found = valid_json(render_study_json(few))["study"]
+    found = valid_json(as_text(Studied(few), "json"))["study"]
     assert {each["interval"] for each in found["relations"]} == {None}
     assert {policy["error"] for each in found["policies"] for policy in each["policies"]} == {None}
-    for text in (render_study(few, Page(width=100)), render_study_markdown(few, {})):
+    for text in (as_text(Studied(few)), as_text(Studied(few), "markdown")):
         assert "nan" not in text and "bootstrap" not in text
-    (table,) = (each for each in sections(few) if each.title == "What predicts the gain of post-training")
-    assert {cell for row in table.rows for cell in row[1:]} == {"–"}
+    (table,) = (each for each in study_tables(few) if each.title == "What predicts the gain of post-training")
+    assert {cell.text for row in table.rows for cell in row.cells[1:]} == {"–"}
 
 
 def test_points_are_written_with_every_number(summary: Summary) -> None:
-    rows = list(csv.DictReader(io.StringIO(render_points_csv(summary))))
+    rows = list(csv.DictReader(io.StringIO(as_text(Studied(summary), "csv"))))
     points = summary.points
     assert len(rows) == 72
     for name in ("regret", "gain_beyond", "brier"):
@@ -103,18 +99,18 @@ def test_points_are_written_with_every_number(summary: Summary) -> None:
     assert [float(row["gain of refit"]) for row in rows] == points.gains["refit"].tolist()
     assert [float(row["gain_beyond high"]) for row in rows] == points.ends["gain_beyond"][1].tolist()
     assert {row["threshold_adjusted"] for row in rows} == {""}
-    assert "nan" not in render_points_csv(summary)
+    assert "nan" not in as_text(Studied(summary), "csv")
 
 
 def test_recalibration_alone_has_the_tables_that_it_allows() -> None:
     few = summarise(made_up_study(methods=("isotonic", "platt")))
-    titles = [section.title for section in sections(few)]
+    titles = [table.title for table in study_tables(few)]
     assert titles == [
         "What predicts the gain of post-training",
         "Are they of the right size?",
         "What methods take and win",
     ]
     assert np.isfinite([relation.r2 for relation in few.relations.values()]).all()
-    assert [each.title for each in sections(summarise(made_up_study(methods=("platt",))))] == [
+    assert [each.title for each in study_tables(summarise(made_up_study(methods=("platt",))))] == [
         "What methods take and win"
     ]

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
-from decal_cli.analysis.recommend import Round, Verdict
-from decal_cli.analysis.tryout import Attempt
+from decal_cli.analysis.recommend import Recommendation, Round
+from decal_cli.analysis.tryout import Trial
 from decal_cli.data import Input
 from decal_cli.methods import parse as parse_method
 from decal_cli.metrics import parse
+from decal_cli.render.formats import write
+from decal_cli.render.page import Page
 from decal_cli.task import BinaryTask
+
+
+def as_text(result: Any, format: str = "table", width: int = 100, color: bool = False) -> str:
+    """The result in a format that is text."""
+    text = write(result, format, Page(width, color))
+    assert isinstance(text, str)
+    return text
+
 
 RESULTS = {
     "brier": Result(0.19695801, (0.18544, 0.20847)),
@@ -52,33 +63,32 @@ SIX_REPORTS = made_up_evaluation(
 )
 
 
-def with_advice(whole: Evaluation, **wishes: object) -> Verdict:
-    items = {key: Item(key, found.value, found.interval, found.reason) for key, found in RESULTS.items()}
-    evidence = Evidence(items, u_delta=10.0, rows=1997, features=True, tolerance=0.01, **wishes)
-    return Verdict(whole, advice=tuple(walk(evidence) for _ in whole.reports))
+def with_advice(whole: Evaluation, **preferences: object) -> Recommendation:
+    items = {key: Item(key, result.value, result.interval, result.reason) for key, result in RESULTS.items()}
+    evidence = Evidence(items, u_delta=10.0, rows=1997, features=True, tolerance=0.01, **preferences)
+    return Recommendation(whole, tuple(walk(evidence) for _ in whole.reports))
 
 
-def made_up_attempt(key: str, predicted: Result, achieved: Result, cost: float, seconds: float) -> Attempt:
-    return Attempt(parse_method(key), predicted, achieved, cost, seconds=seconds)
+def made_up_trial(key: str, predicted: Result, achieved: Result, cost: float, seconds: float) -> Trial:
+    return Trial(parse_method(key), predicted, achieved, cost, seconds=seconds)
 
 
-def two_rounds() -> Verdict:
+def two_rounds() -> Recommendation:
     """Two rounds: stacking is best, and a recalibration may be as good; then nothing is left."""
     whole = with_advice(ONE_REPORT, costs={"post-train": 0.001})
-    assert whole.advice is not None
     recalibrated, together = RESULTS["gain_recalibration"], RESULTS["gain_post_training"]
-    made = (
-        made_up_attempt("stack", together, Result(0.0213, (0.0091, 0.0335)), 0.001, 0.214),
+    trials = (
+        made_up_trial("stack", together, Result(0.0213, (0.0091, 0.0335)), 0.001, 0.214),
         replace(
-            made_up_attempt("platt(on=p)", recalibrated, Result(0.0101, (0.0002, 0.0220)), 0.0, 0.004),
+            made_up_trial("platt(on=p)", recalibrated, Result(0.0101, (0.0002, 0.0220)), 0.0, 0.004),
             behind=Result(0.0102, (-0.0013, 0.0217)),
         ),
-        made_up_attempt("glar", together, Result(0.0004, (-0.0006, 0.0014)), 0.001, 1.31),
-        made_up_attempt(
+        made_up_trial("glar", together, Result(0.0004, (-0.0006, 0.0014)), 0.001, 1.31),
+        made_up_trial(
             "meta-cal", recalibrated, Result(None, None, "needs at least 10 rows that p >= .5 decides rightly"), 0, 0
         ),
     )
-    again = (made_up_attempt("isotonic", recalibrated, Result(-0.002, (-0.006, 0.002)), 0.0, 0.003),)
+    again = (made_up_trial("isotonic", recalibrated, Result(-0.002, (-0.006, 0.002)), 0.0, 0.003),)
     report = replace(ONE_REPORT.reports[0], model="p_a_stack")
-    rounds = (Round("p_a", made, made[0], report, whole.advice[0]), Round("p_a_stack", again))
+    rounds = (Round("p_a", trials, trials[0], report, whole.advice[0]), Round("p_a_stack", again))
     return replace(whole, rounds={"p_a": rounds})

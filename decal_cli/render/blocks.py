@@ -1,0 +1,244 @@
+"""What results are made of before a format writes them: blocks that say what they mean and nothing of how they look.
+
+A result yields blocks in reading order. A format has one method for each of them (`formats.declare.BlockFormat`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Tone = Literal["", "good", "doubtful"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """close: it belongs to the block before it, so that no blank line comes between them."""
+
+    close: bool = False
+
+
+@dataclass(frozen=True)
+class Source(Block):
+    """What was read and how, a line each."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Heading(Block):
+    """What the blocks below speak of: a part of the page (level 1), or a model and group (level 2).
+
+    gist: what they come to, in a word.
+    """
+
+    text: str
+    gist: str = ""
+    level: int = 2
+
+
+@dataclass(frozen=True)
+class Paragraph(Block):
+    """Running text; strong: words before it that stand out."""
+
+    text: str
+    strong: str = ""
+
+
+@dataclass(frozen=True)
+class Points(Block):
+    """Sentences, each after the words that say what it is about."""
+
+    items: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Notes(Block):
+    """Lines about what stands above. quiet: small print. copy: they are there to be copied, so that none is broken."""
+
+    lines: tuple[str, ...]
+    quiet: bool = False
+    copy: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table.
+
+    parts: what it says, in pieces that may stand on a line each. short: the same beside short headings. fewer: the same
+    with fewer decimals. code: how the user writes what it names, and parameters: the part of that which the name does
+    not say. details: blocks that explain it. reason: why it is empty.
+    """
+
+    parts: tuple[str, ...]
+    short: tuple[str, ...] = ()
+    fewer: tuple[str, ...] = ()
+    tone: Tone = ""
+    code: str = ""
+    parameters: str = ""
+    details: Callable[[], tuple[Block, ...]] | None = None
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it on one line."""
+        return " ".join(self.parts)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    under: a second line of the heading. words: text rather than numbers. breaks: characters after which the heading may
+    be broken, the widest first. short: a heading to use where there is little room. drops: where there is too little
+    room, columns of 1 are left out first, then those of 2. wraps: its text may go on in the next line; most: it does so
+    after so many characters.
+    """
+
+    heading: str
+    under: str = ""
+    words: bool = False
+    breaks: tuple[int, ...] = ()
+    short: str = ""
+    drops: int = 0
+    wraps: bool = False
+    most: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The heading on one line."""
+        return ", ".join(filter(None, (self.heading, self.under)))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table.
+
+    section: rows that follow each other in one section stand below its name. chosen: it is the one that was picked.
+    empty: it says only that there is nothing to say. apart: it does not belong to the rows above.
+    """
+
+    cells: tuple[Cell, ...]
+    section: str = ""
+    chosen: bool = False
+    empty: bool = False
+    apart: bool = False
+
+
+@dataclass(frozen=True)
+class Table(Block):
+    """A table.
+
+    title, caption: what it shows. keys: so many columns name the rows, and are repeated where the others do not fit
+    beside each other; 0 where a table is not to be split. stacked: intervals stand below their values. dense: its
+    columns stand close together. picks: one of its rows may be chosen.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    title: str = ""
+    caption: str = ""
+    keys: int = 0
+    stacked: bool = False
+    dense: bool = False
+    picks: bool = False
+
+
+@dataclass(frozen=True)
+class Bars(Block):
+    """Named values as bars from the lowest to the highest; names, values: what these are, as headings."""
+
+    title: str
+    names: str
+    values: str
+    items: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar; text: its value as it is written; share: of the longest bar's length, in [0, 1]."""
+
+    name: str
+    text: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Steps(Block):
+    """Questions with their answers, one after the other, and the numbers each rests on."""
+
+    items: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question."""
+
+    question: str
+    answer: str
+    reason: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Conclusion(Block):
+    """What follows from all that; then sentences on it."""
+
+    text: str
+    sentences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts(Block):
+    """Names, and beside each what is said of it; groups: a heading ('' for none) and its facts."""
+
+    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+@dataclass(frozen=True)
+class Picture(Block):
+    """A picture: an SVG file's bytes, or a name of a file beside the page; text: the same in characters."""
+
+    caption: str
+    svg: bytes = b""
+    file: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Folded(Block):
+    """Blocks that a reader opens to see."""
+
+    summary: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule, and whether it holds; None where that cannot be judged. place: the model and group it was judged on."""
+
+    rule: str
+    place: str
+    passed: bool | None
+    outcome: str
+
+    @property
+    def sentence(self) -> str:
+        """What came of it, in one line."""
+        return {True: "passed: ", False: "failed: ", None: ""}[self.passed] + self.outcome
+
+
+@dataclass(frozen=True)
+class Checks(Block):
+    """Rules with their outcomes; places: whether there is more than one place."""
+
+    items: tuple[Check, ...]
+    places: bool = False
+
+
+@dataclass(frozen=True)
+class Signature(Block):
+    """What one must know to reproduce the result, on one line."""
+
+    text: str

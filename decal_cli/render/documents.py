@@ -1,0 +1,36 @@
+"""The JSON schema of everything that decal prints, from what each result declares of its data."""
+
+from __future__ import annotations
+
+import json
+
+from decal_cli.render.results.comparison import ComparedData
+from decal_cli.render.results.evaluation import ReportData, ReportsData
+from decal_cli.render.results.fitting import FittedData
+from decal_cli.render.results.gates import GatedData, GatedReportsData
+from decal_cli.render.results.recommendation import AdvisedData, AdvisedReportsData
+from decal_cli.render.results.source import SCHEMA
+from decal_cli.render.results.study import StudiedData
+from decal_cli.render.results.sweep import SweptData, SweptReportsData
+from decal_cli.render.schema import schema_of
+
+DOCUMENTS: tuple[type, ...] = (
+    *(ReportData, ReportsData),
+    *(AdvisedData, AdvisedReportsData),
+    *(GatedData, GatedReportsData),
+    ComparedData,
+    *(SweptData, SweptReportsData),
+    FittedData,
+    StudiedData,
+)
+
+
+def schema_text() -> str:
+    """The file `report.schema.json`."""
+    title = f"decal report, schema {SCHEMA}"
+    description = (
+        "What `decal evaluate|recommend|gate|compare|sweep|fit|study --format json` print. One report is flat; several "
+        "models or groups stand under reports, each whole in itself. Numbers are at full precision; an undefined one "
+        "is null with its reason."
+    )
+    return json.dumps(schema_of(title, description, DOCUMENTS), indent=2) + "\n"

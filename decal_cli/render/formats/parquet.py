@@ -1,0 +1,27 @@
+"""Parquet: the result as typed columns."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from decal_cli.render.format import Format
+
+
+class Parquet(Format):
+    """A column for each column of the CSV; what is undefined is null."""
+
+    name = "parquet"
+    reads = "columns"
+    suffix = ".parquet"
+
+    def write(self, result: Any) -> bytes:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        types = {str: pa.string(), float: pa.float64()}
+        columns = result.columns()
+        schema = pa.schema([(name, types[kind]) for name, (kind, _) in columns.items()])
+        sink: Any = io.BytesIO()
+        pq.write_table(pa.table({name: values for name, (_, values) in columns.items()}, schema=schema), sink)
+        return bytes(sink.getvalue())

@@ -1,0 +1,154 @@
+"""Text for the terminal, laid out for the page's width."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from decal_cli.render import blocks as b
+from decal_cli.render.format import BlockFormat
+from decal_cli.render.layout import banks, width_of
+from decal_cli.render.page import Page
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BAR = 40
+"""Columns of the longest bar."""
+PROSE = 100
+"""Columns of running text at most: longer lines are hard to read."""
+_MARKS = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("????", "bold yellow")}
+
+
+class Text(BlockFormat[None]):
+    """Blocks one below the other, with a blank line between them."""
+
+    name = "table"
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.console = _console(page)
+
+    def write(self, result: Any) -> str:
+        return self.written(result.blocks())
+
+    def written(self, blocks: Iterable[b.Block]) -> str:
+        """These blocks, without spaces at the ends of lines."""
+        for number, block in enumerate(blocks):
+            if number and not block.close:
+                self.console.print()
+            self.block(block)
+        text = self.console.file.getvalue()  # type: ignore[attr-defined]
+        return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+    def _line(
+        self, *parts: str | tuple[str, str], indent: int = 0, whole: bool = False, width: int | None = None
+    ) -> None:
+        """A line of text with its styles; broken at the width of the page or this one, unless it is to stay whole."""
+        from rich.padding import Padding
+        from rich.text import Text as RichText
+
+        text = RichText.assemble(*parts)
+        self.console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole, width=width)
+
+    def source(self, block: b.Source) -> None:
+        for line in block.lines:
+            self._line(line)
+
+    def heading(self, block: b.Heading) -> None:
+        from rich.rule import Rule
+        from rich.text import Text as RichText
+
+        self.console.print(Rule(RichText(block.text, style="bold"), align="left", style="dim", characters="─"))
+
+    def paragraph(self, block: b.Paragraph) -> None:
+        self._line((block.strong, "bold"), " " if block.strong and block.text else "", block.text, width=PROSE)
+
+    def points(self, block: b.Points) -> None:
+        for name, text in block.items:
+            self._line((f"{name}: ", "bold"), text)
+
+    def notes(self, block: b.Notes) -> None:
+        for line in block.lines:
+            self._line((line, "dim" if block.quiet else ""), whole=block.copy)
+
+    def table(self, block: b.Table) -> None:
+        if block.title:
+            self._line((block.title, "bold"))
+        if block.caption:
+            self._line((block.caption, "dim"))
+        for number, table in enumerate(banks(block, self.page.width)):
+            if number:
+                self.console.print()
+            if not any(column.wraps for column in block.columns):
+                # Wider than the page rather than cut off: names and intervals are there to be read.
+                self.console.width = max(self.page.width, width_of(table))
+            self.console.print(table)
+            self.console.width = self.page.width
+
+    def bars(self, block: b.Bars) -> None:
+        wide = max(len(bar.name) for bar in block.items)
+        self._line(block.title)
+        for bar in block.items:
+            self._line(f"   {bar.name:<{wide}}  {bar.text:>8}  {'█' * round(BAR * bar.share)}")
+
+    def steps(self, block: b.Steps) -> None:
+        for number, step in enumerate(block.items, 1):
+            self._line((f"{number}. {step.question}  {step.answer}", "bold"))
+            self._line(step.reason, indent=3)
+            for text in step.evidence:
+                self._line((text, "dim"), indent=5)
+
+    def conclusion(self, block: b.Conclusion) -> None:
+        if block.text:
+            self._line((f"→ {block.text}", "bold"))
+        for sentence in block.sentences:
+            self._line(sentence, indent=2)
+
+    def facts(self, block: b.Facts) -> None:
+        wide = max(len(name) for _, facts in block.groups for name, _ in facts) + 2
+        width = min(self.page.width, PROSE)
+        for number, (heading, facts) in enumerate(block.groups):
+            if number:
+                self.console.print()
+            if heading:
+                self._line(heading)
+            indent = "  " if heading else ""
+            for name, words in facts:
+                first = f"{indent}{name:<{wide}}"
+                lines = textwrap.fill(words, width, initial_indent=first, subsequent_indent=" " * len(first))
+                self._line(lines or first, whole=True)
+
+    def picture(self, block: b.Picture) -> None:
+        for line in block.text.splitlines():
+            self._line(line, whole=True)
+
+    def folded(self, block: b.Folded) -> None:
+        self._line(block.summary)
+        for each in block.blocks:
+            self.block(each)
+
+    def checks(self, block: b.Checks) -> None:
+        for check in block.items:
+            where = f" [{check.place}]" if block.places and check.place else ""
+            self._line(_MARKS[check.passed], f" {check.rule}{where}  {check.outcome}", whole=True)
+
+    def signature(self, block: b.Signature) -> None:
+        self._line((block.text, "dim"), whole=True)
+
+
+def _console(page: Page) -> Console:
+    """A console that writes into memory."""
+    from rich.console import Console
+
+    return Console(
+        file=io.StringIO(),
+        width=page.width,
+        force_terminal=page.color,
+        no_color=not page.color,
+        color_system="auto" if page.color else None,
+        highlight=False,
+        legacy_windows=False,
+    )

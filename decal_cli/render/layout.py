@@ -1,0 +1,143 @@
+"""Tables on a page of some width: how cells are broken and columns left out before a table is cut in banks."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from decal_cli.render.blocks import Cell, Column, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+_TONES = {"good": "green", "doubtful": "yellow", "": ""}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to write a table.
+
+    breaks: how many pieces of a cell begin a line of their own. dropped: which columns are left out (Column.drops up to
+    this). short: short headings. heading: which of Column.breaks is used. fewer: with fewer decimals.
+    """
+
+    breaks: int = 0
+    dropped: int = 0
+    short: bool = False
+    heading: int = 0
+    fewer: bool = False
+
+    def cell(self, cell: Cell) -> str:
+        """The text of a cell, perhaps on several lines."""
+        parts = (self.fewer and cell.fewer) or (self.short and cell.short) or cell.parts
+        text = "\n".join(filter(None, (*parts[: self.breaks], " ".join(parts[self.breaks :]))))
+        return f"{text} {cell.parameters}" if cell.parameters else text
+
+    def title(self, column: Column, widest: int) -> str:
+        """The heading of a column whose widest cell takes so many characters."""
+        text = column.short if self.short and column.short else column.heading
+        if column.breaks:
+            width = column.breaks[min(self.heading, len(column.breaks) - 1)]
+            text = "\n".join(_broken(text, max(widest, width)))
+        return "\n".join(filter(None, (text, column.under)))
+
+
+def layouts(table: Table) -> list[Layout]:
+    """The ways to write a table, the widest first.
+
+    Shorter headings come first, then columns are left out, then cells are broken; fewer decimals are the last resort.
+    """
+    cells = [cell for row in table.rows for cell in row.cells]
+    least = 1 if table.stacked else 0
+    most = max((len(cell.parts) - 1 for cell in cells), default=0)
+    drops = sorted({0, *(column.drops for column in table.columns)})
+    found = [
+        Layout(breaks, dropped, short, heading)
+        for breaks in range(least, max(least, most) + 1)
+        for dropped in (drops if breaks == least else drops[-1:])
+        for short in ((False, True) if any(column.short for column in table.columns) else (False,))
+        for heading in range(max(1, *(len(column.breaks) for column in table.columns)))
+    ]
+    if any(cell.fewer for cell in cells):
+        found.append(replace(found[-1], fewer=True))
+    return found
+
+
+def banks(table: Table, width: int) -> list[RichTable]:
+    """The table as it fits the width, else its columns in as few banks as do; too wide where neither helps."""
+    ways = layouts(table)
+    for way in ways:
+        whole = _rich(table, way, _kept(table, way))
+        if width_of(whole) <= width:
+            return [whole]
+    if not table.keys:
+        return [whole]
+    # What was the last resort against a cut is not needed beside one.
+    way = ways[max(len(ways) - 2, 0)]
+    kept = _kept(table, way)
+    keys, rest = kept[: table.keys], kept[table.keys :]
+    for count in range(2, len(rest) + 1):
+        size = math.ceil(len(rest) / count)
+        parts = [_rich(table, way, [*keys, *rest[k : k + size]]) for k in range(0, len(rest), size)]
+        if size == 1 or all(width_of(part) <= width for part in parts):
+            return parts
+    return [whole]
+
+
+def width_of(table: RichTable) -> int:
+    """Columns of the page that a table takes."""
+    wide = _wide_console()
+    return table.__rich_measure__(wide, wide.options).maximum
+
+
+def _kept(table: Table, way: Layout) -> list[int]:
+    return [k for k, column in enumerate(table.columns) if not 0 < column.drops <= way.dropped]
+
+
+def _rich(table: Table, way: Layout, columns: Sequence[int]) -> RichTable:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    rich = RichTable(box=None, padding=(0, 1 if table.dense else 2, 0, 0), pad_edge=False, header_style="bold")
+    shown = [row for row in table.rows if not row.empty]
+    for k in columns:
+        column = table.columns[k]
+        widest = max((len(line) for row in shown for line in way.cell(row.cells[k]).splitlines()), default=0)
+        rich.add_column(
+            Text(way.title(column, widest)),
+            justify="left" if column.words else "right",
+            no_wrap=not column.wraps,
+            max_width=column.most,
+        )
+    section = ""
+    for number, row in enumerate(shown):
+        if number and (row.apart or row.section != section):
+            rich.add_row()
+        if row.section != section:
+            section = row.section
+            rich.add_row(Text(section, style="dim"))
+        cells = [Text(way.cell(row.cells[k]), style=_TONES[row.cells[k].tone]) for k in columns]
+        if table.picks:
+            cells[0] = Text("→ " if row.chosen else "  ").append(cells[0])
+        rich.add_row(*cells, style="bold" if row.chosen else "")
+    return rich
+
+
+def _broken(text: str, width: int) -> list[str]:
+    """Lines of a heading; an arrow stays with what it points to."""
+    tied = text.replace("→ ", "→\xa0")
+    lines = textwrap.wrap(tied, width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
+
+
+@cache
+def _wide_console() -> Console:
+    """A wide console to measure tables on."""
+    from rich.console import Console
+
+    return Console(width=10_000, color_system=None, legacy_windows=False)

@@ -1,0 +1,78 @@
+"""What `decal evaluate` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, TypedDict
+
+from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.render.blocks import Block, Signature, Source
+from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
+from decal_cli.render.results.source import Provenance, one_or_several, provenance, source_lines, title_of
+from decal_cli.render.schema import Count, Limit, Positive
+
+
+class MeasuredData(TypedDict):
+    """One model on all rows (group null) or on one group of them."""
+
+    model: str
+    group: str | None
+    rows: Positive
+    positives: Count
+    dropped: Count
+    metrics: dict[MetricKey, ResultData]
+
+
+class ReportData(Provenance, MeasuredData):
+    """What `decal evaluate` prints of one model; several models or groups stand under reports, each whole in itself."""
+
+
+class ReportsData(Provenance):
+    """What `decal evaluate` prints of several models or groups."""
+
+    reports: Annotated[list[ReportData], Limit(minItems=2)]
+
+
+class Evaluated:
+    """An evaluation, for formats to write."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.evaluation = evaluation
+
+    @property
+    def title(self) -> str:
+        """Of a page."""
+        return title_of(self.evaluation)
+
+    def blocks(self) -> Iterator[Block]:
+        """Data, metrics, notes."""
+        evaluation = self.evaluation
+        notes = metric_notes(evaluation)
+        yield Source(tuple(source_lines(evaluation)))
+        yield metric_table(evaluation.reports)
+        yield from notes
+        yield Signature(evaluation.signature, close=bool(notes))
+
+    def data(self) -> dict[str, Any]:
+        """ReportData, or ReportsData."""
+        return one_or_several(provenance(self.evaluation), [measured(report) for report in self.evaluation.reports])
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row per model, group and metric."""
+        yield ["model", "group", "metric", "value", "low", "high", "reason"]
+        for report in self.evaluation.reports:
+            for key, result in report.results.items():
+                ends = result.interval or (None, None)
+                yield [report.model, report.group, key, result.value, *ends, result.reason]
+
+
+def measured(report: Report) -> dict[str, Any]:
+    """MeasuredData of a report."""
+    return {
+        "model": report.model,
+        "group": report.group,
+        "rows": report.rows,
+        "positives": report.positives,
+        "dropped": report.dropped,
+        "metrics": {key: result_data(result) for key, result in report.results.items()},
+    }

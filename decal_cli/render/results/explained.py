@@ -1,0 +1,108 @@
+"""What `decal metrics` and `decal methods` say: the list, and everything that is declared about one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from decal_cli.metrics import METRICS, Metric
+from decal_cli.metrics.declare import NEEDS
+from decal_cli.render.blocks import Block, Facts, Paragraph
+from decal_cli.spec import Parameter
+
+Fact = tuple[str, str]
+_DIRECTIONS = {
+    "lower": "lower is better",
+    "higher": "higher is better",
+    "zero": "0 is ideal",
+    "one": "1 is ideal",
+    "neither": "neither direction is better",
+}
+
+
+class Listed:
+    """Declared things by group, a line each; what: 'metrics' or 'methods'."""
+
+    def __init__(self, what: str, groups: Sequence[tuple[str, tuple[Fact, ...]]]) -> None:
+        self.what = what
+        self.groups = groups
+        self.title = f"decal {what}"
+
+    def blocks(self) -> Iterator[Block]:
+        """The list, and how to read on."""
+        yield Facts(tuple(self.groups))
+        yield Paragraph(f"decal {self.what} NAME explains one.")
+
+
+class Explained:
+    """One declared thing in full."""
+
+    def __init__(self, title: str, text: str, facts: Sequence[Fact]) -> None:
+        self.title = title
+        self.text = text
+        self.facts = facts
+
+    def blocks(self) -> Iterator[Block]:
+        """Its title, the paragraphs of its docstring, and what is declared besides, name by name."""
+        yield Paragraph(self.title)
+        yield from explanation(self.text, self.facts)
+
+
+def explanation(text: str, facts: Sequence[Fact]) -> tuple[Block, ...]:
+    """The paragraphs of a docstring, and what is declared besides."""
+    return *(Paragraph(" ".join(part.split())) for part in text.split("\n\n")), Facts((("", tuple(facts)),))
+
+
+def metric_list() -> Listed:
+    """All metrics by family."""
+    families: dict[str, list[Fact]] = {}
+    for metric in METRICS.values():
+        families.setdefault(metric.family, []).append((metric.name, metric.title))
+    return Listed("metrics", [(family, tuple(facts)) for family, facts in families.items()])
+
+
+def metric_explained(metric: Metric) -> Explained:
+    """One metric in full."""
+    return Explained(f"{metric.name}: {metric.title}", metric.text, metric_facts(metric))
+
+
+def metric_facts(metric: Metric) -> list[Fact]:
+    """What is declared of a metric besides its text."""
+    facts = [
+        ("family", metric.family),
+        ("unit", metric.unit),
+        ("range", _bounds(metric)),
+        ("direction", _DIRECTIONS[metric.better]),
+        ("needs", needs_text(NEEDS[need][1] for need in metric.needs if NEEDS[need][1])),
+        ("interval", metric.interval_text),
+        ("source", metric.source),
+    ]
+    if metric.witness is not None:
+        facts.append(("beside it", "the task of the agent that loses most, as a --utility to paste"))
+    return facts + parameter_facts(metric.parameters)
+
+
+def needs_text(reasons: Iterable[str]) -> str:
+    """Beside the word 'needs': reasons that begin with it, without it."""
+    return ", ".join(reason.removeprefix("needs ") for reason in reasons) or "scores and labels"
+
+
+def parameter_facts(parameters: Sequence[Parameter]) -> list[Fact]:
+    """Each parameter with its default, and what it is."""
+    return [
+        (f"{each.name}={each.default}", f"{each.text} ({', '.join(each.choices)})" if each.choices else each.text)
+        for each in parameters
+    ]
+
+
+def _bounds(metric: Metric) -> str:
+    """The range in words."""
+    low, high = metric.range
+    unit = " u_delta" if metric.bounds_in_u_delta else ""
+
+    def end(value: float) -> str:
+        return "unbounded" if math.isinf(value) else f"{value:g}{unit if value else ''}"
+
+    if math.isinf(low) and math.isinf(high):
+        return "unbounded"
+    return f"{end(low)} to {end(high)}"

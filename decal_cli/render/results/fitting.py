@@ -1,0 +1,150 @@
+"""What `decal fit` returns."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import Any, Literal, TypedDict
+
+from decal_cli.analysis.fit import Fitting, Gain, how_judged
+from decal_cli.methods import note_of
+from decal_cli.methods.declare import Kind
+from decal_cli.metrics import parse
+from decal_cli.render.blocks import Block, Column, Facts, Notes, Paragraph, Row, Signature, Source, Table
+from decal_cli.render.cells import ARROWS, number, per_thousand, words
+from decal_cli.render.numbers import DASH
+from decal_cli.render.results.differences import difference_cell
+from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
+from decal_cli.render.schema import Ends, Positive, Size
+
+
+class FitGainData(TypedDict):
+    """Expected utility per decision, of acting on the new score less on the score as it is."""
+
+    value: float
+    interval: Ends | None
+    before: float
+    after: float
+
+
+class ChangeData(TypedDict):
+    """A metric of the score as it is and of the new one, and the difference with its paired interval."""
+
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: Ends | None
+    reason: str | None
+
+
+class FitData(TypedDict):
+    """A fitted model. method: as `decal fit` takes it. column: what `decal apply` adds. rows: that the model was fitted
+    to. judged: on which rows the figures are, those it was fitted to, each scored by a model that other folds fitted,
+    or those of --test. seconds: processor time of the fits of all folds, 0 with --test. gain: null without a task.
+    metrics: empty where the model moves the threshold and leaves the score.
+    """
+
+    method: str
+    kind: Kind
+    model_file: str
+    column: str
+    rows: Positive
+    judged: Literal["cross-fitted", "test"]
+    seconds: Size
+    gain: FitGainData | None
+    metrics: dict[str, ChangeData]
+
+
+class FittedData(Provenance):
+    """What `decal fit` prints: the model file it wrote, and what the model wins on rows that it has not seen."""
+
+    fit: FitData
+
+
+class Fitted:
+    """A fitted model and how it does, for formats to write; path: the model file."""
+
+    def __init__(self, fitting: Fitting, path: str) -> None:
+        self.fitting = fitting
+        self.path = path
+
+    @property
+    def title(self) -> str:
+        """Of a page."""
+        return title_of(self.fitting.judged)
+
+    def blocks(self) -> Iterator[Block]:
+        """The data, what was written, and the metrics before and after on rows that the model has not seen."""
+        fitting = self.fitting
+        yield Source(tuple(source_lines(fitting.judged)))
+        method, rows = fitting.chosen.method, f"{len(fitting.training.rows):,} rows"
+        yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}, written to {self.path}", strong=method.title)
+        note = note_of(fitting.model)
+        if note is not None:
+            yield Paragraph(note, close=True)
+        yield Paragraph(f"How it does, {how_judged(fitting)}:", close=True)
+        if fitting.gain is not None:
+            yield _gain_facts(fitting.gain)
+        if fitting.differences:
+            yield from _metric_blocks(fitting)
+        else:
+            yield Paragraph("The score stays as it is: only the threshold moves.", close=True)
+        added = " and ".join(fitting.columns)
+        yield Notes(
+            (f"Next: decal apply {shlex.quote(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
+        )
+        yield Signature(fitting.judged.signature, close=True)
+
+    def data(self) -> dict[str, Any]:
+        """FittedData."""
+        fitting = self.fitting
+        document: FitData = {
+            "method": fitting.chosen.key,
+            "kind": fitting.chosen.method.kind,
+            "model_file": self.path,
+            "column": fitting.columns[0],
+            "rows": len(fitting.training.rows),
+            "judged": "cross-fitted" if fitting.cross_fitted else "test",
+            "seconds": fitting.seconds,
+            "gain": None if fitting.gain is None else _gain_data(fitting.gain),
+            "metrics": {
+                key: {
+                    "before": each.a.value,
+                    "after": each.b.value,
+                    "difference": each.difference.value,
+                    "interval": pair(each.difference.interval),
+                    "reason": each.difference.reason,
+                }
+                for key, each in fitting.differences.items()
+            },
+        }
+        return {**provenance(fitting.judged), "fit": document}
+
+
+def _gain_facts(gain: Gain) -> Facts:
+    facts = (
+        ("by the score as it is", per_thousand(gain.before).text),
+        ("post-trained", per_thousand(gain.after).text),
+        ("gain", per_thousand(gain.after - gain.before, gain.interval, plus=True).text),
+    )
+    return Facts((("Expected utility per 1,000 decisions", facts),))
+
+
+def _metric_blocks(fitting: Fitting) -> Iterator[Block]:
+    columns = [Column("metric", words=True), Column("", words=True)]
+    columns += [Column(name) for name in ("as it is", "post-trained", "difference")]
+    rows = []
+    for key, each in fitting.differences.items():
+        metric = parse(key).metric
+        cells = (number(each.a.value), number(each.b.value), difference_cell(each))
+        rows.append(Row((words(metric.title), words(ARROWS[metric.better]), *cells)))
+    yield Table(tuple(columns), tuple(rows))
+    reasons = [(key, each.difference.reason) for key, each in fitting.differences.items()]
+    lines = tuple(f"{DASH} {key}: {reason}" for key, reason in reasons if reason is not None)
+    if lines:
+        yield Notes(lines, close=True)
+
+
+def _gain_data(gain: Gain) -> FitGainData:
+    won = gain.after - gain.before
+    return {"value": won, "interval": pair(gain.interval), "before": gain.before, "after": gain.after}

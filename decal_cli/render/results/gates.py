@@ -1,0 +1,94 @@
+"""What `decal gate` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, TypedDict
+
+from decal_cli.analysis.gate import GateOutcome, GateRow
+from decal_cli.render.blocks import Block, Check, Checks, Signature, Source
+from decal_cli.render.numbers import plain
+from decal_cli.render.results.evaluation import Evaluated, MeasuredData, ReportData
+from decal_cli.render.results.source import Provenance, source_lines, title_of
+from decal_cli.render.schema import Limit
+
+
+class GateData(TypedDict):
+    """What a rule says of a model and group; passed null, and the reason, where it cannot be judged."""
+
+    rule: str
+    model: str
+    group: str | None
+    value: float | None
+    bound: float | None
+    passed: bool | None
+    reason: str | None
+
+
+class GatedData(Provenance, MeasuredData):
+    """What `decal gate` prints of one model."""
+
+    gates: list[GateData]
+
+
+class GatedReportsData(Provenance):
+    """What `decal gate` prints of several models or groups."""
+
+    reports: Annotated[list[ReportData], Limit(minItems=2)]
+    gates: list[GateData]
+
+
+class Gated:
+    """A gate's outcome, for formats to write."""
+
+    def __init__(self, outcome: GateOutcome) -> None:
+        self.outcome = outcome
+
+    @property
+    def title(self) -> str:
+        """Of a page."""
+        return title_of(self.outcome.evaluation)
+
+    def blocks(self) -> Iterator[Block]:
+        """The rules, each with its outcome."""
+        evaluation = self.outcome.evaluation
+        yield Source(tuple(source_lines(evaluation)))
+        yield Checks(self.checks(), places=len(evaluation.reports) > 1)
+        yield Signature(evaluation.signature, close=True)
+
+    def data(self) -> dict[str, Any]:
+        """GatedData, or GatedReportsData."""
+        return {**Evaluated(self.outcome.evaluation).data(), "gates": [_gate(row) for row in self.outcome.rows]}
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row per rule, model and group."""
+        yield ["rule", "model", "group", "value", "bound", "passed", "reason"]
+        for row in self.outcome.rows:
+            yield [row.rule, row.model, row.group, row.value, row.bound, row.passed, row.reason]
+
+    def checks(self) -> tuple[Check, ...]:
+        """The rules, for CI systems."""
+        return tuple(
+            Check(row.rule, ", ".join(filter(None, (row.model, row.group))), row.passed, _finding(row))
+            for row in self.outcome.rows
+        )
+
+
+def _finding(row: GateRow) -> str:
+    """The value a rule met, or why it cannot be judged."""
+    if row.passed is None or row.value is None:
+        return f"cannot judge: {row.reason}"
+    bound = "" if row.bound is None or "baseline" not in row.rule else f" (bound {plain(row.bound)})"
+    return plain(row.value) + bound
+
+
+def _gate(row: GateRow) -> GateData:
+    return {
+        "rule": row.rule,
+        "model": row.model,
+        "group": row.group,
+        "value": row.value,
+        "bound": row.bound,
+        "passed": row.passed,
+        "reason": row.reason,
+    }

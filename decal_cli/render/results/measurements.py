@@ -1,0 +1,181 @@
+"""The metrics of an evaluation: one table of all models and groups, and what is to be said about its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, NotRequired, TypedDict
+
+from decal_cli.analysis.evaluate import Evaluation, Report, Result
+from decal_cli.metrics import parse
+from decal_cli.metrics.declare import Witness
+from decal_cli.render.blocks import Block, Column, Notes, Row, Table
+from decal_cli.render.cells import metric_cells, number
+from decal_cli.render.numbers import DASH, plain
+from decal_cli.render.results.source import pair
+from decal_cli.render.schema import Ends, Inside, Limit, Share, Words
+from decal_cli.task import utility_text
+
+MAX_PLACES = 4
+"""Models and groups that a reason lists; of more, only the metrics are named."""
+MetricKey = Annotated[str, Limit(pattern=r"^[a-z_0-9]+(\([a-z_]+=[^(),]+(,[a-z_]+=[^(),]+)*\))?$")]
+Payoffs = Annotated[list[Share], Limit(minItems=2, maxItems=2)]
+
+
+class TwoActionsData(TypedDict):
+    """The worst task of two actions, as --utility takes it; loss: what is lost in it, as the metric shown_by shows."""
+
+    utility: Annotated[list[Payoffs], Limit(minItems=2, maxItems=2)]
+    loss: Share
+    shown_by: str
+
+
+class WorstAgentData(TypedDict):
+    """The decision at which a worst case is attained, payoffs in [0, 1]."""
+
+    utility: Annotated[list[Payoffs], Limit(minItems=2, maxItems=3)]
+    thresholds: Annotated[list[Inside], Limit(minItems=1, maxItems=2)]
+    two_actions: TwoActionsData
+
+
+class DefinedData(TypedDict):
+    """A value with its interval, null where it has none."""
+
+    value: float
+    interval: Ends | None
+    reason: None
+    worst_agent: NotRequired[WorstAgentData]
+
+
+class UndefinedData(TypedDict):
+    """A value that does not exist, and why."""
+
+    value: None
+    interval: None
+    reason: Words
+
+
+ResultData = DefinedData | UndefinedData
+
+
+def result_data(result: Result) -> ResultData:
+    """A result as JSON has it."""
+    if result.value is None:
+        return {"value": None, "interval": None, "reason": result.reason or ""}
+    defined: DefinedData = {"value": result.value, "interval": pair(result.interval), "reason": None}
+    if result.witness is not None:
+        defined["worst_agent"] = _worst_agent(result.witness)
+    return defined
+
+
+def _worst_agent(witness: Witness) -> WorstAgentData:
+    return {
+        "utility": [list(row) for row in witness.utility],
+        "thresholds": list(witness.thresholds),
+        "two_actions": {
+            "utility": [list(row) for row in witness.pasted],
+            "loss": witness.loss,
+            "shown_by": witness.shown_by,
+        },
+    }
+
+
+def name_of(report: Report) -> str:
+    """The model, and the group if it is one."""
+    return ", ".join(filter(None, (report.model, report.group)))
+
+
+def metric_table(reports: Sequence[Report]) -> Table:
+    """Metrics down, models and groups across."""
+    columns = [Column("metric", words=True), Column("", words=True)]
+    columns += [Column(report.model, report.group or "") for report in reports]
+    return Table(tuple(columns), tuple(_rows(reports)), keys=2, dense=True)
+
+
+def _rows(reports: Sequence[Report]) -> Iterator[Row]:
+    for key in reports[0].results:
+        metric = parse(key).metric
+        results = [report.results[key] for report in reports]
+        cells = (number(each.value, each.interval, fewer=3, reason=each.reason) for each in results)
+        # What is undefined everywhere keeps its row, with dashes, where people look for it.
+        empty = all(each.value is None for each in results) and not metric.shown
+        yield Row((*metric_cells(key), *cells), metric.family, empty=empty)
+
+
+def metric_notes(evaluation: Evaluation) -> list[Block]:
+    """What stands below the table: tasks to paste, why cells are empty, what intervals and features do not say."""
+    reports = evaluation.reports
+    worst = worst_lines(reports)
+    quiet = [*undefined_reasons(reports), *corrected_lines(reports), *unknown_lines(evaluation)]
+    blocks: list[Block] = [Notes(tuple(worst), copy=True)] if worst else []
+    blocks += [Notes(tuple(quiet), quiet=True)] if quiet else []
+    return [replace(block, close=bool(number)) for number, block in enumerate(blocks)]
+
+
+def unknown_lines(evaluation: Evaluation) -> list[str]:
+    """Without features: what cannot be known, with the worst case, as such."""
+    lines = []
+    for report in evaluation.reports:
+        worst = report.results.get("regret_grouping_worst")
+        grouping = report.results.get("regret_grouping")
+        if report.group or worst is None or worst.value is None or grouping is None or grouping.value is not None:
+            continue
+        name = "" if len(evaluation.reports) == 1 else f"{report.model}: "
+        lines.append(
+            f"{name}without features, what better features or post-training could win beyond recalibration is not "
+            f"known: between 0 and {plain(worst.value)} per decision (a worst case, not an estimate)"
+        )
+    return lines
+
+
+def worst_lines(reports: Sequence[Report]) -> list[str]:
+    """The tasks of the worst agents, to be pasted: one line for all metrics of a report that share one."""
+    lines = []
+    for report in reports:
+        keys: dict[str, list[str]] = {}
+        for key, result in report.results.items():
+            if result.witness is not None:
+                keys.setdefault(_worst(result.witness), []).append(key)
+        where = "" if len(reports) == 1 else f" on {name_of(report)}"
+        lines += [f"worst agent of {', '.join(shared)}{where}: {text}" for text, shared in keys.items()]
+    return lines
+
+
+def _worst(witness: Witness) -> str:
+    paste = f"--utility '{utility_text(witness.pasted)}' (loses {plain(witness.loss)}, see {witness.shown_by})"
+    if len(witness.utility) == 2:
+        return paste
+    kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
+    return f"{len(witness.utility)} actions, thresholds {kinks}; the worst with two: {paste}"
+
+
+def corrected_lines(reports: Sequence[Report]) -> list[str]:
+    """Which values lie outside of their own intervals, and why that is no mistake."""
+    names = [
+        parse(key).metric.title
+        for report in reports
+        for key, result in report.results.items()
+        if result.value is not None
+        and result.interval is not None
+        and not result.interval[0] <= result.value <= result.interval[1]
+    ]
+    if not names:
+        return []
+    listed = ", ".join(dict.fromkeys(names))
+    return [f"Noise alone moves {listed}; the interval is corrected for that, and so need not hold the value."]
+
+
+def undefined_reasons(reports: Sequence[Report]) -> list[str]:
+    """Why cells show a dash, one line for each reason."""
+    places: dict[str, list[tuple[str, str]]] = {}
+    for report in reports:
+        where = "" if len(reports) == 1 else f" of {' in '.join(filter(None, (report.model, report.group)))}"
+        for key, result in report.results.items():
+            if result.value is None and result.reason is not None:
+                places.setdefault(result.reason, []).append((key, where))
+    lines = []
+    for reason, all_places in places.items():
+        many = len(all_places) > MAX_PLACES
+        named = dict.fromkeys(key if many else key + where for key, where in all_places)
+        lines.append(f"{DASH} {', '.join(named)}: {reason}")
+    return lines

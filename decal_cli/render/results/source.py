@@ -1,0 +1,142 @@
+"""What every result says of where it comes from: files, columns, decision, intervals, signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, TypedDict
+
+from decal_cli.analysis.evaluate import Evaluation, resampled_cells
+from decal_cli.metrics.bootstrap import RESAMPLES
+from decal_cli.render.numbers import plain
+from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
+from decal_cli.task import BinaryTask
+from decal_cli.version import __version__
+
+SCHEMA: Literal[1] = 1
+"""Version of the JSON documents."""
+MAX_NAMES = 8
+"""Columns of one role that are listed by name."""
+Utility = Annotated[list[Ends], Limit(minItems=2, maxItems=2)]
+"""A row for each decision, in it a payoff for each label."""
+Signature = Annotated[str, Limit(pattern="^decal:")]
+
+
+class InputData(TypedDict):
+    """A file that was read."""
+
+    path: str
+    rows: Positive
+    positives: Count
+    sha256: Annotated[str, Limit(pattern="^[0-9a-f]{64}$")]
+
+
+class TaskData(TypedDict):
+    """The decision; utility: a row for each decision, in it the payoff at label 0 and at label 1."""
+
+    threshold: Inside
+    decision_threshold: Share
+    u_delta: Annotated[float, Limit(exclusiveMinimum=0)]
+    utility: Utility
+
+
+class IntervalsData(TypedDict):
+    """How intervals were made; null where none were asked for. cells: on how many equal-mass cells tables with more
+    levels were resampled, else null.
+    """
+
+    confidence: Inside
+    seed: Count
+    resamples: Positive
+    cells: int | None
+
+
+class Provenance(TypedDict):
+    """What every document says."""
+
+    schema: Literal[1]
+    decal: str
+    signature: Signature
+    inputs: Annotated[list[InputData], Limit(minItems=1)]
+    columns: dict[str, str | list[str]]
+    notes: list[str]
+    task: TaskData | None
+    intervals: IntervalsData | None
+
+
+def provenance(evaluation: Evaluation) -> Provenance:
+    """Inputs, columns, notes, task, and how intervals were made."""
+    return {
+        "schema": SCHEMA,
+        "decal": __version__,
+        "signature": evaluation.signature,
+        "inputs": [
+            {"path": item.path, "rows": item.rows, "positives": item.positives, "sha256": item.sha256}
+            for item in evaluation.inputs
+        ],
+        "columns": {
+            role: list(names) if isinstance(names, tuple) else names for role, names in evaluation.columns.items()
+        },
+        "notes": list(evaluation.notes),
+        "task": None if evaluation.task is None else _task(evaluation.task),
+        "intervals": _intervals(evaluation),
+    }
+
+
+def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The JSON document: one report flat, several under "reports", each whole in itself."""
+    reports = [{**shared, **entry} for entry in entries]
+    return reports[0] if len(reports) == 1 else {**shared, "reports": reports}
+
+
+def pair(interval: tuple[float, float] | None) -> list[float] | None:
+    """An interval as JSON has it."""
+    return None if interval is None else list(interval)
+
+
+def _task(task: BinaryTask) -> TaskData:
+    return {
+        "threshold": task.threshold,
+        "decision_threshold": task.decision_threshold,
+        "u_delta": task.u_delta,
+        "utility": [list(row) for row in task.utility],
+    }
+
+
+def _intervals(evaluation: Evaluation) -> IntervalsData | None:
+    plan = evaluation.plan
+    if not plan.intervals:
+        return None
+    cells = resampled_cells(evaluation)
+    return {"confidence": plan.confidence, "seed": plan.seed, "resamples": RESAMPLES, "cells": cells}
+
+
+def title_of(evaluation: Evaluation) -> str:
+    """The title of a page."""
+    return "decal: " + ", ".join(item.path for item in evaluation.inputs)
+
+
+def source_lines(evaluation: Evaluation) -> list[str]:
+    """What was read, which columns were taken, and the decision."""
+    lines = [
+        f"{item.path}: {item.rows:,} rows, {item.positives:,} positive ({100 * item.positives / item.rows:.1f} %)"
+        for item in evaluation.inputs
+    ]
+    columns = []
+    for role, names in evaluation.columns.items():
+        listed = names if isinstance(names, str) else _listed(names)
+        columns.append(f"{role} {listed}{' (found by its usual name)' if role in evaluation.found else ''}")
+    lines += ["; ".join(columns)] if columns else []
+    lines += [task_line(evaluation.task)] if evaluation.task else []
+    return lines + list(evaluation.notes)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names) if len(names) <= MAX_NAMES else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+
+
+def task_line(task: BinaryTask) -> str:
+    """The decision in words."""
+    (u00, u01), (u10, u11) = task.utility
+    at = "" if task.decision_threshold == task.threshold else f", operated at {plain(task.decision_threshold)}"
+    worth = f"utilities {plain(u00)}, {plain(u01)}; {plain(u10)}, {plain(u11)}"
+    return f"decide 1 from t* = {plain(task.threshold)} on{at}; {worth} (u_delta = {plain(task.u_delta)})"

@@ -1,0 +1,259 @@
+"""What `decal sweep` returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+
+from decal_cli.analysis.sweep import Sweep, Swept
+from decal_cli.curves import Curve
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
+from decal_cli.render.cells import number, words
+from decal_cli.render.numbers import DASH, short
+from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
+from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive
+
+MAX_SHOWN = 11
+"""Thresholds in the table, unless all are asked for."""
+SPARKS = "▁▂▃▄▅▆▇█"
+SPARK_WIDTH = 12
+HEADING_WIDTH = 16
+BLOCKS = {
+    "loss": "Brier curves: utility lost per decision, (1 - t*) FN + t* FP",
+    "regret": "Regret and gains: utility per decision",
+    "decision": "Decisions: net benefit in true positives per row, the threshold as a score, the rest as utility",
+}
+COLUMNS: dict[str, type] = {
+    "model": str,
+    "group": str,
+    "curve": str,
+    "threshold": float,
+    "value": float,
+    "low": float,
+    "high": float,
+    "unit": str,
+}
+"""Of the long table, with what they hold."""
+
+
+class ExpectationData(TypedDict):
+    """Under the prior."""
+
+    value: float
+    interval: Ends | None
+
+
+class CurveData(TypedDict):
+    """A curve on the thresholds, null where undefined. brier: twice the exact area under a Brier curve. expectation:
+    under the prior.
+    """
+
+    title: str
+    unit: str
+    source: str
+    value: list[float | None]
+    low: list[float | None] | None
+    high: list[float | None] | None
+    brier: float | None
+    expectation: ExpectationData | None
+    reason: str | None
+
+
+class SweepData(TypedDict):
+    """Curves over thresholds, each for the unit task of t* (u_delta = 1)."""
+
+    u_delta: Literal[1]
+    thresholds: Annotated[list[Inside], Limit(minItems=1)]
+    prior: str | None
+    grouping_loss: float | None
+    curves: dict[Annotated[str, Limit(pattern="^[a-z_]+$")], CurveData]
+
+
+class SweptData(Provenance):
+    """What `decal sweep` prints of one model; several models or groups stand under reports, each whole in itself."""
+
+    model: str
+    group: str | None
+    rows: Positive
+    positives: Count
+    dropped: Count
+    sweep: SweepData
+
+
+class SweptReportsData(Provenance):
+    """What `decal sweep` prints of several models or groups."""
+
+    reports: Annotated[list[SweptData], Limit(minItems=2)]
+
+
+class Curves:
+    """A sweep, for formats to write.
+
+    everything: every threshold in the tables, not a choice. drawing: pictures in characters to put below.
+    """
+
+    def __init__(self, sweep: Sweep, everything: bool = False, drawing: tuple[Block, ...] = ()) -> None:
+        self.sweep = sweep
+        self.everything = everything
+        self.drawing = drawing
+
+    @property
+    def title(self) -> str:
+        """Of a page."""
+        return title_of(self.sweep.head)
+
+    def blocks(self) -> Iterator[Block]:
+        """Thresholds down, curves across, block by block for each model and group."""
+        plan = self.sweep.head.plan
+        lines = [*source_lines(self.sweep.head)]
+        lines.append("every unit task of t*: u_delta = 1, a false positive costs t*, a false negative 1 - t*")
+        if plan.intervals:
+            lines.append(f"[..]: {100 * plan.confidence:g} % intervals, each for its own t*")
+        yield Source(tuple(lines))
+        rows = _shown(self.sweep, self.everything)
+        for report in self.sweep.reports:
+            yield Heading(report.name)
+            for block, title in BLOCKS.items():
+                curves = [curve for curve in report.curves.values() if curve.kind.block == block]
+                yield _table(self.sweep, title, curves, rows)
+            yield Notes(tuple(_areas(report)))
+            reasons = tuple(_reasons(report))
+            if reasons:
+                yield Notes(reasons, quiet=True, close=True)
+        yield Signature(self.sweep.signature)
+        yield from self.drawing
+
+    def data(self) -> dict[str, Any]:
+        """SweptData, or SweptReportsData."""
+        sweep = self.sweep
+        head = {**provenance(sweep.head), "signature": sweep.signature}
+        names = ("model", "group", "rows", "positives", "dropped")
+        entries = []
+        for report in sweep.reports:
+            curves: SweepData = {
+                "u_delta": 1,
+                "thresholds": [float(t) for t in sweep.grid.thresholds],
+                "prior": None if sweep.grid.prior is None else sweep.grid.prior.name,
+                "grouping_loss": report.grouping_loss,
+                "curves": {name: _curve(curve) for name, curve in report.curves.items()},
+            }
+            entries.append({**{name: getattr(report, name) for name in names}, "sweep": curves})
+        return one_or_several(head, entries)
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row per model, group, curve and threshold; those without a threshold are expectations."""
+        yield list(COLUMNS)
+        yield from self._points()
+
+    def columns(self) -> dict[str, tuple[type, list[Any]]]:
+        """The same as typed columns."""
+        columns = zip(*self._points(), strict=True)
+        return {name: (kind, list(values)) for (name, kind), values in zip(COLUMNS.items(), columns, strict=True)}
+
+    def _points(self) -> Iterator[list[Any]]:
+        for report in self.sweep.reports:
+            for name, curve in report.curves.items():
+                ends = curve.value, curve.low, curve.high
+                for k, t in enumerate(self.sweep.grid.thresholds):
+                    numbers = (_number(values, k) for values in ends)
+                    yield [report.model, report.group, name, float(t), *numbers, curve.kind.unit]
+                if curve.expectation is not None:
+                    expected = [curve.expectation, *(curve.expectation_interval or (None, None))]
+                    yield [report.model, report.group, name, None, *expected, curve.kind.unit]
+
+
+def _shown(sweep: Sweep, everything: bool) -> list[int]:
+    """Which thresholds to print: the ends, and those nearest to round numbers between them."""
+    at = sweep.grid.thresholds
+    if everything or len(at) <= MAX_SHOWN:
+        return list(range(len(at)))
+    for step in (0.01, 0.02, 0.05, 0.1, 0.2):
+        inside = [step * i for i in range(round(1 / step)) if at[0] < step * i < at[-1]]
+        if len(inside) <= MAX_SHOWN - 2:
+            break
+    nearest = {int(np.abs(at - t).argmin()) for t in inside}
+    return sorted(nearest | {0, len(at) - 1})
+
+
+def _table(sweep: Sweep, title: str, curves: list[Curve], shown: list[int]) -> Table:
+    columns = [Column(curve.kind.heading, sparkline(curve.value), breaks=(HEADING_WIDTH,)) for curve in curves]
+    rows = []
+    for k in shown:
+        cells = (_cell(curve, k) for curve in curves)
+        rows.append(Row((words(short(float(sweep.grid.thresholds[k]), 3)), *cells)))
+    if sweep.grid.prior is not None:
+        cells = (number(curve.expectation, curve.expectation_interval) for curve in curves)
+        rows.append(Row((words("prior"), *cells), apart=True))
+    return Table((Column("t*", words=True), *columns), tuple(rows), title=title, keys=1, stacked=True)
+
+
+def _cell(curve: Curve, k: int) -> Cell:
+    low, high = _number(curve.low, k), _number(curve.high, k)
+    return number(_number(curve.value, k), None if low is None or high is None else (low, high))
+
+
+def sparkline(values: np.ndarray, width: int = SPARK_WIDTH) -> str:
+    """The course of a curve in a few blocks, from its lowest to its highest value; blank where undefined."""
+    some = values[np.linspace(0, len(values) - 1, min(width, len(values))).astype(int)]
+    if np.isnan(some).all():
+        return ""
+    low, high = np.nanmin(some), np.nanmax(some)
+    scale = (len(SPARKS) - 1) / (high - low) if high > low else 0.0
+    return "".join(" " if math.isnan(v) else SPARKS[round((v - low) * scale)] for v in some)
+
+
+def _areas(report: Swept) -> Iterator[str]:
+    """Twice the areas under the Brier curves, which are Brier scores, and what lies between them."""
+    brier = {name: curve.brier for name, curve in report.curves.items() if curve.brier is not None}
+    now, calibrated = brier["brier"], brier["brier_calibrated"]
+    yield (
+        f"2 x area under the Brier curve = Brier score: {short(now, 4)} as it is, {short(calibrated, 4)} calibrated; "
+        f"between them miscalibration, {short(now - calibrated, 4)}"
+    )
+    plug_in = brier.get("brier_regions_plug_in")
+    if plug_in is None:
+        return
+    parts = [f"{short(calibrated - plug_in, 4)} plug-in"]
+    if "brier_regions" in brier:
+        parts.append(f"{short(calibrated - brier['brier_regions'], 4)} held out")
+    loss = report.grouping_loss
+    parts.append(f"grouping loss {DASH if loss is None else short(loss, 4)}")
+    yield f"2 x area between calibrated and by region: {', '.join(parts)}"
+    yield (
+        "   (plug-in: frequencies of leaves on their own rows, so their noise counts as knowledge; the grouping loss "
+        "takes that noise off; held out: what was learned on other rows, with what learning costs)"
+    )
+
+
+def _reasons(report: Swept) -> Iterator[str]:
+    for curve in report.curves.values():
+        if curve.reason is not None:
+            yield f"{DASH} {curve.kind.title.lower()}: {curve.reason}"
+
+
+def _curve(curve: Curve) -> CurveData:
+    expectation: ExpectationData | None = None
+    if curve.expectation is not None:
+        expectation = {"value": curve.expectation, "interval": pair(curve.expectation_interval)}
+    return {
+        "title": curve.kind.title,
+        "unit": curve.kind.unit,
+        "source": curve.kind.source,
+        "value": _numbers(curve.value),
+        "low": None if curve.low is None else _numbers(curve.low),
+        "high": None if curve.high is None else _numbers(curve.high),
+        "brier": curve.brier,
+        "expectation": expectation,
+        "reason": curve.reason,
+    }
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    return [_number(values, k) for k in range(len(values))]
+
+
+def _number(values: np.ndarray | None, k: int) -> float | None:
+    return None if values is None or math.isnan(float(values[k])) else float(values[k])

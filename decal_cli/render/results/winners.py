@@ -1,0 +1,159 @@
+"""Sentences on two models, for decision-makers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from decal_cli.analysis.compare import Comparison, Contest, Difference
+from decal_cli.analysis.splice import HeldOut
+from decal_cli.metrics import parse
+from decal_cli.metrics.confidence import quantile
+from decal_cli.render.cells import per_thousand
+from decal_cli.render.numbers import Interval, plain, short, span
+from decal_cli.render.results.differences import signed, who_wins
+from decal_cli.tables.table import FOLDS
+
+UTILITY = "expected_utility"
+MAX_RANGES = 4
+"""Ranges of thresholds that a sentence lists."""
+
+
+def sides_line(comparison: Comparison) -> str:
+    """Which model is A and which is B, and what the intervals are."""
+    first, second = comparison.models
+    plan = comparison.evaluation.plan
+    level = f"{100 * plan.confidence:g} % paired" if plan.intervals else "no"
+    return f"A = {first}, B = {second}, {comparison.contests[0].rows:,} rows; B - A with {level} intervals"
+
+
+def summary(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    """Heading and text of each thing that a decision-maker wants to know, most important first."""
+    whole = comparison.contests[0]
+    task = comparison.evaluation.task
+    if task is not None and UTILITY in whole.headline:
+        yield f"Decisions at t* = {plain(task.threshold)}", _utility_sentence(comparison, whole)
+    if "brier" in whole.headline:
+        yield "Brier score", _brier_sentence(comparison, whole)
+    yield "Thresholds", _threshold_sentence(comparison, whole)
+    if len(comparison.contests) > 1:
+        yield "Groups", _group_sentence(comparison)
+    yield "Splice", _splice_sentence(comparison)
+
+
+def _utility_sentence(comparison: Comparison, contest: Contest) -> str:
+    difference = contest.headline[UTILITY]
+    if difference.better is None:
+        return "both are worth the same."
+    size, ends = _size(difference)
+    return (
+        f"{comparison.name(difference.better)} is worth {per_thousand(size, ends).text} utility more per 1,000 "
+        f"decisions, {plain(size)} per decision; {_chance(difference)}."
+    )
+
+
+def _brier_sentence(comparison: Comparison, contest: Contest) -> str:
+    difference = contest.headline["brier"]
+    if difference.better is None:
+        return "the same."
+    size, ends = _size(difference)
+    return (
+        f"{comparison.name(difference.better)} is better by {short(size, 4)}"
+        f"{' ' + span(ends, 4) if ends else ''}; {_chance(difference)}."
+    )
+
+
+def _size(difference: Difference) -> tuple[float, Interval | None]:
+    """How far the two are apart, whichever is ahead, with its interval."""
+    value, interval = difference.difference.value or 0.0, difference.difference.interval
+    if interval is None or value > 0:
+        return abs(value), interval
+    return abs(value), (-interval[1], -interval[0])
+
+
+def _chance(difference: Difference) -> str:
+    if difference.by_chance is None:
+        return "no interval was made"
+    return "this could be chance" if difference.by_chance else "not by chance"
+
+
+def _threshold_sentence(comparison: Comparison, contest: Contest) -> str:
+    at = contest.thresholds
+    exact = comparison.name(at.curves.dominates) if at.curves.dominates else None
+    sides = {lead.side for lead in at.leads}
+    if not sides:
+        text = "judging all at once, at none is either model ahead beyond chance"
+    elif len(sides) == 1:
+        side = next(iter(sides))
+        other = comparison.name("a" if side == "b" else "b")
+        text = f"judging all at once, {comparison.name(side)} is ahead {_ranges(comparison, contest)}; {other} nowhere"
+    else:
+        text = f"it depends. Judging all at once, {_ranges(comparison, contest, named=True)}"
+    crossings = len(at.curves.zeros)
+    if exact is not None:
+        return f"{text}. The Brier curve of {exact} dominates: it lies nowhere above the other on these rows."
+    if at.crossings:
+        places = ", ".join(short(crossing.threshold, 3) for crossing in at.crossings)
+        times = "once" if len(at.crossings) == 1 else f"{len(at.crossings)} times"
+        noise = crossings - len(at.crossings)
+        smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise and ignored"
+        rest = smaller if noise > 0 else ""
+        return f"{text}. The Brier curves cross beyond noise {times}, at t = {places}{rest}."
+    met = "once" if crossings == 1 else f"{crossings} times"
+    return f"{text}. The Brier curves cross {met} on these rows, never beyond noise."
+
+
+def _ranges(comparison: Comparison, contest: Contest, named: bool = False) -> str:
+    parts = []
+    several = len(contest.thresholds.leads) > MAX_RANGES
+    for lead in contest.thresholds.leads:
+        who = f"{comparison.name(lead.side)} is ahead " if named else ""
+        where = (
+            f"at t = {short(lead.low, 3)}"
+            if lead.low == lead.high
+            else (f"for t from {short(lead.low, 3)} to {short(lead.high, 3)}")
+        )
+        parts.append(who + where)
+    return ", ".join(parts[:MAX_RANGES]) + (f", and {len(parts) - MAX_RANGES} more (below)" if several else "")
+
+
+def group_key(comparison: Comparison) -> str:
+    """What groups are compared by: utility where there is a task, else the Brier score."""
+    return UTILITY if UTILITY in comparison.contests[0].headline else "brier"
+
+
+def _group_sentence(comparison: Comparison) -> str:
+    key = group_key(comparison)
+    places: dict[str, list[str]] = {}
+    for contest in comparison.contests[1:]:
+        difference = contest.headline.get(key)
+        words = "undefined" if difference is None else who_wins(difference, comparison.models).text or "the same"
+        places.setdefault(words, []).append(str(contest.group))
+    title = parse(key).metric.title.lower()
+    return f"by {title}, " + "; ".join(f"{words}: {', '.join(groups)}" for words, groups in places.items()) + "."
+
+
+def _splice_sentence(comparison: Comparison) -> str:
+    splice = comparison.splice
+    if splice is None:
+        return f"none: {comparison.no_splice}."
+    below, above = comparison.name(splice.cut.below), comparison.name("a" if splice.cut.below == "b" else "b")
+    mean, error = splice.brier.difference
+    if mean + quantile(comparison.evaluation.plan.confidence) * error < 0:
+        advice = "worth it for users of many thresholds"
+    else:
+        advice = "nothing to gain that one could count on"
+    reached = f"on rows held out, Brier score {short(splice.brier.value, 4)}, {_beside(comparison, splice.brier, 1)}"
+    if splice.utility is not None:
+        worth = per_thousand(splice.utility.value).text
+        reached += f"; utility per 1,000 decisions {worth}, {_beside(comparison, splice.utility, 1000)}"
+    doubt = "" if splice.agreeing == FOLDS else f" Only {splice.agreeing} of {FOLDS} folds choose this order."
+    return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
+
+
+def _beside(comparison: Comparison, reached: HeldOut, scale: int) -> str:
+    """How far it is from the better single model."""
+    mean, error = reached.difference
+    reach = quantile(comparison.evaluation.plan.confidence) * error
+    ends = (mean - reach, mean + reach)
+    text = per_thousand(mean, ends, plus=True).text if scale > 1 else f"{signed(mean, 4)} {span(ends, 4)}"
+    return f"{text} beside {comparison.name(reached.single)} alone"

@@ -1,0 +1,124 @@
+"""Every format writes every result that has the face it reads; the command line offers just these."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import decal_cli.render.formats
+from decal_cli.commands.manual import command_tree
+from decal_cli.errors import DecalError
+from decal_cli.render.blocks import Block
+from decal_cli.render.format import BlockFormat
+from decal_cli.render.formats import DEFAULT, FORMATS, write
+from decal_cli.render.page import Page
+from tests.helpers.command import Decal, refusal, valid_json
+from tests.helpers.every_result import every_result
+from tests.helpers.results import as_text
+
+COMMANDS = ("evaluate", "recommend", "gate", "compare", "sweep", "fit", "study")
+
+
+def formats_of(command: str) -> list[str]:
+    """The formats that a command's help lists."""
+    (option,) = (each for each in command_tree().commands[command].params if each.name == "format")
+    return str(option.metavar).split("|")
+
+
+def test_every_file_of_the_room_is_a_format() -> None:
+    files = Path(str(decal_cli.render.formats.__file__)).parent.glob("[a-z]*.py")
+    assert {f"decal_cli.render.formats.{file.stem}" for file in files} == {each.__module__ for each in FORMATS.values()}
+    assert next(iter(FORMATS)) == DEFAULT
+
+
+def test_every_block_has_a_method_in_a_format_of_blocks() -> None:
+    kinds = {kind.__name__.lower() for kind in Block.__subclasses__()}
+    assert kinds == BlockFormat.__abstractmethods__ - {"write"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_offers_what_its_result_can_be_written_in(command: str) -> None:
+    result = every_result()[command]
+    assert formats_of(command) == [name for name, each in FORMATS.items() if hasattr(result, each.reads)]
+    for name in formats_of(command):
+        assert write(result, name, Page())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_another_format_is_refused_with_those_there_are(command: str, decal: Decal) -> None:
+    method = ("isotonic",) if command == "fit" else ()
+    for name in ({"yaml"} | set(FORMATS)) - set(formats_of(command)):
+        line = refusal(decal(command, *method, "nowhere.csv", "-o", "out", "--format", name))
+        assert f"`decal {command}` does not write the format '{name}'" in line
+        assert line.rstrip().endswith(f"choose one of {', '.join(formats_of(command))}")
+
+
+def test_a_result_refuses_a_format_that_it_lacks() -> None:
+    with pytest.raises(DecalError, match=r"'github'.*choose one of table, csv"):
+        write(every_result()["evaluate"], "github", Page())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_json_keeps_to_the_schema(command: str) -> None:
+    assert valid_json(as_text(every_result()[command], "json"))["schema"] == 1
+
+
+class Nesting(HTMLParser):
+    """Checks that tags nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_html_nests_and_holds_the_words_of_the_text(command: str) -> None:
+    result = every_result()[command]
+    page = as_text(result, "html")
+    tags = Nesting()
+    tags.feed(page)
+    assert not tags.open
+    shown = " ".join(re.sub("<[^>]*>", " ", page).split())
+    for words in ("preds.parquet", "2 halvings", "400 rows"):
+        assert (words in shown) == (words in as_text(result))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_rows_of_a_markdown_table_are_as_wide_as_its_head(command: str) -> None:
+    widths: list[int] = []
+    for line in as_text(every_result()[command], "markdown").splitlines():
+        if not line.startswith("|"):
+            widths = []
+            continue
+        widths.append(len(re.findall(r"(?<!\\)\|", line)))
+        assert widths[-1] == widths[0], line
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if "csv" in formats_of(command)])
+def test_rows_of_csv_are_as_long_as_the_head(command: str) -> None:
+    head, *rows = csv.reader(io.StringIO(as_text(every_result()[command], "csv")))
+    assert rows and {len(row) for row in rows} == {len(head)}
+
+
+def test_parquet_holds_the_rows_of_csv() -> None:
+    sweep = every_result()["sweep"]
+    content = write(sweep, "parquet", Page())
+    assert isinstance(content, bytes)
+    table = pq.read_table(io.BytesIO(content))
+    head, *rows = sweep.rows()
+    assert table.column_names == head
+    assert [list(row.values()) for row in table.to_pylist()] == rows
+    assert {str(field.type) for field in table.schema} == {"string", "double"}
