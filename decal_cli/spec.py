@@ -23,6 +23,7 @@ class Between(NamedTuple):
 ANY = Between(-math.inf, math.inf)
 COUNT = Between(0, 100_001)
 """A number of bins."""
+Bins = Annotated[int, "number of equal-mass bins", COUNT]
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.rows import Rows
+from decal_cli.tables.rows import Matrix, Rows
 from decal_cli.tables.table import BINS, FEWEST_ROWS, FOLDS, Floats, Ints, Table, tabulate
+
+Narrow = NDArray[np.float32]
 
 LEAVES = 5
 """At most so many leaves of the tree within a bin."""
@@ -94,11 +96,15 @@ def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = 
     return Regions(n, pos, n2, induced, halves, of_rows(quarter))
 
 
+def narrow(features: Matrix) -> Narrow:
+    """Features as trees see them, shape (T, d): 32 bits; values beyond LARGEST count as LARGEST."""
+    return np.clip(features, -LARGEST, LARGEST).astype(np.float32)
+
+
 def _narrow(rows: Rows) -> Rows:
     """The rows in canonical order, with labels as float64 and features as float32, as trees take them."""
     rows = rows.in_order()
-    narrow = np.clip(rows.matrix, -LARGEST, LARGEST).astype(np.float32)
-    return replace(rows, score=rows.score + 0.0, label=rows.label.astype(np.float64), features=narrow)
+    return replace(rows, score=rows.score + 0.0, label=rows.label.astype(np.float64), features=narrow(rows.matrix))
 
 
 def _bin_numbers(rows: Rows, bins: int) -> Ints:
@@ -201,17 +207,18 @@ class RegionRule:
         some = np.sort(rng.permutation(len(off))[:GROWN_ON])
         smallest = max(5, len(some) // 100)
         self.tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=seed)
-        inputs = _with_score(rows.score, rows.matrix)
+        inputs = with_score(rows.score, rows.matrix)
         self.tree.fit(inputs[some], off[some], weight[some])
         self.shift = _shrunken(self.tree.apply(inputs), off, fit * (1 - fit), weight)
 
-    def __call__(self, score: Floats, features: NDArray[np.float32]) -> Floats:
+    def __call__(self, score: Floats, features: Narrow) -> Floats:
         """The region's probability at new rows."""
-        node = self.tree.apply(_with_score(score, features))
+        node = self.tree.apply(with_score(score, features))
         return np.clip(self.isotonic(score) + self.shift[node], 0.0, 1.0)
 
 
-def _with_score(score: Floats, features: NDArray[np.float32]) -> NDArray[np.float32]:
+def with_score(score: Floats, features: Narrow) -> Narrow:
+    """Score and features side by side as trees see them, shape (T, 1 + d)."""
     return np.column_stack((score.astype(np.float32), features))
 
 

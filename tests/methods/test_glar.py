@@ -9,11 +9,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from decal_cli.crossfit.regions import LEAVES, Regions, build_regions
+from decal_cli.crossfit.regions import LEAVES, Regions, build_regions, narrow
 from decal_cli.methods import Training, note_of, parse
 from decal_cli.methods.families.binned import bin_of
-from decal_cli.methods.families.glar import NOWHERE, Glar, thresholds
-from decal_cli.methods.numerics.trees import narrow
+from decal_cli.methods.families.glar import NO_TREE, Glar, thresholds
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
@@ -133,7 +132,7 @@ def test_r_is_compared_with_the_grouping_regret_that_is_reported() -> None:
 def test_without_grouping_regret_it_is_isotonic_regression() -> None:
     rows, new = random_training(500, 0), unlabelled(random_training(500, 1))
     model = glar("glar(r=10)", rows)
-    assert (model.tree == NOWHERE).all()
+    assert (model.tree == NO_TREE).all()
     np.testing.assert_array_equal(model(new).score, fit_method("isotonic", rows)(new).score)
 
 

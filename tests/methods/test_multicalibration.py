@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods.families.multicalibration import (
     Patch,
+    PatchedRows,
     Patches,
-    Sample,
     best_patch,
     cell_of,
     kept_patches,
@@ -26,14 +26,14 @@ from tests.helpers.worlds import rows_by_level as by_level
 CELLS = 4
 
 
-def sample(size: int, subsets: int, seed: int) -> Sample:
+def sample(size: int, subsets: int, seed: int) -> PatchedRows:
     """Overlapping subsets, the first of everyone; they shift the truth away from the score."""
     rng = np.random.default_rng(seed)
     member = rng.random((subsets, size)) < 0.4
     member[0] = True
     score = rng.random(size)
     truth = np.clip(score + 0.2 * member[1:].sum(axis=0) - 0.1 * subsets, 0, 1)
-    return Sample(score, (rng.random(size) < truth).astype(float), rng.uniform(0.5, 2, size), member)
+    return PatchedRows(score, (rng.random(size) < truth).astype(float), rng.uniform(0.5, 2, size), member)
 
 
 samples = st.builds(sample, st.integers(5, 200), st.integers(2, 5), st.integers(0, 10**6))
@@ -41,7 +41,7 @@ samples = st.builds(sample, st.integers(5, 200), st.integers(2, 5), st.integers(
 
 @settings(max_examples=50, deadline=None)
 @given(rows=samples)
-def test_every_patch_lowers_the_squared_error_until_all_subsets_are_calibrated_in_all_cells(rows: Sample) -> None:
+def test_every_patch_lowers_the_squared_error_until_all_subsets_are_calibrated_in_all_cells(rows: PatchedRows) -> None:
     for _ in range(2000):
         patch = best_patch(rows, CELLS)
         if patch is None:
@@ -52,7 +52,7 @@ def test_every_patch_lowers_the_squared_error_until_all_subsets_are_calibrated_i
     assert largest_violation(rows) < 1e-4
 
 
-def largest_violation(rows: Sample) -> float:
+def largest_violation(rows: PatchedRows) -> float:
     """Largest | sum w (y - p) | over subsets and cells, per unit of all weight."""
     cell, off = cell_of(rows.score, CELLS), rows.weight * (rows.label - rows.score)
     sums = [off[member & (cell == k)].sum() for member in rows.member for k in range(CELLS)]
@@ -61,7 +61,7 @@ def largest_violation(rows: Sample) -> float:
 
 @settings(max_examples=30, deadline=None)
 @given(rows=samples, seed=st.integers(0, 100))
-def test_patches_are_kept_up_to_the_smallest_loss_of_the_rows_held_out(rows: Sample, seed: int) -> None:
+def test_patches_are_kept_up_to_the_smallest_loss_of_the_rows_held_out(rows: PatchedRows, seed: int) -> None:
     held = sample(100, len(rows.member), seed)
     kept = kept_patches(rows, held, CELLS, most=30)
     losses = [held.loss]
@@ -74,7 +74,7 @@ def test_patches_are_kept_up_to_the_smallest_loss_of_the_rows_held_out(rows: Sam
 def test_the_best_patch_by_hand() -> None:
     """Cell 1 of the second subset misses by .5 on two rows: gain .5; everyone's cell 1 misses by .25 on four: .25."""
     member = np.array([[True] * 4, [True, True, False, False]])
-    rows = Sample(np.full(4, 0.3), np.array([1.0, 0.6, 0.3, 0.3]), np.ones(4), member)
+    rows = PatchedRows(np.full(4, 0.3), np.array([1.0, 0.6, 0.3, 0.3]), np.ones(4), member)
     assert best_patch(rows, CELLS) == Patch(1, 1, pytest.approx(0.5))
 
 

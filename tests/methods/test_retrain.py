@@ -8,8 +8,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
+from decal_cli.crossfit.regions import narrow, with_score
 from decal_cli.methods.declare import Training, parse
-from decal_cli.methods.numerics.trees import with_score
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 
@@ -92,7 +92,7 @@ def test_refit_is_scikit_learns_regression_with_its_defaults() -> None:
 def test_trees_say_what_scikit_learns_say() -> None:
     train = island_world(600, 0)[0].in_order()
     new = island_world(300, 1)[0]
-    columns, seen = with_score(train.score, train.features), with_score(new.score, new.features)
+    columns, seen = (with_score(rows.score, narrow(rows.features)) for rows in (train, new))
     forest = RandomForestClassifier(20, max_samples=360, max_features=4, min_samples_leaf=5, random_state=0).fit(
         columns, train.label
     )

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from decal_cli.methods.numerics.trees import BLOCK, Forest, Tree, baseline_of, narrow, with_score
+from decal_cli.crossfit.regions import narrow, with_score
+from decal_cli.methods.numerics.trees import MAX_PAIRS, Forest, Tree, baseline_of
 
 
 def world(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -86,7 +87,7 @@ def test_features_of_any_size_descend() -> None:
 
 
 def test_the_score_stands_before_the_features() -> None:
-    assert with_score(np.array([0.25]), np.array([[3.0, 1e200]])).tolist() == [[0.25, 3.0, np.float32(1e30)]]
+    assert with_score(np.array([0.25]), narrow(np.array([[3.0, 1e200]]))).tolist() == [[0.25, 3.0, np.float32(1e30)]]
 
 
 def test_no_rows_make_no_values() -> None:
@@ -98,14 +99,14 @@ def test_no_rows_make_no_values() -> None:
 
 
 def test_blocks_of_rows_make_no_difference_and_bound_the_memory() -> None:
-    features, label, _ = world(4 * BLOCK // 50 + 7, 2, 0)
+    features, label, _ = world(4 * MAX_PAIRS // 50 + 7, 2, 0)
     forest = Forest.of_forest(RandomForestClassifier(50, max_depth=3, random_state=0).fit(features[:500], label[:500]))
     seen = narrow(features)
     tracemalloc.start()
     total = forest.total(seen)
     assert tracemalloc.get_traced_memory()[1] < 2**18 * 8 * 16
     tracemalloc.stop()
-    some = [0, 5, BLOCK // 50 - 1, BLOCK // 50, len(seen) - 1]
+    some = [0, 5, MAX_PAIRS // 50 - 1, MAX_PAIRS // 50, len(seen) - 1]
     np.testing.assert_array_equal(total[some], np.concatenate([forest.total(seen[[row]]) for row in some]))
 
 

@@ -7,20 +7,20 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperature
 from decal_cli.methods.numerics.likelihood import need_different_scores
-from decal_cli.spec import COUNT, Between
+from decal_cli.spec import Between, Bins
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 
-Bins = Annotated[int, "equal-mass bins", COUNT]
-Miscoverage = Annotated[float, "share of rightly decided rows that may get .5", Between(0, 1)]
-RANKED = 10
-"""One in so many rightly decided rows sets Meta-Cal's cut, as in its authors' code."""
-MOST_RANKED = 500
-"""At most so many of them do."""
+Miscoverage = Annotated[float, "share of correctly decided rows that may get .5", Between(0, 1)]
+RANKED_PART = 10
+"""One in so many correctly decided rows sets the cut of Meta-Cal, as in its authors' code."""
+MAX_RANKED = 500
+"""At most so many rows set the cut."""
 
 
 @model
@@ -60,7 +60,7 @@ class Abstaining:
 
 
 def bin_of(score: Floats, edges: Floats) -> Ints:
-    """Number of each score's bin; a score equal to an edge belongs below it."""
+    """The number of each score's bin; a score equal to an edge belongs to the bin below it."""
     return np.searchsorted(edges, score, side="left")
 
 
@@ -71,25 +71,25 @@ def edges_of(t: Table, bins: int) -> Floats:
     return edges[first][(starts > 0) & (starts < len(t))]
 
 
-@method(title="Histogram binning", kind="recalibration", source="Zadrozny & Elkan 2001")
+@method(title="Histogram binning", kind="recalibration", source=cite("Zadrozny and Elkan 2001"))
 def histogram(rows: Training, *, bins: Bins = BINS) -> Steps:
     """The frequency of label 1 in equal-mass bins of the score.
 
-    Edges are the i/15 quantiles of the training scores, linearly interpolated; a score equal to an edge belongs to the
-    lower bin. The frequencies need not increase, and rows of one bin can no longer be told apart.
+    Edges are the i/k quantiles of the training scores for k bins, linearly interpolated; a score equal to an edge
+    belongs to the lower bin. The frequencies need not increase, and all rows of a bin get the same score.
     """
     t = rows.table
     levels = t.bins(bins)
     return Steps(edges_of(t, bins), levels.pos / levels.n)
 
 
-@method(title="Scaling-binning", kind="recalibration", source="Kumar et al. 2019")
+@method(title="Scaling-binning", kind="recalibration", source=cite("Kumar et al. 2019"))
 def scaling_binning(rows: Training, *, bins: Bins = BINS) -> Binned:
-    """Platt scaling, then its mean in equal-mass bins of its own values.
+    """Platt scaling, then the mean of its values in equal-mass bins of these values.
 
-    A curve has less noise than frequencies, and a step function's calibration error can be measured. The curve is
-    `platt`; bins are cut at the i/15 quantiles of its values on the training rows, and each bin gets the mean of its
-    values, not of the labels. Needs two distinct scores.
+    A curve has less noise than frequencies, and the calibration error of a step function can be measured. The curve is
+    `platt`; bins are cut at the i/k quantiles of its values on the training rows, for k bins, and each bin gets the
+    mean of its values, not of the labels. It needs two distinct scores.
     """
     need_different_scores(rows.table)
     curve = fit_platt(rows.table)
@@ -97,19 +97,19 @@ def scaling_binning(rows: Training, *, bins: Bins = BINS) -> Binned:
     return Binned(curve, Steps(edges_of(fitted, bins), fitted.bins(bins).score))
 
 
-@method(title="Meta-Cal", kind="recalibration", source="Ma & Blaschko 2021, under a miscoverage constraint")
+@method(title="Meta-Cal", kind="recalibration", source=f"{cite('Ma and Blaschko 2021')}; miscoverage constraint")
 def meta_cal(rows: Training, *, miscoverage: Miscoverage = 0.05) -> Abstaining:
     """Temperature scaling, and .5 for the rows that the score cannot decide.
 
-    A row is doubtful where its score lies as near to .5 as the nearest 5 % (miscoverage) of the rows that p >= .5
-    decides rightly; a tenth of these, at most 500, drawn at random (--seed), sets the cut. Doubtful rows get .5, the
-    others temperature scaling fitted to the rest of the rows that are not doubtful. Needs 10 rows that p >= .5 decides
-    rightly.
+    A row is doubtful where its score lies as near to .5 as those of the nearest 5 % (miscoverage) of the rows that
+    p >= .5 decides correctly; a tenth of these rows, at most 500, drawn at random (--seed), sets the cut. Doubtful rows
+    get .5; all other rows get temperature scaling, fitted to the remaining rows that are not doubtful. It needs 10 rows
+    that p >= .5 decides correctly.
     """
     right = np.flatnonzero((rows.score >= 0.5) == (rows.label == 1))
-    if len(right) < RANKED:
-        raise Undefined(f"needs at least {RANKED} rows that p >= .5 decides rightly; there are {len(right)}")
-    ranking = rows.generator(RANKED).permutation(right)[: min(len(right) // RANKED, MOST_RANKED)]
+    if len(right) < RANKED_PART:
+        raise Undefined(f"needs at least {RANKED_PART} rows that p >= .5 decides correctly; there are {len(right)}")
+    ranking = rows.generator(RANKED_PART).permutation(right)[: min(len(right) // RANKED_PART, MAX_RANKED)]
     distance = np.abs(rows.score - 0.5)
     cut = _lower_quantile(distance[ranking], rows.weights[ranking], miscoverage)
     fitted = distance > cut

@@ -1,9 +1,10 @@
-"""Two stacks that err in different ways, blended."""
+"""Two stacks with different errors, blended."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from decal_cli.citations import cite
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.retrain import Stacked, StackedBoosting, stack, stack_boosting
 from decal_cli.methods.numerics.likelihood import logit
@@ -28,14 +29,14 @@ class Blended:
     title="Stacking, regression and boosted trees blended",
     kind="post-training",
     needs=("features",),
-    source="Wolpert 1992, Stacked generalization; the mean of two stacks",
+    source=f"{cite('Wolpert 1992')}; the mean of two stacks",
 )
 def blend(rows: Training) -> Blended:
     """The mean of the log-odds that `stack` and `stack-boosting` give.
 
-    The regression sees what is linear with little noise, the trees what is not; each checks the other where it
-    overfits. What `decal recommend` names where recalibration is not enough: on real sets it won most of all methods,
-    on average (docs/study.md).
+    The regression finds linear effects with little noise, the trees find the others; each limits the overfitting of the
+    other. `decal recommend` names this method where recalibration is not enough: on real data sets it gained more than
+    any other method, on average (docs/study.md).
     """
     regression, boosting = stack(rows), stack_boosting(rows)
     assert isinstance(regression, Stacked) and isinstance(boosting, StackedBoosting)

@@ -1,4 +1,4 @@
-"""Grouping loss adaptative recalibration: within bins of the score, one probability for each region of the features."""
+"""Grouping loss adaptative recalibration: a probability for each region of the features within bins of the score."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import LEAVES, IsotonicFit, build_regions
-from decal_cli.errors import Undefined
+from decal_cli.citations import cite
+from decal_cli.crossfit.regions import LEAVES, Narrow, build_regions, narrow
 from decal_cli.methods.declare import Applied, Training, method, model
-from decal_cli.methods.families.binned import Bins, bin_of, edges_of
+from decal_cli.methods.families.binned import bin_of, edges_of
 from decal_cli.methods.families.isotonic import Curve
-from decal_cli.methods.numerics.trees import Narrow, Tree, narrow
+from decal_cli.methods.numerics.features import features_of
+from decal_cli.methods.numerics.trees import Tree
 from decal_cli.metrics.numerics import grouping
-from decal_cli.spec import COUNT
+from decal_cli.spec import COUNT, Bins
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import BINS, Floats, Ints, tabulate
+from decal_cli.tables.table import BINS, Floats, Ints
 from decal_cli.task import BinaryTask
 
 Adjust = Literal["score", "threshold"]
-NOWHERE = -1
+NO_TREE = -1
 _HALVES = 2
-"""Purpose of the random numbers that split each bin: one half grows its tree, all of it counts in the leaves."""
-_SHARE = 20
-"""A leaf holds at least one in so many of the rows that grow its tree, as where the loss is estimated."""
-LEAST = 10
-"""Rows of a leaf where it is grown. [R] sets no limit; at small t* a small leaf without a positive costs dearly."""
+"""Purpose of the random numbers that split each bin: one half grows the tree, all rows count in its leaves."""
+_LEAF_PART = 20
+"""A leaf holds at least one in so many of the rows that grow its tree, as for the estimate of the loss."""
+MIN_LEAF = 10
+"""Rows of a leaf where it is grown. Perez-Lebel et al. 2025 set no limit; at small t* a small leaf without a positive
+is expensive."""
 
 
 @model
 @dataclass(frozen=True, eq=False)
 class Glar:
-    """Bins of the score, each with a tree of the features or without; the isotonic curve where there is none.
+    """Bins of the score, each with or without a tree of the features; bins without a tree use the isotonic curve.
 
     edges: increasing, (bins - 1,), each belongs to the bin below it. tree: index of each bin's tree, -1 for none,
-    (bins,). t_star: probability from which to act. adjust: whether the score or the threshold moves.
+    (bins,). t_star: act when the probability >= t_star. adjust: whether the score or the threshold changes.
     """
 
     edges: Floats
@@ -49,29 +51,24 @@ class Glar:
     def __call__(self, rows: Unlabelled) -> Applied:
         score = self.otherwise(rows).score
         number = self.tree[bin_of(rows.score, self.edges)]
+        features = narrow(features_of(rows)) if self.trees else np.empty(0, dtype=np.float32)
         for k, tree in enumerate(self.trees):
             here = np.flatnonzero(number == k)
-            score[here] = tree.value[tree.leaf(_narrow(rows, here))]
+            score[here] = tree.value[tree.leaf(features[here])]
         if self.adjust == "score":
             return Applied(score)
         return Applied(rows.score, threshold=thresholds(rows.score, score, self.t_star))
 
     @property
     def note(self) -> str:
-        """How much of the score is corrected by region."""
+        """The number of bins that are corrected by region."""
         if not self.trees:
             return "No bin of the score is corrected: the grouping regret does not exceed r; isotonic everywhere."
         return f"{len(self.trees)} of {len(self.tree)} bins of the score are corrected by region, isotonic elsewhere."
 
 
-def _narrow(rows: Unlabelled, here: Ints) -> Narrow:
-    if rows.features is None:
-        raise Undefined("needs the features that the model was fitted with")
-    return narrow(rows.matrix[here])
-
-
 def thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
-    """t* - (corrected - score), moved by less than rounding so that each row is decided as the corrected score is."""
+    """t* - (corrected - score), changed by less than rounding so that each row is decided as by the corrected score."""
     threshold = t_star - (corrected - score)
     acts = corrected >= t_star
     return np.where(acts, np.minimum(threshold, score), np.maximum(threshold, np.nextafter(score, np.inf)))
@@ -80,45 +77,45 @@ def thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
 @method(
     title="GLAR",
     kind="post-training",
-    source="[R] def. 3.7, app. C.3; adjust=threshold: [R] def. B.13",
+    source=cite("Perez-Lebel et al. 2025", "def. 3.7, app. C.3; adjust=threshold: def. B.13"),
     needs=("features", "task"),
 )
 def glar(
     rows: Training,
     *,
-    r: Annotated[float, "grouping regret, in your utility units, beyond which a bin is corrected"] = 0.02,
+    r: Annotated[float, "grouping regret, in your utility units, above which a bin is corrected"] = 0.02,
     bins: Bins = BINS,
-    leaf: Annotated[int, "fewest rows of a leaf, of those that grow its tree", COUNT] = LEAST,
-    adjust: Annotated[Adjust, "whether the score moves, or each row's threshold"] = "score",
+    leaf: Annotated[int, "smallest number of rows in a leaf, among those that grow its tree", COUNT] = MIN_LEAF,
+    adjust: Annotated[Adjust, "change the score, or the threshold of each row"] = "score",
 ) -> Glar:
-    """Within bins of the score, the frequency of label 1 in regions of the features, where that promises enough.
+    """Within bins of the score, the frequency of label 1 in regions of the features, where the regret is large enough.
 
-    15 equal-mass bins; in each, one half of the rows grows a tree of at most 5 leaves, each of 10 rows or more there
-    ([R] sets no such limit: `leaf=1`), and all of them say how frequent label 1 is in each leaf. Where the mean over
-    bins of the estimated grouping regret (the metric regret_grouping) exceeds r, the bins whose own estimate exceeds r
-    get their leaves' frequencies; all other rows get the isotonic fit of these other rows. It is calibrated on the rows
-    it was fitted to. r is in your utility units: [R] uses .02 with u_delta = 1/t*, which is .02 u_delta t* for
-    utilities of any scale; a negative r corrects every bin.
-    `adjust=threshold` leaves the score p and decides 1 from t* - (p' - p), p' the corrected score: the same decisions.
+    In each of 15 equal-mass bins, one half of the rows grows a tree of at most 5 leaves of 10 rows or more (Perez-Lebel
+    et al. 2025 set no such limit: `leaf=1`), and all rows of the bin give the frequency of label 1 in each leaf. Where
+    the mean over bins of the estimated grouping regret (the metric regret_grouping) exceeds r, the bins whose own
+    estimate exceeds r get the frequencies of their leaves; all other rows get the isotonic fit of these other rows. It
+    is calibrated on the rows it was fitted to. r is in your utility units: Perez-Lebel et al. 2025 use .02 with u_delta
+    = 1/t*, which is .02 u_delta t* for utilities of any scale; a negative r corrects every bin. `adjust=threshold`
+    keeps the score p and acts when p >= t* - (p' - p), where p' is the corrected score: the same decisions.
     """
     assert rows.task is not None
     edges = edges_of(rows.table, bins)
     number = bin_of(rows.score, edges)
     corrected = corrected_bins(rows, rows.task, r, bins, len(edges) + 1)
     trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf)) for k in np.flatnonzero(corrected).tolist())
-    index = np.where(corrected, np.cumsum(corrected) - 1, NOWHERE).astype(np.int64)
+    index = np.where(corrected, np.cumsum(corrected) - 1, NO_TREE).astype(np.int64)
     return Glar(edges, index, trees, _curve(rows, ~corrected[number]), rows.task.threshold, adjust)
 
 
-def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, found: int) -> NDArray[np.bool_]:
-    """Which bins have a grouping regret beyond r, shape (found,); none where the mean over bins has not."""
+def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins: int) -> NDArray[np.bool_]:
+    """Which bins have a grouping regret above r, shape (n_bins,); none where the mean over bins is not above r."""
     if r < 0:
-        return np.ones(found, dtype=bool)
+        return np.ones(n_bins, dtype=bool)
     losses = rows.once(("losses", bins), lambda: _losses(rows, bins))
-    # One bin at a time: the mean over bins weighted by the rows of the unit matrix.
+    # One bin at a time: means over bins with the rows of the unit matrix as weights.
     one_each = np.eye(len(losses.loss))
     regret = task.u_delta * grouping.bounds(losses.loss, losses.rate, one_each, task.threshold).middle
-    corrected = np.zeros(found, dtype=bool)
+    corrected = np.zeros(n_bins, dtype=bool)
     if float(losses.share @ regret) > r:
         corrected[losses.judged[regret > r]] = True
     return corrected
@@ -130,7 +127,7 @@ def _losses(rows: Training, bins: int) -> grouping.BinLosses:
 
 
 def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -> Tree:
-    """The same whatever the task; sizes: bins, and rows of a leaf."""
+    """The tree of one bin, the same for every task; sizes: bins, and rows of a leaf."""
 
     def grown() -> Tree:
         features = rows.once("narrow", lambda: narrow(rows.matrix))
@@ -146,7 +143,7 @@ def _tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
     half = rows.generator(_HALVES, int(here[0])).permutation(here)[: (len(here) + 1) // 2]
     grown = np.sort(half)
     fitted = DecisionTreeRegressor(
-        max_leaf_nodes=LEAVES, min_samples_leaf=max(least, len(grown) // _SHARE), random_state=rows.seed
+        max_leaf_nodes=LEAVES, min_samples_leaf=max(least, len(grown) // _LEAF_PART), random_state=rows.seed
     ).fit(features[grown], rows.label[grown], rows.weights[grown])
     tree = Tree.of_sklearn(fitted)
     leaf = tree.leaf(features[here])
@@ -156,7 +153,6 @@ def _tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
 
 
 def _curve(rows: Training, left: NDArray[np.bool_]) -> Curve:
-    """Isotonic regression of the rows that are left, so that it is calibrated on them; of all where none is."""
+    """Isotonic regression of the other rows, so that it is calibrated on them; of all rows where there are none."""
     kept = rows.take(left) if left.any() else rows
-    fit = IsotonicFit(tabulate(kept.score, kept.label, kept.weight))
-    return Curve(fit.at, fit.value)
+    return Curve.fitted(kept.table)

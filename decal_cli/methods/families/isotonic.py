@@ -1,15 +1,17 @@
-"""Isotonic regression of the labels on the score, and the threshold that it amounts to for one decision."""
+"""Isotonic regression of the labels on the score."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Table
 
 
 @model
@@ -23,13 +25,18 @@ class Curve:
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.interp(rows.score, self.at, self.value))
 
+    @classmethod
+    def fitted(cls, table: Table) -> Self:
+        """The isotonic regression of a table."""
+        fit = IsotonicFit(table)
+        return cls(fit.at, fit.value)
 
-@method(title="Isotonic regression", kind="recalibration", source="Zadrozny & Elkan 2002")
+
+@method(title="Isotonic regression", kind="recalibration", source=cite("Zadrozny and Elkan 2002"))
 def isotonic(rows: Training) -> Curve:
-    """The increasing function of the score that fits the labels best in squares.
+    """The increasing function of the score that fits the labels best by squared error.
 
-    Found by pooling adjacent violators; linear between fitted points, constant outside of them. It has no parameter,
-    may return exactly 0 and 1, and is calibrated on the rows it was fitted to.
+    It is fitted by pooling adjacent violators; it is linear between fitted points and constant outside of them. It has
+    no parameters, may return exactly 0 and 1, and is calibrated on the rows it was fitted to.
     """
-    fit = IsotonicFit(rows.table)
-    return Curve(fit.at, fit.value)
+    return Curve.fitted(rows.table)

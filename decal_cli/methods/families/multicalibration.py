@@ -1,4 +1,4 @@
-"""Multicalibration: corrections of the score within groups, and regions of the features, until none is worth making."""
+"""Multicalibration: corrections of the score within groups and regions of the features, until none helps."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import POOLED_LEAVES, IsotonicFit
+from decal_cli.citations import cite
+from decal_cli.crossfit.regions import POOLED_LEAVES, narrow
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.isotonic import Curve
-from decal_cli.methods.numerics.trees import Tree, narrow
+from decal_cli.methods.numerics.features import features_of
+from decal_cli.methods.numerics.trees import Tree
 from decal_cli.spec import COUNT
 from decal_cli.tables.rows import Groups, Unlabelled
 from decal_cli.tables.table import Floats, Ints
 
-CELLS = 10
-"""Bins of the current score that a patch may be limited to; Hébert-Johnson et al. call their width lambda."""
-PATCHES = 200
-PATIENCE = 10
-"""After so many patches that do not lower the loss of the rows held out, it stops."""
-FEWEST = 30
-"""Rows from which on it is fitted: ten are held out."""
-SMALLEST_GAIN = 1e-12
+N_CELLS = 10
+"""Bins of the current score, one of which limits each patch; Hébert-Johnson et al. 2018 call their width lambda."""
+MAX_PATCHES = 200
+MAX_FAILURES = 10
+"""It stops after so many patches that do not lower the loss of the held-out rows."""
+MIN_ROWS = 30
+"""Rows that it needs: ten of them are held out."""
+MIN_GAIN = 1e-12
 """Squared error per row below which a patch is only rounding."""
 _HELD_OUT = 3
 """One in so many rows is held out; also the purpose of the random numbers that choose them."""
@@ -36,9 +38,9 @@ EVERYONE, LEAF, GROUP = 0, 1, 2
 class Patches:
     """An isotonic curve, then patches in turn: `shift` for the members of `subset` whose score lies in `cell`.
 
-    subset, cell, shift: shape (patches,). kind, column, value: shape (subsets,): who belongs to a subset: everyone; the
-    rows of a leaf of the tree (its node, as text, in value); or those whose group column (by number) holds the value.
-    cells: the current score is in cell floor(score * cells), 1 in the last.
+    subset, cell, shift: shape (patches,). kind, column, value: shape (subsets,), the members of a subset: all rows; the
+    rows of a leaf of the tree (its node, as text, in value); or the rows whose group column (by number) holds the
+    value. cells: the current score is in cell floor(score * cells); 1 is in the last cell.
     """
 
     curve: Curve
@@ -61,9 +63,7 @@ class Patches:
 
     def members(self, rows: Unlabelled) -> NDArray[np.bool_]:
         """Which rows belong to which subset, shape (subsets, T)."""
-        if rows.features is None:
-            raise Undefined("needs the features that the model was fitted with")
-        leaf = self.tree.leaf(narrow(rows.matrix)).astype(str)
+        leaf = self.tree.leaf(narrow(features_of(rows))).astype(str)
         member = np.ones((len(self.kind), len(rows)), dtype=bool)
         for k, (kind, column, value) in enumerate(zip(self.kind, self.column, self.value, strict=True)):
             if kind == LEAF:
@@ -80,14 +80,14 @@ def _groups(rows: Unlabelled) -> list[NDArray[np.str_]]:
 
 
 class Patch(NamedTuple):
-    """One correction: a subset, a cell of the current score, and what is added to the score there."""
+    """One correction: a subset, a cell of the current score, and the shift of the score there."""
 
     subset: int
     cell: int
     shift: float
 
 
-class Sample(NamedTuple):
+class PatchedRows(NamedTuple):
     """Rows to correct: current score, label, weight, shape (T,); member, bool (subsets, T)."""
 
     score: Floats
@@ -95,17 +95,17 @@ class Sample(NamedTuple):
     weight: Floats
     member: NDArray[np.bool_]
 
-    def take(self, rows: NDArray[np.bool_]) -> Sample:
+    def take(self, rows: NDArray[np.bool_]) -> PatchedRows:
         """These rows."""
-        return Sample(self.score[rows], self.label[rows], self.weight[rows], self.member[:, rows])
+        return PatchedRows(self.score[rows], self.label[rows], self.weight[rows], self.member[:, rows])
 
     @property
     def loss(self) -> float:
         """Summed squared error of the score."""
         return float(self.weight @ (self.score - self.label) ** 2)
 
-    def patched(self, patch: Patch, cells: int) -> Sample:
-        """With the scores that the patch leaves."""
+    def patched(self, patch: Patch, cells: int) -> PatchedRows:
+        """The rows with the patch applied to their scores."""
         here = self.member[patch.subset] & (cell_of(self.score, cells) == patch.cell)
         return self._replace(score=np.where(here, np.clip(self.score + patch.shift, 0.0, 1.0), self.score))
 
@@ -118,40 +118,39 @@ def cell_of(score: Floats, cells: int) -> Ints:
 @method(
     title="Multicalibration",
     kind="post-training",
-    source="Hébert-Johnson et al. 2018, with a stopping rule on rows held out",
+    source=f"{cite('Hébert-Johnson et al. 2018')}; with a stopping rule on held-out rows",
     needs=("features",),
     uses=("groups",),
 )
 def multicalibration(
-    rows: Training, *, bins: Annotated[int, "bins of the score within which it corrects", COUNT] = CELLS
+    rows: Training, *, bins: Annotated[int, "bins of the score within which it corrects", COUNT] = N_CELLS
 ) -> Patches:
     """Isotonic regression, then corrections within groups and regions of the features until none helps.
 
-    The regions are the leaves of a tree of at most 12, grown on what the isotonic fit leaves unexplained; the groups
-    are the values of each group column, where there are any. In turn, the mean of y - p' is added to p' in one subset
-    (everyone, a region, a group) and tenth of p', the one where that lowers the squared error most. A third of the rows
-    is held out of all of this: corrections are kept up to where the squared error there is smallest. Needs features,
-    30 rows, and both classes among the rows learned from.
+    The regions are the leaves of a tree of at most 12 leaves, grown on the residuals of the isotonic fit; the groups
+    are the values of each group column, if any. Each step adds the mean of y - p' to p' in one subset (all rows, a
+    region or a group) and one tenth of the range of p', chosen to lower the squared error most. A third of the rows is
+    held out; the steps up to the smallest squared error on them are kept. It needs features, 30 rows, and both classes
+    among the rows it learns from.
     """
-    if len(rows) < FEWEST:
-        raise Undefined(f"needs at least {FEWEST} rows, a third of them held out; there are {len(rows)}")
+    if len(rows) < MIN_ROWS:
+        raise Undefined(f"needs at least {MIN_ROWS} rows, a third of them held out; there are {len(rows)}")
     held = rows.generator(_HELD_OUT).permutation(len(rows)) % _HELD_OUT == 0
     learned = rows.take(~held)
     learned.table.need_both_classes()
-    fit = IsotonicFit(learned.table)
-    curve = Curve(fit.at, fit.value)
+    curve = Curve.fitted(learned.table)
     start = _without_patches(curve, _tree(learned, curve), learned.groups, bins)
-    whole = Sample(curve(rows).score, rows.label, rows.weights, start.members(rows))
+    whole = PatchedRows(curve(rows).score, rows.label, rows.weights, start.members(rows))
     kept = kept_patches(whole.take(~held), whole.take(held), bins)
     subset, cell = (np.array([patch[k] for patch in kept], dtype=np.int64) for k in (0, 1))
     return replace(start, subset=subset, cell=cell, shift=np.array([patch.shift for patch in kept]))
 
 
-def kept_patches(learned: Sample, held: Sample, cells: int, most: int = PATCHES) -> list[Patch]:
-    """The patches up to where the loss of the held-out rows is smallest."""
+def kept_patches(learned: PatchedRows, held: PatchedRows, cells: int, most: int = MAX_PATCHES) -> list[Patch]:
+    """The patches up to the one with the smallest loss on the held-out rows."""
     patches: list[Patch] = []
     best, keep = held.loss, 0
-    while len(patches) < most and len(patches) - keep < PATIENCE:
+    while len(patches) < most and len(patches) - keep < MAX_FAILURES:
         patch = best_patch(learned, cells)
         if patch is None:
             break
@@ -162,7 +161,7 @@ def kept_patches(learned: Sample, held: Sample, cells: int, most: int = PATCHES)
     return patches[:keep]
 
 
-def best_patch(sample: Sample, cells: int) -> Patch | None:
+def best_patch(sample: PatchedRows, cells: int) -> Patch | None:
     """The patch that lowers the squared error most; None where every subset is calibrated in every cell."""
     cell = cell_of(sample.score, cells)
     off = sample.weight * (sample.label - sample.score)
@@ -172,16 +171,16 @@ def best_patch(sample: Sample, cells: int) -> Patch | None:
     )
     gain = np.divide(missing**2, weight, out=np.zeros_like(weight), where=weight > 0)
     subset, of_cell = np.unravel_index(int(gain.argmax()), gain.shape)
-    if gain[subset, of_cell] <= SMALLEST_GAIN * sample.weight.sum():
+    if gain[subset, of_cell] <= MIN_GAIN * sample.weight.sum():
         return None
     return Patch(int(subset), int(of_cell), float(missing[subset, of_cell] / weight[subset, of_cell]))
 
 
 def _without_patches(curve: Curve, tree: Tree, groups: Groups, cells: int) -> Patches:
-    """The curve, and who belongs to which subset: everyone, then leaves, then the values of each group column."""
+    """The curve and the subsets: all rows, then the leaves, then the values of each group column."""
     leaves = np.flatnonzero(tree.left < 0).astype(str)
     values = [np.unique(np.asarray(column, dtype=str)) for column in groups.values()]
-    columns = [np.full(len(found), k) for k, found in enumerate(values)]
+    columns = [np.full(len(each), k) for k, each in enumerate(values)]
     kind = [EVERYONE, *[LEAF] * len(leaves), *[GROUP] * sum(map(len, values))]
     none = np.zeros(0, dtype=np.int64)
     return Patches(
@@ -198,7 +197,7 @@ def _without_patches(curve: Curve, tree: Tree, groups: Groups, cells: int) -> Pa
 
 
 def _tree(rows: Training, curve: Curve) -> Tree:
-    """Regions where the labels deviate from the curve."""
+    """A tree whose leaves are regions where the labels deviate from the curve."""
     from sklearn.tree import DecisionTreeRegressor
 
     smallest = max(5, len(rows) // 100)

@@ -1,4 +1,4 @@
-"""Probing: a probability made of many yes-or-no classifiers, one for each threshold."""
+"""Probing: a probability from the decisions of many classifiers, one for each threshold."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.citations import cite
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, planes_of, with_recalibrated
 from decal_cli.spec import Between
@@ -18,7 +19,7 @@ from decal_cli.tables.table import Floats
 @model
 @dataclass(frozen=True, eq=False)
 class Probes:
-    """Classifiers of thresholds: probe k decides 1 where its plane is not below 0.
+    """Classifiers for thresholds: probe k decides 1 where its plane is not below 0.
 
     edges: shape (probes + 1,), increasing from 0 to 1; probe k stands for the thresholds from edge k to edge k + 1.
     The planes' columns are the log-odds of the recalibrated score and the features.
@@ -29,14 +30,14 @@ class Probes:
     edges: Floats
 
     def __post_init__(self) -> None:
-        """Refuse a grid that is none. Errors: ValueError."""
+        """Refuse edges that are no grid. Errors: ValueError."""
         if self.edges.shape != (len(self.planes.intercept) + 1,) or (np.diff(self.edges) <= 0).any():
             raise ValueError("probes need one more edge than there are, in increasing order")
         if self.edges[0] != 0 or self.edges[-1] != 1:
             raise ValueError("probes must cover the thresholds from 0 to 1")
 
     def decisions(self, rows: Unlabelled) -> NDArray[np.bool_]:
-        """What each probe decides, shape (T, probes)."""
+        """The decisions of the probes, shape (T, probes)."""
         return self.planes(self.score(rows)) >= 0
 
     def __call__(self, rows: Unlabelled) -> Applied:
@@ -45,21 +46,21 @@ class Probes:
 
 
 def grid(probes: int) -> Floats:
-    """Edges of so many cells of thresholds, shape (probes + 1,): sin^2 of equal steps.
+    """Edges of as many cells of thresholds as probes, shape (probes + 1,): sin^2 of equal steps.
 
-    A probability is known to about sqrt(p (1 - p) / n): cells that shrink with it waste no probe in the middle, and
-    leave thresholds such as .01 a few probes below them.
+    A probability is known to about sqrt(p (1 - p) / n). Cells that shrink like this error waste no probe in the middle,
+    and leave a few probes below thresholds such as .01.
     """
     return np.append(np.sin(np.pi / 2 * np.arange(probes) / probes) ** 2, 1.0)
 
 
 def costs(label: Floats, threshold: float) -> Floats:
-    """What deciding each row wrongly costs, shape (T,): 1 - t for label 1, t for label 0 [T eq. 3.3a]."""
+    """Cost of a wrong decision on each row, shape (T,): 1 - t for label 1, t for label 0 (Tasche 2021, eq. 3.3a)."""
     return np.where(label > 0.5, 1 - threshold, threshold)
 
 
 def _of_same_sum(weight: Floats, other: Floats) -> Floats:
-    """Weights scaled to the sum of others: all probes feel the same penalty, whatever their costs add up to."""
+    """Weights scaled to the sum of others, so that the penalty acts equally on all probes."""
     return weight * (other.sum() / weight.sum())
 
 
@@ -67,7 +68,7 @@ def _of_same_sum(weight: Floats, other: Floats) -> Floats:
     title="Probing reduction",
     kind="post-training",
     needs=("features",),
-    source="Langford & Zadrozny 2005; [T sec. 4]",
+    source=f"{cite('Langford and Zadrozny 2005')}; {cite('Tasche 2021', 'sec. 4')}",
 )
 def probing(
     rows: Training,
@@ -77,10 +78,11 @@ def probing(
     """The mean decision of classifiers trained for thresholds between 0 and 1.
 
     p' = integral of h(t, x) dt, where h(t, .) is a classifier trained with costs 1 - t for a missed label 1 and t for a
-    false alarm, one for each of the `probes` cells of thresholds, narrower near 0 and 1. Each classifier is a weighted
-    logistic regression on the recalibrated score and the features, cut at its middle: the columns of `stack`, but free
-    to weigh them differently at every t. The Brier score of p' is no larger than twice the classifiers' mean cost over
-    t, and what p' loses to the best probability no more than twice what they lose to the best decisions [T thm. 4.2].
+    false alarm; there is one for each of the `probes` cells of thresholds, which are narrower near 0 and 1. Each
+    classifier is a weighted logistic regression on the recalibrated score and the features (the columns of `stack`),
+    which may weigh them differently at every t. The Brier score of p' is at most twice the classifiers' mean cost over
+    t, and the loss of p' compared with the true probability at most twice their loss compared with the best decisions
+    (Tasche 2021, thm. 4.2).
     """
     score, columns = with_recalibrated(rows)
     edges = grid(probes)

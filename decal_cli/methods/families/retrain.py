@@ -1,8 +1,8 @@
 """New models on the features: the last layer fitted again, and models stacked on the score and the features.
 
-Sizes of trees were chosen on eleven sets of texts (32 features, 1,000 to 12,000 rows, half of each to fit and half to
-judge, two scores each), among about ten settings that take less than a second at 3,000 rows, by log loss, which
-belongs to no one's utility. Mean log loss there: boosting .418, .473 with scikit-learn's defaults; forests .438, .448
+The sizes of trees were chosen by log loss, which is nobody's utility, on eleven text data sets (32 features, 1,000 to
+12,000 rows, two scores each; one half to fit, the other to evaluate), among about ten settings that take less than a
+second at 3,000 rows. Mean log loss on these sets: boosting .418, .473 with scikit-learn's defaults; forests .438, .448
 with the defaults; refit .421, .428 in the features' own units; stack .421; probing .420.
 """
 
@@ -13,8 +13,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from decal_cli.errors import Undefined
-from decal_cli.methods.declare import NEEDS, Applied, Training, method, model
+from decal_cli.citations import cite
+from decal_cli.crossfit.regions import Narrow, narrow, with_score
+from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.linear import (
     Planes,
     ScoreColumn,
@@ -24,23 +26,23 @@ from decal_cli.methods.numerics.linear import (
     planes_of,
     with_recalibrated,
 )
-from decal_cli.methods.numerics.trees import Forest, Narrow, baseline_of, with_score
+from decal_cli.methods.numerics.trees import Forest, baseline_of
 from decal_cli.spec import Between
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
 _PENALTIES = Between(1e-9, 1e9)
-_SEEDS = 2**32
+_N_SEEDS = 2**32
 """scikit-learn takes seeds below this."""
-_GROWN_ON, _GROWN_ON_MOST, _FOREST_LEAF = 0.6, 16_384, 5
-"""A forest's tree: share of the rows it is grown on, at most so many, and fewest rows of a leaf."""
-_LOOKED_AT = 2.0
-"""Columns that a forest's split looks at, in square roots of their number: 11 of 33, and no long wait for 1,000."""
-_ROUNDS, _STEP, _LEAVES, _BINS, _COLUMNS = 120, 0.05, 16, 63, 0.3
-"""Boosting: rounds, learning rate, leaves of a tree, bins of a feature, share of the columns that a split looks at."""
-_SHARE, _BOOSTED_LEAF = 30, (5, 40)
-"""A boosted leaf holds one in _SHARE of the rows, but no fewer and no more than these."""
+_TREE_SHARE, _MAX_TREE_ROWS, _MIN_FOREST_LEAF = 0.6, 16_384, 5
+"""A tree of a forest: share of the rows it is grown on, at most so many rows, and smallest number of rows in a leaf."""
+_SPLIT_ROOTS = 2.0
+"""Columns that a split of a forest considers, in square roots of their number: 11 of 33, and fast for 1,000."""
+_N_ROUNDS, _LEARNING_RATE, _MAX_LEAVES, _MAX_BINS, _SPLIT_SHARE = 120, 0.05, 16, 63, 0.3
+"""Boosting: trees, learning rate, leaves of a tree, bins of a feature, share of the columns that a split considers."""
+_LEAF_PART, _LEAF_RANGE = 30, (5, 40)
+"""A boosted leaf holds one in _LEAF_PART of the rows, within this range."""
 
 
 @model
@@ -57,7 +59,7 @@ class Refitted:
 @model
 @dataclass(frozen=True, eq=False)
 class Stacked:
-    """Logistic regression on the recalibrated score, the first coefficient, and the features, the others."""
+    """Logistic regression on the recalibrated score (the first coefficient) and the features (the others)."""
 
     score: ScoreColumn
     planes: Planes
@@ -69,7 +71,7 @@ class Stacked:
 @model
 @dataclass(frozen=True, eq=False)
 class StackedForest:
-    """Trees on the score, column 0, and the features; their values, probabilities over trees, add up to the score."""
+    """Trees on the score (column 0) and the features; the sum of their values is the score."""
 
     forest: Forest
 
@@ -80,7 +82,7 @@ class StackedForest:
 @model
 @dataclass(frozen=True, eq=False)
 class StackedBoosting:
-    """Trees on the score, column 0, and the features; their values and the baseline add up to the log-odds."""
+    """Trees on the score (column 0) and the features; the baseline plus the sum of their values is the log-odds."""
 
     forest: Forest
     baseline: float
@@ -90,9 +92,8 @@ class StackedBoosting:
 
 
 def _columns(rows: Unlabelled) -> Narrow:
-    if rows.features is None:
-        raise Undefined(NEEDS["features"])
-    return with_score(rows.score, rows.matrix)
+    """Score and features side by side."""
+    return with_score(rows.score, narrow(features_of(rows)))
 
 
 def _weights(rows: Training) -> Floats | None:
@@ -109,20 +110,20 @@ def _one_regression(columns: Floats, rows: Training, standard: bool, penalty: fl
     title="Refitting the last layer",
     kind="post-training",
     needs=("features",),
-    source="[R app. C.3], which calls it fine-tuning; scikit-learn's LogisticRegression",
+    source=f"{cite('Perez-Lebel et al. 2025', 'app. C.3 (fine-tuning)')}; scikit-learn's LogisticRegression",
 )
 def refit(
     rows: Training,
     *,
     penalty: Annotated[float, "weight of the squared coefficients", _PENALTIES] = 1.0,
-    units: Annotated[Literal["standard", "own"], "features of mean 0 and deviation 1, or as they are"] = "standard",
+    units: Annotated[Literal["standard", "own"], "features standardised, or as they are"] = "standard",
 ) -> Refitted:
     """Logistic regression of the labels on the features alone.
 
-    p' = s(w . z + b), s the logistic function, z the features less their mean over their standard deviation; w and b
-    make the log loss, weighted and summed over rows, plus `penalty` |w|^2 / 2 least. The score is not used: this is
-    what the last layer of the model becomes when it is fitted again on these rows. `units=own` takes the features as
-    they are, which is [R]'s setting and depends on the units they come in.
+    p' = s(w . z + b), where s is the logistic function and z the features, standardised to mean 0 and standard
+    deviation 1; w and b minimise the weighted log loss, summed over rows, plus `penalty` |w|^2 / 2. The score is not
+    used: this is the last layer of the model, fitted again on these rows. `units=own` takes the features as they are,
+    as in Perez-Lebel et al. 2025; the result then depends on their units.
     """
     return Refitted(_one_regression(float_columns(rows), rows, units == "standard", penalty))
 
@@ -131,7 +132,7 @@ def refit(
     title="Stacking by logistic regression",
     kind="post-training",
     needs=("features",),
-    source="Wolpert 1992, Stacked generalization",
+    source=cite("Wolpert 1992"),
 )
 def stack(
     rows: Training,
@@ -140,10 +141,10 @@ def stack(
 ) -> Stacked:
     """Logistic regression of the labels on the recalibrated score and the features.
 
-    p' = s(a logit(c(p)) + w . z + b), s the logistic function, c isotonic regression, z the features; all columns less
-    their mean over their standard deviation, a and w penalised as in `refit`. While it is fitted, each row's c comes
-    from the other four fifths of the rows. It learns how far the score can be trusted beside the features, for the
-    price of one regression.
+    p' = s(a logit(c(p)) + w . z + b), where s is the logistic function, c isotonic regression and z the features; all
+    columns are standardised to mean 0 and standard deviation 1, and a and w are penalised as in `refit`. During the
+    fit, c of each row comes from the other four of five folds. It learns how much weight the score deserves beside the
+    features, for the cost of one regression.
     """
     score, columns = with_recalibrated(rows)
     return Stacked(score, _one_regression(columns, rows, True, penalty))
@@ -153,7 +154,8 @@ def stack(
     title="Stacking by a random forest",
     kind="post-training",
     needs=("features",),
-    source="[R app. C.3]; scikit-learn's RandomForestClassifier, on fewer rows and with larger leaves",
+    source=f"{cite('Perez-Lebel et al. 2025', 'app. C.3')}; scikit-learn's RandomForestClassifier, with fewer rows "
+    "per tree and larger leaves",
 )
 def stack_forest(
     rows: Training,
@@ -162,20 +164,20 @@ def stack_forest(
 ) -> StackedForest:
     """The mean probability of trees grown on resampled rows, from the score and the features.
 
-    Each of 60 trees is grown on rows drawn with replacement, 6 for every 10 there are, 16,384 at most. A split looks at
-    as many columns as twice the square root of their number, and a leaf holds at least 5 rows. It finds what is neither
-    linear nor monotone in the features. The file holds the trees.
+    Each of 60 trees is grown on rows drawn with replacement, 6 for every 10 rows, at most 16,384. A split considers
+    twice the square root of the number of columns, and a leaf holds at least 5 rows. It finds effects that are neither
+    linear nor monotone in the features. The model file holds the trees.
     """
     from sklearn.ensemble import RandomForestClassifier
 
     columns = _columns(rows)
     forest = RandomForestClassifier(
         trees,
-        max_samples=int(np.clip(_GROWN_ON * len(rows), 1, _GROWN_ON_MOST)),
-        max_features=int(min(columns.shape[1], _LOOKED_AT * columns.shape[1] ** 0.5)),
-        min_samples_leaf=_FOREST_LEAF,
+        max_samples=int(np.clip(_TREE_SHARE * len(rows), 1, _MAX_TREE_ROWS)),
+        max_features=int(min(columns.shape[1], _SPLIT_ROOTS * columns.shape[1] ** 0.5)),
+        min_samples_leaf=_MIN_FOREST_LEAF,
         n_jobs=1,
-        random_state=rows.seed % _SEEDS,
+        random_state=rows.seed % _N_SEEDS,
     )
     return StackedForest(Forest.of_forest(forest.fit(columns, rows.label > 0.5, _weights(rows))))
 
@@ -184,30 +186,31 @@ def stack_forest(
     title="Stacking by boosted trees",
     kind="post-training",
     needs=("features",),
-    source="[R app. C.3]; scikit-learn's HistGradientBoostingClassifier, with small steps and small trees",
+    source=f"{cite('Perez-Lebel et al. 2025', 'app. C.3')}; scikit-learn's HistGradientBoostingClassifier, with small "
+    "steps and small trees",
 )
 def stack_boosting(
     rows: Training,
     *,
-    rounds: Annotated[int, "number of trees", Between(0, 10_001)] = _ROUNDS,
+    rounds: Annotated[int, "number of trees", Between(0, 10_001)] = _N_ROUNDS,
 ) -> StackedBoosting:
     """Trees on the score and the features, each grown on what the trees before it leave unexplained.
 
-    logit p' = b + the sum of the trees' values. Each of 120 trees has at most 16 leaves, of a thirtieth of the rows
-    (at least 5, at most 40), and takes a step of .05 down the log loss; a split looks at 3 in 10 columns. Nothing is
-    held out to stop early: the number of rounds is fixed.
+    logit p' = b + the sum of the trees' values. Each of 120 trees has at most 16 leaves of at least a thirtieth of the
+    rows (this minimum lies between 5 and 40 rows), and has learning rate .05; a split considers 3 in 10 columns. No
+    rows are held out to stop early: the number of trees is fixed.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     boosted = HistGradientBoostingClassifier(
         max_iter=rounds,
-        learning_rate=_STEP,
-        max_leaf_nodes=_LEAVES,
-        max_bins=_BINS,
-        max_features=_COLUMNS,
-        min_samples_leaf=int(np.clip(len(rows) // _SHARE, *_BOOSTED_LEAF)),
+        learning_rate=_LEARNING_RATE,
+        max_leaf_nodes=_MAX_LEAVES,
+        max_bins=_MAX_BINS,
+        max_features=_SPLIT_SHARE,
+        min_samples_leaf=int(np.clip(len(rows) // _LEAF_PART, *_LEAF_RANGE)),
         early_stopping=False,
-        random_state=rows.seed % _SEEDS,
+        random_state=rows.seed % _N_SEEDS,
     )
     with one_thread():
         boosted.fit(_columns(rows), rows.label > 0.5, _weights(rows))

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.likelihood import (
@@ -55,7 +56,7 @@ class Beta:
 
 
 def term(score: Floats, on: str) -> Floats:
-    """What a sigmoid is linear in."""
+    """The term that the exponent of a sigmoid is linear in."""
     if on not in ("logit", "p"):
         raise ValueError(f"a sigmoid on {on[:20]}")
     return logit(score) if on == "logit" else score
@@ -67,19 +68,19 @@ def beta_terms(score: Floats) -> tuple[Floats, Floats]:
     return np.log(p), -np.log1p(-p)
 
 
-@method(title="Platt scaling", kind="recalibration", source="Platt 1999; on p as scikit-learn does it")
+@method(title="Platt scaling", kind="recalibration", source=f"{cite('Platt 1999')}; on=p as in scikit-learn")
 def platt(
     rows: Training,
     *,
-    on: Annotated[On, "the logistic curve is linear in logit(p), or in p"] = "logit",
+    on: Annotated[On, "the exponent is linear in logit(p), or in p"] = "logit",
     targets: Annotated[Targets, "fitted to Platt's smoothed targets, or to the labels themselves"] = "smoothed",
 ) -> Sigmoid:
-    """A logistic curve of two parameters in logit(p), by maximum likelihood.
+    """A logistic curve with two parameters in logit(p), by maximum likelihood.
 
-    p' = s(a logit(p) + b), s the logistic function. The targets are Platt's: (P + 1) / (P + 2) for label 1 and
-    1 / (N + 2) for label 0, P and N the (weighted) numbers of each, so that a maximum always exists;
-    `targets=labels` is plain, unpenalised logistic regression. `on=p` is the older convention, linear in p itself.
-    Scores are cut to [1e-12, 1 - 1e-12] before the logit is taken. Needs two distinct scores.
+    p' = s(a logit(p) + b), where s is the logistic function. The targets are Platt's: (P + 1) / (P + 2) for label 1 and
+    1 / (N + 2) for label 0, for P and N (weighted) rows of each, so that a maximum always exists; `targets=labels` is
+    plain, unpenalised logistic regression. `on=p` is the older convention, linear in p itself. Scores are clipped to
+    [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores.
     """
     need_different_scores(rows.table)
     return fit_platt(rows.table, on, targets)
@@ -103,13 +104,13 @@ def _smoothed(t: Table) -> Counts:
     return Counts(n, high * pos + low * (n - pos))
 
 
-@method(title="Temperature scaling", kind="recalibration", source="Guo et al. 2017")
+@method(title="Temperature scaling", kind="recalibration", source=cite("Guo et al. 2017"))
 def temperature(rows: Training) -> Sigmoid:
     """All log-odds divided by one temperature, by maximum likelihood.
 
-    p' = s(logit(p) / T), s the logistic function: .5 stays .5, and confidence shrinks for T > 1. Where no temperature
-    above 0 helps (the score ranks rows the wrong way), T is infinite and every row gets .5. Scores are cut to
-    [1e-12, 1 - 1e-12] before the logit is taken. Needs two distinct scores, and labels that .5 does not separate.
+    p' = s(logit(p) / T), where s is the logistic function: .5 stays .5, and for T > 1 scores move towards .5. Where no
+    positive temperature helps (the score ranks rows the wrong way), T is infinite and every row gets .5. Scores are
+    clipped to [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores, and labels that .5 does not separate.
     """
     need_different_scores(rows.table)
     return fit_temperature(rows.table)
@@ -126,13 +127,13 @@ def fit_temperature(t: Table) -> Sigmoid:
     return Sigmoid("logit", max(float(maximum([x], counts, intercept=False)[0]), 0.0), 0.0)
 
 
-@method(title="Beta calibration", kind="recalibration", source="Kull et al. 2017")
+@method(title="Beta calibration", kind="recalibration", source=cite("Kull et al. 2017"))
 def beta(rows: Training) -> Beta:
-    """A curve of three parameters that fits scores following beta distributions, by maximum likelihood.
+    """A curve with three parameters, for scores that follow beta distributions, by maximum likelihood.
 
-    p' = s(a log p - b log(1 - p) + c), s the logistic function, with a, b >= 0 so that the order of scores stays; a = b
-    is Platt scaling on logit(p), a = b = 1 and c = 0 change nothing. Scores are cut to [1e-12, 1 - 1e-12] before the
-    logarithm. Needs three distinct scores, and labels that no threshold separates.
+    p' = s(a log p - b log(1 - p) + c), where s is the logistic function and a, b >= 0 keep the order of the scores;
+    a = b is Platt scaling on logit(p), and a = b = 1, c = 0 changes nothing. Scores are clipped to [1e-12, 1 - 1e-12]
+    before the logarithm. It needs three distinct scores, and labels that no threshold separates.
     """
     t = rows.table
     need_different_scores(t, 3)
@@ -141,27 +142,27 @@ def beta(rows: Training) -> Beta:
 
 
 def fit_beta(t: Table) -> Beta:
-    """The likeliest of the fits on each face of a, b >= 0: the likelihood is concave, so that is the maximum."""
+    """The likeliest of the fits on the faces of a, b >= 0: it is the maximum, because the likelihood is concave."""
     terms, counts = list(beta_terms(t.score)), counts_of(t)
     rate = t.base_rate
     best = np.array([0.0, 0.0, np.log(rate) - np.log1p(-rate)])
     for used in ([0, 1], [0], [1]):
-        found = _on_face(terms, counts, used)
-        if found is None or bool((found[:2] < 0).any()):
+        fit = _on_face(terms, counts, used)
+        if fit is None or bool((fit[:2] < 0).any()):
             continue
         if used == [0, 1]:
-            return Beta(*map(float, found))  # The maximum without constraints obeys them.
-        if log_likelihood(terms, counts, found) > log_likelihood(terms, counts, best):
-            best = found
+            return Beta(*map(float, fit))  # The maximum without constraints meets them.
+        if log_likelihood(terms, counts, fit) > log_likelihood(terms, counts, best):
+            best = fit
     return Beta(*map(float, best))
 
 
 def _on_face(terms: list[Floats], counts: Counts, used: list[int]) -> Floats | None:
-    """a, b, c with only the used ones of a and b; None where the likelihood has no maximum there."""
+    """a, b, c where the unused ones of a and b are 0; None where the likelihood has no maximum there."""
     try:
-        fit = maximum([terms[k] for k in used], counts)
+        *slopes, intercept = maximum([terms[k] for k in used], counts)
     except Undefined:
         return None
-    found = np.zeros(3)
-    found[used], found[2] = fit[:-1], fit[-1]
-    return found
+    coefficients = np.zeros(3)
+    coefficients[used], coefficients[2] = slopes, intercept
+    return coefficients

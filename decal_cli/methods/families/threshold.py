@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.tables.rows import Unlabelled
 
@@ -16,7 +17,7 @@ NEVER = 2.0
 @model
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """The score as it is, decided from this threshold on; 0 decides 1 always, 2 never."""
+    """The score as it is; act when score >= threshold: 0 acts always, 2 never."""
 
     threshold: float
 
@@ -24,13 +25,18 @@ class Threshold:
         return Applied(rows.score, threshold=np.full(len(rows), self.threshold))
 
 
-@method(title="Adjusted threshold", kind="recalibration", source="[R] prop. 3.3", needs=("task",))
+@method(
+    title="Adjusted threshold",
+    kind="recalibration",
+    source=cite("Perez-Lebel et al. 2025", "prop. 3.3"),
+    needs=("task",),
+)
 def threshold(rows: Training) -> Threshold:
     """Another threshold in place of t*; the scores stay as they are.
 
-    Decides 1 from the smallest training score on whose isotonic fit reaches t*, as the metric threshold_adjusted has
-    it: on the training rows that is deciding by the isotonic fit at t*. Where every fit reaches t*, 1 is decided for
-    all rows; where none does, 0 is. It is worth what isotonic recalibration is worth at this t*, and nothing at others.
+    Act when score >= the smallest training score whose isotonic fit reaches t* (the metric threshold_adjusted); on the
+    training rows this decides as the isotonic fit does at t*. Where every fit reaches t*, all rows are decided 1; where
+    none does, 0. It gains what isotonic recalibration gains at this t*, and nothing at other thresholds.
     """
     assert rows.task is not None
     t = rows.table

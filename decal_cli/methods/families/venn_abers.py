@@ -1,4 +1,4 @@
-"""Inductive Venn-Abers prediction: two isotonic fits for each new row, both looked up in tables made once."""
+"""Inductive Venn-Abers prediction: two isotonic fits for each new row, from tables that are computed once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from decal_cli.citations import cite
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
@@ -34,13 +35,17 @@ class VennAbers:
         return Applied(high / (1 - low + high), lower=low, upper=high)
 
 
-@method(title="Venn-Abers", kind="recalibration", source="Vovk & Petej 2014; computed as Vovk et al. 2015")
+@method(
+    title="Venn-Abers",
+    kind="recalibration",
+    source=f"{cite('Vovk and Petej 2014')}; computed as in {cite('Vovk et al. 2015')}",
+)
 def venn_abers(rows: Training) -> VennAbers:
-    """Isotonic regression with the new row in it, once labelled 0 and once 1: an interval and its middle.
+    """Isotonic regression with the new row added, once with label 0 and once with label 1: an interval and a middle.
 
     p0 and p1 are the isotonic fits at the row's score with the row added under label 0 and under label 1; one of the
-    two is calibrated whatever the distribution. The score is p1 / (1 - p0 + p1), the interval [p0, p1]. A new row
-    counts as one row of weight 1, so weights should be of that order. Never returns exactly 0 or 1.
+    two is calibrated for any distribution. The score is p1 / (1 - p0 + p1), the interval is [p0, p1]. A new row counts
+    as one row of weight 1, so the weights should be of that order. It never returns exactly 0 or 1.
     """
     t = rows.table
     n, pos = t.n.astype(np.float64), t.pos.astype(np.float64)
@@ -59,11 +64,11 @@ def _runs(score: Floats, value: Floats, last: bool) -> tuple[Floats, Floats]:
 
 
 def fits_with_one_more(n: Floats, pos: Floats) -> Floats:
-    """Isotonic fit at each level with one more row of label 1 there, shape (m,), increasing.
+    """Isotonic fit at each level with one more row of label 1 at that level, shape (m,), increasing.
 
-    A new row of label 1 between two levels gets the value of the upper one: nothing keeps it from rising that far.
-    The corner points below follow Vovk et al. 2015, algorithms 1 and 2: the new row first comes before all levels, then
-    moves up level by level, and the convex minorant right of it loses a corner or gains one; all in linear time.
+    A new row of label 1 between two levels gets the value of the upper one, because nothing stops it from rising so
+    far. The corner points below follow Vovk et al. 2015, algorithms 1 and 2: the new row first comes before all levels,
+    then moves up level by level, and the convex minorant right of it loses a corner or gains one; all in linear time.
     """
     rows = np.concatenate(([-1.0, 0.0], np.cumsum(n))).tolist()
     positives = np.concatenate(([-1.0, 0.0], np.cumsum(pos))).tolist()
@@ -97,7 +102,7 @@ def _minorant(points: list[Point]) -> list[Point]:
 
 
 def _cross(a: Point, b: Point, c: Point) -> float:
-    """Above 0 where the way from a over b to c turns left, which is upwards."""
+    """Above 0 where the path from a over b to c turns left, that is, upwards."""
     return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 
 

@@ -1,4 +1,4 @@
-"""Logistic regression as plain arrays: what a model file keeps of scikit-learn's fit, and how it is applied."""
+"""Logistic regression as plain arrays: how a model file keeps scikit-learn's fit, and how it is applied."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LARGEST, isotonic_fit
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import NEEDS, Training, model
+from decal_cli.methods.declare import Training, model
 from decal_cli.methods.families.isotonic import Curve
+from decal_cli.methods.numerics.features import features_of
 from decal_cli.tables.logistic import log_odds
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import FOLDS, Floats
 
-CONSTANT = 1e-12
-"""A column whose standard deviation is below this share of its largest entry is constant but for rounding."""
-ROUNDS = 1000
-"""Iterations that the solver may take; on standardised columns it takes far fewer."""
-TIGHT = 1e-6
-"""Largest slope of the mean loss at its end; Newton's method takes one step more than for scikit-learn's 1e-4."""
-NEWTON = 300
-"""Up to so many columns, Newton's method is quick and its optimum exact; beyond, the matrix of columns is too large."""
+MAX_ROUNDING = 1e-12
+"""A column whose standard deviation is at most this share of its largest entry varies only by rounding."""
+MAX_ITERATIONS = 1000
+"""Of the solver; on standardised columns it takes far fewer."""
+TOLERANCE = 1e-6
+"""Largest slope of the mean loss at the end; Newton's method takes one step more than for scikit-learn's 1e-4."""
+MAX_NEWTON_COLUMNS = 300
+"""Up to so many columns, Newton's method is quick and its optimum exact; beyond, its matrix is too large."""
 
 
 def float_columns(rows: Unlabelled) -> Floats:
     """The features as float64, shape (T, d), no larger than LARGEST."""
-    if rows.features is None:
-        raise Undefined(NEEDS["features"])
-    return np.clip(rows.matrix.astype(np.float64), -LARGEST, LARGEST)
+    return np.clip(features_of(rows).astype(np.float64), -LARGEST, LARGEST)
 
 
 @model
@@ -44,7 +43,7 @@ class Units:
     scale: Floats
 
     def __post_init__(self) -> None:
-        """Refuse what divides by zero. Errors: ValueError."""
+        """Refuse a scale that divides by zero. Errors: ValueError."""
         if self.mean.ndim != 1 or self.mean.shape != self.scale.shape:
             raise ValueError("every column needs one mean and one scale")
         if not (np.isfinite(self.mean).all() and np.isfinite(self.scale).all() and (self.scale > 0).all()):
@@ -64,7 +63,7 @@ class Units:
             return cls(np.zeros(columns.shape[1]), np.ones(columns.shape[1]))
         mean = np.average(columns, axis=0, weights=weight)
         scale = np.sqrt(np.average((columns - mean) ** 2, axis=0, weights=weight))
-        constant = scale <= CONSTANT * np.abs(columns).max(axis=0)
+        constant = scale <= MAX_ROUNDING * np.abs(columns).max(axis=0)
         return cls(mean, np.where(constant, 1.0, scale))
 
 
@@ -86,10 +85,10 @@ class Planes:
 
     def __call__(self, columns: Floats) -> Floats:
         """The functions' values, shape (T, planes)."""
-        seen = self.units(columns)
-        total = np.tile(self.intercept, (len(seen), 1))
+        scaled = self.units(columns)
+        total = np.tile(self.intercept, (len(scaled), 1))
         # Column by column: a matrix product may round a row differently when other rows stand beside it.
-        for column, coefficient in zip(seen.T, self.coefficient.T, strict=True):
+        for column, coefficient in zip(scaled.T, self.coefficient.T, strict=True):
             total += column[:, None] * coefficient
         return total
 
@@ -97,7 +96,10 @@ class Planes:
 @model
 @dataclass(frozen=True, eq=False)
 class ScoreColumn:
-    """Puts the log-odds of the recalibrated score before the features. least: how close these come to 0 and 1."""
+    """The log-odds of the recalibrated score, placed before the features.
+
+    least: the recalibrated score is clipped to [least, 1 - least].
+    """
 
     curve: Curve
     least: float
@@ -117,13 +119,12 @@ class ScoreColumn:
 
 
 def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:
-    """How new rows get the column of the recalibrated score, and the columns of the training rows, shape (T, 1 + d).
+    """The column of the recalibrated score for new rows, and the columns of the training rows, shape (T, 1 + d).
 
-    A training row is recalibrated by the other folds: its own label must not speak through its score.
+    A training row is recalibrated by the other folds, so that its own label has no part in its score.
     """
-    fit = isotonic_fit(rows.score, rows.label, rows.weight)
     # No more certain than the rule of succession is after as many rows of one label.
-    made = ScoreColumn(Curve(fit.at, fit.value), 1 / (len(rows) + 2))
+    column = ScoreColumn(Curve.fitted(rows.table), 1 / (len(rows) + 2))
     fold = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
     score = np.empty(len(rows))
     for k in range(FOLDS):
@@ -131,11 +132,11 @@ def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:
         if here.any():
             weight = None if rows.weight is None else rows.weight[~here]
             score[here] = isotonic_fit(rows.score[~here], rows.label[~here], weight)(rows.score[here])
-    return made, np.column_stack((made.log_odds(score), float_columns(rows)))
+    return column, np.column_stack((column.log_odds(score), float_columns(rows)))
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """One thread for scikit-learn: callers fit many models at a time, and sums come out the same on any machine."""
+    """One thread for scikit-learn: callers fit many models at a time, and sums are the same on any machine."""
     from threadpoolctl import threadpool_limits
 
     limits: AbstractContextManager[Any] = threadpool_limits(1)
@@ -145,21 +146,23 @@ def one_thread() -> AbstractContextManager[Any]:
 def planes_of(columns: Floats, label: Floats, weights: list[Floats], units: Units, penalty: float = 1.0) -> Planes:
     """One penalised logistic regression for each array of weights, shape (T,).
 
-    penalty: times half the squared coefficients, beside the log loss, weighted and summed: a weight of 2 is two rows.
+    penalty: of half the squared coefficients, added to the weighted sum of the log loss: a weight of 2 is two rows.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    solver = "newton-cholesky" if columns.shape[1] <= NEWTON else "lbfgs"
-    regression = LogisticRegression(C=1 / penalty, solver=solver, tol=TIGHT, max_iter=ROUNDS, warm_start=True)
-    seen = units(columns)
+    solver = "newton-cholesky" if columns.shape[1] <= MAX_NEWTON_COLUMNS else "lbfgs"
+    regression = LogisticRegression(
+        C=1 / penalty, solver=solver, tol=TOLERANCE, max_iter=MAX_ITERATIONS, warm_start=True
+    )
+    scaled = units(columns)
     coefficient: list[NDArray[np.float64]] = []
     intercept: list[float] = []
     with warnings.catch_warnings(), np.errstate(all="ignore"), one_thread():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         for weight in weights:
-            regression.fit(seen, label > 0.5, weight)
+            regression.fit(scaled, label > 0.5, weight)
             coefficient.append(regression.coef_[0].copy())
             intercept.append(float(regression.intercept_[0]))
     if not (np.isfinite(coefficient).all() and np.isfinite(intercept).all()):

@@ -1,7 +1,7 @@
-"""Decision trees as plain arrays: what a model file keeps of a fitted forest, and how rows find their leaves in it.
+"""Decision trees as plain arrays: how a model file keeps a fitted forest, and how rows find their leaves in it.
 
-Converted from scikit-learn, applied without it, and equal to its predictions. Trees see features as 32-bit numbers, as
-scikit-learn's own forests do: fit on `narrow(features)`, and nothing changes between fitting and applying.
+The trees are converted from scikit-learn, applied without it, and give the same predictions. They see features as
+32-bit numbers, as scikit-learn's own forests do: fit on `narrow(features)`, so that fitting and applying agree.
 """
 
 from __future__ import annotations
@@ -12,24 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import LARGEST
+from decal_cli.crossfit.regions import Narrow
 from decal_cli.methods.declare import model
 from decal_cli.tables.table import Floats, Ints
 
-Narrow = NDArray[np.float32]
 Whole = NDArray[np.integer[Any]]
-BLOCK = 2**18
+MAX_PAIRS = 2**18
 """At most so many pairs of row and tree descend at once: a few megabytes of indices."""
-
-
-def narrow(features: NDArray[Any]) -> Narrow:
-    """Features as trees see them, shape (T, d): 32 bits, what lies beyond LARGEST counted as LARGEST."""
-    return np.clip(features, -LARGEST, LARGEST).astype(np.float32)
-
-
-def with_score(score: Floats, features: NDArray[Any]) -> Narrow:
-    """Score and features side by side as trees see them, shape (T, 1 + d)."""
-    return np.column_stack((score.astype(np.float32), narrow(features)))
 
 
 @model
@@ -38,8 +27,8 @@ class Tree:
     """Nodes of one tree, root first; arrays of shape (nodes,).
 
     left, right: the child for features up to the threshold, and beyond it; both -1 at a leaf. A child always comes
-    after its parent, so that every descent ends. feature, threshold: what an inner node asks; 0 at a leaf. value: what
-    a node predicts. columns: number of features that the tree was grown on.
+    after its parent, so that every descent ends. feature, threshold: the test of an inner node; 0 at a leaf. value: the
+    prediction of a node. columns: number of features that the tree was grown on.
     """
 
     columns: int
@@ -50,7 +39,7 @@ class Tree:
     value: Floats
 
     def __post_init__(self) -> None:
-        """Refuse nodes that no tree has: a model file may come from anywhere. Errors: ValueError."""
+        """Refuse nodes that form no tree: a model file may come from anywhere. Errors: ValueError."""
         arrays = (self.left, self.right, self.feature, self.threshold, self.value)
         if any(array.ndim != 1 or len(array) != len(self.left) for array in arrays) or not len(self.left):
             raise ValueError("a tree needs one entry for each node in every array")
@@ -79,7 +68,7 @@ class Tree:
         if features.shape[1] != self.columns:
             raise ValueError(f"a tree of {self.columns} columns meets rows of {features.shape[1]}")
         at = np.empty((len(features), len(starts)), dtype=np.int64)
-        step = max(1, BLOCK // len(starts))
+        step = max(1, MAX_PAIRS // len(starts))
         for first in range(0, len(features), step):
             at[first : first + step] = self._descend(features[first : first + step], starts)
         return at
@@ -117,20 +106,20 @@ class Tree:
 @model
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees that are added up. nodes: of all trees, one tree after the other; starts: the root of each, (trees,)."""
+    """A sum of trees. nodes: of all trees, one tree after the other; starts: the root of each tree, (trees,)."""
 
     nodes: Tree
     starts: Whole
 
     def __post_init__(self) -> None:
-        """Refuse roots that are not there. Errors: ValueError."""
+        """Refuse roots that are not among the nodes. Errors: ValueError."""
         whole = self.starts.ndim == 1 and len(self.starts) and np.issubdtype(self.starts.dtype, np.integer)
         if not whole or self.starts.min() < 0 or self.starts.max() >= len(self.nodes.left):
             raise ValueError("a forest needs roots that are among its nodes")
 
     def total(self, features: Narrow) -> Floats:
         """Sum of the trees' values, shape (T,). features: narrow, shape (T, columns)."""
-        step = max(1, BLOCK // len(self.starts))
+        step = max(1, MAX_PAIRS // len(self.starts))
         blocks = (features[first : first + step] for first in range(0, max(len(features), 1), step))
         return np.concatenate([self.nodes.value[self.nodes.descend(rows, self.starts)].sum(axis=1) for rows in blocks])
 
@@ -140,7 +129,7 @@ class Forest:
 
     @classmethod
     def of_trees(cls, trees: list[Tree], scale: float = 1.0) -> Self:
-        """A forest of trees, their values multiplied by the scale."""
+        """The forest of these trees, with their values multiplied by the scale."""
         starts = np.cumsum([0, *(len(tree.left) for tree in trees)]).astype(np.int32)[:-1]
         left, right = (
             np.concatenate([np.where(child >= 0, child + at, -1) for child, at in zip(children, starts, strict=True)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
 
 import numpy as np
 
@@ -17,11 +16,9 @@ from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import grouping
 from decal_cli.metrics.numerics.grouping import Bounds
-from decal_cli.spec import COUNT
+from decal_cli.spec import Bins
 from decal_cli.tables.table import BINS, Estimate, Floats, Table
 from decal_cli.task import BinaryTask
-
-Bins = Annotated[int, "equal-mass bins", COUNT]
 
 _REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
 _JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
