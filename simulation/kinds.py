@@ -2,8 +2,8 @@
 
 c = E[y | what the score knows] is a logistic score averaged over a hidden signal; the hidden signal is carried by one
 or two observed features, smooth or step-like; q = E[y | everything observed]. The score p is c itself or a monotone
-distortion of it, so that E[y | p] = c always. True regrets are 0 or at least SMALLEST * u_delta; every other draw is
-thrown away.
+distortion of it, so that E[y | p] = c always. True regrets are 0 or at least MIN_REGRET * u_delta; other draws are
+rejected.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from decal_cli.task import BinaryTask
 Floats = NDArray[np.float64]
 Map = Callable[[Floats], Floats]
 
-SMALLEST = 0.02
-CHECKED_ON = 100_000
+MIN_REGRET = 0.02
+"""Of u_delta, where a kind has a regret."""
+N_CHECKED = 100_000
+"""Rows on which the true regrets of a world are computed."""
 
 RIGHT_ACTION = {
     "calibrated and sufficient": "done",
@@ -32,7 +34,7 @@ RIGHT_ACTION = {
     "miscalibrated and grouping loss": "post-train",
 }
 PRODUCT = "calibrated, grouping loss in a product"
-"""A sixth kind: the hidden signal is the product of two features, which neither of them shows by itself."""
+"""A sixth kind: the hidden signal is the product of two features, and neither shows it alone."""
 RIGHT_BEYOND = {PRODUCT: "post-train"}
 
 
@@ -88,7 +90,7 @@ class Kind:
         mean = expit(grid[:, None] + self.strength * self.nodes).mean(axis=1)
         return np.interp(latent, grid, mean)
 
-    def regrets(self, rng: np.random.Generator, n: int = CHECKED_ON) -> tuple[float, float, float]:
+    def regrets(self, rng: np.random.Generator, n: int = N_CHECKED) -> tuple[float, float, float]:
         """Calibration regret and grouping regret over u_delta, and E |p - c|; integrals of the exact c and q."""
         rows = self.draw(n, rng)
         t, acts = self.task.threshold, rows.score >= self.task.decision_threshold
@@ -99,7 +101,7 @@ class Kind:
 
 
 def draw_kind(name: str, rng: np.random.Generator) -> Kind:
-    """A random world of this kind, thrown again until its true regrets are as the kind demands."""
+    """A random world of this kind, drawn again until its true regrets are those of the kind."""
     while True:
         world = _propose(name, rng)
         calibration, grouping, error = world.regrets(rng)
@@ -111,12 +113,12 @@ def _fits(name: str, calibration: float, grouping: float, error: float) -> bool:
     if name == "calibrated and sufficient":
         return True
     if name == "miscalibrated across t*":
-        return calibration >= SMALLEST
+        return calibration >= MIN_REGRET
     if name == "miscalibrated away from t*":
         return error >= 0.03
     if name.startswith("calibrated, "):
-        return grouping >= SMALLEST
-    return calibration >= SMALLEST and grouping >= SMALLEST
+        return grouping >= MIN_REGRET
+    return calibration >= MIN_REGRET and grouping >= MIN_REGRET
 
 
 def _propose(name: str, rng: np.random.Generator) -> Kind:
@@ -169,7 +171,7 @@ def _signal(rng: np.random.Generator, product: bool) -> tuple[Map, Floats]:
 
 
 def _distortion(name: str, threshold: float, rng: np.random.Generator) -> Map:
-    """c to p, increasing; the identity where the kind is calibrated, t* a fixed point where it must not matter."""
+    """c to p, increasing; the identity where the kind is calibrated; t* stays fixed where p is off away from t*."""
     if name.startswith("calibrated"):
         return lambda c: c
     if "away" in name:

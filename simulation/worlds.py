@@ -1,7 +1,7 @@
 """Worlds of known truth for the coverage study: scores, the true probability at each score, and population values.
 
-A world is a law of the score p and a curve m(p) = E[y | p]. Everything that ignores features depends on these two
-alone. Population values are integrals over the score's law on a grid of equal-mass quantiles (midpoint rule).
+A world is a distribution of the score p and a curve m(p) = E[y | p]; all that ignores features depends on these two
+alone. Population values are integrals over the distribution on a grid of equal-mass quantiles (midpoint rule).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from scipy import stats
 from scipy.special import expit, logit
 
 Floats = NDArray[np.float64]
-Curve = Callable[[Floats], Floats]
+Map = Callable[[Floats], Floats]
 
-GRID = 200_000
+N_MASSES = 200_000
 
 
 @dataclass(frozen=True)
 class World:
-    """A law of the score by its quantile function, and the probability of label 1 at each score."""
+    """A distribution of the score, by its quantile function, and the probability of label 1 at each score."""
 
     name: str
-    quantile: Curve
-    curve: Curve
+    quantile: Map
+    curve: Map
     thresholds: tuple[float, ...]
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Floats, NDArray[np.int64]]:
@@ -37,8 +37,8 @@ class World:
 
     @cached_property
     def score(self) -> Floats:
-        """The score's quantiles at the midpoints of GRID equal masses, increasing."""
-        return self.quantile((np.arange(GRID) + 0.5) / GRID)
+        """The score's quantiles at the midpoints of N_MASSES equal masses, increasing."""
+        return self.quantile((np.arange(N_MASSES) + 0.5) / N_MASSES)
 
     @cached_property
     def truth(self) -> Floats:
@@ -66,29 +66,29 @@ class World:
         return float(np.mean(np.where(act, (1 - m) * u10 + m * u11, (1 - m) * u00 + m * u01)))
 
     def gain(self, thresholds: Floats, task_threshold: float, decision_threshold: float) -> Floats:
-        """Population gain of deciding by each of these thresholds on p over the decision threshold, for u_delta = 1."""
-        worth = np.append(np.cumsum((self.truth - task_threshold)[::-1])[::-1], 0.0) / GRID
+        """Population gain of each of these thresholds on p over the decision threshold, for u_delta = 1."""
+        worth = np.append(np.cumsum((self.truth - task_threshold)[::-1])[::-1], 0.0) / N_MASSES
         at = np.searchsorted(self.score, np.append(thresholds, decision_threshold), side="left")
         return worth[at[:-1]] - worth[at[-1]]
 
     def binned_error(self, edges: Floats) -> float:
         """sum_k P(bin k) (E[p | k] - E[y | k])^2 for the bins (edge, next edge]: the target of ece_debiased.
 
-        edges: the interior edges, held fixed; in the study those of the sample's own equal-mass bins.
+        edges: the interior edges, held fixed; in the study, those of the equal-mass bins of the sample.
         """
         cuts = np.unique(np.concatenate(([0], np.searchsorted(self.score, edges, side="right"))))
-        cuts = cuts[cuts < GRID]
-        mass = np.diff(np.append(cuts, GRID)) / GRID
-        gap = np.add.reduceat(self.score - self.truth, cuts) / GRID
+        cuts = cuts[cuts < N_MASSES]
+        mass = np.diff(np.append(cuts, N_MASSES)) / N_MASSES
+        gap = np.add.reduceat(self.score - self.truth, cuts) / N_MASSES
         return float(np.sum(gap**2 / mass))
 
 
-def uniform(low: float = 0.0, high: float = 1.0) -> Curve:
+def uniform(low: float = 0.0, high: float = 1.0) -> Map:
     """Uniform scores."""
     return lambda u: low + (high - low) * u
 
 
-def beta(a: float, b: float) -> Curve:
+def beta(a: float, b: float) -> Map:
     """Beta scores; the quantile function is tabulated once."""
     grid = np.concatenate(([0.0], np.logspace(-8, -2, 400), np.linspace(0.01, 0.99, 4000)[1:-1]))
     grid = np.unique(np.concatenate((grid, 1 - grid)))
@@ -96,14 +96,14 @@ def beta(a: float, b: float) -> Curve:
     return lambda u: np.interp(u, grid, values)
 
 
-def logit_normal(mean: float, spread: float) -> Curve:
+def logit_normal(mean: float, spread: float) -> Map:
     """Scores whose log-odds are normal."""
     return lambda u: expit(mean + spread * stats.norm.ppf(np.clip(u, 1e-12, 1 - 1e-12)))
 
 
-def rounded(law: Curve, step: float) -> Curve:
+def rounded(quantile: Map, step: float) -> Map:
     """Scores rounded to a grid strictly inside (0, 1): a scorecard with few distinct scores."""
-    return lambda u: np.clip(np.rint(law(u) / step) * step, step, 1 - step)
+    return lambda u: np.clip(np.rint(quantile(u) / step) * step, step, 1 - step)
 
 
 def calibrated(p: Floats) -> Floats:
@@ -111,18 +111,18 @@ def calibrated(p: Floats) -> Floats:
     return p
 
 
-def tilted(shift: float, slope: float) -> Curve:
+def tilted(shift: float, slope: float) -> Map:
     """Log-odds of the truth = shift + slope * log-odds of the score; slope < 1 is an overconfident model."""
     return lambda p: expit(shift + slope * logit(np.clip(p, 1e-12, 1 - 1e-12)))
 
 
-def wavy(size: float, waves: float) -> Curve:
+def wavy(size: float, waves: float) -> Map:
     """p + a sine: miscalibrated in both directions, calibrated on average."""
     return lambda p: np.clip(p + size * np.sin(2 * np.pi * waves * p) * np.minimum(1, 4 * p * (1 - p)), 0, 1)
 
 
-def reference() -> tuple[Curve, Curve]:
-    """The world of fixtures/binary_n2000.csv: law of p, and E[y | p] with two of its three features integrated out."""
+def reference() -> tuple[Map, Map]:
+    """The world of fixtures/binary_n2000.csv: p, and E[y | p] with two of its three features integrated out."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(41)
     weights = weights / weights.sum()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.kinds import PRODUCT, RIGHT_ACTION, SMALLEST, draw_kind
+from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, draw_kind
 from simulation.study import PAGE, STREAMS, actions, covered, feature_coverage, write
 from simulation.worlds import World, beta, calibrated, coverage_worlds, tilted, uniform
 
@@ -64,8 +64,8 @@ def test_kinds_are_what_they_are_called(kind: str) -> None:
     rows = world.draw(200_000, np.random.default_rng(17))
     calibration, grouping, error = world.regrets(np.random.default_rng(18))
     assert (error < 1e-9) == kind.startswith("calibrated")
-    assert calibration < 1e-12 or calibration > SMALLEST * 0.8
-    assert grouping < 1e-12 or grouping > SMALLEST * 0.8
+    assert calibration < 1e-12 or calibration > MIN_REGRET * 0.8
+    assert grouping < 1e-12 or grouping > MIN_REGRET * 0.8
     group = np.digitize(rows.c, np.quantile(rows.c, np.arange(1, 10) / 10))
     for values in (rows.q, rows.label):  # E[q | c] = c, and labels follow q
         off = np.bincount(group, values - rows.c) / np.bincount(group)
