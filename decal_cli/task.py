@@ -19,7 +19,7 @@ Matrix = tuple[tuple[float, float], tuple[float, float]]
 
 @dataclass(frozen=True)
 class BinaryTask:
-    """A binary decision with utilities, [R eq. 2-5].
+    """A binary decision with utilities: Perez-Lebel et al. 2025, eq. 2-5.
 
     utility[i][j] is the utility of deciding i when the outcome is j. decision_threshold is where the model is
     operated: decide 1 iff score >= decision_threshold; by default the optimal threshold t* of the utilities.
@@ -30,13 +30,13 @@ class BinaryTask:
 
     @property
     def u_delta(self) -> float:
-        """U00 - U10 + U11 - U01 > 0: what turning both wrong decisions into right ones is worth [R eq. 4]."""
+        """U00 - U10 + U11 - U01 > 0: the worth of correcting both wrong decisions (Perez-Lebel et al. 2025, eq. 4)."""
         (u00, u01), (u10, u11) = self.utility
         return (u00 - u10) + (u11 - u01)
 
     @property
     def threshold(self) -> float:
-        """t* = (U00 - U10) / u_delta, in (0, 1): act on a calibrated probability from here on [R eq. 4]."""
+        """t* = (U00 - U10) / u_delta, in (0, 1): act when a calibrated score >= t* (Perez-Lebel et al. 2025, eq. 4)."""
         return (self.utility[0][0] - self.utility[1][0]) / self.u_delta
 
     @classmethod
@@ -76,7 +76,7 @@ class BinaryTask:
 
     @classmethod
     def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> BinaryTask:
-        """Costs of a false positive and a false negative: t* = cost_fp / (cost_fp + cost_fn) [G claim 1]."""
+        """Costs of false positives and false negatives: t* = cost_fp / (cost_fp + cost_fn), Gao et al. 2017, claim 1."""
         for name, cost in (("--cost-fp", cost_fp), ("--cost-fn", cost_fn)):
             if not (cost > 0 and math.isfinite(cost)):
                 raise DecalError(f"{name} {cost:g} is not a positive number", "give what one such error costs, above 0")

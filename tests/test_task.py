@@ -29,7 +29,7 @@ def test_the_threshold_of_a_threshold_task_is_the_given_one_to_the_last_bit(thre
 
 @given(fp=cost, fn=cost)
 def test_costs_make_the_threshold_of_claim_1(fp: float, fn: float) -> None:
-    """t* = A / (A + B) [G claim 1]."""
+    """t* = A / (A + B) (Gao et al. 2017, claim 1)."""
     assert BinaryTask.of_costs(fp, fn).threshold == fp / (fp + fn)
 
 

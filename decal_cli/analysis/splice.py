@@ -1,4 +1,4 @@
-"""The splice of two models [T ex. 4.4]: one decides below a threshold z, the other above it.
+"""The splice of two models (Tasche 2021, ex. 4.4): one decides below a threshold z, the other above it.
 
 Z = min(z, Z1) + (Z2 - z) 1[Z2 > z], Z1 the model used below z. Where Z1 has the lower Brier curve up to z and Z2 from
 there on, the Brier score of Z is at most that of either. On a sample z is learned, so what a splice reaches is judged
@@ -30,7 +30,7 @@ class Cut(NamedTuple):
     below: Side
 
     def scores(self, a: Floats, b: Floats) -> Floats:
-        """The spliced scores in [0, 1], [T ex. 4.4]; a, b: the scores of the two models, shape (T,) each."""
+        """The spliced scores in [0, 1] (Tasche 2021, ex. 4.4); a, b: the scores of the two models, shape (T,) each."""
         z, (first, second) = self.threshold, (a, b) if self.below == "a" else (b, a)
         return np.minimum(z, first) + np.where(second > z, second - z, 0.0)
 

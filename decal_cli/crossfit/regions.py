@@ -1,7 +1,7 @@
 """Regions: parts of the feature space where the true probability may differ from what the score alone can say.
 
 Two uses, two partitions. Grouping loss is estimated on bins of the score times leaves of an honest tree within each bin
-([P]; Perez-Lebel et al. 2025): grown on one half of the bin's rows, counted on the other, halves swapped. The Brier
+(Perez-Lebel et al. 2023 and 2025): grown on one half of the bin's rows, counted on the other, halves swapped. The Brier
 curve of deciding per region is judged on rows that took no part: each fold's rows meet regions grown on the others.
 
 Rows are first put into an order that depends on their content alone, so that halves and folds, and with them every

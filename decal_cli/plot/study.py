@@ -180,11 +180,12 @@ _DRAWERS: dict[str, Callable[[Any, Summary], bool]] = {
     "correlations": _correlations,
     "time": _time,
 }
+_PAPER = "Perez-Lebel et al. 2025"
 STUDY_PICTURES = {
-    "recalibration": "Gain of isotonic recalibration against what was estimated beforehand ([R] fig. 4a)",
-    "post-training": "Gain of post-training against what was estimated beforehand ([R] fig. 6a)",
-    "beyond": "Gain beyond recalibration against the grouping regret ([R] fig. 5a) and against decal's estimate",
-    "correlations": "Squared correlation of estimates with gains ([R] fig. 4b, 5b, 6b); intervals over files",
-    "time": "Gain beyond isotonic recalibration against processor time ([R] fig. 7)",
+    "recalibration": f"Gain of isotonic recalibration against what was estimated beforehand ({_PAPER}, fig. 4a)",
+    "post-training": f"Gain of post-training against what was estimated beforehand ({_PAPER}, fig. 6a)",
+    "beyond": f"Gain beyond recalibration against the grouping regret ({_PAPER}, fig. 5a) and against decal's estimate",
+    "correlations": f"Squared correlation of estimates with gains ({_PAPER}, fig. 4b, 5b, 6b); intervals over files",
+    "time": f"Gain beyond isotonic recalibration against processor time ({_PAPER}, fig. 7)",
 }
 """Each picture and what it shows."""

@@ -93,10 +93,10 @@ def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, bel
     score = Cut(z, below).scores(a, b)
     first, second = (a, b) if below == "a" else (b, a)
     assert ((score >= 0) & (score <= 1 + 1e-15)).all()
-    # Z is the integral of the decisions, each by the model of its threshold [T ex. 4.4].
+    # Z is the integral of the decisions, each by the model of its threshold (Tasche 2021, ex. 4.4).
     wanted = np.minimum(first, z) + np.maximum(second - z, 0)
     np.testing.assert_allclose(score, wanted, atol=1e-15)
-    # And so its Brier score is at most what the two curves enclose [T eq. 4.3b].
+    # And so its Brier score is at most what the two curves enclose (Tasche 2021, eq. 4.3b).
     curves = brier_difference(pair_up(first, second, label))
     area = ((first - label) ** 2).mean() + 2 * (curves.area[-1] - curves.areas_to(np.array([z]))[0])
     assert ((score - label) ** 2).mean() <= area + 1e-9

@@ -1,4 +1,4 @@
-"""GLAR: the propositions of [R] hold on the rows it was fitted to, and r decides what is corrected."""
+"""GLAR: the propositions of its paper hold on the rows it was fitted to, and r decides what is corrected."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def glar(key: str, rows: Training) -> Glar:
 @settings(max_examples=30, deadline=None)
 @given(rows=any_training, key=KEYS)
 def test_it_is_calibrated_on_its_training_rows(rows: Training, key: str) -> None:
-    """[R prop. B.10], first half."""
+    """Perez-Lebel et al. 2025, prop. B.10, first half."""
     assert calibration_error(apply_in_sample(key, rows).score, rows) < 1e-9
 
 
 @settings(max_examples=30, deadline=None)
 @given(rows=any_training_with_levels, key=KEYS)
 def test_it_never_raises_the_grouping_loss_on_its_partition(rows: Training, key: str) -> None:
-    """[R prop. B.10], second half; the score has few levels, so that its level sets are more than single rows."""
+    """The second half; the score has few levels, so that its level sets are more than single rows."""
     model = glar(key, rows)
     region = regions_of(model, rows)
     after = spread_between(np.round(model(unlabelled(rows)).score, 12), region, rows)
@@ -74,7 +74,7 @@ def every_level_is_a_bin(rows: Training) -> bool:
 @settings(max_examples=40, deadline=None)
 @given(rows=any_training_with_levels, t=st.floats(0.05, 0.95))
 def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t: float) -> None:
-    """[R prop. B.12]: acting on p, on the frequency in p's level set, and in regions of the level set."""
+    """Perez-Lebel et al. 2025, prop. B.12: acting on p, on the frequency in its level set, in regions of the set."""
     rows = with_task(rows, t)
     lowest, next_lowest = rows.table.score[:2]
     assume(every_level_is_a_bin(rows) and not lowest < t <= next_lowest)
@@ -91,7 +91,7 @@ def test_the_worlds_have_levels_that_are_bins() -> None:
 @settings(max_examples=30, deadline=None)
 @given(rows=any_training, key=KEYS, t=st.floats(0.05, 0.95))
 def test_moved_thresholds_decide_as_moved_scores(rows: Training, key: str, t: float) -> None:
-    """[R def. B.13], on rows that it was not fitted to."""
+    """Perez-Lebel et al. 2025, def. B.13, on rows that it was not fitted to."""
     rows, new = with_task(rows, t), unlabelled(random_training(500, 1))
     assert rows.task is not None
     moved = fit_method(f"{key.removesuffix(')')}{',' if '(' in key else '('}adjust=threshold)", rows)(new)

@@ -46,7 +46,7 @@ def loss(decided: np.ndarray, label: np.ndarray, edges: np.ndarray) -> float:
 @settings(max_examples=15, deadline=None)
 @given(st.integers(20, 300), st.integers(1, 25), st.integers(0, 10**6))
 def test_the_brier_bound_holds_on_every_table(rows: int, probes: int, seed: int) -> None:
-    """[T thm. 4.2] with the table as the world: the labels' best loss is part of both sides."""
+    """Tasche 2021, thm. 4.2 with the table as the world: the labels' best loss is part of both sides."""
     train, _ = drawn(rows, seed)
     new, _ = drawn(rows, seed + 1)
     model = fitted(train, probes)
@@ -57,11 +57,11 @@ def test_the_brier_bound_holds_on_every_table(rows: int, probes: int, seed: int)
 
 @pytest.mark.parametrize("rows", [300, 3000])
 def test_the_distance_from_the_truth_is_bounded_by_what_the_classifiers_lose(rows: int) -> None:
-    """[T thm. 4.2]: E (Z - Psi)^2 <= 2 integral of L(H(t), t) - L*(t) dt, where Psi is known."""
+    """Tasche 2021, thm. 4.2: E (Z - Psi)^2 <= 2 integral of L(H(t), t) - L*(t) dt, where Psi is known."""
     model = fitted(drawn(rows, 0)[0])
     new, truth = drawn(4000, 1)
     distance = np.mean((model(new).score - truth) ** 2)
-    # [T eq. 4.2b]: twice the integral of the Bayes loss is E Psi (1 - Psi).
+    # Tasche 2021, eq. 4.2b: twice the integral of the Bayes loss is E Psi (1 - Psi).
     lost = loss(model.decisions(new), truth, model.edges) - np.mean(truth * (1 - truth))
     assert 0 < distance <= lost + 1e-12
 
@@ -76,7 +76,7 @@ def test_the_bound_is_strict_where_classifiers_contradict_one_another() -> None:
 
 
 def test_the_bound_is_an_identity_where_decisions_are_those_of_a_score() -> None:
-    """[T prop. 4.1]: the Brier score is twice the area under the loss of its own decisions."""
+    """Tasche 2021, prop. 4.1: the Brier score is twice the area under the loss of its own decisions."""
     rng = np.random.default_rng(0)
     edges = grid(12)
     score, label = rng.choice(edges, 500), rng.integers(0, 2, 500).astype(float)

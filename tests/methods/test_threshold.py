@@ -43,7 +43,7 @@ def regret_left(rows: Rows, t: float) -> float:
 @settings(max_examples=100, deadline=None)
 @given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
 def test_it_leaves_no_calibration_regret_where_the_curve_is_monotone(rows: Rows, t: float) -> None:
-    """[R prop. 3.3]: the curve is made monotone by pooling what is not."""
+    """Perez-Lebel et al. 2025, prop. 3.3: the curve is made monotone by pooling what is not."""
     table = rows.table.isotonic
     monotone = Rows(*_as_rows(table))
     if 0 < table.positives < table.total:

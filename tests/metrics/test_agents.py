@@ -85,7 +85,7 @@ def test_examples_of_the_papers(table: Table, key: str, expected: float) -> None
 @drawn
 @given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
-    """[C] thm. 4.1, prop. 3.10, prop. 4.4."""
+    """Hu and Wu 2024, thm. 4.1, prop. 3.10, prop. 4.4."""
     t = rows.table
     cdl, v_cdl = value_of("cdl(levels=exact)", t), value_of("v_cdl(levels=exact)", t)
     u_cal, v_cal, ece, k2 = (value_of(key, t) for key in ("u_cal", "v_cal", "ece_exact", "k2"))

@@ -39,7 +39,7 @@ def test_log_loss_is_mcb_minus_dsc_plus_unc(rows: Rows) -> None:
 @relation
 @given(rows=any_rows())
 def test_refinement_loss_lies_within_its_bounds(rows: Rows) -> None:
-    """[T] prop. 5.5; and it is unc - dsc."""
+    """Tasche 2021, prop. 5.5; and it is unc - dsc."""
     t = rows.table
     refinement = value_of("refinement_loss", t)
     assert refinement == pytest.approx(value_of("corp_unc", t) - value_of("corp_dsc", t))
@@ -85,7 +85,7 @@ def test_the_interval_error_is_below_the_exact_one_and_above_the_mean_gap(rows: 
 @relation
 @given(rows=any_rows(), task=any_task)
 def test_regrets_are_ordered(rows: Rows, task: BinaryTask) -> None:
-    """External regret allows fewer changes than swap regret, and that fewer than changing level by level [C]."""
+    """External regret allows fewer changes than swap regret, and that fewer than changing level by level."""
     t = rows.table
     swap = value_of("swap_regret", t, task)
     assert value_of("external_regret", t, task) <= swap + SLACK

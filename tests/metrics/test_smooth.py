@@ -50,7 +50,7 @@ def test_so_it_is_on_more_levels(seed: int) -> None:
 
 
 def test_examples() -> None:
-    """[C] ex. 4.3 with eps = .01; and the one in which the distance lies below sm_cal."""
+    """Hu and Wu 2024, ex. 4.3 with eps = .01; and the one in which the distance lies below sm_cal."""
     assert value_of("sm_cal", table_of_levels((0.49, 1, 0), (0.51, 1, 1))) == pytest.approx(0.0049, abs=1e-12)
     pair = table_of_levels((0.5, 1, 1), (0.6, 1, 0))
     assert value_of("sm_cal", pair) == pytest.approx(0.075, abs=1e-12)

@@ -30,9 +30,9 @@ EDGES = {
     "kinks on scores of 0 and 1": "0,1\n0,1\n1,0\n1,0\n",
     "a kink at half": "0.5,1\n",
     "kinks on each score": "0.25,1\n0.5,0\n0.75,1\n",
-    "two actions [C] ex. 4.2a": "0.99,1\n0.99,1\n",
-    "[C] ex. 4.3": "0.51,1\n0.49,0\n",
-    "[C] ex. 4.5": "0.75,1\n0.25,0\n",
+    "two actions, Hu and Wu 2024, ex. 4.2a": "0.99,1\n0.99,1\n",
+    "Hu and Wu 2024, ex. 4.3": "0.51,1\n0.49,0\n",
+    "Hu and Wu 2024, ex. 4.5": "0.75,1\n0.25,0\n",
     "scores next to each other": "0.3,1\n0.30000000001,0\n0.29999999999,1\n",
 }
 

@@ -1,6 +1,7 @@
 """One unit of a study: a score of a file, its rows halved by a seed; estimates from one half, gains on the other.
 
-Everything is per unit of u_delta. The tasks are those of [R]: U = [[1, 0], [0, 1/t* - 1]], of which u_delta is 1/t*.
+Everything is per unit of u_delta. The tasks are those of Perez-Lebel et al. 2025: U = [[1, 0], [0, 1/t* - 1]], so
+that u_delta is 1/t*.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ Record = dict[str, Any]
 
 
 def task_of(threshold: float) -> BinaryTask:
-    """The task of [R app. C.3] with this t*."""
+    """The task of Perez-Lebel et al. 2025, app. C.3, with this t*."""
     return BinaryTask.of_utility(((1.0, 0.0), (0.0, 1.0 / threshold - 1.0)))
 
 
