@@ -76,7 +76,7 @@ class BinaryTask:
 
     @classmethod
     def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> BinaryTask:
-        """Costs of false positives and false negatives: t* = cost_fp / (cost_fp + cost_fn), Gao et al. 2017, claim 1."""
+        """Costs of the two errors: t* = cost_fp / (cost_fp + cost_fn), Gao et al. 2017, claim 1."""
         for name, cost in (("--cost-fp", cost_fp), ("--cost-fn", cost_fn)):
             if not (cost > 0 and math.isfinite(cost)):
                 raise DecalError(f"{name} {cost:g} is not a positive number", "give what one such error costs, above 0")

@@ -1,6 +1,6 @@
-"""The study behind docs/simulation.md: coverage of intervals, and the advised action, in worlds of known truth.
+"""The study behind docs/simulation.md: coverage of intervals, and the action advised, in worlds of known truth.
 
-`python -m simulation.study` runs all of it and writes its tables into docs/simulation.md, between their markers.
+`python -m simulation.study` runs it whole and writes its tables into docs/simulation.md, between their markers.
 """
 
 from __future__ import annotations
@@ -23,26 +23,24 @@ from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.errors import Undefined
 from decal_cli.metrics.declare import parse
-from decal_cli.tables.table import BINS, Table, tabulate
+from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 from simulation.kinds import PRODUCT, RIGHT_ACTION, RIGHT_BEYOND, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds
 
 PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
 STREAMS = {"coverage": 1, "features": 6, "actions": 7, "products": 9, "without": 8}
-"""Streams of the seed; 2 belonged to the interval of regret, 3 to 5 to an earlier estimator of gains."""
+"""Of the seed; 2 was spent on regret's interval, 3 to 5 on the estimator of gains before this one."""
 CONFIDENCE = 0.9
-ADVICE_CONFIDENCE = 0.95
-"""The default of `decal recommend`."""
+ACTED_ON = 0.95
 COVERED = ("brier", "auc", "ece_debiased")
 COVERED_WITH_TASK = ("expected_utility", "gain_recalibration")
 WITH_FEATURES = ("gain_beyond", "gain_post_training", "grouping_loss", "regret_grouping", "regret")
-N_TRUTH_ROWS = 20_000
-"""Fresh rows on which true gains and regrets are computed."""
+TRUTH_ROWS = 20_000
 
 
 class Outcome(NamedTuple):
-    """One replicate: the value, its interval, and the true value."""
+    """One replicate: the value, its interval, and the truth it is for."""
 
     value: float
     low: float
@@ -84,19 +82,19 @@ class Coverage:
         return "| " + " | ".join(cells) + " |"
 
 
-Featured = Mapping[type, Any]
-"""The metric inputs that are built from the features, by type."""
+Seen = Mapping[type, Any]
+"""What is made of the features, by type."""
 
 
-def _featured(rows: Draw, seed: int) -> Featured:
+def _seen(rows: Draw, seed: int) -> Seen:
     return {need: build(rows.rows, seed=seed) for need, build in BUILT.items()}
 
 
-def _inputs(table: Table, task: BinaryTask | None, seed: int, featured: Featured | None = None) -> dict[type, Any]:
-    return {Table: table, BinaryTask: task, **(featured or {}), np.random.Generator: np.random.default_rng(seed)}
+def _inputs(table: Table, task: BinaryTask | None, seed: int, seen: Seen | None = None) -> dict[type, Any]:
+    return {Table: table, BinaryTask: task, **(seen or {}), np.random.Generator: np.random.default_rng(seed)}
 
 
-def _evaluated(metric: str, table: Table, task: BinaryTask | None, seed: int) -> tuple[float, float, float]:
+def _judged(metric: str, table: Table, task: BinaryTask | None, seed: int) -> tuple[float, float, float]:
     choice = parse(metric)
     interval = choice.interval(_inputs(table, task, seed), CONFIDENCE)
     if interval is None:
@@ -105,11 +103,11 @@ def _evaluated(metric: str, table: Table, task: BinaryTask | None, seed: int) ->
 
 
 def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, seed: int) -> float:
-    """The true value that the metric's interval is for."""
+    """What the metric's interval is for."""
     if metric in ("brier", "auc"):
         return float(getattr(world, metric))
     if task is None:
-        edges = np.unique(table.quantiles(BINS))[1:-1]
+        edges = np.unique(table.quantiles(15))[1:-1]
         return world.binned_error(edges)
     if metric == "expected_utility":
         return world.expected_utility(task.utility, task.decision_threshold)
@@ -127,27 +125,27 @@ def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> 
     outcomes: list[list[Outcome]] = [[] for _ in tasks]
     for _ in range(replicates):
         table, seed = tabulate(*world.draw(n, rng)), int(rng.integers(2**31))
-        for (metric, task), of_metric in zip(tasks, outcomes, strict=True):
-            of_metric.append(Outcome(*_evaluated(metric, table, task, seed), _truth(metric, world, table, task, seed)))
+        for (metric, task), found in zip(tasks, outcomes, strict=True):
+            found.append(Outcome(*_judged(metric, table, task, seed), _truth(metric, world, table, task, seed)))
     return [
-        Coverage(world.name, metric, task.threshold if task else None, tuple(of_metric))
-        for (metric, task), of_metric in zip(tasks, outcomes, strict=True)
+        Coverage(world.name, metric, task.threshold if task else None, tuple(found))
+        for (metric, task), found in zip(tasks, outcomes, strict=True)
     ]
 
 
 def feature_coverage(kind: str, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
-    """Coverage of the metrics that need features, in worlds of a kind; utilities per unit of u_delta."""
-    outcomes: dict[str, list[Outcome]] = {metric: [] for metric in WITH_FEATURES}
+    """Coverage of what rests on features in worlds of a kind; utilities per unit of u_delta."""
+    found: dict[str, list[Outcome]] = {metric: [] for metric in WITH_FEATURES}
     for _ in range(replicates):
         world = draw_kind(kind, rng)
-        rows, fresh, seed = world.draw(n, rng), world.draw(N_TRUTH_ROWS, rng), int(rng.integers(2**31))
-        table, featured = tabulate(rows.score, rows.label), _featured(rows, seed)
+        rows, fresh, seed = world.draw(n, rng), world.draw(TRUTH_ROWS, rng), int(rng.integers(2**31))
+        table, seen = tabulate(rows.score, rows.label), _seen(rows, seed)
         for metric, truth in (_gains(world, rows, fresh, seed) | _regrets(world, fresh)).items():
             choice, unit = parse(metric), 1.0 if metric == "grouping_loss" else world.task.u_delta
-            low, high = choice.interval(_inputs(table, world.task, seed, featured), CONFIDENCE) or (np.nan, np.nan)
-            value = choice.value(_inputs(table, world.task, seed, featured))
-            outcomes[metric].append(Outcome(value / unit, low / unit, high / unit, truth))
-    return [Coverage(kind, metric, None, tuple(of_metric)) for metric, of_metric in outcomes.items()]
+            low, high = choice.interval(_inputs(table, world.task, seed, seen), CONFIDENCE) or (np.nan, np.nan)
+            value = choice.value(_inputs(table, world.task, seed, seen))
+            found[metric].append(Outcome(value / unit, low / unit, high / unit, truth))
+    return [Coverage(kind, metric, None, tuple(outcomes)) for metric, outcomes in found.items()]
 
 
 def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
@@ -161,9 +159,9 @@ def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
     for division in range(probe.divisions(len(learned))):
         for _, rule in probe.fold_rules(learned, features, division, seed):
             isotonic, probed = rule(fresh.score, x)
-            gain = worth[probed >= t].sum()
-            beyond.append(gain - worth[isotonic >= t].sum())
-            together.append(gain - acts)
+            won = worth[probed >= t].sum()
+            beyond.append(won - worth[isotonic >= t].sum())
+            together.append(won - acts)
     return {"gain_beyond": float(np.mean(beyond)), "gain_post_training": float(np.mean(together))}
 
 
@@ -181,34 +179,34 @@ def _regrets(world: Kind, fresh: Draw) -> dict[str, float]:
 def advised(rows: Draw, task: BinaryTask, seed: int, features: bool = True) -> Advice:
     """The advice on these rows, as `decal recommend` gives it at its defaults."""
     table = tabulate(rows.score, rows.label)
-    featured = _featured(rows, seed) if features else {}
-    items = {key: _item(key, table, task, seed, featured) for key in EVIDENCE_KEYS}
+    seen = _seen(rows, seed) if features else {}
+    items = {key: _item(key, table, task, seed, seen) for key in EVIDENCE_KEYS}
     return walk(Evidence(items, task.u_delta, int(table.total), features))
 
 
-def _item(key: str, table: Table, task: BinaryTask, seed: int, featured: Featured) -> Item:
+def _item(key: str, table: Table, task: BinaryTask, seed: int, seen: Seen) -> Item:
     choice = parse(key)
     try:
-        value = choice.value(_inputs(table, task, seed, featured))
+        value = choice.value(_inputs(table, task, seed, seen))
     except Undefined as undefined:
         return Item(key, reason=undefined.reason)
-    return Item(key, value, choice.interval(_inputs(table, task, seed, featured), ADVICE_CONFIDENCE))
+    return Item(key, value, choice.interval(_inputs(table, task, seed, seen), ACTED_ON))
 
 
 def actions(kind: str, n: int, replicates: int, rng: np.random.Generator, features: bool = True) -> Counter[str]:
     """How often each action was advised in worlds of a kind."""
-    counts: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     for _ in range(replicates):
         world = draw_kind(kind, rng)
-        counts[advised(world.draw(n, rng), world.task, int(rng.integers(2**31)), features).action] += 1
-    return counts
+        found[advised(world.draw(n, rng), world.task, int(rng.integers(2**31)), features).action] += 1
+    return found
 
 
-def coverage_table(rows: Iterable[Coverage]) -> Iterator[str]:
+def coverage_table(found: Iterable[Coverage]) -> Iterator[str]:
     """Markdown, a row for each."""
     yield "| world | metric | t* | mean truth | sd of error | mean standard error | truth / sd | covered |"
     yield "|---|---|---|---|---|---|---|---|"
-    for coverage in rows:
+    for coverage in found:
         yield coverage.row()
 
 
@@ -216,10 +214,10 @@ def action_table(rows: Iterable[tuple[str, int, Counter[str]]]) -> Iterator[str]
     """Markdown, a row for each kind and number of rows."""
     yield "| kind | n | right action | right | advised |"
     yield "|---|---|---|---|---|"
-    for kind, n, counts in rows:
-        right, total = (RIGHT_ACTION | RIGHT_BEYOND)[kind], counts.total()
-        listed = ", ".join(f"{action} {count}" for action, count in counts.most_common())
-        yield f"| {kind} | {n} | {right} | {counts[right]} of {total} | {listed} |"
+    for kind, n, found in rows:
+        right, total = (RIGHT_ACTION | RIGHT_BEYOND)[kind], found.total()
+        listed = ", ".join(f"{action} {count}" for action, count in found.most_common())
+        yield f"| {kind} | {n} | {right} | {found[right]} of {total} | {listed} |"
 
 
 def main() -> None:
@@ -262,8 +260,8 @@ def main() -> None:
 def write(page: Path, name: str, lines: Iterable[str]) -> None:
     """Put a table between its markers in a page."""
     begin, end = f"<!-- {name}: written by simulation/study.py -->\n", f"<!-- end of {name} -->"
-    before, marker, rest = page.read_text(encoding="utf-8").partition(begin)
-    if not marker:
+    before, found, rest = page.read_text(encoding="utf-8").partition(begin)
+    if not found:
         raise ValueError(f"{page} has no marker for {name}")
     after = rest[rest.index(end) :]
     page.write_text(before + begin + "\n" + "\n".join(lines) + "\n\n" + after, encoding="utf-8")
