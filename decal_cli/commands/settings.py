@@ -1,4 +1,4 @@
-"""Settings of a project folder: `[tool.decal]` of pyproject.toml, or decal.toml, and the columns a user may name."""
+"""Settings of a project folder: `[tool.decal]` of pyproject.toml, or decal.toml."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from decal_cli.errors import DecalError, printable
+from decal_cli.data.words import first_line, nearest, quote, text_of
+from decal_cli.defaults import CONFIDENCE
+from decal_cli.errors import DecalError
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 from decal_cli.task import SPELLINGS
 
@@ -36,13 +38,13 @@ def find_settings(start: Path) -> Settings:
 
     Errors: DecalError for TOML that does not parse, an unknown key, or a value of the wrong type.
     """
-    here = start.resolve()
-    for folder in (here, *here.parents):
+    absolute = start.resolve()
+    for folder in (absolute, *absolute.parents):
         # Paths stay short and relative where the user works in the folder itself.
-        base = start / os.path.relpath(folder, here)
-        own = base / "decal.toml"
-        if own.is_file():
-            return _settings(own, _parse(own))
+        base = start / os.path.relpath(folder, absolute)
+        settings = base / "decal.toml"
+        if settings.is_file():
+            return _settings(settings, _parse(settings))
         project = base / "pyproject.toml"
         if project.is_file() and (table := _project_table(project)) is not None:
             return _settings(project, table)
@@ -61,7 +63,7 @@ def _project_table(path: Path) -> Mapping[str, Any] | None:
         return None
     table = tool["decal"]
     if not isinstance(table, dict):
-        raise DecalError(f"{printable(str(path))}: tool.decal is {_shown(table)}", "make it a table: [tool.decal]")
+        raise DecalError(f"{path}: tool.decal is {quote(table)}", "make it a table: [tool.decal]")
     return table
 
 
@@ -71,13 +73,11 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
-        raise DecalError(
-            f"{printable(str(path))}: cannot be read ({error.strerror})", "check its permissions"
-        ) from None
+        raise DecalError(f"{path}: cannot be read ({error.strerror})", "check its permissions") from None
     except UnicodeDecodeError:
-        raise DecalError(f"{printable(str(path))}: is not UTF-8 text", "save it as UTF-8") from None
+        raise DecalError(f"{path}: is not UTF-8 text", "save it as UTF-8") from None
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise DecalError(f"{printable(str(path))}: is not valid TOML: {_shown(error)}", "correct that line") from None
+        raise DecalError(f"{path}: is not valid TOML: {first_line(error)}", "correct that line") from None
 
 
 def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
@@ -141,21 +141,19 @@ class _Reader:
         raise self._wrong("task.utility", value, 'a text "u00,u01;u10,u11", a file name or [[u00, u01], [u10, u11]]')
 
     def _known(self, table: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
-        import difflib
-
         for key in table:
             if key in keys:
                 continue
             if not prefix and key in SPELLINGS:
                 fix = f"it belongs to the task: task = {{{key} = ...}}"
-            elif near := difflib.get_close_matches(key.lower().replace("-", "_"), keys, 1):
-                fix = f"did you mean {near[0]!r}?"
+            elif near := nearest(key.replace("-", "_"), keys):
+                fix = f"did you mean {near!r}?"
             else:
                 fix = "the keys are " + ", ".join(keys)
-            raise DecalError(f"{printable(str(self.path))}: unknown key {_shown(prefix + key)}", fix)
+            raise DecalError(f"{self.path}: unknown key {quote(prefix + key)}", fix)
 
     def _wrong(self, key: str, value: Any, expected: str) -> DecalError:
-        return DecalError(f"{printable(str(self.path))}: {key} is {_shown(value)}", f"it must be {expected}")
+        return DecalError(f"{self.path}: {key} is {quote(value)}", f"it must be {expected}")
 
     def _name(self, key: str, value: Any) -> str:
         if not isinstance(value, str) or not value:
@@ -170,11 +168,8 @@ class _Reader:
         return tuple(value)
 
     def _value(self, key: str, value: Any) -> str:
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, (int, float)):
-            return f"{value:g}" if isinstance(value, float) else str(value)
-        return self._name(key, value)
+        text = text_of(value) if isinstance(value, (bool, int, float)) else None
+        return self._name(key, value) if text is None else text
 
     def _flag(self, key: str, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -193,7 +188,7 @@ class _Reader:
 
     def _confidence(self, value: Any) -> float:
         if not _is_number(value) or not 0 < value < 1:
-            raise self._wrong("confidence", value, "a number between 0 and 1, such as 0.95")
+            raise self._wrong("confidence", value, f"a number between 0 and 1, such as {CONFIDENCE}")
         return float(value)
 
     def _seed(self, value: Any) -> int:
@@ -212,16 +207,11 @@ class _Reader:
             import glob
 
             # Nothing expands a glob that stands in a file; no match is left for `read` to report.
-            if found := sorted(glob.glob(name, root_dir=self.path.parent)):
-                return [self._beside(f) for f in found]
+            if matches := sorted(glob.glob(name, root_dir=self.path.parent)):
+                return [self._beside(match) for match in matches]
         return [str(path)]
 
 
 def _is_number(value: Any) -> bool:
     """Finite int or float; TOML also knows inf and nan, and true is an int to Python."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def _shown(value: Any) -> str:
-    text = printable(str(value) if isinstance(value, Exception) else repr(value))
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.csvfile import NUMBER
 from decal_cli.data.files import translated
 from decal_cli.data.sources import Source
-from decal_cli.data.words import number, quote, value_of
+from decal_cli.data.words import NUMBER, number, quote, value_of
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
 from decal_cli.tables.logistic import expit

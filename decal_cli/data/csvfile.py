@@ -7,24 +7,20 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from decal_cli.data.files import HEAD, Raw, translated
-from decal_cli.data.words import file_word, listed, quote
+from decal_cli.data.files import HEAD_SIZE, Raw, no_rows, refuse_other_encodings, translated
+from decal_cli.data.words import MISSING, NUMBER, file_word, listed, quote
 from decal_cli.errors import DecalError
 
-MISSING = (
-    *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "Null", "null", "None", "none"),
-    *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND"),
-)
-NUMBER = re.compile(r"[ \t]*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
 _TYPES = {
     "int64": re.compile(r"0|-?[1-9][0-9]{0,17}"),
     "float64": re.compile(r"-?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"),
 }
 """What is a number in a column that nobody called one: neither '007' nor 20 digits, which are names."""
-LONGEST_HEADER = 1 << 24
-LONGEST_ROW = 1 << 26
+MAX_HEADER_BYTES = 1 << 24
+MAX_ROW_BYTES = 1 << 26
 
 
 class CsvSource:
@@ -36,8 +32,8 @@ class CsvSource:
         self.raw = raw
         self.shown = raw.shown
         refuse_other_encodings(raw, head)
-        text, size = self._decoded(head), HEAD
-        while len(head) == size < LONGEST_HEADER and not re.search(r"[\n\r]", text.lstrip()):
+        text, size = self._decoded(head), HEAD_SIZE
+        while len(head) == size < MAX_HEADER_BYTES and not re.search(r"[\n\r]", text.lstrip()):
             size *= 16
             head = raw.head(size)
             text = self._decoded(head)
@@ -94,7 +90,7 @@ class CsvSource:
                     return pacsv.read_csv(stream, **options)
             except pa.ArrowInvalid:
                 # Fast parsing in parallel blocks assumes no newline within quotes and no row longer than a block.
-                options = self._options(numbers, texts, quoted_newlines=True, block=LONGEST_ROW)
+                options = self._options(numbers, texts, quoted_newlines=True, block=MAX_ROW_BYTES)
                 with self.raw.text() as stream:
                     return pacsv.read_csv(stream, **options)
         except Exception as error:
@@ -119,15 +115,15 @@ class CsvSource:
         """The pyarrow type of every column whose values are all numbers, as they are usually written."""
         import pyarrow as pa
 
-        # Longest list of possible types first; a value takes away those that would change it.
-        left = {name: list(_TYPES) for name in names}
-        told: set[str] = set()
+        # All types are possible at first; a value rules out those that would change it.
+        possible = {name: list(_TYPES) for name in names}
+        with_values: set[str] = set()
         for batch in self.batches((), names):
             for name in names:
                 texts = set(batch.column(batch.schema.get_field_index(name)).dictionary.to_pylist()) - set(MISSING)
-                told |= {name} if texts else set()
-                left[name] = [kind for kind in left[name] if all(map(_TYPES[kind].fullmatch, texts))]
-        return {name: pa.type_for_alias(left[name][0]) for name in names if name in told and left[name]}
+                with_values |= {name} if texts else set()
+                possible[name] = [kind for kind in possible[name] if all(map(_TYPES[kind].fullmatch, texts))]
+        return {name: pa.type_for_alias(possible[name][0]) for name in with_values if possible[name]}
 
     def _options(
         self, numbers: Sequence[str], texts: Sequence[str], quoted_newlines: bool, block: int = 1 << 20
@@ -173,22 +169,15 @@ class CsvSource:
             return None
 
     def _fault(self, error: Exception, numbers: Sequence[str], texts: Sequence[str]) -> DecalError:
-        """Name the first row that made pyarrow stop."""
+        """The error of the first row that made pyarrow stop, or what pyarrow said."""
         try:
             with translated(self.shown, self.kind):
-                try:
-                    return self._find_fault(numbers, texts) or self._as_said(error)
-                except csv.Error:
-                    raise error from None
-        except DecalError as found:
-            return found
-
-    def _as_said(self, error: Exception) -> DecalError:
-        try:
-            with translated(self.shown, self.kind):
+                with suppress(csv.Error):
+                    if fault := self._find_fault(numbers, texts):
+                        return fault
                 raise error
-        except DecalError as found:
-            return found
+        except DecalError as worded:
+            return worded
 
     def _find_fault(self, numbers: Sequence[str], texts: Sequence[str]) -> DecalError | None:
         at_name = {name: at for at, name in enumerate(self.names)}
@@ -216,32 +205,6 @@ class CsvSource:
                         f"convert the file: iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv",
                     )
         return None
-
-
-def no_rows(shown: str) -> DecalError:
-    """What a file says that has columns and nothing in them."""
-    return DecalError(f"{shown}: has a header but no rows", "give at least one row")
-
-
-def refuse_other_encodings(raw: Raw, head: bytes) -> None:
-    """UTF-16, UTF-32 and binary bytes are not guessed at."""
-    marks = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32"}
-    marks |= {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
-    name = next((n for mark, n in marks.items() if head.startswith(mark)), None)
-    if name is None and b"\0" in head:
-        for zeros, kept, guess in ((head[1::2], head[::2], "UTF-16LE"), (head[::2], head[1::2], "UTF-16BE")):
-            if zeros.count(0) > 0.9 * len(zeros) and kept.count(0) == 0:
-                name = guess
-        if name is None:
-            raise DecalError(
-                f"{raw.shown}: is binary, and not a format decal reads",
-                "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)",
-            )
-    if name is not None:
-        raise DecalError(
-            f"{raw.shown}: is {name} text, not UTF-8",
-            f"convert it: iconv -f {name} -t UTF-8 {file_word(raw.path)} > utf8.csv",
-        )
 
 
 def _delimiter(text: str) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, missing_values
 from decal_cli.data.columns import Chosen, choose, same_columns
-from decal_cli.data.csvfile import no_rows
 from decal_cli.data.features import Features
+from decal_cli.data.files import no_rows
 from decal_cli.data.labels import MISSING_LABEL, Labels, group
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO, cast
 from decal_cli.data.words import file_word, first_line, nearest
 from decal_cli.errors import DecalError
 
-HEAD = 1 << 16
+HEAD_SIZE = 1 << 16
 GZIP = b"\x1f\x8b"
 BINARY = ("Parquet", "Arrow")
 
@@ -38,7 +39,7 @@ class Raw:
             return cast(BinaryIO, gzip.open(source, "rb"))
         return open(source, "rb") if isinstance(source, str) else source
 
-    def head(self, size: int = HEAD) -> bytes:
+    def head(self, size: int = HEAD_SIZE) -> bytes:
         """The first decompressed bytes."""
         with translated(self.shown, "gzip" if self.gz else "a file"), self.open() as stream:
             return stream.read(size)
@@ -76,14 +77,14 @@ def raw(path: str, stdin: BinaryIO | None) -> Raw:
         if stdin is None:
             raise DecalError("nothing to read: no file named and nothing piped in", "name a file, or pipe one in")
         with translated("standard input", "a stream"):
-            found = Raw("standard input", path, stdin.read())
+            source = Raw("standard input", path, stdin.read())
     else:
-        found = Raw(path, path, _pipe(path))
-    start = found.data[:2] if found.data is not None else found.head(2)
+        source = Raw(path, path, _pipe(path))
+    start = source.data[:2] if source.data is not None else source.head(2)
     if not start:
-        raise DecalError(f"{found.shown}: is empty", "give a file with a header and at least one row")
-    found.gz = start == GZIP
-    return found
+        raise DecalError(f"{source.shown}: is empty", "give a file with a header and at least one row")
+    source.gz = start == GZIP
+    return source
 
 
 def _pipe(path: str) -> bytes | None:
@@ -133,3 +134,29 @@ def translated(shown: str, kind: str) -> Iterator[None]:
     except Exception as error:
         fix = "it may be truncated or corrupt: write or copy it again" if kind in BINARY else "correct it there"
         raise DecalError(f"{shown}: cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None
+
+
+def no_rows(shown: str) -> DecalError:
+    """What a file says that has columns and nothing in them."""
+    return DecalError(f"{shown}: has a header but no rows", "give at least one row")
+
+
+def refuse_other_encodings(raw: Raw, head: bytes) -> None:
+    """UTF-16, UTF-32 and binary bytes are not guessed at."""
+    marks = {codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32"}
+    marks |= {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+    name = next((n for mark, n in marks.items() if head.startswith(mark)), None)
+    if name is None and b"\0" in head:
+        for zeros, kept, guess in ((head[1::2], head[::2], "UTF-16LE"), (head[::2], head[1::2], "UTF-16BE")):
+            if zeros.count(0) > 0.9 * len(zeros) and kept.count(0) == 0:
+                name = guess
+        if name is None:
+            raise DecalError(
+                f"{raw.shown}: is binary, and not a format decal reads",
+                "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)",
+            )
+    if name is not None:
+        raise DecalError(
+            f"{raw.shown}: is {name} text, not UTF-8",
+            f"convert it: iconv -f {name} -t UTF-8 {file_word(raw.path)} > utf8.csv",
+        )

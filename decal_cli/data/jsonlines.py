@@ -7,12 +7,11 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
-from decal_cli.data.csvfile import MISSING, no_rows, refuse_other_encodings
-from decal_cli.data.files import Raw, translated
-from decal_cli.data.words import quote, text_of
+from decal_cli.data.files import Raw, no_rows, refuse_other_encodings, translated
+from decal_cli.data.words import MISSING, quote, text_of
 from decal_cli.errors import DecalError
 
-BATCH = 1 << 15
+N_BATCH_ROWS = 1 << 15
 
 
 class JsonLinesSource:
@@ -41,9 +40,9 @@ class JsonLinesSource:
                     # A first line with a repeated key would silently keep the last value.
                     value = json.loads(line, object_pairs_hook=self._unique if number == 1 else None)
                 except (ValueError, RecursionError) as error:
-                    said = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+                    reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
                     raise DecalError(
-                        f"{self.shown}, line {number}: is not JSON ({said})", "write one whole object a line"
+                        f"{self.shown}, line {number}: is not JSON ({reason})", "write one whole object a line"
                     ) from None
                 if not isinstance(value, dict):
                     raise DecalError(
@@ -52,12 +51,12 @@ class JsonLinesSource:
                 yield number, value
 
     def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        line = dict(pairs)
+        if len(line) < len(pairs):
             keys = [key for key, _ in pairs]
             twice = next(key for key in keys if keys.count(key) > 1)
             raise DecalError(f"{self.shown}, line 1: duplicate column {quote(twice)}", "rename one of the two")
-        return found
+        return line
 
     def line(self, row: int) -> int | None:
         """Line of data row `row` (0-based)."""
@@ -89,7 +88,7 @@ class JsonLinesSource:
         start = 0
         for _, line in self._objects():
             rows.append(line)
-            if len(rows) == BATCH:
+            if len(rows) == N_BATCH_ROWS:
                 yield start, rows
                 start += len(rows)
                 rows = []
@@ -108,14 +107,14 @@ class JsonLinesSource:
                 if pa.types.is_string(before):
                     continue
                 try:
-                    here = pa.array([row.get(name) for row in rows]).type
-                    both = [pa.schema([(name, kind)]) for kind in (before, here)]
+                    in_block = pa.array([row.get(name) for row in rows]).type
+                    both = [pa.schema([(name, kind)]) for kind in (before, in_block)]
                     kinds[name] = pa.unify_schemas(both, promote_options="permissive").field(name).type
                 except (pa.ArrowException, OverflowError, ValueError, TypeError):
                     kinds[name] = pa.string()
         # An object without a key in any row has no type that a file could hold.
-        bare = {name for name, kind in kinds.items() if pa.types.is_struct(kind) and not kind.num_fields}
-        return {name: pa.string() if name in bare else kind for name, kind in kinds.items()}, lists
+        keyless = {name for name, kind in kinds.items() if pa.types.is_struct(kind) and not kind.num_fields}
+        return {name: pa.string() if name in keyless else kind for name, kind in kinds.items()}, lists
 
     def _table(
         self,
@@ -132,8 +131,8 @@ class JsonLinesSource:
             for name in numbers:
                 values = [row.get(name) for row in rows]
                 if name in lists or any(isinstance(v, list) for v in values):
-                    whole = [self._list(name, v, start + i) for i, v in enumerate(values)]
-                    columns[name] = pa.array(whole, pa.list_(pa.float64()))
+                    listed = [self._list(name, v, start + i) for i, v in enumerate(values)]
+                    columns[name] = pa.array(listed, pa.list_(pa.float64()))
                 else:
                     columns[name] = pa.array([self._number(name, v, start + i) for i, v in enumerate(values)])
             for name, kind in others.items():
@@ -159,19 +158,23 @@ class JsonLinesSource:
                 return float(value)
             except OverflowError:
                 return math.inf if value > 0 else -math.inf
-        place = f"{self.shown}, column {quote(name)}, row {row + 1}"
-        raise DecalError(f"{place}: {quote(value)} is not a number", "correct it, or name another column")
+        raise DecalError(
+            f"{self._place(name, row)}: {quote(value)} is not a number", "correct it, or name another column"
+        )
 
     def _list(self, name: str, value: Any, row: int) -> list[float] | None:
         if isinstance(value, list):
             return [self._number(name, v, row) for v in value]
         if value is None:
             return None
-        place = f"{self.shown}, column {quote(name)}, row {row + 1}"
-        raise DecalError(f"{place}: {quote(value)} is not a list as in other rows", "give lists of one length")
+        raise DecalError(
+            f"{self._place(name, row)}: {quote(value)} is not a list as in other rows", "give lists of one length"
+        )
 
     def _text(self, name: str, value: Any, row: int) -> str | None:
         if not isinstance(value, (list, dict)):
             return text_of(value)
-        place = f"{self.shown}, column {quote(name)}, row {row + 1}"
-        raise DecalError(f"{place}: holds a list or an object", "name a column of plain values")
+        raise DecalError(f"{self._place(name, row)}: holds a list or an object", "name a column of plain values")
+
+    def _place(self, name: str, row: int) -> str:
+        return f"{self.shown}, column {quote(name)}, row {row + 1}"

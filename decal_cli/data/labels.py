@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.check import NotNumbers, Origin, Part, plain
-from decal_cli.data.csvfile import MISSING, NUMBER
 from decal_cli.data.files import translated
-from decal_cli.data.words import listed, quote, text_of
+from decal_cli.data.words import MISSING, NUMBER, listed, quote, text_of
 from decal_cli.errors import DecalError
 
 NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}

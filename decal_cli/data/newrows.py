@@ -10,11 +10,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, floats, missing_values
-from decal_cli.data.csvfile import MISSING, CsvSource, no_rows
+from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.features import Features
+from decal_cli.data.files import no_rows
 from decal_cli.data.labels import group, group_names
 from decal_cli.data.sources import Source, open_source
-from decal_cli.data.words import listed, nearest, quote
+from decal_cli.data.words import MISSING, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
 from decal_cli.tables.rows import Unlabelled

@@ -9,8 +9,8 @@ import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
-from decal_cli.data.csvfile import no_rows
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
+from decal_cli.data.files import no_rows
 from decal_cli.data.labels import MISSING_LABEL, NATURAL, Labels
 from decal_cli.data.sources import Source, open_source
 from decal_cli.errors import DecalError

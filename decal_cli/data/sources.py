@@ -24,7 +24,7 @@ FOREIGN = {
     b"\x80\x04\x95": "a Python pickle",
     b"\x80\x05\x95": "a Python pickle",
 }
-BATCH = 1 << 16
+N_BATCH_ROWS = 1 << 16
 
 
 class Origin(Protocol):
@@ -108,7 +108,7 @@ class ParquetSource:
             wanted = [*numbers, *texts]
             # Buffered pages instead of whole column chunks: memory does not grow with the row group.
             file = self._file(mapped=False, buffer_size=1 << 20, pre_buffer=False)
-            for batch in file.iter_batches(batch_size=BATCH, columns=wanted, use_threads=False):
+            for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
 
     rows = batches
@@ -157,8 +157,8 @@ class ArrowSource:
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
             for batch in self._batches([*numbers, *texts], mapped=False):
-                for start in range(0, batch.num_rows, BATCH):
-                    yield batch.slice(start, BATCH)
+                for start in range(0, batch.num_rows, N_BATCH_ROWS):
+                    yield batch.slice(start, N_BATCH_ROWS)
 
     rows = batches
 

@@ -1,14 +1,22 @@
-"""How files, columns and values are worded in an error, so that each stays one line and names its place."""
+"""Texts in files, and texts about files: what a value says, and how an error words it on one line."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from decal_cli.errors import printable
 
-SHOWN_COLUMNS = 12
+MAX_LISTED = 12
+MISSING = (
+    *("", "NA", "N/A", "n/a", "<NA>", "#N/A", "#N/A N/A", "#NA", "NULL", "Null", "null", "None", "none"),
+    *("NaN", "nan", "NAN", "-NaN", "-nan", "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND"),
+)
+"""Texts that stand for a missing value."""
+NUMBER = re.compile(r"[ \t]*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
+"""A text that is a number."""
 
 
 def quote(value: Any) -> str:
@@ -24,7 +32,7 @@ def number(value: float) -> str:
     return short if (float(short) > 1) == (value > 1) and (float(short) < 0) == (value < 0) else repr(float(value))
 
 
-def listed(names: Sequence[str], most: int = SHOWN_COLUMNS) -> str:
+def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
     """The first names, and how many there are in all."""
     text = ", ".join(quote(n)[1:-1] if n.isprintable() and n else quote(n) for n in names[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"

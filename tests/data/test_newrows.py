@@ -18,14 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.data import Batch, Columns, NewRows, read
-from decal_cli.data.csvfile import NUMBER
-from decal_cli.data.sources import BATCH
+from decal_cli.data.sources import N_BATCH_ROWS
+from decal_cli.data.words import NUMBER
 from decal_cli.errors import DecalError
 from tests.helpers.files import FORMATS, every_format, write_columns, write_text
 
-MANY = BATCH + 4000
-FIRST = {"jsonl": BATCH // 2}
-"""Rows of the first batch, where they are not BATCH."""
+MANY = N_BATCH_ROWS + 4000
+FIRST = {"jsonl": N_BATCH_ROWS // 2}
+"""Rows of the first batch, where they are not N_BATCH_ROWS."""
 ONE = Columns(score=("p",))
 
 
@@ -49,7 +49,7 @@ def whole(found: list[Batch]) -> pa.Table:
 
 def first_and_more(form: str) -> tuple[int, int]:
     """A number of rows that the first batch of a format does not reach beyond, and one that makes two batches."""
-    first = FIRST.get(form, BATCH)
+    first = FIRST.get(form, N_BATCH_ROWS)
     return first, first + 4000
 
 
@@ -266,10 +266,10 @@ class TestMissing:
         assert not batch.known.any() and len(batch.rows.score) == 0
 
     def test_a_whole_batch_without_an_embedding(self, tmp_path: Path) -> None:
-        vectors = pa.array([None] * BATCH + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
-        path = write_columns(tmp_path, {"p": np.full(BATCH + 5, 0.5), "v": vectors}, "parquet")
+        vectors = pa.array([None] * N_BATCH_ROWS + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
+        path = write_columns(tmp_path, {"p": np.full(N_BATCH_ROWS + 5, 0.5), "v": vectors}, "parquet")
         columns = Columns(score=("p",), features=("v",))
-        assert f"feature missing in {BATCH} of {BATCH} rows" in error(path, columns, width=2)
+        assert f"feature missing in {N_BATCH_ROWS} of {N_BATCH_ROWS} rows" in error(path, columns, width=2)
         first, second = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=2)
         assert not first.known.any() and second.known.all()
 
@@ -294,10 +294,10 @@ class TestRefused:
         assert "the features hold 3 numbers a row; the model was fitted on 4" in line
 
     def test_embeddings_of_several_widths_in_a_later_batch(self, tmp_path: Path) -> None:
-        vectors = [[1.0, 2.0]] * (BATCH + 7) + [[1.0]]
-        path = write_columns(tmp_path, {"p": np.full(BATCH + 8, 0.5), "v": vectors}, "parquet")
+        vectors = [[1.0, 2.0]] * (N_BATCH_ROWS + 7) + [[1.0]]
+        path = write_columns(tmp_path, {"p": np.full(N_BATCH_ROWS + 8, 0.5), "v": vectors}, "parquet")
         line = error(path, Columns(score=("p",), features=("v",)), width=2)
-        assert f"column 'v', row {BATCH + 8}: list of 1 values where the first has 2" in line
+        assert f"column 'v', row {N_BATCH_ROWS + 8}: list of 1 values where the first has 2" in line
 
     @pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl"])
     def test_a_score_far_down_is_named_by_its_own_row(self, tmp_path: Path, form: str) -> None:
