@@ -18,10 +18,7 @@ from decal_cli.metrics.numerics.envelope import Kink, Worst
 from decal_cli.tables.table import Floats, Table
 
 _MAX_DENSE_LEVELS = 64
-_INVERTED = (
-    "test inversion: labels are drawn in worlds whose gaps are the observed gaps of the levels times a factor; the "
-    f"interval holds the worlds in which the value is not extreme; none above {_MAX_DENSE_LEVELS} levels"
-)
+_INVERTED = f"{gaps.INVERTED_TEXT}; none above {_MAX_DENSE_LEVELS} levels"
 _MAX_MOVE = 1e-9
 """How far a kink moves to its open side to become a threshold."""
 Quantity = Literal["cdl", "v_cdl", "u_cal", "v_cal"]

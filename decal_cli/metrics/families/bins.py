@@ -20,11 +20,7 @@ from decal_cli.tables.table import BINS, Floats, Strategy, Table
 Bins = Annotated[int, "number of bins", COUNT]
 By = Annotated[Strategy, "mass: edges at quantiles of the scores; width: equally spaced edges"]
 
-_INVERTED = (
-    "test inversion: labels are drawn in worlds whose gaps are the observed gaps of the bins times a factor; the "
-    "interval holds the worlds in which the value is not extreme; it is for the population's value, so it may lie "
-    "below the plug-in"
-)
+_INVERTED = f"{gaps.INVERTED_TEXT}; it is for the population's value, so it may lie below the plug-in"
 
 
 def _inverted(norm: Norm) -> Callable[..., Interval]:

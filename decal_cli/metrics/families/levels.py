@@ -25,9 +25,8 @@ AtLevels = Annotated[
 ]
 
 _INVERTED = (
-    "test inversion: labels are drawn in worlds whose gaps are the observed gaps times a factor (the gaps of "
-    "equal-mass bins where levels hold few rows); the interval holds the worlds in which the value is not extreme; "
-    f"none above {_MAX_LEVELS:,} levels"
+    f"{gaps.INVERTED_TEXT}; where levels hold few rows, the gaps are those of equal-mass bins; none above "
+    f"{_MAX_LEVELS:,} levels"
 )
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
 

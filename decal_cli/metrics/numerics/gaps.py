@@ -19,6 +19,10 @@ _N_DRAWS = 200
 _N_NORMAL_DRAWS = 40
 _MIN_NORMAL_LEVELS = 256
 _FACTORS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.2, 1.4, 1.7, 2.0)
+INVERTED_TEXT = (
+    "test inversion: labels are drawn in worlds whose gaps are the observed gaps times a factor; the interval holds "
+    "the worlds in which the value is not extreme"
+)
 MAX_NULL_LEVELS = 4096
 """Above this many levels, labels are drawn on as many equal-mass cells; the scores in one cell hardly differ."""
 
