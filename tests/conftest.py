@@ -1,10 +1,16 @@
-"""The command line as a fixture: quick in this process, or as it is installed."""
+"""The command line as a fixture, and how many examples hypothesis draws."""
 
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.helpers.command import Decal, Done, run_here, run_installed
+
+# Every run draws the same examples; to look for others: pytest --hypothesis-profile=search
+settings.register_profile("suite", max_examples=25, deadline=None, derandomize=True, database=None)
+settings.register_profile("search", max_examples=500, deadline=None)
+settings.load_profile("suite")
 
 
 @pytest.fixture

@@ -15,27 +15,28 @@ WORLDS = {world.name: world for world in coverage_worlds()}
 @pytest.mark.parametrize("name", ["uniform, calibrated", "logit-normal(0,1.5), strongly overconfident"])
 def test_intervals_cover_the_truth(name: str) -> None:
     """Nominal .9, 50 replicates: below .74 one time in 1,000; a percentile bootstrap of ece_debiased has .53."""
-    for found in covered(WORLDS[name], 2000, 50, np.random.default_rng(11)):
-        assert found.share >= 0.74, f"{found.metric} at {found.threshold}"
-        values = np.array([outcome.value - outcome.truth for outcome in found.outcomes])
-        assert abs(values.mean()) < 4 * values.std() / np.sqrt(len(values)), f"{found.metric} is biased"
+    for coverage in covered(WORLDS[name], 2000, 50, np.random.default_rng(11)):
+        assert coverage.share >= 0.74, f"{coverage.metric} at {coverage.threshold}"
+        off = np.array([outcome.value - outcome.truth for outcome in coverage.outcomes])
+        assert abs(off.mean()) < 4 * off.std() / np.sqrt(len(off)), f"{coverage.metric} is biased"
 
 
-def test_the_gains_cover_what_the_rules_of_their_folds_win() -> None:
-    for kind in ("calibrated and sufficient", "miscalibrated and grouping loss"):
-        for found in feature_coverage(kind, 2000, 15, np.random.default_rng(12)):
-            if found.metric.startswith("gain"):
-                assert found.share >= 0.6, f"{found.metric} of {kind}"
+@pytest.mark.parametrize("kind", ["calibrated and sufficient", "miscalibrated and grouping loss"])
+def test_the_gains_cover_what_the_rules_of_their_folds_win(kind: str) -> None:
+    """Nominal .9, 10 replicates: below .6 one time in 600."""
+    for coverage in feature_coverage(kind, 2000, 10, np.random.default_rng(12)):
+        if coverage.metric.startswith("gain"):
+            assert coverage.share >= 0.6, coverage.metric
 
 
 @pytest.mark.parametrize("kind", RIGHT_ACTION)
 def test_the_right_action_is_advised(kind: str) -> None:
-    assert actions(kind, 4000, 8, np.random.default_rng(13))[RIGHT_ACTION[kind]] >= 7
+    assert actions(kind, 4000, 4, np.random.default_rng(13))[RIGHT_ACTION[kind]] >= 3
 
 
 def test_a_calibrated_model_is_not_called_suboptimal() -> None:
-    found = actions("calibrated and sufficient", 1000, 30, np.random.default_rng(14))
-    assert found["recalibrate"] + found["post-train"] <= 3  # 1 in 20 allows 4 or more one time in 16
+    counts = actions("calibrated and sufficient", 1000, 20, np.random.default_rng(14))
+    assert counts["recalibrate"] + counts["post-train"] <= 3  # 1 in 20 allows 4 or more one time in 60
 
 
 def test_without_features_only_recalibration_can_be_advised() -> None:

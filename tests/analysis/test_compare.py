@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.analysis.compare import compare
@@ -56,7 +56,6 @@ def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(dra
 
 
 @given(any_pairs)
-@settings(max_examples=60)
 def test_crossings_are_where_brute_force_sees_a_change_of_sign(drawn: list) -> None:
     a, b, label, _ = pair_columns(drawn)
     curves = brier_difference(pair_up(a, b, label))

@@ -123,7 +123,7 @@ levels = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60)
 @given(levels, st.booleans())
 def test_brier_curves_by_brute_force_with_their_areas(drawn: list[tuple[int, int, float]], weighted: bool) -> None:
     score, label, weight = (np.array(column, dtype=float) for column in zip(*drawn, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ from tests.helpers.files import (
 )
 
 
-@pytest.mark.parametrize("score", ["p", "Prob", "PROBA", "probability", "score", "y_prob", "y_score", "pred", "p_rf"])
-@pytest.mark.parametrize("label", ["Y", "label", "target", "y_true", "outcome"])
-def test_usual_names_are_found_whatever_their_case(score: str, label: str) -> None:
-    data = from_arrays({"id": [1, 2], score: [0.5, 0.5], label: [0, 1]})
-    assert data.columns == {"score": (score,), "label": label} and data.found == ("score", "label")
+def test_usual_names_are_found_whatever_their_case() -> None:
+    scores = ("p", "Prob", "PROBA", "probability", "score", "y_prob", "y_score", "pred", "p_rf")
+    for score, label in itertools.product(scores, ("Y", "label", "target", "y_true", "outcome")):
+        data = from_arrays({"id": [1, 2], score: [0.5, 0.5], label: [0, 1]})
+        assert data.columns == {"score": (score,), "label": label} and data.found == ("score", "label")
 
 
 def test_a_named_column_is_not_reported_as_found(tmp_path: Path) -> None:
@@ -106,11 +107,10 @@ def test_a_group_may_also_be_a_feature() -> None:
         (pa.array([0, 1], pa.uint8()), None, [0, 1]),
     ],
 )
-@pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl"])
-def test_two_values_are_labels(tmp_path: Path, values: Any, positive: str | None, expected: Any, form: str) -> None:
-    path = write_columns(tmp_path, {"p": [0.5] * len(values), "y": values}, form)
-    columns = Columns(positive=positive)
-    assert read([path], columns).models[0].rows.label.tolist() == expected
+def test_two_values_are_labels(tmp_path: Path, values: Any, positive: str | None, expected: Any) -> None:
+    for form in ("csv", "parquet", "feather", "jsonl"):
+        path = write_columns(tmp_path, {"p": [0.5] * len(values), "y": values}, form)
+        assert read([path], Columns(positive=positive)).models[0].rows.label.tolist() == expected, form
 
 
 @pytest.mark.parametrize(
@@ -128,14 +128,12 @@ def test_two_values_are_labels(tmp_path: Path, values: Any, positive: str | None
         ([None, 1, None], None, ["label missing in 2 of 3 rows (rows 1, 3)", "--missing drop"]),
     ],
 )
-@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
-def test_other_labels_are_not_guessed_at(
-    tmp_path: Path, values: Any, positive: str | None, words: list[str], form: str
-) -> None:
-    path = write_columns(tmp_path, {"p": [0.5] * len(values), "y": values}, form)
-    line = reading_error(path, columns=Columns(positive=positive))
-    for word in words:
-        assert word in line
+def test_other_labels_are_not_guessed_at(tmp_path: Path, values: Any, positive: str | None, words: list[str]) -> None:
+    for form in ("csv", "parquet", "jsonl"):
+        path = write_columns(tmp_path, {"p": [0.5] * len(values), "y": values}, form)
+        line = reading_error(path, columns=Columns(positive=positive))
+        for word in words:
+            assert word in line, form
 
 
 def test_labels_are_coded_over_all_files_together(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.data import Columns, read
@@ -65,7 +65,6 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
 @given(rows)
 def test_every_format_gives_the_same_bits(tmp_path_factory: pytest.TempPathFactory, drawn: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("same")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.data import Batch, Columns, NewRows, read
@@ -183,7 +183,6 @@ class TestOtherColumnsAreKept:
         }
         assert str(batch.table["count"].type) == "int64"
 
-    @settings(deadline=None)
     @given(st.lists(st.from_regex(NUMBER, fullmatch=True), min_size=1, max_size=4))
     def test_numbers_are_those_that_python_reads(self, cells: list[str]) -> None:
         stdin = io.BytesIO("".join(f"{line}\n" for line in ["p,n", *(f"0.5,{cell}" for cell in cells)]).encode())

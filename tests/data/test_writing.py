@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.data import Writer, format_of
@@ -87,7 +87,6 @@ cells = st.one_of(texts, st.sampled_from(['"', ",", "\n", "\r", '""', "a,b", 'he
 
 
 class TestCsv:
-    @settings(deadline=None)
     @given(st.lists(st.lists(cells, min_size=1, max_size=4), min_size=1, max_size=3), texts)
     def test_texts_come_back_whatever_they_hold(self, batches: list[list[str]], name: str) -> None:
         tables = [pa.table({name + "t": batch, "k": list(range(len(batch)))}) for batch in batches]
@@ -96,7 +95,6 @@ class TestCsv:
         assert [row[0] for row in rows] == [cell for batch in batches for cell in batch]
         assert [row[1] for row in rows] == [str(k) for batch in batches for k in range(len(batch))]
 
-    @settings(deadline=None)
     @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
     def test_numbers_come_back_to_the_last_bit(self, values: list[float]) -> None:
         _, *rows = rows_of(out("out.csv", pa.table({"x": values})))

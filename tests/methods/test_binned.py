@@ -16,7 +16,7 @@ from tests.helpers.worlds import any_rows
 from tests.helpers.worlds import rows_by_level as by_level
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(rows=any_rows(), bins=st.integers(1, 20))
 def test_edges_cut_the_levels_where_the_table_cuts_them(rows: Rows, bins: int) -> None:
     table = rows.table
@@ -25,7 +25,6 @@ def test_edges_cut_the_levels_where_the_table_cuts_them(rows: Rows, bins: int) -
     np.testing.assert_array_equal(np.unique(number), np.arange(number[-1] + 1))
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=any_rows(least=2))
 def test_histogram_is_calibrated_on_its_training_rows(rows: Rows) -> None:
     learned = training_of(rows)

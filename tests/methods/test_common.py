@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.methods import METHODS, Applied, Method, Model, Training, parse
+from decal_cli.methods import METHODS, Applied, Model, Training, parse
 from decal_cli.methods.declare import MODELS
 from decal_cli.tables.rows import Rows, Unlabelled
 from tests.helpers.training import (
@@ -31,7 +32,7 @@ FORMS = {
 KEYS = [key for name in METHODS for key in (name, *FORMS.get(name, []))]
 every_key = pytest.mark.parametrize("key", KEYS)
 SLOW = {"stack-forest", "stack-boosting", "blend", "probing"}
-"""Many trees or many fits: fewer examples say enough."""
+"""Many trees or many fits: one world says enough."""
 
 
 def fitted_or_reason(key: str, rows: Training) -> Model | str:
@@ -61,7 +62,7 @@ def assert_equal(one: Applied, other: Applied, within: float = 0.0) -> None:
         np.testing.assert_allclose(values, columns_of(other)[name], rtol=0, atol=within, err_msg=name)
 
 
-NEW = random_training(40, 99)
+NEW = unlabelled(random_training(40, 99))
 ENDS = Unlabelled(np.array([0.0, 1.0]), groups={"half": np.array(["low", "high"])}, features=np.zeros((2, 2)))
 
 
@@ -78,40 +79,44 @@ def check_drawn(key: str, rows: Training) -> None:
         assert_equal(model(new), again(new))
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in SLOW])
-@settings(max_examples=25, deadline=None)
 @given(rows=any_rows())
-@pytest.mark.filterwarnings("error")
-def test_drawn_rows_give_sound_scores_whatever_their_order(key: str, rows: Rows) -> None:
-    check_drawn(key, training_of(rows))
+def test_drawn_rows_give_sound_scores_whatever_their_order(rows: Rows) -> None:
+    for key in KEYS:
+        if key not in SLOW:
+            check_drawn(key, training_of(rows))
+
+
+WORLD = random_training(150, 4)
+
+
+@cache
+def fitted_to_the_world(key: str) -> Model:
+    return fit_method(key, WORLD)
 
 
 @every_key
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.filterwarnings("error")
-def test_a_world_gives_sound_scores_whatever_its_order(key: str, weighted: bool) -> None:
-    rows = random_training(150, 4, weighted)
-    order = np.random.default_rng(0).permutation(len(rows))
-    model = fit_method(key, rows)
-    assert_sound(model(unlabelled(NEW)), len(NEW))
-    assert_equal(model(unlabelled(NEW)), fit_method(key, rows)(unlabelled(NEW)))
-    assert_equal(model(unlabelled(NEW)), fit_method(key, rows.take(order))(unlabelled(NEW)))
+def test_a_world_gives_sound_scores_whatever_its_order(key: str) -> None:
+    for rows in (WORLD, random_training(150, 4, weighted=True)):
+        order = np.random.default_rng(0).permutation(len(rows))
+        score = fit_method(key, rows)(NEW)
+        assert_sound(score, len(NEW))
+        assert_equal(score, fit_method(key, rows.take(order))(NEW))
 
 
 @every_key
 def test_a_row_is_scored_alike_among_any_others(key: str) -> None:
-    model, new = fit_method(key, random_training(150, 4)), unlabelled(NEW)
-    whole = model(new)
+    model = fitted_to_the_world(key)
+    whole = model(NEW)
     for rows in (np.arange(len(NEW))[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11])):
-        assert_equal(model(new.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
+        assert_equal(model(NEW.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
 
 
 @every_key
 def test_fitting_and_applying_leave_their_rows_as_they_were(key: str) -> None:
-    rows, new = random_training(150, 4), unlabelled(NEW)
+    rows, new = random_training(150, 4), unlabelled(random_training(40, 99))
     columns = [rows.score, rows.matrix, *rows.groups.values(), rows.label, new.score, new.matrix, *new.groups.values()]
     before = [np.array(column) for column in columns]
-    fit_method(key, rows)(new)
+    assert_equal(fit_method(key, rows)(new), fitted_to_the_world(key)(new))
     assert all(np.array_equal(old, now) for old, now in zip(before, columns, strict=True))
 
 
@@ -131,12 +136,10 @@ CUT_BY_ROWS = {
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if parse(key).method.name not in CUT_BY_ROWS])
-@pytest.mark.parametrize("seed", range(3))
-def test_a_weight_of_two_is_two_rows(key: str, seed: int) -> None:
-    rows = random_training(150, seed)
-    heavy = replace(rows, weight=1.0 + np.arange(len(rows)) % 2)
-    twice = rows.take(np.repeat(np.arange(len(rows)), 1 + np.arange(len(rows)) % 2))
-    assert_equal(fit_method(key, heavy)(unlabelled(NEW)), fit_method(key, twice)(unlabelled(NEW)), within=1e-6)
+def test_a_weight_of_two_is_two_rows(key: str) -> None:
+    heavy = replace(WORLD, weight=1.0 + np.arange(len(WORLD)) % 2)
+    twice = WORLD.take(np.repeat(np.arange(len(WORLD)), 1 + np.arange(len(WORLD)) % 2))
+    assert_equal(fit_method(key, heavy)(NEW), fit_method(key, twice)(NEW), within=1e-6)
 
 
 EDGES = {
@@ -157,27 +160,25 @@ EDGES = {
 
 
 @every_key
-@pytest.mark.parametrize("edge", EDGES)
-@pytest.mark.filterwarnings("error")
-def test_at_the_edges_a_method_fits_or_says_what_it_needs(key: str, edge: str) -> None:
-    rows = training_of(EDGES[edge])
-    model = fitted_or_reason(key, rows)
-    if isinstance(model, str):
-        assert model.startswith("needs ")
-        return
-    for new in (unlabelled(rows), ENDS):
-        assert_sound(model(new), len(new))
+def test_at_the_edges_a_method_fits_or_says_what_it_needs(key: str) -> None:
+    for edge, rows in EDGES.items():
+        learned = training_of(rows)
+        model = fitted_or_reason(key, learned)
+        if isinstance(model, str):
+            assert model.startswith("needs "), edge
+            continue
+        for new in (unlabelled(learned), ENDS):
+            assert_sound(model(new), len(new))
 
 
-@every_key
-def test_what_a_method_needs_it_says_where_it_is_missing(key: str) -> None:
-    for need in parse(key).method.needs:
-        with pytest.raises(Undefined, match=f"^needs .*{need.rstrip('s')}"):
-            fit_method(key, replace(random_training(150, 4), **{need: None}))
+def test_what_a_method_needs_it_says_where_it_is_missing() -> None:
+    for name, method in METHODS.items():
+        for need in method.needs:
+            with pytest.raises(Undefined, match=f"^needs .*{need.rstrip('s')}"):
+                fit_method(name, replace(WORLD, **{need: None}))
 
 
-@every_key
-def test_a_model_holds_what_a_file_can_hold(key: str) -> None:
+def test_a_model_holds_what_a_file_can_hold() -> None:
     def check(value: object) -> None:
         if is_dataclass(value):
             assert MODELS[type(value).__name__] is type(value)
@@ -189,14 +190,15 @@ def test_a_model_holds_what_a_file_can_hold(key: str) -> None:
         else:
             assert value is None or isinstance(value, (bool, int, float, str, np.ndarray)), type(value)
 
-    check(fit_method(key, random_training(150, 4)))
+    for key in KEYS:
+        check(fitted_to_the_world(key))
 
 
-@pytest.mark.parametrize("method", METHODS.values(), ids=lambda method: method.name)
-def test_a_method_is_described(method: Method) -> None:
-    assert method.summary.endswith(".") and len(method.summary) <= 120
-    assert method.source and method.title and len(method.text.splitlines()) > 2
-    assert all(parameter.text for parameter in method.parameters)
+def test_a_method_is_described() -> None:
+    for name, method in METHODS.items():
+        assert method.summary.endswith(".") and len(method.summary) <= 120, name
+        assert method.source and method.title and len(method.text.splitlines()) > 2, name
+        assert all(parameter.text for parameter in method.parameters), name
 
 
 def test_recalibration_comes_first() -> None:
@@ -205,7 +207,6 @@ def test_recalibration_comes_first() -> None:
     assert next(iter(METHODS)) == "isotonic"
 
 
-@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_isotonic_is_calibrated_on_its_training_rows(seed: int) -> None:
     rows = random_training(200, seed, weighted=bool(seed % 2))

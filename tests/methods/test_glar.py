@@ -50,14 +50,12 @@ def glar(key: str, rows: Training) -> Glar:
     return model
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=any_training, key=KEYS)
 def test_it_is_calibrated_on_its_training_rows(rows: Training, key: str) -> None:
     """Perez-Lebel et al. 2025, prop. B.10, first half."""
     assert calibration_error(apply_in_sample(key, rows).score, rows) < 1e-9
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=any_training_with_levels, key=KEYS)
 def test_it_never_raises_the_grouping_loss_on_its_partition(rows: Training, key: str) -> None:
     """The second half; the score has few levels, so that its level sets are more than single rows."""
@@ -71,7 +69,6 @@ def every_level_is_a_bin(rows: Training) -> bool:
     return len(glar(EVERY_LEVEL, rows).edges) == len(rows.table) - 2
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=any_training_with_levels, t=st.floats(0.05, 0.95))
 def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t: float) -> None:
     """Perez-Lebel et al. 2025, prop. B.12: acting on p, on the frequency in its level set, in regions of the set."""
@@ -88,7 +85,6 @@ def test_the_worlds_have_levels_that_are_bins() -> None:
     assert all(every_level_is_a_bin(random_training(300, seed, levels=4)) for seed in range(5))
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=any_training, key=KEYS, t=st.floats(0.05, 0.95))
 def test_moved_thresholds_decide_as_moved_scores(rows: Training, key: str, t: float) -> None:
     """Perez-Lebel et al. 2025, def. B.13, on rows that it was not fitted to."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
@@ -120,7 +120,6 @@ def test_a_reviewer_can_read_it() -> None:
 
 
 class TestNumbers:
-    @settings(deadline=None)
     @given(
         st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=2, max_size=5),
         st.lists(st.floats(0, 1), min_size=2, max_size=5),
@@ -131,7 +130,6 @@ class TestNumbers:
         given = of_model(Curve(np.sort(at[:size]), np.array(value[:size])))
         assert same(from_text(to_text(given), "m.json").model, given.model)
 
-    @settings(deadline=None)
     @given(st.floats(allow_nan=False), st.floats(allow_nan=False, allow_infinity=False))
     def test_infinite_parameters_are_told_from_text(self, slope: float, intercept: float) -> None:
         given = of_model(Sigmoid("p", slope, intercept))
@@ -160,7 +158,6 @@ class TestNumbers:
             assert back.shape == shape
             assert back.tobytes() == array.tobytes()
 
-    @settings(deadline=None)
     @given(st.lists(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")), max_size=4))
     def test_texts_come_back(self, words: list[str]) -> None:
         array = np.array(words, dtype=str)

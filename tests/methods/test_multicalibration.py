@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError, Undefined
@@ -39,7 +39,6 @@ def sample(size: int, subsets: int, seed: int) -> PatchedRows:
 samples = st.builds(sample, st.integers(5, 200), st.integers(2, 5), st.integers(0, 10**6))
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows=samples)
 def test_every_patch_lowers_the_squared_error_until_all_subsets_are_calibrated_in_all_cells(rows: PatchedRows) -> None:
     for _ in range(2000):
@@ -59,7 +58,6 @@ def largest_violation(rows: PatchedRows) -> float:
     return float(np.abs(sums).max() / rows.weight.sum())
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=samples, seed=st.integers(0, 100))
 def test_patches_are_kept_up_to_the_smallest_loss_of_the_rows_held_out(rows: PatchedRows, seed: int) -> None:
     held = sample(100, len(rows.member), seed)

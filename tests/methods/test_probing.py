@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
@@ -43,7 +43,6 @@ def loss(decided: np.ndarray, label: np.ndarray, edges: np.ndarray) -> float:
     return float(2 * np.sum(width * ((1 - middle) * missed + middle * alarmed)))
 
 
-@settings(max_examples=15, deadline=None)
 @given(st.integers(20, 300), st.integers(1, 25), st.integers(0, 10**6))
 def test_the_brier_bound_holds_on_every_table(rows: int, probes: int, seed: int) -> None:
     """Tasche 2021, thm. 4.2 with the table as the world: the labels' best loss is part of both sides."""

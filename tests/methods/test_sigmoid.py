@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
@@ -45,7 +45,6 @@ def fitted_or_skipped(key: str, rows: Rows) -> Sigmoid | Beta:
 STEPS = [(da, db) for da in (-1e-3, 0, 1e-3) for db in (-1e-3, 0, 1e-3)]
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=any_rows(least=4, inner=True), key=st.sampled_from(["platt", "platt(on=p)", "platt(targets=labels)"]))
 def test_no_curve_beside_it_is_likelier(rows: Rows, key: str) -> None:
     model = fitted_or_skipped(key, rows)
@@ -68,7 +67,6 @@ def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
         assert loss(beside, rows, platts_targets(rows)) >= best
 
 
-@settings(max_examples=40, deadline=None)
 @given(rows=any_rows(least=4, inner=True))
 def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("temperature", rows)
@@ -77,7 +75,6 @@ def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
         assert loss(Sigmoid("logit", slope, 0.0), rows, rows.label) >= loss(model, rows, rows.label) - 1e-10
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=any_rows(least=5, inner=True))
 def test_beta_obeys_its_constraints_and_no_other_such_curve_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("beta", rows)

@@ -17,7 +17,7 @@ from tests.helpers.worlds import any_rows
 from tests.helpers.worlds import rows_by_level as by_level
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60)
 @given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
 def test_in_sample_it_decides_as_the_isotonic_fit_does(rows: Rows, t: float) -> None:
     learned = with_task(training_of(rows), t)
@@ -40,7 +40,7 @@ def regret_left(rows: Rows, t: float) -> float:
     return float(table.n @ (((rate >= t) != acts) * np.abs(rate - t)) / table.total)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60)
 @given(rows=any_rows(least=2), t=st.floats(0.02, 0.98))
 def test_it_leaves_no_calibration_regret_where_the_curve_is_monotone(rows: Rows, t: float) -> None:
     """Perez-Lebel et al. 2025, prop. 3.3: the curve is made monotone by pooling what is not."""

@@ -28,7 +28,7 @@ def world(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray, n
 worlds = {"rows": st.integers(10, 400), "columns": st.integers(1, 6), "seed": st.integers(0, 10**6)}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15)
 @given(**worlds)
 def test_a_single_tree_gives_scikit_learns_leaves_and_values(rows: int, columns: int, seed: int) -> None:
     features, label, weight = world(rows, columns, seed)
@@ -42,7 +42,7 @@ def test_a_single_tree_gives_scikit_learns_leaves_and_values(rows: int, columns:
             np.testing.assert_allclose(tree.value[tree.leaf(new)], expected, atol=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10)
 @given(**worlds)
 def test_a_forest_gives_scikit_learns_probabilities(rows: int, columns: int, seed: int) -> None:
     features, label, weight = world(rows, columns, seed)
@@ -51,7 +51,7 @@ def test_a_forest_gives_scikit_learns_probabilities(rows: int, columns: int, see
     np.testing.assert_allclose(Forest.of_forest(fitted).total(narrow(new)), fitted.predict_proba(new)[:, 1], atol=1e-12)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10)
 @given(**worlds)
 def test_boosting_gives_scikit_learns_log_odds(rows: int, columns: int, seed: int) -> None:
     features, label, weight = world(rows, columns, seed)

@@ -21,7 +21,7 @@ def refitted(rows: Rows, new: float) -> tuple[float, float]:
     return p0, p1
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60)
 @given(rows=any_rows(least=2), more=st.lists(st.floats(0, 1), max_size=6))
 def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) -> None:
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.optimize import linprog
 
 from decal_cli.errors import Undefined
@@ -25,7 +25,6 @@ from tests.helpers.worlds import (
 )
 
 SLACK = 1e-9
-drawn = settings(max_examples=60, deadline=None)
 
 
 def best_rule(points: np.ndarray, at0: np.ndarray, at1: np.ndarray) -> float:
@@ -82,7 +81,6 @@ def test_examples_of_the_papers(table: Table, key: str, expected: float) -> None
     assert value_of(key if key == "u_cal" else f"{key}(levels=exact)", table) == pytest.approx(expected, abs=1e-9)
 
 
-@drawn
 @given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
     """Hu and Wu 2024, thm. 4.1, prop. 3.10, prop. 4.4."""
@@ -108,7 +106,6 @@ def lost_in(t: Table, utility: tuple[tuple[float, float], ...]) -> float:
     return float((t.n * (expected(rate).max(axis=0) - expected(rate)[taken, np.arange(len(t))])).sum() / t.total)
 
 
-@drawn
 @given(rows=any_rows())
 def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
     t = rows.table
@@ -129,7 +126,6 @@ def test_the_worst_task_pasted_back_shows_the_loss(rows: Rows) -> None:
             assert value_of("cfdl(levels=exact)", t, task) == pytest.approx(loss, abs=1e-8)
 
 
-@drawn
 @given(rows=any_rows())
 def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
     t = rows.table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from scipy import optimize
 
 from decal_cli.errors import Undefined
@@ -25,7 +25,6 @@ def by_optimiser(rows: Rows) -> tuple[float, float]:
     return float(found.x[0]), float(found.x[1])
 
 
-@settings(max_examples=30, deadline=None)
 @given(rows=any_rows(least=8, inner=True))
 def test_they_maximise_the_likelihood(rows: Rows) -> None:
     t = rows.table

@@ -98,7 +98,6 @@ def test_calibration_regret_of_the_reference_file(threshold: float) -> None:
     assert found == pytest.approx(ON_EXACT_LEVELS[threshold], abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=any_rows(), task=any_task)
 def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: BinaryTask) -> None:
     table = rows.table
@@ -127,7 +126,7 @@ def test_the_worst_case_is_the_upper_bound_of_a_bin_that_knows_every_label() -> 
     assert value("regret_grouping_worst", table, FIFTH) == pytest.approx((np.sqrt(0.25 + 0.09) - 0.3) / 2)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.floats(0.01, 0.99), st.floats(0.01, 0.99), st.floats(0.01, 0.99), st.floats(0.05, 0.95))
 def test_the_regret_of_two_groups_lies_between_the_bounds(low: float, high: float, share: float, t: float) -> None:
     rate = share * low + (1 - share) * high
@@ -218,7 +217,6 @@ FEW = {
 
 
 @pytest.mark.parametrize("name", FEW)
-@pytest.mark.filterwarnings("error")
 def test_few_rows_have_a_value_or_a_reason(name: str) -> None:
     score, label = FEW[name]
     table, features = tabulate(score, label), seen(score, label, score[:, None])

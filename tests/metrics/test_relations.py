@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from decal_cli.errors import Undefined
 from decal_cli.tables.rows import Rows
@@ -16,10 +16,7 @@ from tests.helpers.worlds import any_rows, any_task, known_rows, value_of
 
 SLACK = 1e-9
 
-relation = settings(max_examples=30, deadline=None)
 
-
-@relation
 @given(rows=any_rows())
 def test_brier_is_mcb_minus_dsc_plus_unc(rows: Rows) -> None:
     t = rows.table
@@ -28,7 +25,6 @@ def test_brier_is_mcb_minus_dsc_plus_unc(rows: Rows) -> None:
     )
 
 
-@relation
 @given(rows=any_rows(inner=True))
 def test_log_loss_is_mcb_minus_dsc_plus_unc(rows: Rows) -> None:
     t = rows.table
@@ -36,7 +32,6 @@ def test_log_loss_is_mcb_minus_dsc_plus_unc(rows: Rows) -> None:
     assert value_of("log_loss", t) == pytest.approx(mcb - dsc + unc)
 
 
-@relation
 @given(rows=any_rows())
 def test_refinement_loss_lies_within_its_bounds(rows: Rows) -> None:
     """Tasche 2021, prop. 5.5; and it is unc - dsc."""
@@ -46,7 +41,6 @@ def test_refinement_loss_lies_within_its_bounds(rows: Rows) -> None:
     assert value_of("refinement_lower", t) - SLACK <= refinement <= value_of("refinement_upper", t) + SLACK
 
 
-@relation
 @given(rows=any_rows())
 def test_binned_errors_are_ordered_by_their_norm(rows: Rows) -> None:
     t = rows.table
@@ -56,7 +50,6 @@ def test_binned_errors_are_ordered_by_their_norm(rows: Rows) -> None:
     assert value_of("cl", t) == pytest.approx(rmsce**2)
 
 
-@relation
 @given(rows=any_rows())
 def test_merging_levels_into_bins_never_adds_error(rows: Rows) -> None:
     t = rows.table
@@ -65,7 +58,6 @@ def test_merging_levels_into_bins_never_adds_error(rows: Rows) -> None:
     assert value_of("cl", t) <= value_of("k2", t) + SLACK
 
 
-@relation
 @given(rows=any_rows())
 def test_errors_on_exact_levels_are_ordered(rows: Rows) -> None:
     t = rows.table
@@ -74,7 +66,6 @@ def test_errors_on_exact_levels_are_ordered(rows: Rows) -> None:
     assert k2 <= exact + SLACK
 
 
-@relation
 @given(rows=any_rows())
 def test_the_interval_error_is_below_the_exact_one_and_above_the_mean_gap(rows: Rows) -> None:
     t = rows.table
@@ -82,7 +73,6 @@ def test_the_interval_error_is_below_the_exact_one_and_above_the_mean_gap(rows: 
     assert everywhere - SLACK <= value_of("c_emp", t) <= value_of("ece_exact", t) + SLACK
 
 
-@relation
 @given(rows=any_rows(), task=any_task)
 def test_regrets_are_ordered(rows: Rows, task: BinaryTask) -> None:
     """External regret allows fewer changes than swap regret, and that fewer than changing level by level."""
@@ -92,14 +82,12 @@ def test_regrets_are_ordered(rows: Rows, task: BinaryTask) -> None:
     assert swap <= value_of("cfdl(levels=exact)", t, task) + SLACK
 
 
-@relation
 @given(rows=any_rows())
 def test_deciding_at_the_threshold_loses_at_most_the_exact_error(rows: Rows) -> None:
     t = rows.table
     assert value_of("cfdl(levels=exact)", t, BinaryTask.of_threshold(0.3)) <= value_of("ece_exact", t) + SLACK
 
 
-@relation
 @given(rows=any_rows(), task=any_task)
 def test_external_regret_is_the_better_constant_minus_the_expected_utility(rows: Rows, task: BinaryTask) -> None:
     t = rows.table
@@ -109,7 +97,6 @@ def test_external_regret_is_the_better_constant_minus_the_expected_utility(rows:
     )
 
 
-@relation
 @given(rows=any_rows(), task=any_task)
 def test_net_benefit_is_the_expected_utility_on_another_scale(rows: Rows, task: BinaryTask) -> None:
     """NB = (EU - EU of never acting) / (u_delta (1 - t*)) [Vickers & Elkin 2006]."""
@@ -118,7 +105,6 @@ def test_net_benefit_is_the_expected_utility_on_another_scale(rows: Rows, task: 
     assert value_of("net_benefit", t, task) == pytest.approx(gain / (task.u_delta * (1 - task.threshold)), abs=1e-9)
 
 
-@relation
 @given(rows=any_rows(), task=any_task)
 def test_no_decision_gets_more_than_the_isotonic_fit(rows: Rows, task: BinaryTask) -> None:
     try:
@@ -144,7 +130,6 @@ def test_a_calibrated_table_has_no_calibration_error() -> None:
     assert value_of("cfdl", t, BinaryTask.of_threshold(0.4)) == 0
 
 
-@relation
 @given(rows=any_rows(inner=True))
 def test_ranking_sees_only_the_order_of_the_scores(rows: Rows) -> None:
     moved = replace(rows, score=rows.score**3 / 2)
@@ -155,7 +140,6 @@ def test_ranking_sees_only_the_order_of_the_scores(rows: Rows) -> None:
             return
 
 
-@relation
 @given(rows=any_rows())
 def test_auc_of_the_reversed_scores_is_one_minus_auc(rows: Rows) -> None:
     try:

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from scipy.optimize import linprog
 
 from decal_cli.metrics.families import smooth
@@ -121,7 +121,6 @@ def test_the_interval_of_the_lower_distance_holds_that_of_the_population(power: 
     assert held >= least
 
 
-@settings(max_examples=100, deadline=None)
 @given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
     t = rows.table

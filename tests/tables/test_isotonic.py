@@ -24,7 +24,7 @@ def peer(table: Table) -> np.ndarray:
     return IsotonicRegression().fit(table.score, table.pos / table.n, sample_weight=weight).predict(table.score)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rows=any_rows(most=60))
 def test_the_fit_is_scikit_learns(rows: Rows) -> None:
     table = rows.table
@@ -67,7 +67,7 @@ def test_growing_runs_of_violators_are_pooled_like_the_textbook_does() -> None:
     assert positives[0] / rows_in[0] == pytest.approx(label.mean())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(any), min_size=1, max_size=80))
 def test_counts_pool_as_weights_do(groups: list[tuple[int, int]]) -> None:
     """On cumulative sums, and by adding."""

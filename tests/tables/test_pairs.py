@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
@@ -49,7 +49,6 @@ def test_the_order_of_rows_never_matters(drawn: list, weighted: bool, random: ob
 
 
 @given(any_pairs, st.booleans())
-@settings(max_examples=60)
 def test_mean_differences_and_their_errors_are_those_of_the_rows(drawn: list, weighted: bool) -> None:
     a, b, label, weight = pair_columns(drawn)
     w = weight if weighted else np.ones(len(a))

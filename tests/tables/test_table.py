@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import decal_cli.tables.table as table_module
 from decal_cli.errors import Undefined
@@ -20,7 +20,6 @@ def levels(table: Table) -> list[tuple[float, float, float]]:
     return list(zip(table.score.tolist(), table.n.tolist(), table.pos.tolist(), strict=True))
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows=any_rows(weights="none"))
 def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
     counts = Counter(rows.score.tolist())
@@ -28,7 +27,6 @@ def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
     assert levels(rows.table) == [(score, counts[score], positives[score]) for score in sorted(counts)]
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows=any_rows(weights="real"))
 def test_tabulate_sums_weights_and_their_squares(rows: Rows) -> None:
     table = rows.table
@@ -50,7 +48,6 @@ def test_the_smallest_and_the_largest_scores_keep_their_place() -> None:
     assert tabulate(score, np.array([0, 1, 1, 0])).score.tolist() == sorted(score.tolist())
 
 
-@settings(max_examples=25, deadline=None)
 @given(first=any_rows(), second=any_rows())
 def test_merging_tables_is_tabulating_all_their_rows(first: Rows, second: Rows) -> None:
     merged = merge([first.table, second.table])
@@ -77,14 +74,12 @@ def test_merging_in_parts_is_merging_at_once() -> None:
         assert ours == theirs
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows=any_rows(weights="none"))
 def test_quantiles_are_numpys(rows: Rows) -> None:
     for k in (4, 15):
         assert rows.table.quantiles(k).tolist() == np.quantile(rows.score, np.arange(k + 1) / k).tolist()
 
 
-@settings(max_examples=50, deadline=None)
 @given(rows=any_rows())
 def test_bins_never_split_ties_and_lose_no_row(rows: Rows) -> None:
     table = rows.table
@@ -113,7 +108,6 @@ def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:
     assert rows_by_level({0.95: "0", 1.0: "1"}).table.bins(10, "width").n.tolist() == [2]
 
 
-@settings(max_examples=25, deadline=None)
 @given(rows=any_rows())
 def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -> None:
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
@@ -126,7 +120,6 @@ def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -
             assert getattr(cells, name + "2") == pytest.approx((weight[there] ** 2).sum(), abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(rows=any_rows(least=2))
 def test_the_error_of_a_mean_is_that_of_a_ratio_of_weighted_sums(rows: Rows) -> None:
     weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
