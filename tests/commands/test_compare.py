@@ -220,7 +220,7 @@ class TestSplice:
         b = b.replace("0.7,1", "0.45,1", 6)
         done = decal("compare", *files(a, b), "--id", "id", *QUICK, "--write-splice", "out.csv")
         assert done.code == 0, done.err
-        written = list(csv.DictReader((tmp_path / "out.csv").open()))
+        written = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
         assert [row["id"] for row in written] == [name for name, _, _ in rows]
 
     def test_nothing_is_overwritten_unless_forced(self, decal: Decal, tmp_path: Path) -> None:

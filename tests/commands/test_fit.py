@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ import pytest
 
 from decal_cli.methods import METHODS, from_text, to_text
 from decal_cli.render.results.methods import method_explained
-from tests.helpers.command import BINARY, DECAL, FOX, Decal, refusal, run_here, valid_json
+from tests.helpers.command import BINARY, FOX, Decal, refusal, run_here, start_installed, valid_json
 from tests.helpers.results import as_text
 
 NAMED = ("--score", "p", "--label", "y")
@@ -373,7 +372,7 @@ class TestStopped:
         folder = tmp_path_factory.mktemp("slow")
         run(folder, "fit", "stack-forest", BINARY, *NAMED, "--features", "x*", "-o", "forest.json")
         rng = np.random.default_rng(0)
-        columns = {"p": rng.random(400_000)} | {name: rng.normal(size=400_000) for name in ("x1", "x2", "x3")}
+        columns = {"p": rng.random(200_000)} | {name: rng.normal(size=200_000) for name in ("x1", "x2", "x3")}
         pq.write_table(pa.table(columns), folder / "new.parquet")
         return folder
 
@@ -386,15 +385,13 @@ class TestStopped:
     ) -> None:
         if there:
             (tmp_path / "out.parquet").write_text("mine")
-        command = [DECAL, "apply", slow / "forest.json", slow / "new.parquet", "-o", "out.parquet", "--force"]
-        process = subprocess.Popen(list(map(str, command)), cwd=tmp_path, stderr=subprocess.PIPE)
-        begun = time.monotonic()
+        files = (slow / "forest.json", slow / "new.parquet")
+        process = start_installed(tmp_path, "apply", *files, "-o", "out.parquet", "--force")
         while not list(tmp_path.glob(".out.parquet.*")):
-            assert process.poll() is None and time.monotonic() - begun < 60
+            assert process.poll() is None, "it has begun to write before it ends"
             time.sleep(0.005)
-        time.sleep(0.1)
         process.send_signal(number)
-        said = process.communicate(timeout=60)[1].decode()
+        error = process.communicate()[1]
         left = [
             name for name in os.listdir(tmp_path) if number != signal.SIGKILL or not name.startswith(".out.parquet.")
         ]
@@ -405,7 +402,7 @@ class TestStopped:
             assert process.returncode == -signal.SIGKILL
         else:
             assert process.returncode == 130
-            assert "Traceback" not in said and len(said.strip().splitlines()) <= 1, said
+            assert "Traceback" not in error and len(error.strip().splitlines()) <= 1, error
 
 
 class TestMethods:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from decal_cli.commands.manual import command_tree
 from decal_cli.errors import Exit
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS
-from tests.helpers.command import FIXTURES, Done
+from tests.helpers.command import FIXTURES, Decal
 
 COMMANDS = command_tree().commands
 OWN = {
@@ -38,7 +37,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_shows_its_own_options_first(decal: Callable[..., Done], name: str) -> None:
+def test_a_command_shows_its_own_options_first(decal: Decal, name: str) -> None:
     text = decal(name, "--help").out
     headings = re.findall(r"^(\w[\w -]*):$", text, re.MULTILINE)
     examples = len(help.examples(COMMANDS[name]))
@@ -58,7 +57,7 @@ def test_usage_names_what_a_command_cannot_do_without(name: str) -> None:
     assert help.usage(COMMANDS[name]) == expected.get(name, ["[FILE]...", "[OPTIONS]"])
 
 
-def test_a_default_is_the_value_itself(decal: Callable[..., Done]) -> None:
+def test_a_default_is_the_value_itself(decal: Decal) -> None:
     evaluate, sweep, study = (" ".join(decal(name, "--help").out.split()) for name in ("evaluate", "sweep", "study"))
     assert f"Confidence level of the intervals. [default: {defaults.CONFIDENCE}]" in evaluate
     assert f"Seed of folds and resamples. [default: {defaults.SEED}]" in evaluate
@@ -74,7 +73,7 @@ def test_every_declaration_of_columns_and_task_is_an_option() -> None:
     assert {each.flag for each in DECLARATIONS.values() if each.flag} <= options
 
 
-def test_help_of_decal_lists_commands_with_a_whole_sentence_and_exit_codes(decal: Callable[..., Done]) -> None:
+def test_help_of_decal_lists_commands_with_a_whole_sentence_and_exit_codes(decal: Decal) -> None:
     text = " ".join(decal("--help").out.split())
     for name, command in COMMANDS.items():
         assert f" {name} {help.summary(command)}" in text
@@ -108,7 +107,7 @@ def test_every_command_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_examples_run(decal: Callable[..., Done], folder: Path, example: str) -> None:
+def test_examples_run(decal: Decal, folder: Path, example: str) -> None:
     first, *words = shlex.split(example)
     assert first == "decal"
     if words[0] == "study":
@@ -128,9 +127,7 @@ def test_examples_run(decal: Callable[..., Done], folder: Path, example: str) ->
         ("bash", "decal evaluate --missing d", "drop"),
     ],
 )
-def test_shells_complete_commands_options_and_names(
-    decal: Callable[..., Done], shell: str, words: str, expected: str
-) -> None:
+def test_shells_complete_commands_options_and_names(decal: Decal, shell: str, words: str, expected: str) -> None:
     environment = {"_DECAL_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_ARGS": words}
     environment |= {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     environment |= {"_TYPER_COMPLETE_FISH_ACTION": "get-args"}

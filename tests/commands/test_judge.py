@@ -94,7 +94,7 @@ class TestOneNumberWhateverTheFile:
         folder = tmp_path_factory.mktemp("same")
         table = pyarrow.csv.read_csv(BINARY)
         columns = ["p", "y", "weight", "group", "x1", "x2", "x3"]
-        table = table.select(columns)
+        table = table.select(columns).slice(0, 800)
         for name in ("p", "weight", "x1", "x2", "x3"):  # exactly representable in both widths
             table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.float32()))
         shuffled = table.take(pa.array(np.random.default_rng(1).permutation(len(table))))
@@ -103,13 +103,13 @@ class TestOneNumberWhateverTheFile:
         )
         pq.write_table(table, folder / "narrow.parquet")
         pq.write_table(wide, folder / "wide.parquet")
-        pq.write_table(wide.slice(0, 700), folder / "part1.parquet")
-        pyarrow.csv.write_csv(wide.slice(700), folder / "part2.csv")
+        pq.write_table(wide.slice(0, 300), folder / "part1.parquet")
+        pyarrow.csv.write_csv(wide.slice(300), folder / "part2.csv")
         (folder / "all.csv.gz").write_bytes(gzip.compress(_csv(wide)))
         names = (["narrow.parquet"], ["wide.parquet"], ["part1.parquet", "part2.csv"], ["all.csv.gz"])
         return {"+".join(files): [folder / name for name in files] for files in names}
 
-    @pytest.mark.parametrize("more", [(), ("--weight", "weight"), ("--group", "group", "--features", "x*")], ids=str)
+    @pytest.mark.parametrize("more", [("--weight", "weight"), ("--group", "group", "--features", "x*")], ids=str)
     def test_metrics_are_byte_identical(self, decal: Decal, same_rows: dict, more: tuple[str, ...]) -> None:
         found = set()
         for files in same_rows.values():

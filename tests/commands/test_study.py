@@ -14,30 +14,36 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.commands.app import run
-from tests.helpers.command import DECAL, FOX, Done, refusal, valid_json
+from tests.helpers.command import FOX, Done, refusal, run_installed, start_installed, valid_json
 
-SMALL = (
-    "study", FOX, "-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "--features", "x*",
-    "--method", "isotonic", "--method", "refit", "--thresholds", "0.1,0.2,0.3,0.4,0.6",
-)  # fmt: skip
+METHODS = ("--method", "isotonic", "--method", "refit", "--thresholds", "0.1,0.2,0.3,0.4,0.6")
 PICTURES = ["recalibration.png", "post-training.png", "beyond.png", "correlations.png", "time.png"]
 FILES = ["summary.md", "points.csv", "points.parquet", "summary.json", *PICTURES]
 TIMED = ["summary.md", "summary.json", "time.png"]
 """Files that hold processor times, which are never the same."""
-UNITS = 2 * 8
-
-
-def small(folder: object, seeds: int = 8, workers: int = 2) -> list[str]:
-    return [*map(str, SMALL), "--seeds", str(seeds), "--workers", str(workers), "-o", str(folder)]
+UNITS = 2 * 5
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess]:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some rows and features of the shipped real data, for units that are measured quickly."""
+    path = tmp_path_factory.mktemp("rows") / "some.parquet"
+    columns = ["p_profanity", "p_hatesonar", "y", *(f"x{k:02}" for k in range(4))]
+    pq.write_table(pq.read_table(FOX, columns=columns).slice(0, 500), path)
+    return path
+
+
+def line(rows: Path, folder: Path, seeds: int = 5, workers: int = 2) -> list[str]:
+    """The command line of a study of two scores."""
+    named = ("-s", "p_profanity", "-s", "p_hatesonar", "-y", "y", "--features", "x*", *METHODS)
+    return ["study", str(rows), *named, "--seeds", str(seeds), "--workers", str(workers), "-o", str(folder)]
+
+
+@pytest.fixture(scope="module")
+def whole(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """A study that nothing disturbed, by two processes."""
     folder = tmp_path_factory.mktemp("study") / "whole"
-    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}
-    done = subprocess.run([DECAL, *small(folder)], capture_output=True, text=True, env=environment, check=False)
-    return folder, done
+    return folder, run_installed(folder.parent, tuple(line(rows, folder)), None, {})
 
 
 def finished(folder: Path) -> int:
@@ -54,23 +60,23 @@ def same_but_for_times(one: Path, other: Path) -> None:
     assert summaries[0] == summaries[1]
 
 
-def test_it_writes_points_tables_and_pictures(whole: tuple[Path, subprocess.CompletedProcess]) -> None:
+def test_it_writes_points_tables_and_pictures(whole: tuple[Path, Done]) -> None:
     folder, done = whole
-    assert done.returncode == 0
-    assert done.stderr.splitlines() == [
+    assert done.code == 0
+    assert done.err.splitlines() == [
         f"decal: {UNITS} units to measure, 0 of them there already",
         f"{folder}: {', '.join(FILES)}",
     ]
     assert sorted(item.name for item in folder.iterdir()) == sorted([*FILES, "units.jsonl"])
-    assert done.stdout.startswith("1 file, 2 scores, 5 thresholds, 8 halvings: 80 points\n")
+    assert done.out.startswith("1 file, 2 scores, 5 thresholds, 5 halvings: 50 points\n")
     for words in (
         "What predicts the gain of post-training",
         "Calibration regret",
         "What methods take and win",
         "refit",
     ):
-        assert words in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 100
+        assert words in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
     points = pq.read_table(folder / "points.parquet")
     assert len(points) == UNITS * 5 and {"file", "score", "gain of refit", "gain_beyond low"} <= set(
         points.column_names
@@ -83,29 +89,22 @@ def test_it_writes_points_tables_and_pictures(whole: tuple[Path, subprocess.Comp
 
 
 def test_the_same_command_again_measures_nothing_and_says_the_same(
-    whole: tuple[Path, subprocess.CompletedProcess], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    rows: Path, whole: tuple[Path, Done], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, done = whole
     before = {name: (folder / name).read_bytes() for name in [*FILES, "units.jsonl"]}
     monkeypatch.setenv("COLUMNS", "100")
-    assert run(small(folder)) == 0
+    assert run(line(rows, folder)) == 0
     out, err = capsys.readouterr()
-    assert out == done.stdout
+    assert out == done.out
     assert err.splitlines()[0] == f"decal: {UNITS} units to measure, {UNITS} of them there already"
     assert {name: (folder / name).read_bytes() for name in before} == before
 
 
-def stopped(folder: Path, number: int, at: int, workers: int) -> tuple[int, str]:
+def stopped(arguments: list[str], folder: Path, number: int, at: int) -> tuple[int, str]:
     """Exit code and standard error of a study that gets a signal, as from a terminal, once so many units are done."""
-    process = subprocess.Popen(
-        [DECAL, *small(folder, workers=workers)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 60
-    while finished(folder) < at and process.poll() is None and time.monotonic() < deadline:
+    process = start_installed(folder.parent, *arguments)
+    while finished(folder) < at and process.poll() is None:
         time.sleep(0.005)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
@@ -116,17 +115,15 @@ def stopped(folder: Path, number: int, at: int, workers: int) -> tuple[int, str]
 
 
 def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
-    whole: tuple[Path, subprocess.CompletedProcess],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    rows: Path, whole: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "stopped"
-    code, error = stopped(folder, signal.SIGINT, 1, workers=2)
+    code, error = stopped(line(rows, folder), folder, signal.SIGINT, 1)
     assert code == 130
     assert error.splitlines()[1:] == ["decal: interrupted; run the same command again to go on"]
     first = finished(folder)
     assert 1 <= first < UNITS and [item.name for item in folder.iterdir()] == ["units.jsonl"]
-    code, error = stopped(folder, signal.SIGKILL, first + 1, workers=1)
+    code, error = stopped(line(rows, folder, workers=1), folder, signal.SIGKILL, first + 1)
     assert code == -signal.SIGKILL
     assert f"{first} of them there already" in error
     second = finished(folder)
@@ -134,32 +131,27 @@ def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
     # What a kill in the middle of a line leaves behind.
     with (folder / "units.jsonl").open("ab") as file:
         file.write(b'{"key": "cut o')
-    assert run(small(folder, workers=1)) == 0
+    assert run(line(rows, folder, workers=1)) == 0
     assert f"{UNITS} units to measure, {second} of them there already" in capsys.readouterr().err
     same_but_for_times(whole[0], folder)
 
 
-def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
-    folder = tmp_path / "killed"
-    process = subprocess.Popen(
-        [DECAL, *small(folder, seeds=40)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    deadline = time.monotonic() + 60
-    while finished(folder) < 1 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
-    while time.monotonic() < deadline and alive(process.pid):
-        time.sleep(0.05)
-    assert not alive(process.pid)
-
-
-def test_a_request_to_end_is_heeded_as_an_interrupt(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["asked to end", "killed"])
+def test_the_processes_of_a_study_end_with_the_one_that_started_them(
+    rows: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     folder = tmp_path / "ended"
-    code, error = stopped(folder, signal.SIGTERM, 1, workers=2)
-    assert code == 130
-    assert error.splitlines()[1:] == ["decal: interrupted; run the same command again to go on"]
+    process = start_installed(tmp_path, *line(rows, folder, seeds=40))
+    while finished(folder) < 1:
+        time.sleep(0.005)
+    process.send_signal(number)
+    error = process.communicate()[1]
+    if number == signal.SIGTERM:
+        assert process.returncode == 130
+        assert error.splitlines()[1:] == ["decal: interrupted; run the same command again to go on"]
     assert [item.name for item in folder.iterdir()] == ["units.jsonl"]
+    while alive(process.pid):
+        time.sleep(0.05)
 
 
 def test_pictures_of_a_larger_study_go_when_a_smaller_one_takes_its_folder(

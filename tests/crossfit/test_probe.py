@@ -280,8 +280,8 @@ def test_many_features_are_not_squared() -> None:
 
 def edges() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Rows that are hard to learn from: score, label and features."""
-    score, label, _, x = featured_rows(300)
-    rare = (np.arange(300) == 7).astype(int)
+    score, label, _, x = featured_rows(150)
+    rare = (np.arange(150) == 7).astype(int)
     wild = x.copy()
     wild[:, 1] *= 1e300
     wild[:2, 2] = np.inf, -np.inf
@@ -291,8 +291,8 @@ def edges() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
         "the other": (score, label * 0 + 1, x),
         "one positive": (score, rare, x),
         "constant features": (score, label, x * 0 + 5),
-        "constant score": (np.full(300, 0.3), label, x),
-        "nothing varies": (np.full(300, 0.3), label, x * 0),
+        "constant score": (np.full(150, 0.3), label, x),
+        "nothing varies": (np.full(150, 0.3), label, x * 0),
         "no columns": (score, label, x[:, :0]),
         "duplicate columns": (score, label, np.column_stack([x] * 4)),
         "binary features": (score, label, (x > 1).astype(bool)),

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,24 @@ def run_installed(
         **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
     )
     return Done(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
+
+
+def start_installed(folder: Path, *arguments: object) -> subprocess.Popen[str]:
+    """Start the installed entry point in a session of its own, where signals end it even if they do not end us."""
+
+    def heed_signals() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        [str(DECAL), *map(str, arguments)],
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=heed_signals,
+    )
 
 
 def _surroundings(environment: Mapping[str, str]) -> dict[str, str]:
