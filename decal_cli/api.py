@@ -1,4 +1,4 @@
-"""The Python API: the two verbs on arrays and data frames."""
+"""The Python API: evaluate and recommend, on arrays and data frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The papers that decal rests on, each named once: declarations and pages cite them by authors and year."""
+"""The papers that decal rests on, each named once and cited by authors and year."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds where nobody says otherwise; each value stands here alone, and help, settings and the API read it."""
+"""The defaults, each named once: help, settings and the API read them here."""
 
 CONFIDENCE = 0.95
 """Level of the intervals."""

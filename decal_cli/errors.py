@@ -1,4 +1,4 @@
-"""What can go wrong, as types: bad input, an undefined number, an interrupt, and the exit codes a script reads."""
+"""What can go wrong, as types: bad input, a number that does not exist, an interrupt; and the exit codes."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""What a user may say of the columns, declared once.
+"""What columns can stand for (score, label, weight, group, features), declared once.
 
 The options of the command line, the keys of a settings file, the keywords of the Python API, the reader and the report
 all read these declarations: a new role is one field of `Columns` and what is made of its values.

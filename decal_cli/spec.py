@@ -1,4 +1,4 @@
-"""Declared functions as a user writes them: 'ece(bins=20)', 'platt(on=p)'. Parameters come from the signature."""
+"""Names with parameters as a user writes them: 'ece(bins=20)', 'platt(on=p)'. The parameters come from a signature."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the commands compute, one file a verb: from checked rows to a result."""
+"""What the commands compute, one file for each verb: from checked rows to a result."""

@@ -1,1 +1,1 @@
-"""One run of a command, a file each: options in, a call into the pipeline, text and files out."""
+"""The commands, one file each: options in, one call into the pipeline, text and files out."""

@@ -150,6 +150,23 @@ def _columns() -> str:
     return _table(["option", "what it names", "found by itself where it is called"], rows)
 
 
+def _formats() -> str:
+    """What --format takes, and by which commands."""
+    from typer.main import get_command
+
+    from decal_cli.commands.app import app
+    from decal_cli.render.formats import FORMATS
+
+    commands = get_command(app).commands.values()  # type: ignore[attr-defined]
+    choices = {each.name: option.metavar for each in commands for option in each.params if option.name == "format"}
+    rows = []
+    for name, declared in FORMATS.items():
+        takers = [command for command, names in choices.items() if name in (names or "").split("|")]
+        what = _first_line(sys.modules[declared.__module__].__doc__)
+        rows.append([f"`{name}`", what, ", ".join(f"`{each}`" for each in takers)])
+    return _table(["format", "what it is", "commands"], rows)
+
+
 def _rooms() -> str:
     """The rooms from the top floor down, each with the sentence that it begins with."""
     floors = _floors()
@@ -205,6 +222,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 _TABLES: dict[str, Callable[[], str]] = {
     "columns": _columns,
     "exits": _exits,
+    "formats": _formats,
     "intervals": _intervals,
     "methods": _methods,
     "metrics": _metrics,

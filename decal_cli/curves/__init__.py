@@ -1,4 +1,4 @@
-"""Decision quality as functions of the threshold t*, for every unit task at once; pure arrays."""
+"""What decisions are worth as a function of the threshold t*, for all thresholds at once."""
 
 from decal_cli.curves.battery import Featured, curves_of
 from decal_cli.curves.grid import Grid, Prior, parse_prior, parse_thresholds

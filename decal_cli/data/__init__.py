@@ -1,4 +1,4 @@
-"""Files, streams and arrays -> Predictions: columns picked, values checked, once and for all.
+"""Files, streams and arrays to checked rows: finds the columns and checks every value once.
 
 The only room that knows paths, file formats, column names and pyarrow.
 """

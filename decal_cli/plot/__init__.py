@@ -1,4 +1,4 @@
-"""Pictures of a sweep or a study; matplotlib is imported only when one is drawn."""
+"""Pictures of a sweep or a study: the only room that knows matplotlib, which is imported when one is drawn."""
 
 from decal_cli.plot.page import PICTURES, draw, ready
 from decal_cli.plot.study import STUDY_PICTURES, draw_study

@@ -1,1 +1,1 @@
-"""Sufficient statistics of rows: tables and pair tables, the isotonic fit, and how they are resampled."""
+"""Rows, and tables that count them: distinct scores, pairs of scores, the isotonic fit, resampling."""

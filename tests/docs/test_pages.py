@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import json
 import re
 import shlex
 import subprocess
@@ -19,12 +20,14 @@ OTHERS = [ROOT / "CHANGELOG.md", FIXTURES / "README.md"]
 """Pages without generated blocks."""
 MAX_README = 170
 MAKE_TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-COMMANDS = manual.command_tree().commands
+TREE = manual.command_tree()
+COMMANDS = TREE.commands
 OPTIONS = {
     name: {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
     | {"--help", "-h"}
-    for name, command in COMMANDS.items()
+    for name, command in {"": TREE, **COMMANDS}.items()
 }
+"""By command, '' for the whole."""
 
 
 def name_of(path: Path) -> str:
@@ -110,13 +113,14 @@ def test_shell_examples_parse(page: Path) -> None:
 def test_options_and_commands_in_the_text_exist(page: Path) -> None:
     unknown = []
     for code in inline_code(page):
-        words = code.split()
-        if words[0] == "decal" and len(words) > 1 and words[1].islower():
-            known = OPTIONS.get(words[1], set()) if words[1][0] != "-" else {"--help", "--version"}
-            unknown += [code] if words[1] not in OPTIONS and words[1][0] != "-" else []
-            unknown += [code for word in words[1:] if word.startswith("--") and word.split("=")[0] not in known]
-        elif words[0].startswith("--"):
-            unknown += [code] if not any(words[0].strip(",") in options for options in OPTIONS.values()) else []
+        program, *words = code.split()
+        if program == "decal" and words and words[0].islower():
+            command = "" if words[0].startswith("-") else words[0]
+            known = OPTIONS.get(command, set())
+            unknown += [code for word in words if word.startswith("--") and word.split("=")[0] not in known]
+            unknown += [code] if command not in OPTIONS else []
+        elif program.startswith("--"):
+            unknown += [code] if not any(program.strip(",") in options for options in OPTIONS.values()) else []
     assert not unknown
 
 
@@ -145,6 +149,15 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", program_of(page)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_page_on_json_names_every_field() -> None:
+    page = ROOT / "docs" / "json.md"
+    (shown,) = code_blocks(page, "console")
+    document = json.loads(shown.partition("\n")[2])
+    rows = re.findall(r"^\| (`.*?) \|", prose(page), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert set(document) <= named
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if code_blocks(page, "toml")], ids=name_of)

@@ -1,4 +1,4 @@
-"""CSV: the result as rows."""
+"""CSV, one line for each result, at full precision."""
 
 from __future__ import annotations
 

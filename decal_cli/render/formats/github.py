@@ -1,4 +1,4 @@
-"""Workflow commands of GitHub Actions."""
+"""Annotations of GitHub Actions: an error or a notice for each rule."""
 
 from __future__ import annotations
 

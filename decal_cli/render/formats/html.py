@@ -1,4 +1,4 @@
-"""HTML: one page that is whole in itself, without script or network, readable on screen and on paper."""
+"""HTML: one page without script or network, readable on screen and on paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON: the result as data."""
+"""JSON, everything at full precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet: the result as typed columns."""
+"""Parquet, the columns of the CSV with their types."""
 
 from __future__ import annotations
 

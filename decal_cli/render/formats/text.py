@@ -1,4 +1,4 @@
-"""Text for the terminal, laid out for the page's width."""
+"""Text for the terminal, laid out for its width."""
 
 from __future__ import annotations
 
