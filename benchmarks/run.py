@@ -131,8 +131,8 @@ def in_memory(data: Data, runs: int) -> list[Row]:
     from sklearn.isotonic import IsotonicRegression
     from sklearn.metrics import log_loss, roc_auc_score
 
-    from decal_cli.metrics import parse
-    from decal_cli.tables.table import Table, tabulate
+    from decal_cli.metrics import Inputs, parse, value_of
+    from decal_cli.tables.table import tabulate
 
     score, label = data.score, data.label
     a, b = paired(lambda: tabulate(score, label), lambda: np.sort(score), runs)
@@ -141,7 +141,7 @@ def in_memory(data: Data, runs: int) -> list[Row]:
     rows.append(swept(score[: 10**6], label[: 10**6], runs))
 
     def metric(name: str) -> Callable[[], object]:
-        return lambda: parse(name).value({Table: tabulate(score, label)})
+        return lambda: value_of(parse(name), Inputs.of(tabulate(score, label)))
 
     peers: list[tuple[str, Callable[[], object], str, Callable[[], object]]] = [
         ("auc, from rows", metric("auc"), "scikit-learn roc_auc_score", lambda: roc_auc_score(label, score)),
@@ -172,12 +172,12 @@ def swept(score: np.ndarray, label: np.ndarray, runs: int) -> Row:
 
 def worst_cases(data: Data, runs: int) -> list[Row]:
     """Losses of the worst decision maker and smooth calibration, against sorting and against a linear program."""
-    from decal_cli.metrics import parse
+    from decal_cli.metrics import Inputs, parse, value_of
     from decal_cli.tables.table import Table, tabulate
 
     def values(table: Table, *names: str) -> None:
         for name in names:
-            parse(name).value({Table: table})
+            value_of(parse(name), Inputs.of(table))
 
     def fresh(table: Table) -> Table:
         return Table(table.score, table.n, table.pos)  # nothing remembered from the run before

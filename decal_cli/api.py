@@ -9,13 +9,13 @@ from typing import Any
 
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis import recommend as recommending
-from decal_cli.analysis.evaluate import Plan, Report, Result, all_choices
+from decal_cli.analysis.evaluate import Plan, Report, all_choices
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.data.words import text_of
 from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
-from decal_cli.metrics import parse
+from decal_cli.metrics import Result, parse
 from decal_cli.render.formats import write
 from decal_cli.render.page import Page
 from decal_cli.render.results.evaluation import Evaluated
@@ -107,7 +107,7 @@ def recommend(
     dataset, task = _inputs(data, label, given)
     if task is None:
         raise DecalError("a recommendation needs the decision it is for", "give threshold=, utility=, costs or odds=")
-    costs = {} if cost is None else cost if isinstance(cost, Mapping) else dict.fromkeys(recommending.METHODS, cost)
+    costs = {} if cost is None else cost if isinstance(cost, Mapping) else dict.fromkeys(recommending.COSTED, cost)
     preferences = recommending.Preferences.parse(
         [f"{name}={value}" for name, value in costs.items()], None, satisfied_at, tolerance
     )

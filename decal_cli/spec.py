@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from decal_cli.errors import DecalError
 
@@ -68,10 +68,15 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
     return Parameter(parameter.name, parameter.default, str if choices else kind, choices, text, limits)
 
 
-class Described:
-    """Something declared by a function, whose docstring is what a user reads."""
+@dataclass(frozen=True)
+class Declaration:
+    """What is declared by a function: a metric or a method. Its docstring is what a user reads."""
 
+    name: str
+    title: str
+    source: str
     function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
 
     @property
     def summary(self) -> str:
@@ -84,45 +89,88 @@ class Described:
         return inspect.getdoc(self.function) or ""
 
 
-class Declared(NamedTuple):
-    """What a name in a call stands for, as far as parsing it goes."""
+D = TypeVar("D", bound=Declaration)
 
-    name: str
-    parameters: tuple[Parameter, ...]
+
+@dataclass(frozen=True)
+class Spec(Generic[D]):
+    """A metric or a method with its parameters, as a user names it: 'ece(bins=20)', 'platt(on=p)'.
+
+    given: the parameters that differ from their defaults, in the order in which they are declared.
+    """
+
+    declared: D
+    given: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name without parameters."""
+        return self.declared.name
+
+    @cached_property
+    def key(self) -> str:
+        """The name plus the parameters that differ from their defaults; parses back to this."""
+        given = ",".join(f"{name}={value}" for name, value in self.given)
+        return f"{self.name}({given})" if given else self.name
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """Every parameter with its value."""
+        return {each.name: each.default for each in self.declared.parameters} | dict(self.given)
 
 
 _CALL = re.compile(r"\s*(?P<name>[A-Za-z_][\w-]*)\s*(?:\((?P<arguments>[^()]*)\))?\s*")
-Given = tuple[tuple[str, Any], ...]
 
 
-def parse_call(text: str, noun: str, example: str, find: Callable[[str], Declared]) -> tuple[str, Given]:
-    """'ece(bins=20)' -> ('ece', (('bins', 20),)): the name and what differs from its defaults.
+class Registry(dict[str, D]):
+    """Everything declared of one kind by name, in the order of declaration. noun: what one is called."""
 
-    find: the declaration of a name, or a DecalError. Errors: DecalError, which says what is possible.
-    """
-    match = _CALL.fullmatch(text)
-    if match is None:
-        raise DecalError(f"{noun} {text!r} does not parse", f"write a name, or name(parameter=value): '{example}'")
-    name, parameters = find(match["name"])
-    known = {parameter.name: parameter for parameter in parameters}
-    given: dict[str, Any] = {}
-    for part in filter(str.strip, (match["arguments"] or "").split(",")):
-        key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or key not in known:
-            listed = ", ".join(f"{p.name}={p.default}" for p in parameters) or "none"
-            raise DecalError(f"{name} has no parameter {part.strip()!r}", f"its parameters: {listed}")
-        if key in given:
-            raise DecalError(f"{name}: {key} is given twice", "keep one")
-        given[key] = known[key].parse(value)
-    return name, tuple((p.name, given[p.name]) for p in parameters if p.name in given and given[p.name] != p.default)
+    def __init__(self, noun: str, example: str) -> None:
+        super().__init__()
+        self.noun = noun
+        self.example = example
+
+    def add(self, declared: D) -> None:
+        """Declare one more."""
+        if declared.name in self:
+            raise ValueError(f"{self.noun} {declared.name} is declared twice")
+        self[declared.name] = declared
+
+    def named(self, name: str) -> D:
+        """The one of this name, or a DecalError with the nearest names."""
+        if name in self:
+            return self[name]
+        raise DecalError(
+            f"there is no {self.noun} {name!r}", near(name, self) or f"`decal {self.noun}s` lists them all"
+        )
+
+    def specs(self) -> tuple[Spec[D], ...]:
+        """All of them at their defaults."""
+        return tuple(map(Spec, self.values()))
+
+    def parse(self, text: str) -> Spec[D]:
+        """'ece(bins=20)' -> Spec; a DecalError names the near match or the parameters there are."""
+        match = _CALL.fullmatch(text)
+        if match is None:
+            raise DecalError(
+                f"{self.noun} {text!r} does not parse", f"write a name, or name(parameter=value): '{self.example}'"
+            )
+        declared = self.named(match["name"])
+        known = {parameter.name: parameter for parameter in declared.parameters}
+        given: dict[str, Any] = {}
+        for part in filter(str.strip, (match["arguments"] or "").split(",")):
+            key, equals, value = (piece.strip() for piece in part.partition("="))
+            if not equals or key not in known:
+                listed = ", ".join(f"{p.name}={p.default}" for p in declared.parameters) or "none"
+                raise DecalError(f"{declared.name} has no parameter {part.strip()!r}", f"its parameters: {listed}")
+            if key in given:
+                raise DecalError(f"{declared.name}: {key} is given twice", "keep one")
+            given[key] = known[key].parse(value)
+        changed = (each for each in declared.parameters if given.get(each.name, each.default) != each.default)
+        return Spec(declared, tuple((each.name, given[each.name]) for each in changed))
 
 
-def written(name: str, given: Given) -> str:
-    """The call that parses back to these."""
-    return f"{name}({','.join(f'{key}={value}' for key, value in given)})" if given else name
-
-
-def near(name: str, names: Sequence[str] | Mapping[str, Any]) -> str:
+def near(name: str, names: Iterable[str]) -> str:
     """'did you mean ...?' for a name that is not among these; empty where none is close."""
     import difflib
 

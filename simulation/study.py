@@ -9,20 +9,18 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-import decal_cli.metrics  # noqa: F401  (declares them)
-from decal_cli.analysis.evaluate import BUILT
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
-from decal_cli.errors import Undefined
-from decal_cli.metrics.declare import parse
+from decal_cli.metrics import Inputs, interval_of, measure, parse, value_of
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 from simulation.kinds import PRODUCT, RIGHT_ACTION, RIGHT_BEYOND, Draw, Kind, draw_kind
@@ -82,24 +80,11 @@ class Coverage:
         return "| " + " | ".join(cells) + " |"
 
 
-Seen = Mapping[type, Any]
-"""What is made of the features, by type."""
-
-
-def _seen(rows: Draw, seed: int) -> Seen:
-    return {need: build(rows.rows, seed=seed) for need, build in BUILT.items()}
-
-
-def _inputs(table: Table, task: BinaryTask | None, seed: int, seen: Seen | None = None) -> dict[type, Any]:
-    return {Table: table, BinaryTask: task, **(seen or {}), np.random.Generator: np.random.default_rng(seed)}
-
-
 def _judged(metric: str, table: Table, task: BinaryTask | None, seed: int) -> tuple[float, float, float]:
-    choice = parse(metric)
-    interval = choice.interval(_inputs(table, task, seed), CONFIDENCE)
-    if interval is None:
+    result = measure(parse(metric), Inputs.of(table, task, seed=seed), CONFIDENCE)
+    if result.value is None or result.interval is None:
         raise ValueError(f"{metric} has no interval of its own")
-    return choice.value(_inputs(table, task, seed)), *interval
+    return result.value, *result.interval
 
 
 def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, seed: int) -> float:
@@ -112,7 +97,7 @@ def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, see
     if metric == "expected_utility":
         return world.expected_utility(task.utility, task.decision_threshold)
     cells = table.cells
-    cuts = crossfit.learned_cuts(*crossfit.split(cells, np.random.default_rng(seed)), task.threshold)
+    cuts = crossfit.learned_cuts(*crossfit.split(cells, Seed(seed).generator("regret")), task.threshold)
     learned = np.append(cells.score, np.inf)[cuts]
     return task.u_delta * float(world.gain(learned, task.threshold, task.decision_threshold).mean())
 
@@ -139,12 +124,11 @@ def feature_coverage(kind: str, n: int, replicates: int, rng: np.random.Generato
     for _ in range(replicates):
         world = draw_kind(kind, rng)
         rows, fresh, seed = world.draw(n, rng), world.draw(TRUTH_ROWS, rng), int(rng.integers(2**31))
-        table, seen = tabulate(rows.score, rows.label), _seen(rows, seed)
+        inputs = Inputs(rows.rows, world.task, seed)
         for metric, truth in (_gains(world, rows, fresh, seed) | _regrets(world, fresh)).items():
-            choice, unit = parse(metric), 1.0 if metric == "grouping_loss" else world.task.u_delta
-            low, high = choice.interval(_inputs(table, world.task, seed, seen), CONFIDENCE) or (np.nan, np.nan)
-            value = choice.value(_inputs(table, world.task, seed, seen))
-            found[metric].append(Outcome(value / unit, low / unit, high / unit, truth))
+            spec, unit = parse(metric), 1.0 if metric == "grouping_loss" else world.task.u_delta
+            low, high = interval_of(spec, inputs, CONFIDENCE) or (np.nan, np.nan)
+            found[metric].append(Outcome(value_of(spec, inputs) / unit, low / unit, high / unit, truth))
     return [Coverage(kind, metric, None, tuple(outcomes)) for metric, outcomes in found.items()]
 
 
@@ -178,19 +162,14 @@ def _regrets(world: Kind, fresh: Draw) -> dict[str, float]:
 
 def advised(rows: Draw, task: BinaryTask, seed: int, features: bool = True) -> Advice:
     """The advice on these rows, as `decal recommend` gives it at its defaults."""
-    table = tabulate(rows.score, rows.label)
-    seen = _seen(rows, seed) if features else {}
-    items = {key: _item(key, table, task, seed, seen) for key in EVIDENCE_KEYS}
-    return walk(Evidence(items, task.u_delta, int(table.total), features))
+    inputs = Inputs(rows.rows if features else replace(rows.rows, features=None), task, seed)
+    items = {key: _item(key, inputs) for key in EVIDENCE_KEYS}
+    return walk(Evidence(items, task.u_delta, len(rows.score), features))
 
 
-def _item(key: str, table: Table, task: BinaryTask, seed: int, seen: Seen) -> Item:
-    choice = parse(key)
-    try:
-        value = choice.value(_inputs(table, task, seed, seen))
-    except Undefined as undefined:
-        return Item(key, reason=undefined.reason)
-    return Item(key, value, choice.interval(_inputs(table, task, seed, seen), ACTED_ON))
+def _item(key: str, inputs: Inputs) -> Item:
+    result = measure(parse(key), inputs, ACTED_ON)
+    return Item(key, result.value, result.interval, result.reason)
 
 
 def actions(kind: str, n: int, replicates: int, rng: np.random.Generator, features: bool = True) -> Counter[str]:

@@ -34,7 +34,7 @@ import pyarrow.parquet as pq
 
 from decal_cli.data import Columns, NewRows, Writer, from_arrays, read
 from decal_cli.errors import DecalError
-from decal_cli.methods import Saved, Training, from_text, parse, to_text
+from decal_cli.methods import Saved, Training, fit, from_text, parse, to_text
 
 CASES_PER_CHILD = 1_000
 SLOW = 30
@@ -288,7 +288,7 @@ def model_files() -> tuple[str, ...]:
     label = (rng.random(120) < 0.5).astype(np.float64)
     rows = Training(rng.random(120), label, features=features)
     keys = ("isotonic", "stack", "stack-forest(trees=2)")
-    return tuple(to_text(Saved(key, parse(key).fit(rows), "p", ("x1", "x2"), 2)) for key in keys)
+    return tuple(to_text(Saved(key, fit(parse(key), rows), "p", ("x1", "x2"), 2)) for key in keys)
 
 
 def model_file(rng: random.Random) -> str:

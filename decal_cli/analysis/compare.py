@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as report
-from decal_cli.analysis.evaluate import Evaluation, Interval, Plan, Progress, Report, Result
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report
 from decal_cli.analysis.splice import Splice, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import Choice, bootstrap, parse
-from decal_cli.metrics import paired as analytic
+from decal_cli.metrics import Metric, MetricSpec, Result, parse
+from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
-from decal_cli.metrics.confidence import quantile
+from decal_cli.metrics.confidence import Interval
 from decal_cli.tables.pairs import PairTable, pair_up
-from decal_cli.tables.table import CELLS, FEWEST_ROWS, Table
-from decal_cli.task import BinaryTask
+from decal_cli.tables.table import CELLS
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
@@ -137,14 +136,14 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
     return Comparison(evaluation, (first.name, second.name), tuple(contests), made, reason)
 
 
-def shown_choices(dataset: Dataset) -> tuple[Choice, ...]:
+def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
     """The readable choice of an evaluation, less what cannot tell two models apart."""
     return tuple(
         choice
         for choice in report.shown_choices(dataset)
-        if choice.metric.better != "neither"
-        and choice.metric.name != report.WORST
-        and analytic.method(choice.metric) is not None
+        if choice.declared.better != "neither"
+        and choice.name != report.WORST
+        and paired_metrics.method(choice.declared) is not None
     )
 
 
@@ -165,108 +164,47 @@ def _splice(pairs: PairTable, plan: Plan) -> tuple[Splice | None, str | None]:
 
 
 def _contest(of_a: Report, of_b: Report, pairs: PairTable, plan: Plan) -> Contest:
-    choices = {choice.key: choice for choice in (*plan.choices, *HEADLINE)}
-    found = {key: _difference(choice, of_a, of_b) for key, choice in choices.items()}
+    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *HEADLINE))}
+    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
     if plan.intervals:
-        defined = [choice for key, choice in choices.items() if found[key].difference.value is not None]
-        for key, interval in _intervals(defined, found, pairs, plan).items():
-            found[key] = _judged(found[key], choices[key], interval, plan.task)
-    asked = {choice.key: found[choice.key] for choice in plan.choices}
-    headline = {choice.key: found[choice.key] for choice in HEADLINE if found[choice.key].difference.value is not None}
+        intervals = paired_metrics.intervals(values, pairs, plan.task, plan.confidence, plan.seed)
+        differences |= {spec: _with_interval(differences[spec], spec, ends) for spec, ends in intervals.items()}
+    asked = {spec.key: differences[spec] for spec in plan.choices}
+    headline = {spec.key: differences[spec] for spec in HEADLINE if spec in values}
     return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, _thresholds(pairs, plan))
 
 
-def _difference(choice: Choice, of_a: Report, of_b: Report) -> Difference:
-    a, b = of_a.results[choice.key], of_b.results[choice.key]
+def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
+    a, b = of_a.results[spec.key], of_b.results[spec.key]
     if a.value is None or b.value is None:
         sides = [(report.model, side.reason) for report, side in ((of_a, a), (of_b, b)) if side.value is None]
         names = "" if len(sides) == 2 and a.reason == b.reason else f"{sides[0][0]}: "
         return Difference(a, b, Result(None, None, f"{names}{sides[0][1]}"))
-    return Difference(a, b, Result(b.value - a.value), None, _better(choice, a.value, b.value))
+    return Difference(a, b, Result(b.value - a.value), None, _better(spec.declared, a.value, b.value))
 
 
-def _better(choice: Choice, a: float, b: float) -> Side | None:
-    direction = choice.metric.better
-    if a == b or direction == "neither":
+def _better(metric: Metric, a: float, b: float) -> Side | None:
+    if a == b or metric.better == "neither":
         return None
-    if direction in IDEALS:
-        from_a, from_b = abs(a - IDEALS[direction]), abs(b - IDEALS[direction])
+    if metric.better in IDEALS:
+        from_a, from_b = abs(a - IDEALS[metric.better]), abs(b - IDEALS[metric.better])
         return None if from_a == from_b else "a" if from_a < from_b else "b"
-    return "b" if (b > a) == (direction == "higher") else "a"
+    return "b" if (b > a) == (metric.better == "higher") else "a"
 
 
-def _judged(found: Difference, choice: Choice, interval: Interval, task: BinaryTask | None) -> Difference:
-    """With its interval, cut to the range that a difference can have, and what it says of chance."""
-    low, high = choice.metric.range
-    unit = task.u_delta if choice.metric.bounds_in_u_delta and task is not None else 1.0
-    width = (high - low) * unit
-    start, end = (min(max(edge, -width), width) for edge in interval)
-    by_chance: bool | None = start <= 0 <= end
-    ideal = IDEALS.get(choice.metric.better)
-    a, b = found.a.value, found.b.value
+def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval) -> Difference:
+    """With its interval, and what it says of chance."""
+    by_chance: bool | None = interval[0] <= 0 <= interval[1]
+    ideal = IDEALS.get(spec.declared.better)
+    a, b = undecided.a.value, undecided.b.value
     if ideal is not None and a is not None and b is not None and (a - ideal) * (b - ideal) < 0:
         by_chance = None
     return replace(
-        found,
-        difference=Result(found.difference.value, (start, end)),
-        method=analytic.method(choice.metric),
+        undecided,
+        difference=replace(undecided.difference, interval=interval),
+        method=paired_metrics.method(spec.declared),
         by_chance=by_chance,
     )
-
-
-def _intervals(
-    choices: Sequence[Choice], found: Mapping[str, Difference], pairs: PairTable, plan: Plan
-) -> dict[str, Interval]:
-    """Paired intervals by key: from the error of a mean difference, from DeLong's, else from the bootstrap."""
-    reach = quantile(plan.confidence)
-    intervals: dict[str, Interval] = {}
-    if pairs.effective_rows < FEWEST_ROWS:
-        return intervals
-    for choice in choices:
-        if analytic.method(choice.metric) == "analytic":
-            estimate = analytic.difference(choice, pairs, plan.task)
-            value = found[choice.key].difference.value
-            if estimate is not None and value is not None:
-                intervals[choice.key] = value - reach * estimate.error, value + reach * estimate.error
-    rest = [choice for choice in choices if analytic.method(choice.metric) == "bootstrap"]
-    return intervals | _bootstrap(rest, found, pairs, plan)
-
-
-def _bootstrap(
-    choices: Sequence[Choice], found: Mapping[str, Difference], pairs: PairTable, plan: Plan
-) -> dict[str, Interval]:
-    """Bias-corrected normal intervals of the differences, both models from the same draws, as in `bootstrap`."""
-    if not choices:
-        return {}
-    cells = pairs.cells
-    centres = {choice: _apart(choice, cells.tables, plan) for choice in choices}
-    draws: dict[Choice, list[float]] = {choice: [] for choice in choices}
-    for tables in _resamples(cells, np.random.default_rng([plan.seed, RESAMPLES])):
-        for choice in choices:
-            value = _apart(choice, tables, plan)
-            if value is not None:
-                draws[choice].append(value)
-    intervals = {}
-    for choice in choices:
-        centre, drawn, value = centres[choice], np.array(draws[choice]), found[choice.key].difference.value
-        if centre is not None and value is not None and len(drawn) > RESAMPLES // 2:
-            middle = value - (float(drawn.mean()) - centre)
-            reach = quantile(plan.confidence) * float(drawn.std(ddof=1))
-            intervals[choice.key] = (middle - reach, middle + reach)
-    return intervals
-
-
-def _resamples(cells: PairTable, rng: np.random.Generator) -> Iterator[tuple[Table, Table]]:
-    for _ in range(RESAMPLES):
-        try:
-            yield cells.resample(rng)
-        except Undefined:
-            continue
-
-
-def _apart(choice: Choice, tables: tuple[Table, Table], plan: Plan) -> float | None:
-    a, b = (bootstrap.value_or_none(choice, {Table: table, BinaryTask: plan.task}, plan.seed) for table in tables)
-    return None if a is None or b is None else b - a
 
 
 def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:

@@ -5,40 +5,22 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from decal_cli.crossfit.probe import Probed, build_probe
-from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.defaults import CONFIDENCE, SEED
-from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import METRICS, Choice, bootstrap
-from decal_cli.metrics.declare import Witness
+from decal_cli.errors import DecalError
+from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import BINS, CELLS, Table
+from decal_cli.tables.table import BINS, CELLS
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
 WORST = "regret_grouping_worst"
 """What could be lost to grouping, for those who name no features."""
 
-BUILT: dict[type, Callable[..., Any]] = {Regions: build_regions, Probed: build_probe}
-"""What is made of the features, where a metric asks for it."""
-
-Interval = tuple[float, float]
 Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Result:
-    """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum."""
-
-    value: float | None
-    interval: Interval | None = None
-    reason: str | None = None
-    witness: Witness | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +41,7 @@ class Report:
 class Plan:
     """What to compute and how: the choices of the user that stand in the signature."""
 
-    choices: tuple[Choice, ...]
+    choices: tuple[MetricSpec, ...]
     task: BinaryTask | None = None
     confidence: float = CONFIDENCE
     seed: int = SEED
@@ -103,16 +85,16 @@ class Evaluation:
         return "|".join([*parts, f"seed:{self.plan.seed}", f"in:{digest}"])
 
 
-def all_choices() -> tuple[Choice, ...]:
+def all_choices() -> tuple[MetricSpec, ...]:
     """Every declared metric at its defaults."""
-    return tuple(Choice(metric) for metric in METRICS.values())
+    return METRICS.specs()
 
 
-def shown_choices(dataset: Dataset) -> tuple[Choice, ...]:
+def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
     """The readable choice of metrics that a table shows unasked; without features, with the worst case of them."""
     with_features = any(model.rows.features is not None for model in dataset.models)
     unasked = {metric.name for metric in METRICS.values() if metric.shown} | (set() if with_features else {WORST})
-    return tuple(choice for choice in all_choices() if choice.metric.name in unasked)
+    return tuple(choice for choice in all_choices() if choice.name in unasked)
 
 
 def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None) -> Evaluation:
@@ -126,13 +108,7 @@ def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: Non
 
 
 def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan) -> Report:
-    inputs: dict[type, Any] = {Table: rows.table, BinaryTask: plan.task}
-    asked = [need for need in BUILT if any(choice.metric.asks(need, plan.intervals) for choice in plan.choices)]
-    if rows.features is not None:
-        inputs |= {need: BUILT[need](rows, seed=plan.seed) for need in asked}
-    results = {choice: _result(choice, inputs, plan) for choice in plan.choices}
-    if plan.intervals:
-        results = _with_bootstrap(results, inputs, plan)
+    results = measure_all(plan.choices, Inputs(rows, plan.task, plan.seed), plan.confidence if plan.intervals else None)
     return Report(
         model.name,
         group,
@@ -143,28 +119,6 @@ def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan) -> Re
         rows.features is not None,
         {choice.key: result for choice, result in results.items()},
     )
-
-
-def _result(choice: Choice, inputs: bootstrap.Inputs, plan: Plan) -> Result:
-    try:
-        value = choice.value(bootstrap.seeded(inputs, choice, plan.seed))
-    except Undefined as undefined:
-        return Result(None, None, undefined.reason)
-    witness = choice.witness(inputs)
-    if not plan.intervals:
-        return Result(value, witness=witness)
-    interval = choice.interval(bootstrap.seeded(inputs, choice, plan.seed), plan.confidence)
-    return Result(value, interval, witness=witness)
-
-
-def _with_bootstrap(results: dict[Choice, Result], inputs: bootstrap.Inputs, plan: Plan) -> dict[Choice, Result]:
-    waiting = {
-        choice: result.value
-        for choice, result in results.items()
-        if choice.metric.interval == "bootstrap" and result.value is not None
-    }
-    found = bootstrap.intervals(waiting, inputs, plan.confidence, plan.seed)
-    return results | {choice: replace(results[choice], interval=interval) for choice, interval in found.items()}
 
 
 def resampled_cells(evaluation: Evaluation) -> int | None:

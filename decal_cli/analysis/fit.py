@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from decal_cli.analysis.compare import Difference, compare
-from decal_cli.analysis.evaluate import Evaluation, Interval, Plan
+from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods import (
     Applied,
-    Chosen,
+    MethodSpec,
     Model,
     Performance,
     Saved,
@@ -24,7 +24,8 @@ from decal_cli.methods import (
     try_out,
     with_score,
 )
-from decal_cli.metrics import parse
+from decal_cli.methods import fit as fit_method
+from decal_cli.metrics import Interval, parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.rows import Rows, row_hashes
 from decal_cli.tables.table import FOLDS
@@ -54,7 +55,7 @@ class Fitting:
     empty where the model moves the threshold and leaves the score. gain: None without a task.
     """
 
-    chosen: Chosen
+    chosen: MethodSpec
     model: Model
     training: Predictions
     judged: Evaluation
@@ -66,7 +67,7 @@ class Fitting:
     seconds: float
 
 
-def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = None) -> Fitting:
+def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None = None) -> Fitting:
     """Fit a method to the one model of a data set; judge it there by cross-fitting, or on a test set.
 
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
@@ -74,7 +75,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: Chosen, test: Dataset | None = Non
     training = dataset.models[0]
     rows = training_rows(training, plan.task, plan.seed)
     try:
-        model = chosen.fit(rows)
+        model = fit_method(chosen, rows)
         if test is None:
             performance = try_out(chosen, rows)
         else:
@@ -138,7 +139,7 @@ def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
     """What the model's file holds."""
     training = fitting.training
     # A model asks of new rows what it looks at, not what else was named when it was fitted.
-    method = fitting.chosen.method
+    method = fitting.chosen.declared
     takes = {*method.needs, *method.uses}
     rows = training.rows
     with_features = "features" in takes and rows.features is not None

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from decal_cli.analysis.compare import compare
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, Result, evaluate
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError, Exit
-from decal_cli.metrics import Choice, parse
+from decal_cli.metrics import MetricSpec, Result, parse
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -48,7 +48,7 @@ class Rule:
 
     text: str
     over: str
-    choice: Choice
+    choice: MetricSpec
     scope: tuple[tuple[str, str], ...]
     operator: str
     baseline: bool

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, Result, evaluate
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, GAINS, TRY, Advice, Evidence, Item, walk
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
-from decal_cli.metrics import Choice, parse
+from decal_cli.metrics import MetricSpec, Result, parse
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
-    from decal_cli.methods import Chosen
+    from decal_cli.methods import MethodSpec
 
-EVIDENCE: tuple[Choice, ...] = tuple(
+EVIDENCE: tuple[MetricSpec, ...] = tuple(
     parse(name)
     for name in dict.fromkeys(
         (*EVIDENCE_KEYS, "expected_utility", "eu_never", "eu_always", "ece", "ece_null", "ece_debiased")
@@ -25,7 +25,8 @@ EVIDENCE: tuple[Choice, ...] = tuple(
 )
 """What a recommendation rests on."""
 
-METHODS = ("recalibrate", "post-train")
+COSTED = tuple(GAINS)
+"""Actions that a cost may be given for."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,12 @@ class Preferences:
         parsed: dict[str, float] = {}
         for text in costs:
             method, equals, amount = text.rpartition("=")
-            names = (method.strip(),) if equals else METHODS
+            names = (method.strip(),) if equals else COSTED
             try:
                 cost = float(amount)
             except ValueError:
                 cost = -1.0
-            if not 0 <= cost < float("inf") or any(name not in METHODS for name in names):
+            if not 0 <= cost < float("inf") or any(name not in COSTED for name in names):
                 raise DecalError(
                     f"--cost {text!r} does not parse", "give a number >= 0, or recalibrate=COST or post-train=COST"
                 )
@@ -122,7 +123,7 @@ def try_methods(
     plan: Plan,
     preferences: Preferences,
     progress: Progress = lambda text: None,
-    methods: Sequence[Chosen] = (),
+    methods: Sequence[MethodSpec] = (),
 ) -> Recommendation:
     """The same, and what the methods win that it might advise: each model starts over with the best of them.
 
@@ -148,7 +149,7 @@ def _rounds(
     plan: Plan,
     preferences: Preferences,
     progress: Progress,
-    methods: Sequence[Chosen],
+    methods: Sequence[MethodSpec],
 ) -> Iterator[Round]:
     # Loaded late: whoever only evaluates needs no method.
     from decal_cli.methods import new_name, training_rows, with_score
@@ -173,7 +174,7 @@ def _rounds(
         if advice.action not in ("recalibrate", "post-train"):
             return
         if advice.action == "recalibrate":
-            chosen = tuple(each for each in chosen if each.method.kind == "recalibration")
+            chosen = tuple(each for each in chosen if each.declared.kind == "recalibration")
         if not chosen:
             return
 

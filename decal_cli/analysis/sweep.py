@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Result
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.crossfit.probe import build_probe
 from decal_cli.crossfit.regions import Regions, build_regions, hold_out
 from decal_cli.curves import Curve, Featured, Grid, curves_of
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import Undefined
-from decal_cli.metrics import bootstrap, parse
+from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
@@ -98,18 +97,5 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
 
 def ladder_results(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
-    inputs: dict[type, Any] = {Table: report.table, BinaryTask: task}
-    if report.regions is not None:
-        inputs[type(report.regions)] = report.regions
-    found = {}
-    for name in LADDER:
-        choice = parse(name)
-        try:
-            value = choice.value(bootstrap.seeded(inputs, choice, plan.seed))
-        except Undefined as undefined:
-            found[name] = Result(None, None, undefined.reason)
-            continue
-        analytic = plan.intervals and choice.metric.interval != "bootstrap"
-        ends = choice.interval(bootstrap.seeded(inputs, choice, plan.seed), plan.confidence) if analytic else None
-        found[name] = Result(value, ends)
-    return found
+    inputs = Inputs.of(report.table, report.regions, task, seed=plan.seed)
+    return {name: measure(parse(name), inputs, plan.confidence if plan.intervals else None) for name in LADDER}

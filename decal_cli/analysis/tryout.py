@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from decal_cli.analysis.evaluate import Interval, Progress, Report, Result
+from decal_cli.analysis.evaluate import Progress, Report
 from decal_cli.analysis.flowchart import GAINS, Action
 from decal_cli.errors import Undefined
+from decal_cli.metrics import Interval, Result
 from decal_cli.metrics.confidence import quantile
 
 if TYPE_CHECKING:
-    from decal_cli.methods import Applied, Chosen, Performance, Training
+    from decal_cli.methods import Applied, MethodSpec, Performance, Training
 
 ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
 """The action of the flowchart that a kind of method carries out; costs are given by action."""
@@ -27,7 +28,7 @@ class Trial:
     where one was given. applied: what the folds' models said of each row. seconds: processor time.
     """
 
-    chosen: Chosen
+    chosen: MethodSpec
     predicted: Result
     achieved: Result
     cost: float
@@ -42,18 +43,17 @@ class Trial:
         return None if self.achieved.value is None else self.achieved.value - self.cost
 
 
-def candidates(rows: Training) -> tuple[Chosen, ...]:
+def candidates(rows: Training) -> tuple[MethodSpec, ...]:
     """Every method that the user gave enough for, at its defaults."""
-    from decal_cli.methods import METHODS, Chosen
+    from decal_cli.methods import METHODS, missing
 
-    every = (Chosen(method) for method in METHODS.values())
-    return tuple(one for one in every if one.missing(rows) is None)
+    return tuple(spec for spec in METHODS.specs() if missing(spec, rows) is None)
 
 
 def run_trials(
     report: Report,
     rows: Training,
-    chosen: Sequence[Chosen],
+    chosen: Sequence[MethodSpec],
     costs: Mapping[str, float],
     confidence: float,
     progress: Progress,
@@ -62,7 +62,7 @@ def run_trials(
     trials = []
     for method in chosen:
         progress(f"{report.model} by {method.key}")
-        trials.append(_trial(method, report, rows, costs.get(ACTIONS[method.method.kind], 0.0), confidence))
+        trials.append(_trial(method, report, rows, costs.get(ACTIONS[method.declared.kind], 0.0), confidence))
     ordered = tuple(sorted(trials, key=lambda trial: (trial.net is None, -(trial.net or 0.0))))
     first = best(ordered)
     return ordered if first is None else tuple(_behind(each, first, rows, confidence) for each in ordered)
@@ -79,15 +79,15 @@ def _behind(trial: Trial, first: Trial, rows: Training, confidence: float) -> Tr
     return replace(trial, behind=Result(left, (left - reach, left + reach)))
 
 
-def _trial(chosen: Chosen, report: Report, rows: Training, cost: float, confidence: float) -> Trial:
-    from decal_cli.methods import try_out
+def _trial(chosen: MethodSpec, report: Report, rows: Training, cost: float, confidence: float) -> Trial:
+    from decal_cli.methods import missing, try_out
 
-    action = ACTIONS[chosen.method.kind]
+    action = ACTIONS[chosen.declared.kind]
     predicted = report.results[GAINS[action]]
     try:
-        missing = chosen.missing(rows)
-        if missing is not None:
-            raise Undefined(missing)
+        lacking = missing(chosen, rows)
+        if lacking is not None:
+            raise Undefined(lacking)
         performance = try_out(chosen, rows)
     except Undefined as undefined:
         return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)

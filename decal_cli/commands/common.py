@@ -19,7 +19,7 @@ from decal_cli.commands.writing import check_not_read, check_writable, write_who
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
-from decal_cli.metrics import Choice
+from decal_cli.metrics import MetricSpec
 from decal_cli.render.formats import DEFAULT, write
 from decal_cli.render.page import Page
 from decal_cli.task import BinaryTask, task_of
@@ -34,7 +34,7 @@ def settings_of(out: OutputOptions) -> Settings:
     return find_settings(Path.cwd())
 
 
-def plan_of(choices: Sequence[Choice], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:
+def plan_of(choices: Sequence[MetricSpec], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:
     """What is to be computed, as the line says, else the settings, else the defaults."""
     confidence = first_said(sure.confidence, settings.confidence, CONFIDENCE)
     return Plan(tuple(choices), _task(task, settings), confidence, first_said(sure.seed, settings.seed, SEED))
@@ -83,9 +83,9 @@ def inputs_of(source: InputOptions, settings: Settings, output: str | None = Non
     )
 
 
-def load_ahead(choices: Sequence[Choice]) -> None:
+def load_ahead(choices: Sequence[MetricSpec]) -> None:
     """Import what these metrics import late, while files are read: that needs the other processor."""
-    modules = {choice.metric.loads for choice in choices} - {""}
+    modules = {choice.declared.loads for choice in choices} - {""}
     if modules:
         threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 

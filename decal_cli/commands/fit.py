@@ -16,7 +16,7 @@ from decal_cli.commands.writing import check_new, check_not_read, write_whole
 from decal_cli.data import Dataset, read
 from decal_cli.data.words import file_word
 from decal_cli.errors import DecalError, printable
-from decal_cli.methods import Chosen, named, parse, to_text
+from decal_cli.methods import MethodSpec, named, parse, to_text
 from decal_cli.render.results.fitting import Fitted
 from decal_cli.render.results.methods import method_explained, method_list
 
@@ -44,7 +44,7 @@ def fit(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     emit(Fitted(fitting, options.model), options.format)
 
 
-def _named(method: str) -> Chosen | None:
+def _named(method: str) -> MethodSpec | None:
     """The method of the line; None where the recommendation is to be followed."""
     if method == AUTO:
         return None
@@ -77,7 +77,7 @@ def _unseen(test: Dataset, data: Dataset) -> Dataset:
     return test
 
 
-def _advised(data: Dataset, plan: Plan, wanted: recommending.Preferences) -> Chosen:
+def _advised(data: Dataset, plan: Plan, wanted: recommending.Preferences) -> MethodSpec:
     """The method that the flowchart ends in."""
     if plan.task is None:
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")

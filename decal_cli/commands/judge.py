@@ -31,7 +31,7 @@ from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import Recommended
 
 if TYPE_CHECKING:
-    from decal_cli.methods import Chosen
+    from decal_cli.methods import MethodSpec
 
 
 def evaluate(source: InputOptions, task: TaskOptions, report: ReportOptions, out: OutputOptions) -> None:
@@ -69,7 +69,7 @@ def recommend(source: InputOptions, task: TaskOptions, preferences: AdviceOption
     emit(Recommended(recommendation), preferences.format, out)
 
 
-def _methods(texts: Sequence[str]) -> tuple[Chosen, ...]:
+def _methods(texts: Sequence[str]) -> tuple[MethodSpec, ...]:
     if not texts:
         return ()
     from decal_cli.methods import parse as parse_method
@@ -96,7 +96,7 @@ def gate(source: InputOptions, task: TaskOptions, gates: GateOptions, out: Outpu
 
 def explain(name: str | None) -> None:
     """`decal metrics`."""
-    emit(metric_list() if name is None else metric_explained(parse(name).metric))
+    emit(metric_list() if name is None else metric_explained(parse(name).declared))
 
 
 def _baseline(path: str | None) -> Baseline | None:

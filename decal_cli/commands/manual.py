@@ -85,11 +85,11 @@ def _item(term: str, text: str) -> str:
 
 
 def _metric_items() -> Iterator[str]:
-    from decal_cli.metrics import METRICS, Choice
+    from decal_cli.metrics import METRICS
 
     for metric in METRICS.values():
         parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in metric.parameters)
-        yield _item(Choice(metric).key + (f"({parameters})" if parameters else ""), metric.summary)
+        yield _item(metric.name + (f"({parameters})" if parameters else ""), metric.summary)
 
 
 def _roff(text: str) -> str:

@@ -89,14 +89,14 @@ def _metrics() -> str:
 
 def _family(name: str) -> str:
     from decal_cli.metrics import METRICS
-    from decal_cli.metrics.declare import NEEDS
+    from decal_cli.metrics.inputs import KINDS
 
     metrics = [metric for metric in METRICS.values() if metric.family == name]
     rows = [
         [
             f"`{metric.name}`",
             metric.better,
-            ", ".join(sorted({NEEDS[need][0] for need in metric.needs if NEEDS[need][1]})),
+            ", ".join(sorted({KINDS[need].name for need in metric.needs if KINDS[need].absent})),
             metric.summary,
         ]
         for metric in metrics

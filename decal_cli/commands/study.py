@@ -22,7 +22,7 @@ from decal_cli.curves import parse_thresholds
 from decal_cli.data import as_file
 from decal_cli.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Interrupted
-from decal_cli.methods import METHODS, Chosen, parse
+from decal_cli.methods import METHODS, parse
 from decal_cli.plot import STUDY_PICTURES, draw_study
 from decal_cli.render.formats.csv import Csv
 from decal_cli.render.formats.json import Json
@@ -41,7 +41,7 @@ def study(source: InputOptions, options: StudyOptions) -> None:
         raise DecalError(f"--seeds {options.seeds} is not positive", "give how often every file is halved")
     if options.workers is not None and options.workers < 1:
         raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
-    methods = tuple(dict.fromkeys(map(parse, options.method))) or tuple(map(Chosen, METHODS.values()))
+    methods = tuple(dict.fromkeys(map(parse, options.method))) or METHODS.specs()
     thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
     confidence = first_said(options.confidence, settings.confidence, CONFIDENCE)
     setting = Setting(thresholds, methods, Plan((), confidence=confidence).confidence)

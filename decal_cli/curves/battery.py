@@ -18,12 +18,13 @@ from decal_cli.curves.kinds import CURVE_KINDS, Curve
 from decal_cli.curves.sums import Levels, Means, levels_of
 from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
-from decal_cli.metrics import bootstrap, parse
+from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import bias_corrected, normal, quantile
 from decal_cli.metrics.families.levels import at_levels
 from decal_cli.metrics.families.regret import calibration_regret
 from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.tables import resample as draw
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Ints, Table
 
 if TYPE_CHECKING:
@@ -47,10 +48,9 @@ class Setup(NamedTuple):
     confidence: float | None
     seed: int
 
-    def rng(self, metric: str) -> np.random.Generator:
-        """The generator that `evaluate` gives this metric, for the same folds and draws."""
-        generator: np.random.Generator = bootstrap.seeded({}, parse(metric), self.seed)[np.random.Generator]
-        return generator
+    def rng(self) -> np.random.Generator:
+        """The generator of the metrics of regret, for the same folds and draws."""
+        return Seed(self.seed).generator("regret")
 
 
 class Featured(NamedTuple):
@@ -84,7 +84,7 @@ def curves_of(
 def _without_features(s: Setup) -> Iterator[Curve]:
     at, total = s.grid.at, s.table.total
     heldout_worth, calibration_regret = _meanwhile(
-        s, lambda: heldout.heldout_worth(s.table, at, s.rng("gain_recalibration")), lambda: _calibration_regret(s)
+        s, lambda: heldout.heldout_worth(s.table, at, s.rng()), lambda: _calibration_regret(s)
     )
     segments, pools = levels_of(s.segments), s.table.isotonic
     fitted = levels_of(pools, pools.pos / pools.n)
@@ -198,7 +198,7 @@ def _recalibrated(s: Setup, heldout_worth: Callable[[], Floats], worth_now: Floa
         yield _undefined(s, "gain_recalibration", undefined.reason)
         yield Curve(CURVE_KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
         return
-    errors = None if s.confidence is None else heldout.replay(s.segments, at, s.rng("gain_recalibration"))
+    errors = None if s.confidence is None else heldout.replay(s.segments, at, s.rng())
     gain = heldout_worth() - worth_now
     expected = None
     if w is not None:
@@ -221,7 +221,7 @@ def _calibration_regret(s: Setup) -> Curve:
     value = _regret_of(segments.neg[None], segments.pos[None], first, cut, at)[0]
     if s.confidence is None:
         return _of_ends(s, "regret_calibration", value, value, value)
-    rng = s.rng("regret_calibration")
+    rng = s.rng()
     neg, pos = (_resampled(rng, *pair) for pair in ((segments.neg, segments.neg2), (segments.pos, segments.pos2)))
     draws = _regret_of(neg, pos, first, cut, at)
     z, w = quantile(s.confidence), s.grid.weight
@@ -301,7 +301,7 @@ def _bounds(s: Setup, regions: Regions) -> Iterator[Curve]:
     ends = np.repeat(values[..., None], 2, axis=2)
     if s.confidence is not None:
         # Both metrics draw from the generator of their family, so one bracket serves both.
-        brackets = [grouping.bracket(regions, float(t), s.rng(names[0]), s.confidence) for t in s.grid.at]
+        brackets = [grouping.bracket(regions, float(t), s.rng(), s.confidence) for t in s.grid.at]
         ends = np.array(brackets).transpose(1, 0, 2)
     for name, value, (low, high) in zip(names, values, ends.transpose(0, 2, 1), strict=True):
         yield _of_ends(s, name, value, *np.clip((low, high), *CURVE_KINDS[name].range))

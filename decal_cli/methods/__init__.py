@@ -1,23 +1,40 @@
 """Post-training methods: each declared once, all fitted and applied in one way."""
 
 import decal_cli.methods.families  # noqa: F401  (declares them)
-from decal_cli.methods.declare import METHODS, Applied, Chosen, Method, Model, Training, named, note_of, parse
+from decal_cli.methods.declare import (
+    METHODS,
+    Applied,
+    Method,
+    MethodSpec,
+    Model,
+    Training,
+    fit,
+    fit_each,
+    missing,
+    note_of,
+)
 from decal_cli.methods.model_file import Saved, from_text, score_rows, to_text
 from decal_cli.methods.predictions import added_columns, new_name, training_rows, with_score
 from decal_cli.methods.trial import Performance, judge, try_out, won, won_over
 
+named = METHODS.named
+parse = METHODS.parse
+
 __all__ = [
     "METHODS",
     "Applied",
-    "Chosen",
     "Method",
+    "MethodSpec",
     "Model",
     "Performance",
     "Saved",
     "Training",
     "added_columns",
+    "fit",
+    "fit_each",
     "from_text",
     "judge",
+    "missing",
     "named",
     "new_name",
     "note_of",

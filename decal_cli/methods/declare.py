@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import Regions
 from decal_cli.defaults import SEED
-from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics.declare import NEEDS as METRIC_NEEDS
-from decal_cli.spec import Declared, Described, Given, Parameter, near, parameters_of, parse_call, written
+from decal_cli.errors import Undefined
+from decal_cli.metrics.inputs import KINDS
+from decal_cli.spec import Declaration, Registry, Spec, parameters_of
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
@@ -27,9 +27,9 @@ Kind = Literal["recalibration", "post-training"]
 """What a method costs to run and to keep: a function of the score, or a model on the features."""
 Need = Literal["features", "groups", "task"]
 NEEDS: dict[Need, str] = {
-    "features": METRIC_NEEDS[Regions][1],
+    "features": KINDS[Regions].absent,
     "groups": "needs groups: name the columns with --group",
-    "task": METRIC_NEEDS[BinaryTask][1],
+    "task": KINDS[BinaryTask].absent,
 }
 """What a method may need beyond scores and labels, and what is said where the user did not give it."""
 
@@ -40,25 +40,25 @@ class Training(Rows):
 
     task: BinaryTask | None = field(default=None, kw_only=True)
     seed: int = field(default=SEED, kw_only=True)
-    kept: dict[object, Any] = field(default_factory=dict, repr=False, kw_only=True)
-    """What was computed of these rows, whatever the task: see `once`."""
+    cache: dict[object, Any] = field(default_factory=dict, repr=False, kw_only=True)
+    """What was computed of these rows, whatever the task: see `cached`."""
 
     def lacks(self, need: Need) -> bool:
         """Whether the user did not give this."""
         return not self.groups if need == "groups" else getattr(self, need) is None
 
-    def once(self, key: object, compute: Callable[[], T]) -> T:
-        """compute(), kept under this key for these rows and whatever task they are given next."""
-        if key not in self.kept:
-            self.kept[key] = compute()
-        return self.kept[key]
+    def cached(self, key: object, compute: Callable[[], T]) -> T:
+        """compute(), computed once under this key for these rows, whatever task they are given next."""
+        if key not in self.cache:
+            self.cache[key] = compute()
+        return self.cache[key]
 
     def generator(self, *purpose: int) -> np.random.Generator:
         """Random numbers for one purpose."""
         return np.random.default_rng([self.seed, *purpose])
 
     def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
-        return super()._cut(which) | {"kept": {}}
+        return super()._cut(which) | {"cache": {}}
 
 
 class Applied(NamedTuple):
@@ -101,57 +101,42 @@ def model(cls: M) -> M:
     return cls
 
 
-@dataclass(frozen=True)
-class Method(Described):
+@dataclass(frozen=True, kw_only=True)
+class Method(Declaration):
     """A declared method; everything decal says about it is read from here.
 
     needs: what it cannot do without; uses: what it takes as well where the user gave it.
     """
 
-    name: str
-    title: str
+    function: Callable[..., Model]
     kind: Kind
     needs: tuple[Need, ...]
     uses: tuple[Need, ...]
-    source: str
-    function: Callable[..., Model]
-    parameters: tuple[Parameter, ...] = ()
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """A method with its parameters, as a user names it: 'platt(on=p)'."""
-
-    method: Method
-    given: Given = ()
-
-    @property
-    def key(self) -> str:
-        """The name plus the parameters that differ from their defaults; parses back to this."""
-        return written(self.method.name, self.given)
-
-    def missing(self, rows: Training) -> str | None:
-        """Why the method cannot be fitted to what the user gave; None where it can."""
-        return next((NEEDS[need] for need in self.method.needs if rows.lacks(need)), None)
-
-    def fit_each(self, rows: Training, tasks: Sequence[BinaryTask]) -> list[Model]:
-        """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""
-        rows = rows.in_order()
-        rows.table.need_both_classes()
-        return [self.method.function(replace(rows, task=task), **dict(self.given)) for task in tasks]
-
-    def fit(self, rows: Training) -> Model:
-        """The fitted model. Errors: Undefined, where the rows do not allow it."""
-        missing = self.missing(rows)
-        if missing is not None:
-            raise Undefined(missing)
-        rows = rows.in_order()
-        rows.table.need_both_classes()
-        return self.method.function(rows, **dict(self.given))
-
-
-METHODS: dict[str, Method] = {}
+MethodSpec = Spec[Method]
+METHODS: Registry[Method] = Registry("method", "platt(on=p)")
 """Every declared method by name, in the order of declaration."""
+
+
+def missing(spec: MethodSpec, rows: Training) -> str | None:
+    """Why the method cannot be fitted to what the user gave; None where it can."""
+    return next((NEEDS[need] for need in spec.declared.needs if rows.lacks(need)), None)
+
+
+def fit(spec: MethodSpec, rows: Training) -> Model:
+    """The fitted model. Errors: Undefined, where the rows do not allow it."""
+    reason = missing(spec, rows)
+    if reason is not None:
+        raise Undefined(reason)
+    return fit_each(spec, rows, [rows.task])[0]
+
+
+def fit_each(spec: MethodSpec, rows: Training, tasks: Sequence[BinaryTask | None]) -> list[Model]:
+    """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""
+    rows = rows.in_order()
+    rows.table.need_both_classes()
+    return [spec.declared.function(replace(rows, task=task), **spec.parameters) for task in tasks]
 
 
 def method(
@@ -164,21 +149,18 @@ def method(
     """
 
     def declare(function: Callable[..., Model]) -> Callable[..., Model]:
-        name = function.__name__.replace("_", "-")
-        METHODS[name] = Method(name, title, kind, needs, uses, source, function, parameters_of(function))
+        METHODS.add(
+            Method(
+                name=function.__name__.replace("_", "-"),
+                title=title,
+                source=source,
+                function=function,
+                parameters=parameters_of(function),
+                kind=kind,
+                needs=needs,
+                uses=uses,
+            )
+        )
         return function
 
     return declare
-
-
-def named(name: str) -> Method:
-    """The method of this name, or a DecalError with the nearest names."""
-    if name in METHODS:
-        return METHODS[name]
-    raise DecalError(f"there is no method {name!r}", near(name, METHODS) or "`decal methods` lists them all")
-
-
-def parse(text: str) -> Chosen:
-    """'platt(on=p)' -> Chosen; a DecalError names the near match or the parameters there are."""
-    name, given = parse_call(text, "method", "platt(on=p)", lambda wanted: Declared(wanted, named(wanted).parameters))
-    return Chosen(METHODS[name], given)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.data import Predictions
-from decal_cli.methods.declare import Applied, Chosen, Training
+from decal_cli.methods.declare import Applied, MethodSpec, Training
 from decal_cli.task import BinaryTask
 
 
@@ -28,9 +28,9 @@ def training_rows(model: Predictions, task: BinaryTask | None, seed: int) -> Tra
     )
 
 
-def new_name(score: str, chosen: Chosen) -> str:
+def new_name(score: str, spec: MethodSpec) -> str:
     """What the post-trained score is called: 'p_isotonic' of 'p'."""
-    return f"{score}_{chosen.method.name.replace('-', '_')}"
+    return f"{score}_{spec.name.replace('-', '_')}"
 
 
 THRESHOLD, DECISION = "threshold_", "decision_"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.probe import WIDENED
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import Applied, Chosen, Model, Training
+from decal_cli.methods.declare import Applied, MethodSpec, Model, Training, fit
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Estimate, Floats
 from decal_cli.task import BinaryTask
 
@@ -25,26 +25,26 @@ class Performance:
     processor time of all fits.
     """
 
-    chosen: Chosen
+    chosen: MethodSpec
     applied: Applied
     gain: Estimate | None
     seconds: float
 
 
-def try_out(chosen: Chosen, rows: Training) -> Performance:
+def try_out(spec: MethodSpec, rows: Training) -> Performance:
     """Cross-fit a method. Errors: Undefined, where there are too few rows or a part of them cannot be fitted."""
     before = time.process_time()
     columns: dict[str, Floats] = {}
-    for here, model, _ in fitted_folds(chosen, rows):
+    for here, model, _ in fitted_folds(spec, rows):
         for name, values in model(rows.take(here))._asdict().items():
             if values is not None:
                 columns.setdefault(name, np.empty(len(rows)))[here] = values
     applied = Applied(**columns)
     seconds = time.process_time() - before
-    return Performance(chosen, applied, _gain(applied, rows, WIDENED), seconds)
+    return Performance(spec, applied, _gain(applied, rows, WIDENED), seconds)
 
 
-def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
+def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:
     """Each fold as a mask of the rows, with the model that the other folds fit, and these."""
     if len(rows) < 2 * FEWEST_ROWS:
         raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
@@ -53,13 +53,13 @@ def fitted_folds(chosen: Chosen, rows: Training) -> Iterator[tuple[NDArray[np.bo
     for k in range(FOLDS):
         here = fold == k
         others = rows.take(~here)
-        yield here, chosen.fit(others), others
+        yield here, fit(spec, others), others
 
 
-def judge(chosen: Chosen, model: Model, rows: Training) -> Performance:
+def judge(spec: MethodSpec, model: Model, rows: Training) -> Performance:
     """A fitted model on rows that it has not seen."""
     applied = model(rows)
-    return Performance(chosen, applied, _gain(applied, rows, 1.0), 0.0)
+    return Performance(spec, applied, _gain(applied, rows, 1.0), 0.0)
 
 
 def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:

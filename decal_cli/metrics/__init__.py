@@ -1,6 +1,27 @@
 """The metrics: each declared once, measured in one way; importing this package declares them all."""
 
 import decal_cli.metrics.families  # noqa: F401  (declares them)
-from decal_cli.metrics.declare import METRICS, Choice, Metric, named, parse
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.declare import METRICS, Metric
+from decal_cli.metrics.inputs import Inputs
+from decal_cli.metrics.measure import MetricSpec, interval_of, measure, measure_all, value_of
+from decal_cli.metrics.result import Result, Witness
 
-__all__ = ["METRICS", "Choice", "Metric", "named", "parse"]
+named = METRICS.named
+parse = METRICS.parse
+
+__all__ = [
+    "METRICS",
+    "Inputs",
+    "Interval",
+    "Metric",
+    "MetricSpec",
+    "Result",
+    "Witness",
+    "interval_of",
+    "measure",
+    "measure_all",
+    "named",
+    "parse",
+    "value_of",
+]

@@ -28,6 +28,12 @@ def normal(estimate: Estimate, confidence: float, low: float = -math.inf, high: 
     return min(max(low, estimate.mean - reach), high), max(min(high, estimate.mean + reach), low)
 
 
+def within(interval: Interval, bounds: Interval) -> Interval:
+    """The interval with both ends cut to the range that the quantity can have."""
+    low, high = (min(max(end, bounds[0]), bounds[1]) for end in interval)
+    return low, high
+
+
 def bias_corrected(value: float, draws: Floats, confidence: float, centre: float | None = None) -> Interval:
     """The value, less the bias of its bootstrap draws, -/+ z of their standard deviations.
 

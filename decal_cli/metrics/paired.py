@@ -1,4 +1,4 @@
-"""Standard errors of paired differences B - A, for the metrics that have an analytic one.
+"""Paired differences B - A of metrics of two models on the same rows: their standard errors and intervals.
 
 Means of a per-row score take the mean and spread of its per-row differences; AUC takes DeLong's components of both
 models on the same rows. Every other metric's paired interval comes from the bootstrap of the pair table.
@@ -12,25 +12,61 @@ from typing import Any, Literal
 
 import numpy as np
 
-from decal_cli.metrics.declare import Choice, Metric
+from decal_cli.metrics import bootstrap
+from decal_cli.metrics.confidence import Interval, normal, within
+from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.families import ranking, task
 from decal_cli.metrics.families.loss import brier, log_loss
+from decal_cli.metrics.inputs import Inputs
+from decal_cli.metrics.measure import MetricSpec, value_or_none
 from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.pairs import PairTable
-from decal_cli.tables.table import Estimate, Floats, Loss, Table
+from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss, Table
 from decal_cli.task import BinaryTask, Matrix
 
 Difference = Callable[[PairTable, BinaryTask | None, Mapping[str, Any]], Estimate]
+Method = Literal["analytic", "bootstrap"]
 
 
-def difference(choice: Choice, pairs: PairTable, given: BinaryTask | None) -> Estimate | None:
+def intervals(
+    values: Mapping[MetricSpec, float], pairs: PairTable, task: BinaryTask | None, confidence: float, seed: int
+) -> dict[MetricSpec, Interval]:
+    """Paired intervals of differences, cut to what a difference can be: analytic where there is one, else bootstrap.
+
+    values: of the differences of metrics that are defined for both models. A metric without a `method` gets none, and
+    on fewer than FEWEST_ROWS effective rows none does.
+    """
+    if pairs.effective_rows < FEWEST_ROWS:
+        return {}
+    found: dict[MetricSpec, Interval] = {}
+    for spec, value in values.items():
+        estimate = difference(spec, pairs, task)
+        if estimate is not None:
+            found[spec] = normal(Estimate(value, estimate.error), confidence)
+    rest = {spec: value for spec, value in values.items() if method(spec.declared) == "bootstrap"}
+
+    def apart(spec: MetricSpec, tables: tuple[Table, Table]) -> float | None:
+        a, b = (value_or_none(spec, Inputs.of(table, task, seed=seed)) for table in tables)
+        return None if a is None or b is None else b - a
+
+    found |= bootstrap.intervals(rest, apart, pairs.cells.tables, pairs.cells, confidence, seed)
+    return {spec: within(interval, _bounds(spec, task)) for spec, interval in found.items()}
+
+
+def _bounds(spec: MetricSpec, task: BinaryTask | None) -> Interval:
+    """What a difference can be."""
+    low, high = spec.declared.bounds(task)
+    return low - high, high - low
+
+
+def difference(spec: MetricSpec, pairs: PairTable, task: BinaryTask | None) -> Estimate | None:
     """The analytic difference B - A of a metric that is defined for both; None where there is none."""
-    made = _PAIRED.get(choice.metric.function)
-    return None if made is None else made(pairs, given, dict(choice.given))
+    analytic = _PAIRED.get(spec.declared.function)
+    return None if analytic is None else analytic(pairs, task, spec.parameters)
 
 
-def method(metric: Metric) -> Literal["analytic", "bootstrap"] | None:
+def method(metric: Metric) -> Method | None:
     """'analytic' or 'bootstrap'; None where the value draws at random, needs more than the table, or is noisy.
 
     Of a noisy metric a bootstrap of the difference keeps the bias: it held the truth in .60 (ece) and .77 (c_emp) of
@@ -93,7 +129,7 @@ def _components(pairs: PairTable, side: int) -> tuple[Floats, Floats]:
 
 _PAIRED: dict[Callable[..., float], Difference] = {
     brier: lambda pairs, given, parameters: pairs.difference(squared),
-    log_loss: lambda pairs, given, parameters: pairs.difference(logarithmic(parameters.get("eps", 0.0))),
+    log_loss: lambda pairs, given, parameters: pairs.difference(logarithmic(parameters["eps"])),
     ranking.auc: lambda pairs, given, parameters: _delong(pairs),
     task.expected_utility: _of_payoff(lambda given: given.utility),
     task.net_benefit: _of_payoff(lambda given: net_benefit_payoff(given.threshold)),

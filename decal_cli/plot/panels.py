@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
+from decal_cli.metrics import Result
 from decal_cli.plot.style import GREY, LINES, below, marks, style_of
 from decal_cli.render.numbers import short
 from decal_cli.tables.table import BINS

@@ -34,7 +34,7 @@ def _parts(value: float, interval: Interval | None, decimals: int) -> tuple[str,
 
 def metric_cells(key: str) -> tuple[Cell, Cell]:
     """What a metric is called, and which way is better."""
-    metric = parse(key).metric
+    metric = parse(key).declared
     name = Cell((metric.title,), code=key, parameters=key.removeprefix(metric.name))
     return name, words(ARROWS[metric.better])
 

@@ -145,24 +145,16 @@ class Table:
         loss maps scores, shape (k,), to their losses at label 0 and at label 1. The error is that of a ratio of sums,
         sqrt(sum w^2 (loss - mean)^2) / sum w, so it holds for weighted rows as well.
         """
-        return self.once(loss, lambda t: t.average((block, *loss(block.score)) for block in t.blocks()))
+        return self.cached(loss, lambda t: t.average((block, *loss(block.score)) for block in t.blocks()))
 
-    def once(self, key: object, compute: Callable[[Table], T]) -> T:
-        """compute(self), kept under this key: metrics that share a pass over the table share its result."""
-        if key not in self._kept_results:
-            self._kept_results[key] = compute(self)
-        return self._kept_results[key]
-
-    def drawn(self, key: object, rng: np.random.Generator, compute: Callable[[np.random.Generator], T]) -> T:
-        """compute(rng), kept under this key and the generator's state: a value and its interval share their draws.
-
-        The generator must not be used afterwards: whether it has advanced depends on who asked first.
-        """
-        state = rng.bit_generator.state["state"]["state"]
-        return self.once((key, state), lambda _: compute(rng))
+    def cached(self, key: object, compute: Callable[[Table], T]) -> T:
+        """compute(self), computed once under this key: metrics that share a pass over the table share its result."""
+        if key not in self._cache:
+            self._cache[key] = compute(self)
+        return self._cache[key]
 
     @cached_property
-    def _kept_results(self) -> dict[object, Any]:
+    def _cache(self) -> dict[object, Any]:
         return {}
 
     def average(self, values: Iterable[tuple[Block, Floats | float, Floats | float]]) -> Estimate:
@@ -228,7 +220,7 @@ class Table:
         cumulative weight); a score equal to an interior edge belongs to the lower bin, equal edges are merged.
         width: edges i/k; a score on an interior edge belongs to the upper bin, 1 to the last.
         """
-        return self.once(("bins", bins, strategy), lambda t: t.merge_levels(t.bin_starts(bins, strategy)))
+        return self.cached(("bins", bins, strategy), lambda t: t.merge_levels(t.bin_starts(bins, strategy)))
 
     def bin_starts(self, bins: int = BINS, strategy: Strategy = "mass") -> Ints:
         """First level of each non-empty bin."""

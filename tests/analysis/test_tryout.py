@@ -46,7 +46,7 @@ class TestTrials:
         gains = [one.achieved.value for one in found]
         assert gains == sorted(gains, key=lambda gain: -(gain or 0.0))
         for one in found:
-            kind = one.chosen.method.kind
+            kind = one.chosen.declared.kind
             assert one.predicted == PREDICTED["gain_recalibration" if kind == "recalibration" else "gain_post_training"]
             assert one.achieved.interval is not None
             low, high = one.achieved.interval
@@ -85,7 +85,7 @@ class TestTrials:
     def test_what_the_user_gave_nothing_for_is_no_candidate(self) -> None:
         rows = replace(random_training(100, seed=1), features=None)
         assert [one.key for one in candidates(random_training(100, seed=1))] == list(METHODS)
-        assert {one.method.kind for one in candidates(rows)} == {"recalibration"}
+        assert {one.declared.kind for one in candidates(rows)} == {"recalibration"}
         assert parse("threshold") in candidates(rows)
         assert parse("threshold") not in candidates(replace(rows, task=None))
 

@@ -27,8 +27,9 @@ from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
 from decal_cli.metrics import parse
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Table, tabulate
+from decal_cli.tables.table import tabulate
 from decal_cli.task import BinaryTask
+from tests.helpers.worlds import interval_of, value_of
 
 ALL = parse_thresholds("0.01:0.99:0.01")
 SAME = {
@@ -115,7 +116,7 @@ def test_a_second_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_no_threshold_shows_more_v_regret_than_the_worst() -> None:
     t = tabulate(*rows()[:2])
-    assert curves_of(t, None, Grid(ALL))["v_regret"].value.max() <= 2 * parse("v_cal").value({Table: t}) + 1e-12
+    assert curves_of(t, None, Grid(ALL))["v_regret"].value.max() <= 2 * value_of("v_cal", t) + 1e-12
 
 
 levels = st.lists(
@@ -138,7 +139,7 @@ def test_brier_curves_by_brute_force_with_their_areas(drawn: list[tuple[int, int
         brier = float(np.average((key - label) ** 2, weights=weight))
         assert curves[name].brier == pytest.approx(brier, abs=1e-12)
         assert 2 * area(key, label, weight) == pytest.approx(brier, abs=1e-12)
-    mcb = parse("corp_mcb").value({Table: t})
+    mcb = value_of("corp_mcb", t)
     assert curves["brier"].brier - curves["brier_calibrated"].brier == pytest.approx(mcb, abs=1e-12)
 
 
@@ -207,7 +208,7 @@ def test_the_uniform_prior_expects_half_the_brier_score() -> None:
     t = tabulate(*rows(2000)[:2])
     curve = curves_of(t, None, Grid(ALL, parse_prior("beta:1,1")))["brier"]
     assert 2 * curve.expectation == pytest.approx(curve.brier, abs=1e-4)
-    low, high = parse("brier").interval({Table: t}, 0.95)
+    low, high = interval_of("brier", t)
     assert [2 * end for end in curve.expectation_interval] == pytest.approx([low, high], abs=2e-4)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from decal_cli.methods import Applied, Model, Training, parse
+from decal_cli.methods import Applied, Model, Training, fit, parse
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import fixture_columns
@@ -61,7 +61,7 @@ def unlabelled(rows: Unlabelled) -> Unlabelled:
 
 def fit_method(key: str, rows: Training) -> Model:
     """The method of this key, fitted."""
-    return parse(key).fit(rows)
+    return fit(parse(key), rows)
 
 
 def apply_in_sample(key: str, rows: Training) -> Applied:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.regions import Regions
-from decal_cli.metrics import Metric, parse
+from decal_cli import metrics
+from decal_cli.metrics import Inputs, Metric
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES
@@ -72,31 +71,20 @@ def known_rows(name: str) -> Rows:
     return replace(every.take(chosen), weight=None)
 
 
-def metric_inputs(table: Table, task: BinaryTask | None = None, seed: int = 0) -> dict[type, Any]:
-    """What a metric may ask for; features are another test's business."""
-    return {
-        Table: table,
-        BinaryTask: task,
-        np.random.Generator: np.random.default_rng(seed),
-        Regions: None,
-        Probed: None,
-    }
-
-
 def value_of(key: str, table: Table, task: BinaryTask | None = None, seed: int = 0) -> float:
     """Of 'ece(bins=10)' and the like."""
-    return parse(key).value(metric_inputs(table, task, seed))
+    return metrics.value_of(metrics.parse(key), Inputs.of(table, task, seed=seed))
 
 
 def interval_of(
     key: str, table: Table, task: BinaryTask | None = None, confidence: float = 0.95
 ) -> tuple[float, float] | None:
-    return parse(key).interval(metric_inputs(table, task), confidence)
+    return metrics.interval_of(metrics.parse(key), Inputs.of(table, task), confidence)
 
 
 def needs_seed(metric: Metric) -> bool:
     """Whether its value depends on the seed."""
-    return np.random.Generator in metric.needs
+    return Seed in metric.needs
 
 
 TASKS = [

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from decal_cli.crossfit.regions import LEAVES, Regions, build_regions, narrow
-from decal_cli.methods import Training, note_of, parse
+from decal_cli.crossfit.regions import LEAVES, build_regions, narrow
+from decal_cli.methods import Training, fit, fit_each, note_of, parse
 from decal_cli.methods.families.binned import bin_of
 from decal_cli.methods.families.glar import NO_TREE, Glar, thresholds
+from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
@@ -112,7 +113,7 @@ def test_rounding_does_not_part_moved_thresholds_from_moved_scores(score: float,
 
 def grouping_regret(rows: Training) -> float:
     regions = build_regions(rows, seed=rows.seed)
-    return metric("regret_grouping").value({Regions: regions, BinaryTask: rows.task})
+    return value_of(metric("regret_grouping"), Inputs.of(regions, rows.task))
 
 
 def test_r_is_compared_with_the_grouping_regret_that_is_reported() -> None:
@@ -163,8 +164,8 @@ def test_tasks_share_what_does_not_depend_on_them() -> None:
     rows = random_training(400, 3)
     tasks = [BinaryTask.of_utility(((1.0, 0.0), (0.0, 1.0 / t - 1.0))) for t in (0.05, 0.3, 0.5)]
     chosen = parse("glar(r=0.001)")
-    for task, model in zip(tasks, chosen.fit_each(rows, tasks), strict=True):
-        alone = chosen.fit(replace(rows, task=task))
+    for task, model in zip(tasks, fit_each(chosen, rows, tasks), strict=True):
+        alone = fit(chosen, replace(rows, task=task))
         np.testing.assert_array_equal(model(unlabelled(rows)).score, alone(unlabelled(rows)).score)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from decal_cli.methods.declare import Training, parse
+from decal_cli.methods import Training, fit, parse
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.probing import Probes, costs, grid
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, with_recalibrated
@@ -28,7 +28,7 @@ def drawn(rows: int, seed: int) -> tuple[Training, np.ndarray]:
 
 
 def fitted(rows: Training, probes: int = 40) -> Probes:
-    model = parse(f"probing(probes={probes})").fit(rows)
+    model = fit(parse(f"probing(probes={probes})"), rows)
     assert isinstance(model, Probes)
     return model
 
@@ -96,7 +96,7 @@ def test_each_probe_is_a_cost_weighted_regression_cut_at_its_middle() -> None:
 
 def test_decisions_are_better_than_the_recalibrated_scores() -> None:
     model, new = fitted(drawn(3000, 0)[0]), drawn(4000, 1)
-    curve = parse("isotonic").fit(drawn(3000, 0)[0])
+    curve = fit(parse("isotonic"), drawn(3000, 0)[0])
     for t in (0.05, 0.3, 0.7):
         won = [np.mean(np.where(each(new[0]).score >= t, new[1] - t, 0)) for each in (model, curve)]
         best = np.mean(np.maximum(new[1] - t, 0))

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 
 from decal_cli.crossfit.regions import narrow, with_score
-from decal_cli.methods.declare import Training, parse
+from decal_cli.methods import Training, fit, parse
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 
@@ -36,7 +36,7 @@ def island_world(rows: int, seed: int) -> tuple[Training, np.ndarray]:
 
 
 def applied(name: str, rows: Training, new: Unlabelled) -> np.ndarray:
-    return parse(name).fit(rows)(new).score
+    return fit(parse(name), rows)(new).score
 
 
 def expected_utility(score: np.ndarray, truth: np.ndarray, t: float) -> float:
@@ -84,7 +84,7 @@ def test_refit_is_scikit_learns_regression_with_its_defaults() -> None:
     train, _ = logistic_world(500, 0)
     features = train.features
     oracle = LogisticRegression(tol=1e-8, max_iter=1000).fit(features, train.label)
-    model = parse("refit(units=own)").fit(train)
+    model = fit(parse("refit(units=own)"), train)
     np.testing.assert_allclose(model(train).score, oracle.predict_proba(features)[:, 1], atol=1e-6)
     np.testing.assert_allclose(model.planes.coefficient, oracle.coef_, atol=1e-5)  # type: ignore[attr-defined]
 
@@ -164,5 +164,5 @@ def test_a_large_seed_is_a_seed() -> None:
 
 def test_forests_stay_small() -> None:
     train = island_world(3000, 0)[0]
-    assert len(parse("stack-forest").fit(train).forest.nodes.left) < 30_000  # type: ignore[attr-defined]
-    assert len(parse("stack-boosting").fit(train).forest.nodes.left) <= 120 * 31  # type: ignore[attr-defined]
+    assert len(fit(parse("stack-forest"), train).forest.nodes.left) < 30_000  # type: ignore[attr-defined]
+    assert len(fit(parse("stack-boosting"), train).forest.nodes.left) <= 120 * 31  # type: ignore[attr-defined]

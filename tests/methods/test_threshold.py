@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
 from decal_cli.methods import Training
-from decal_cli.metrics import parse as metric
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.training import apply_in_sample, fit_method, training_of, with_task
-from tests.helpers.worlds import any_rows
+from tests.helpers.worlds import any_rows, value_of
 from tests.helpers.worlds import rows_by_level as by_level
 
 
@@ -61,7 +60,7 @@ def _as_rows(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_it_is_the_threshold_that_the_metric_names() -> None:
     rows = by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
     model = fit_method("threshold", with_task(training_of(rows), 0.4))
-    named = metric("threshold_adjusted").value({Table: rows.table, BinaryTask: BinaryTask.of_threshold(0.4)})
+    named = value_of("threshold_adjusted", rows.table, BinaryTask.of_threshold(0.4))
     assert model.threshold == named == 0.6  # type: ignore[attr-defined]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from decal_cli.errors import Undefined
-from decal_cli.methods import Applied, Chosen, Method, Training, judge, parse, try_out, won
+from decal_cli.methods import Applied, Method, MethodSpec, Training, fit, judge, parse, try_out, won
 from decal_cli.methods.trial import fitted_folds
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import FEWEST_ROWS, FOLDS
@@ -34,7 +34,18 @@ def memorise(rows: Training) -> Memory:
     return Memory(dict(zip(rows.score.tolist(), rows.label.tolist(), strict=True)))
 
 
-MEMORISE = Chosen(Method("memorise", "Memory", "recalibration", (), (), "this test", memorise))
+MEMORISE = MethodSpec(
+    Method(
+        name="memorise",
+        title="Memory",
+        source="this test",
+        function=memorise,
+        parameters=(),
+        kind="recalibration",
+        needs=(),
+        uses=(),
+    )
+)
 
 
 def overconfident(size: int, seed: int) -> Training:
@@ -54,7 +65,7 @@ class TestMemory:
 
     def test_a_method_that_memorises_rows_wins_nothing(self) -> None:
         rows = overconfident(400, seed=0)
-        in_sample = judge(MEMORISE, MEMORISE.fit(rows), rows).gain
+        in_sample = judge(MEMORISE, fit(MEMORISE, rows), rows).gain
         assert in_sample is not None and in_sample.mean > 0.1 * TASK.u_delta, "it looks splendid on its own rows"
         assert try_out(MEMORISE, rows).gain == (0.0, 0.0)
 
@@ -66,7 +77,7 @@ class TestMemory:
             score = rng.random(300)
             label = (rng.random(300) < score).astype(float)
             rows = Training(score, label, features=rng.normal(size=(300, 20)), task=TASK)
-            trial, flattered = try_out(chosen, rows), judge(chosen, chosen.fit(rows), rows)
+            trial, flattered = try_out(chosen, rows), judge(chosen, fit(chosen, rows), rows)
             truth = won(trial.applied.acts(TASK), replace(rows, label=score), TASK).mean
             assert trial.gain is not None and flattered.gain is not None
             assert truth <= 0
@@ -83,7 +94,7 @@ class TestKnownTruth:
         for seed in range(worlds):
             rows = overconfident(400, seed)
             gain = try_out(parse("platt"), rows).gain
-            model = parse("platt").fit(rows)
+            model = fit(parse("platt"), rows)
             truth = true_gain(model(Unlabelled(far)).acts(TASK), far)
             assert gain is not None
             covered += abs(gain.mean - truth) <= 1.96 * gain.error
@@ -115,7 +126,7 @@ class TestKnownTruth:
 
     def test_a_model_on_rows_of_a_test_file(self) -> None:
         chosen, test = parse("platt"), overconfident(3000, seed=5)
-        trial = judge(chosen, chosen.fit(overconfident(1000, seed=4)), test)
+        trial = judge(chosen, fit(chosen, overconfident(1000, seed=4)), test)
         truth = true_gain(trial.applied.acts(TASK), test.score)
         assert trial.gain is not None
         assert abs(trial.gain.mean - truth) <= 2.6 * trial.gain.error

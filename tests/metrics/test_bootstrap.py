@@ -1,9 +1,12 @@
 """Bootstrap intervals: as wide as theory says where there is one, the same whatever else is computed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from decal_cli.metrics import Choice, bootstrap, parse
+from decal_cli.metrics import METRICS, Inputs, MetricSpec, bootstrap, interval_of, measure_all, parse
+from decal_cli.spec import Spec
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 
@@ -15,18 +18,25 @@ def world(rows: int, seed: int = 1, weighted: bool = False) -> Table:
     return tabulate(score, label, rng.uniform(0.5, 2, rows) if weighted else None)
 
 
-def interval(name: str, table: Table, **inputs: object) -> tuple[float, float] | None:
-    given = {Table: table, BinaryTask: BinaryTask.of_threshold(0.3)}
-    choice = parse(name)
-    return bootstrap.intervals({choice: choice.value(given)}, given, 0.9, 0).get(choice)
+def inputs(table: Table, seed: int = 0) -> Inputs:
+    return Inputs.of(table, BinaryTask.of_threshold(0.3), seed=seed)
+
+
+def declared(name: str) -> MetricSpec:
+    """The metric as if it declared a bootstrap interval."""
+    return Spec(replace(METRICS[name], interval="bootstrap"))
+
+
+def interval(name: str, table: Table) -> tuple[float, float] | None:
+    spec = declared(name)
+    return measure_all([spec], inputs(table), 0.9)[spec].interval
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["brier", "expected_utility", "auc"])
 def test_it_agrees_with_the_analytic_interval_where_there_is_one(name: str, weighted: bool) -> None:
     table = world(1500, weighted=weighted)
-    given = {Table: table, BinaryTask: BinaryTask.of_threshold(0.3)}
-    analytic = parse(name).interval(given, 0.9)
+    analytic = interval_of(parse(name), inputs(table), 0.9)
     resampled = interval(name, table)
     assert analytic is not None and resampled is not None
     width = analytic[1] - analytic[0]
@@ -35,11 +45,11 @@ def test_it_agrees_with_the_analytic_interval_where_there_is_one(name: str, weig
 
 
 def test_an_interval_does_not_depend_on_what_else_is_computed() -> None:
-    given = {Table: world(300), BinaryTask: BinaryTask.of_threshold(0.3)}
-    chosen: list[Choice] = [parse(name) for name in ("average_precision", "c_emp", "utility_share")]
-    together = bootstrap.intervals({choice: choice.value(given) for choice in chosen}, given, 0.95, 3)
-    for choice in chosen:
-        assert bootstrap.intervals({choice: choice.value(given)}, given, 0.95, 3)[choice] == together[choice]
+    given = inputs(world(300), seed=3)
+    specs = [declared(name) for name in ("average_precision", "c_emp", "utility_share")]
+    together = measure_all(specs, given, 0.95)
+    for spec in specs:
+        assert together[spec].interval is not None and measure_all([spec], given, 0.95)[spec] == together[spec]
 
 
 def test_the_second_thread_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

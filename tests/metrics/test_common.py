@@ -11,17 +11,17 @@ from hypothesis import given
 
 import decal_cli.tables.table as table_module
 from decal_cli.errors import Undefined
-from decal_cli.metrics import METRICS, Metric
-from decal_cli.metrics.declare import Choice
+from decal_cli.metrics import METRICS, Inputs, Metric, interval_of, value_of
+from decal_cli.spec import Spec
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import TASKS, any_rows, any_task, known_rows, metric_inputs, needs_seed, rows_by_level
+from tests.helpers.worlds import TASKS, any_rows, any_task, known_rows, needs_seed, rows_by_level
 
 
 def value_or_reason(metric: Metric, table: Table, task: BinaryTask) -> float | str:
     try:
-        return Choice(metric).value(metric_inputs(table, task))
+        return value_of(Spec(metric), Inputs.of(table, task))
     except Undefined as undefined:
         assert undefined.reason
         return undefined.reason
@@ -43,7 +43,7 @@ def assert_in_bounds(metric: Metric, table: Table, task: BinaryTask, confidence:
     low, high = bounds(metric, task)
     value = value_or_reason(metric, table, task)
     assert isinstance(value, str) or low <= value <= high, metric.name
-    interval = Choice(metric).interval(metric_inputs(table, task), confidence)
+    interval = interval_of(Spec(metric), Inputs.of(table, task), confidence)
     assert interval is None or low <= interval[0] <= interval[1] <= high, metric.name
 
 
@@ -80,7 +80,7 @@ def test_a_metric_never_writes_into_its_table(name: str) -> None:
         column.flags.writeable = False
     for metric in METRICS.values():
         value_or_reason(metric, table, TASKS[0])
-        Choice(metric).interval(metric_inputs(table, TASKS[0]), 0.95)
+        interval_of(Spec(metric), Inputs.of(table, TASKS[0]), 0.95)
     assert all(np.array_equal(old, new) for old, new in zip(before, columns, strict=True))
 
 
@@ -111,7 +111,7 @@ def test_without_a_task_what_needs_one_says_so() -> None:
     for metric in METRICS.values():
         if BinaryTask in metric.needs:
             with pytest.raises(Undefined, match=r"needs a task|needs features"):
-                Choice(metric).value(metric_inputs(known_rows("hand").table))
+                value_of(Spec(metric), Inputs.of(known_rows("hand").table))
 
 
 QUANTILE_EDGES = {"ece", "cl", "rmsce", "mce", "ece_debiased", "cfdl", "cdl", "v_cdl", "cdl_threshold"}

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import METRICS, parse
-from decal_cli.metrics.declare import Choice
+from decal_cli.metrics import METRICS, Inputs, parse
+from decal_cli.metrics import value_of as value_of_spec
+from decal_cli.spec import Spec
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
-from tests.helpers.worlds import known_rows, metric_inputs, value_of
+from tests.helpers.worlds import interval_of, known_rows, value_of
 
 FAMILIES = {"loss", "ranking", "bins", "levels", "interval", "agents", "smooth", "task", "regret"}
 
@@ -45,7 +46,7 @@ def test_a_declaration_says_everything() -> None:
 
 def test_a_name_parses_to_its_metric_and_prints_back() -> None:
     for name, metric in METRICS.items():
-        assert parse(name) == Choice(metric)
+        assert parse(name) == Spec(metric)
         assert parse(name).key == name
 
 
@@ -93,19 +94,19 @@ def test_what_does_not_parse_is_explained(written: str) -> None:
 
 
 def test_infinite_is_undefined() -> None:
-    choice = Choice(replace(METRICS["brier"], function=lambda t: math.inf))
+    choice = Spec(replace(METRICS["brier"], function=lambda t: math.inf))
     with pytest.raises(Undefined, match="not finite"):
-        choice.value(metric_inputs(known_rows("hand").table))
+        value_of_spec(choice, Inputs.of(known_rows("hand").table))
 
 
-def test_an_interval_may_ask_for_a_generator_that_its_value_does_not_need() -> None:
+def test_an_interval_may_ask_for_a_seed_that_its_value_does_not_need() -> None:
     assert METRICS["ece"].needs == (Table,)
-    assert parse("ece").interval(metric_inputs(known_rows("hand").table), 0.9) is not None
+    assert interval_of("ece", known_rows("hand").table, confidence=0.9) is not None
 
 
 def test_a_metric_draws_from_the_seed_it_is_given() -> None:
     ties = known_rows("ties").table
-    assert METRICS["ece_null"].needs == (Table, np.random.Generator)
+    assert METRICS["ece_null"].needs == (Table, Seed)
     assert value_of("ece_null", ties, seed=1) == value_of("ece_null", ties, seed=1)
     assert value_of("ece_null", ties, seed=1) != value_of("ece_null", ties, seed=2)
 

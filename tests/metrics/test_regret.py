@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.crossfit.probe import Probed, build_probe
-from decal_cli.crossfit.regions import Leaves, Regions, build_regions
+from decal_cli.crossfit.probe import Probed
+from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
-from decal_cli.metrics import METRICS, parse
+from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
@@ -20,36 +18,25 @@ from decal_cli.task import BinaryTask
 from tests.helpers.worlds import any_rows, any_task, fixture_columns, known_rows
 
 
-class Seen(NamedTuple):
+def seen(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Inputs:
     """What the features say of some rows."""
-
-    regions: Regions | None = None
-    probed: Probed | None = None
+    return Inputs(Rows(score, label, features=features))
 
 
-NOTHING = Seen()
+NOTHING = Inputs()
 
 
-def seen(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Seen:
-    return Seen(*(build(Rows(score, label, features=features), seed=0) for build in (build_regions, build_probe)))
+def value(key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING) -> float:
+    return value_of(parse(key), features.having(table, task))
 
 
-def given_to(table: Table | None, task: BinaryTask | None, features: Seen = NOTHING) -> dict[type, object]:
-    given = {Table: table, BinaryTask: task, np.random.Generator: np.random.default_rng(0)}
-    return {**given, Regions: features.regions, Probed: features.probed}
-
-
-def value(key: str, table: Table | None, task: BinaryTask | None, features: Seen = NOTHING) -> float:
-    return parse(key).value(given_to(table, task, features))
-
-
-def interval(key: str, table: Table | None, task: BinaryTask | None, features: Seen = NOTHING) -> tuple[float, float]:
-    found = parse(key).interval(given_to(table, task, features), 0.95)
+def interval(key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING) -> tuple[float, float]:
+    found = interval_of(parse(key), features.having(table, task), 0.95)
     assert found is not None
     return found
 
 
-def by_hand() -> Seen:
+def by_hand() -> Inputs:
     """One bin, 100 rows in each half: a leaf of 50 with 40 positives, and one of 50 with 10; ten rows held out."""
     half = Leaves(np.array([0, 0]), np.array([50.0, 50.0]), np.array([40.0, 10.0]), np.array([50.0, 50.0]))
     probed = Probed(
@@ -61,7 +48,7 @@ def by_hand() -> Seen:
         judge=np.array([[0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]]),
     )
     one = np.array([200.0])
-    return Seen(Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half)), probed)
+    return Inputs.of(Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half)), probed)
 
 
 HALF, FIFTH = BinaryTask.of_threshold(0.5), BinaryTask.of_threshold(0.2)
@@ -171,7 +158,7 @@ def test_parts_add_up_and_scale_with_the_stakes() -> None:
             assert value(metric.name, table, large, features) == pytest.approx(scaled), metric.name
 
 
-def reference() -> tuple[Table, Seen]:
+def reference() -> tuple[Table, Inputs]:
     """The reference file, its features x1, x2 and x3."""
     rows = known_rows("binary")
     data = fixture_columns("binary_n2000.csv")
@@ -231,5 +218,5 @@ def test_few_rows_have_a_value_or_a_reason(name: str) -> None:
         low, high = metric.range
         assert low <= found <= high
         if callable(metric.interval):
-            ends = parse(metric.name).interval(given_to(table, FIFTH, features), 0.9)
+            ends = interval_of(parse(metric.name), features.having(table, FIFTH), 0.9)
             assert ends is None or low - 1e-12 <= ends[0] <= ends[1] <= high + 1e-12

@@ -96,7 +96,7 @@ def test_colour_only_where_it_is_wanted() -> None:
 
 
 def test_a_metric_is_explained_in_full() -> None:
-    text = as_text(metric_explained(parse("ece").metric), width=80)
+    text = as_text(metric_explained(parse("ece").declared), width=80)
     for words in ("ece: ", "bins=15", "strategy=mass", "mass, width", "lower is better", "interval", "source"):
         assert words in text
     assert max(map(len, text.splitlines())) <= 80

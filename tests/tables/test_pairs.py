@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics import METRICS, Choice, parse
+from decal_cli.metrics import METRICS, Inputs, MetricSpec, parse, value_of
 from decal_cli.metrics import paired as analytic
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.table import CELLS, Table, tabulate
@@ -140,7 +140,7 @@ def test_resamples_spread_as_the_analytic_error_says() -> None:
     drawn = []
     for _ in range(300):
         first, second = pairs.resample(rng)
-        drawn.append(brier.value({Table: second}) - brier.value({Table: first}))
+        drawn.append(value_of(brier, Inputs.of(second)) - value_of(brier, Inputs.of(first)))
     assert found is not None
     assert np.std(drawn) == pytest.approx(found.error, rel=0.15)
 
@@ -194,7 +194,7 @@ def _world(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
 @pytest.mark.parametrize("name", ["brier", "auc", "expected_utility"])
 def test_paired_intervals_hold_the_truth(name: str) -> None:
     """90 % intervals of differences at n = 2,000; the truth is taken from 500,000 rows."""
-    choice: Choice = parse(name)
+    choice: MetricSpec = parse(name)
     truth = analytic.difference(choice, pair_up(*_world(500_000, np.random.default_rng(99))), TASK)
     assert truth is not None
     held = 0

@@ -96,8 +96,8 @@ def test_the_table_is_that_of_the_rows() -> None:
 
 def test_a_kind_of_rows_stays_what_it_is() -> None:
     training = Training(np.array([0.2, 0.4]), np.array([0.0, 1.0]), seed=7)
-    training.once("key", lambda: 1)
+    training.cached("key", lambda: 1)
     cut = training.take(np.array([1]))
     assert type(cut) is Training and cut.seed == 7
-    assert cut.once("key", lambda: 2) == 2, "what was computed of all rows is not of these"
+    assert cut.cached("key", lambda: 2) == 2, "what was computed of all rows is not of these"
     assert type(Unlabelled(np.array([0.2])).take(np.array([0]))) is Unlabelled

@@ -29,7 +29,7 @@ EVIDENCE_KEYS = (
 TOLERANCE = 0.01
 """Gain per decision, in multiples of u_delta, that does not matter unless the user says otherwise."""
 
-METHODS: Mapping[Action, str] = {
+MEANS: Mapping[Action, str] = {
     "recalibrate": "isotonic recalibration",
     "post-train": "stacking on the score and the features",
 }

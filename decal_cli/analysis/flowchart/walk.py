@@ -18,7 +18,7 @@ from decal_cli.analysis.flowchart.evidence import (
     BEYOND,
     FITS,
     GAINS,
-    METHODS,
+    MEANS,
     NEW_THRESHOLD,
     RECALIBRATION,
     TOGETHER,
@@ -210,7 +210,7 @@ _REASONS: Mapping[Answer, str] = {
 
 def _worth(evidence: Evidence, action: Action) -> Step:
     """Question 3, the cost of the method against what it wins."""
-    question = f"Is {METHODS[action].split(',')[0]} worth its cost?"
+    question = f"Is {MEANS[action].split(',')[0]} worth its cost?"
     item, cost = evidence.item(GAINS[action]), evidence.costs.get(action)
     if cost is None:
         reason = "No cost was given (--cost): the gain stands against whatever the method costs."
@@ -223,7 +223,7 @@ def _worth(evidence: Evidence, action: Action) -> Step:
         return Step(question, "no", f"It costs more than it wins: {compared}.", (item,))
     other, left = _other(evidence, action), item.value - cost
     if other is not None and other[1] > left:
-        reason = f"{compared}, which leaves {left:.4g}; {METHODS[other[0]]} leaves more after its cost, {other[1]:.4g}."
+        reason = f"{compared}, which leaves {left:.4g}; {MEANS[other[0]]} leaves more after its cost, {other[1]:.4g}."
         return Step(question, "no", f"By the estimates it is not the better buy: {reason}", (item,))
     if low > cost:
         return Step(question, "yes", f"It costs less than it wins: {compared}.", (item,))
@@ -272,7 +272,7 @@ def _method(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advi
     if action == "recalibrate" and moved is not None:
         same = f"For this decision alone the same is won without a new model: decide 1 from a score of {moved:.4g} on."
         steps_next = (same, after, TRY)
-    return Advice(steps, action, METHODS[action], item.value, item.interval, steps_next)
+    return Advice(steps, action, MEANS[action], item.value, item.interval, steps_next)
 
 
 def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
@@ -301,7 +301,7 @@ def _leaning(evidence: Evidence, lean: Action) -> str:
         return "If it must be decided now: leave the model as it is; by the estimates nothing pays."
     after = " after its cost" if lean in evidence.costs else ""
     left = evidence.net(lean) or 0.0
-    return f"If it must be decided now: {METHODS[lean]}, which by the estimates wins {left:.4g} per decision{after}."
+    return f"If it must be decided now: {MEANS[lean]}, which by the estimates wins {left:.4g} per decision{after}."
 
 
 def _rows_to_settle(evidence: Evidence, item: Item) -> int | None:

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, RECALIBRATION, TOGETHER
-from decal_cli.crossfit.probe import Probed, build_probe
-from decal_cli.crossfit.regions import Regions, build_regions
+from decal_cli.crossfit.regions import build_regions
 from decal_cli.data import Predictions
 from decal_cli.defaults import CONFIDENCE
 from decal_cli.errors import Undefined
-from decal_cli.methods import Applied, Chosen, Model, Training, training_rows, won
+from decal_cli.methods import Applied, MethodSpec, Model, Training, fit_each, missing, training_rows, won
+from decal_cli.methods import fit as fit_method
 from decal_cli.methods.numerics.linear import one_thread
-from decal_cli.metrics import Choice, parse
-from decal_cli.metrics.bootstrap import seeded
-from decal_cli.tables.table import Table
+from decal_cli.metrics import Inputs, MetricSpec, parse
+from decal_cli.metrics import measure as measure_metric
 from decal_cli.task import BinaryTask
 
 OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
@@ -50,7 +49,7 @@ class Setting:
     """What is measured of every unit."""
 
     thresholds: tuple[float, ...]
-    methods: tuple[Chosen, ...]
+    methods: tuple[MethodSpec, ...]
     confidence: float = CONFIDENCE
 
 
@@ -106,28 +105,24 @@ def _measured(unit: Unit, model: Predictions, setting: Setting) -> Record:
 
 def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[str, Any]]:
     """What the fit half alone says, by threshold."""
-    inputs: dict[type, Any] = {Table: fit.table}
-    if fit.features is not None:
-        inputs[Regions] = build_regions(fit, seed=unit.seed, loss_only=True)
-        inputs[Probed] = build_probe(fit, seed=unit.seed)
-    shared = {choice.key: _values(choice, inputs, unit.seed, setting) for choice in OF_SCORES}
-    found = {}
+    # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
+    regions = None if fit.features is None else build_regions(fit, seed=unit.seed, loss_only=True)
+    inputs = Inputs(fit, seed=unit.seed).having(regions)
+    shared = {spec.key: _estimate(spec, inputs, setting) for spec in OF_SCORES}
+    estimates = {}
     for t in setting.thresholds:
-        given = {**inputs, BinaryTask: task_of(t)}
-        found[t] = {choice.key: _values(choice, given, unit.seed, setting) for choice in OF_TASKS} | shared
-    return found
+        with_task = inputs.having(task_of(t))
+        estimates[t] = {spec.key: _estimate(spec, with_task, setting) for spec in OF_TASKS} | shared
+    return estimates
 
 
-def _values(choice: Choice, inputs: Mapping[type, Any], seed: int, setting: Setting) -> list[float | None]:
+def _estimate(spec: MetricSpec, inputs: Inputs, setting: Setting) -> list[float | None]:
     """Value, low and high, in units of u_delta where the metric is a utility."""
-    unit = inputs[BinaryTask].u_delta if choice.metric.unit == "utility" else 1.0
-    try:
-        value = choice.value(seeded(inputs, choice, seed)) / unit
-    except Undefined:
-        return [None, None, None]
-    kept = choice.metric.name in WITH_INTERVALS
-    interval = choice.interval(seeded(inputs, choice, seed), setting.confidence) if kept else None
-    return [value, None, None] if interval is None else [value, interval[0] / unit, interval[1] / unit]
+    task: BinaryTask | None = inputs.get(BinaryTask)
+    unit = task.u_delta if task is not None and spec.declared.bounds_in_u_delta else 1.0
+    result = measure_metric(spec, inputs, setting.confidence if spec.name in WITH_INTERVALS else None)
+    low, high = (None, None) if result.interval is None else (end / unit for end in result.interval)
+    return [None if result.value is None else result.value / unit, low, high]
 
 
 def _gains(
@@ -138,9 +133,9 @@ def _gains(
     reasons: dict[str, str] = {}
     gains: dict[float, dict[str, float | None]] = {t: {} for t in setting.thresholds}
     for chosen in setting.methods:
-        missing = chosen.missing(replace(fit, task=task_of(setting.thresholds[0])))
-        if missing is not None:
-            reasons[chosen.key] = missing
+        reason = missing(chosen, replace(fit, task=task_of(setting.thresholds[0])))
+        if reason is not None:
+            reasons[chosen.key] = reason
             continue
         try:
             before = time.process_time()
@@ -154,12 +149,12 @@ def _gains(
     return seconds, reasons, gains
 
 
-def _fitted(chosen: Chosen, fit: Training, thresholds: Sequence[float]) -> dict[float, Model]:
+def _fitted(chosen: MethodSpec, fit: Training, thresholds: Sequence[float]) -> dict[float, Model]:
     """The model for each threshold: one for all, unless the method needs the task."""
-    if "task" not in chosen.method.needs:
-        return dict.fromkeys(thresholds, chosen.fit(fit))
+    if "task" not in chosen.declared.needs:
+        return dict.fromkeys(thresholds, fit_method(chosen, fit))
     tasks = [task_of(t) for t in thresholds]
-    return dict(zip(thresholds, chosen.fit_each(fit, tasks), strict=True))
+    return dict(zip(thresholds, fit_each(chosen, fit, tasks), strict=True))
 
 
 def _decisions(models: Mapping[float, Model], test: Training) -> dict[float, Any]:

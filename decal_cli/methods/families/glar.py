@@ -111,7 +111,7 @@ def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins
     """Which bins have a grouping regret above r, shape (n_bins,); none where the mean over bins is not above r."""
     if r < 0:
         return np.ones(n_bins, dtype=bool)
-    losses = rows.once(("losses", bins), lambda: _losses(rows, bins))
+    losses = rows.cached(("losses", bins), lambda: _losses(rows, bins))
     # One bin at a time: means over bins with the rows of the unit matrix as weights.
     one_each = np.eye(len(losses.loss))
     regret = task.u_delta * grouping.bounds(losses.loss, losses.rate, one_each, task.threshold).middle
@@ -130,10 +130,10 @@ def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -
     """The tree of one bin, the same for every task; sizes: bins, and rows of a leaf."""
 
     def grown() -> Tree:
-        features = rows.once("narrow", lambda: narrow(rows.matrix))
+        features = rows.cached("narrow", lambda: narrow(rows.matrix))
         return _tree(rows, features, np.flatnonzero(number == k), sizes[1])
 
-    return rows.once(("tree", *sizes, k), grown)
+    return rows.cached(("tree", *sizes, k), grown)
 
 
 def _tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:

@@ -15,6 +15,7 @@ from decal_cli.metrics.declare import Witness, metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, levels_used
 from decal_cli.metrics.numerics import cell_bootstrap, dense, envelope, gaps
 from decal_cli.metrics.numerics.envelope import Kink, Worst
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 
 _MAX_DENSE_LEVELS = 64
@@ -25,27 +26,27 @@ Quantity = Literal["cdl", "v_cdl", "u_cal", "v_cal"]
 
 
 def _level_curve(t: Table) -> envelope.LossCurve:
-    return t.once(envelope.of_levels, envelope.of_levels)
+    return t.cached(envelope.of_levels, envelope.of_levels)
 
 
 def _constant_curve(t: Table) -> envelope.LossCurve:
-    return t.once(envelope.of_constant, envelope.of_constant)
+    return t.cached(envelope.of_constant, envelope.of_constant)
 
 
 def _cdl(t: Table) -> Worst:
-    return t.once(_cdl, lambda table: _level_curve(table).any_kinks())
+    return t.cached(_cdl, lambda table: _level_curve(table).any_kinks())
 
 
 def _v_cdl(t: Table) -> Worst:
-    return t.once(_v_cdl, lambda table: _level_curve(table).one_kink())
+    return t.cached(_v_cdl, lambda table: _level_curve(table).one_kink())
 
 
 def _u_cal(t: Table) -> Worst:
-    return t.once(_u_cal, lambda table: _constant_curve(table).any_kinks())
+    return t.cached(_u_cal, lambda table: _constant_curve(table).any_kinks())
 
 
 def _v_cal(t: Table) -> Worst:
-    return t.once(_v_cal, lambda table: _constant_curve(table).one_kink())
+    return t.cached(_v_cal, lambda table: _constant_curve(table).one_kink())
 
 
 _WORST = {"cdl": _cdl, "v_cdl": _v_cdl, "u_cal": _u_cal, "v_cal": _v_cal}
@@ -122,7 +123,7 @@ def _losses(levels: Table, rate: Floats, kinks: int) -> Floats:
 def _inverted(kinks: int) -> Callable[..., Interval]:
     """The interval of cdl (two kinks) or v_cdl (one)."""
 
-    def interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
+    def interval(t: Table, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
         used = at_levels(t, levels)
         if len(used) > _MAX_DENSE_LEVELS:
             raise Undefined(f"no interval above {_MAX_DENSE_LEVELS} levels")
@@ -132,7 +133,7 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
         def norm(share: Floats, gap: Floats) -> Floats:
             return _losses(used, gap + used.score, kinks)
 
-        return gaps.inverted_interval(used, gap, norm, rng, confidence)
+        return gaps.inverted_interval(used, gap, norm, seed.generator("agents"), confidence)
 
     return interval
 
@@ -201,21 +202,22 @@ def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
     return worst.kinks[0].at
 
 
-def _null_draws(kinks: int, t: Table, levels: Levels, rng: np.random.Generator) -> Floats:
+def _null_draws(kinks: int, t: Table, levels: Levels, seed: Seed) -> Floats:
     used = at_levels(t, levels)
 
-    def draw(rng: np.random.Generator) -> Floats:
+    def draws(t: Table) -> Floats:
+        rng = seed.generator("agents")
         if len(used) > _MAX_DENSE_LEVELS:
             return gaps.null_draws(used, lambda table: _ON_LEVELS[kinks](table).loss, rng)
         rows = gaps.whole_rows(used)
         return _losses(used, rng.binomial(rows, used.score, size=(gaps.N_NULL_DRAWS, len(used))) / rows, kinks)
 
-    return t.drawn(("agents", kinks, levels), rng, draw)
+    return t.cached(("agents", kinks, levels, seed), draws)
 
 
 def _null_interval(kinks: int) -> Callable[..., Interval]:
-    def interval(t: Table, rng: np.random.Generator, *, confidence: float, levels: Levels) -> Interval:
-        return gaps.central(_null_draws(kinks, t, levels, rng), confidence)
+    def interval(t: Table, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
+        return gaps.central(_null_draws(kinks, t, levels, seed), confidence)
 
     return interval
 
@@ -230,12 +232,12 @@ def _null_interval(kinks: int) -> Callable[..., Interval]:
     interval=_null_interval(2),
     interval_text="central range of the cdl of a calibrated model",
 )
-def cdl_null(t: Table, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
+def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_null_draws(2, t, levels, rng).mean())
+    return float(_null_draws(2, t, levels, seed).mean())
 
 
 @metric(
@@ -248,20 +250,20 @@ def cdl_null(t: Table, rng: np.random.Generator, *, levels: AtLevels = "auto") -
     interval=_null_interval(1),
     interval_text="central range of the v_cdl of a calibrated model",
 )
-def v_cdl_null(t: Table, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
+def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean v_cdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_null_draws(1, t, levels, rng).mean())
+    return float(_null_draws(1, t, levels, seed).mean())
 
 
 def _resampled(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Interval]:
     """The interval of u_cal (two kinks) or v_cal (one)."""
     statistic = partial(dense.of_constant, kinks=kinks)
 
-    def interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-        return cell_bootstrap.interval(t, statistic, rng, confidence, worst(t).loss)
+    def interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
+        return cell_bootstrap.interval(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
 
     return interval
 

@@ -15,6 +15,7 @@ from decal_cli.metrics.numerics import gaps
 from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
 from decal_cli.metrics.numerics.gaps import Norm
 from decal_cli.spec import COUNT
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Strategy, Table
 
 Bins = Annotated[int, "number of bins", COUNT]
@@ -24,9 +25,9 @@ _INVERTED = f"{gaps.INVERTED_TEXT}; it is for the population's value, so it may 
 
 
 def _inverted(norm: Norm) -> Callable[..., Interval]:
-    def interval(t: Table, rng: np.random.Generator, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    def interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
         levels = t.bins(bins, strategy)
-        return gaps.inverted_interval(levels, gaps.observed(levels), norm, rng, confidence)
+        return gaps.inverted_interval(levels, gaps.observed(levels), norm, seed.generator("bins"), confidence)
 
     return interval
 
@@ -54,11 +55,11 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
 
 
-def _null_interval(t: Table, rng: np.random.Generator, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    return gaps.central(_null_draws(t, rng, bins, strategy), confidence)
+def _null_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    return gaps.central(_null_draws(t, seed, bins, strategy), confidence)
 
 
-def _null_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strategy) -> Floats:
+def _null_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
     cells = gaps.coarse(t, bins)
     starts = cells.bin_starts(bins, strategy)
     merged = cells.merge_levels(starts)
@@ -68,7 +69,8 @@ def _null_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strateg
         observed = np.add.reduceat(resample.pos.astype(np.float64), starts)
         return float(np.abs(observed - expected).sum() / merged.total)
 
-    return t.drawn(("ece", bins, strategy), rng, lambda rng: gaps.null_draws(cells, ece_of, rng))
+    key = "ece", bins, strategy, seed
+    return t.cached(key, lambda _: gaps.null_draws(cells, ece_of, seed.generator("bins")))
 
 
 @metric(
@@ -82,13 +84,13 @@ def _null_draws(t: Table, rng: np.random.Generator, bins: int, strategy: Strateg
     interval=_null_interval,
     interval_text="central range of the ECE of a calibrated model",
 )
-def ece_null(t: Table, rng: np.random.Generator, *, bins: Bins = BINS, strategy: By = "mass") -> float:
+def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean ECE that a perfectly calibrated model with these scores shows on this many rows, by chance alone.
 
     Labels are drawn from the scores (400 times; above 4,096 distinct scores, on as many equal-mass cells). An ECE
     inside the interval beside it is no evidence of miscalibration.
     """
-    return float(_null_draws(t, rng, bins, strategy).mean())
+    return float(_null_draws(t, seed, bins, strategy).mean())
 
 
 @metric(

@@ -17,7 +17,7 @@ Delta = Annotated[float, "probability that the bound fails", Between(0, 1)]
 
 def _reach(t: Table) -> float:
     """max minus min of the prefix sums of label minus score over the sorted levels, 0 included."""
-    return t.once(_reach, _walk)
+    return t.cached(_reach, _walk)
 
 
 def _walk(t: Table) -> float:

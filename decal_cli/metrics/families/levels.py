@@ -14,6 +14,7 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import gaps
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Block, Estimate, Floats, Table
 
 Levels = Literal["auto", "exact", "bins"]
@@ -46,11 +47,11 @@ def at_levels(t: Table, levels: Levels) -> Table:
 
 
 def _inverted(norm: gaps.Norm) -> Callable[..., Interval]:
-    def interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
+    def interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
         if len(t) > _MAX_LEVELS:
             raise Undefined(f"no interval above {_MAX_LEVELS:,} levels")
         gap = gaps.observed(t) if levels_used(t) == "exact" else gaps.spread(t, gaps.observed(t.bins()))
-        return gaps.inverted_interval(t, gap, norm, rng, confidence)
+        return gaps.inverted_interval(t, gap, norm, seed.generator("levels"), confidence)
 
     return interval
 
@@ -99,7 +100,7 @@ Term = Callable[[Block], tuple[Floats, Floats]]
 
 def _null(t: Table, term: Term) -> Estimate:
     """Mean and standard deviation of the sum of a term over independent levels, divided by T; computed once."""
-    return t.once(term, lambda table: _moments(table, term))
+    return t.cached(term, lambda table: _moments(table, term))
 
 
 def _null_interval(term: Term) -> Callable[..., Interval]:

@@ -15,6 +15,7 @@ from decal_cli.metrics.numerics import corp
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
 from decal_cli.spec import Between
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Block, Estimate, Floats, Table
 
 WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
@@ -83,8 +84,8 @@ def _corp_mcb(t: Table, loss: LossName) -> float:
     return corp.parts(t, loss).mcb
 
 
-def _corp_mcb_interval(t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName) -> intervals.Interval:
-    optimism = corp.optimism(t, loss, rng)
+def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
+    optimism = corp.optimism(t, loss, seed)
     error = max(corp.errors(t, loss).mcb, optimism.mcb_error)
     return intervals.normal(Estimate(_corp_mcb(t, loss) - optimism.refined, error), confidence, 0.0)
 
@@ -108,8 +109,8 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
     return _corp_mcb(t, loss)
 
 
-def _corp_dsc_interval(t: Table, rng: np.random.Generator, *, confidence: float, loss: LossName) -> intervals.Interval:
-    value = corp.parts(t, loss).dsc - corp.optimism(t, loss, rng).refined
+def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
+    value = corp.parts(t, loss).dsc - corp.optimism(t, loss, seed).refined
     return intervals.normal(Estimate(value, corp.errors(t, loss).dsc), confidence, 0.0, _MAX_LOSS[loss])
 
 
@@ -154,8 +155,8 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
     return corp.parts(t, loss).unc
 
 
-def _refinement_loss_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> intervals.Interval:
-    value = corp.parts(t).refined + corp.optimism(t, "brier", rng).refined
+def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
+    value = corp.parts(t).refined + corp.optimism(t, "brier", seed).refined
     return intervals.normal(Estimate(value, corp.errors(t).refined), confidence, 0.0, 0.25)
 
 

@@ -16,7 +16,7 @@ from decal_cli.tables.table import Estimate, Table, dot
 
 def delong(t: Table) -> Estimate:
     """AUC and its standard error by DeLong et al. 1988, also for weighted rows; one pass."""
-    return t.once(delong, _delong)
+    return t.cached(delong, _delong)
 
 
 def _delong(t: Table) -> Estimate:

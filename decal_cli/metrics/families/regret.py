@@ -17,6 +17,7 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import grouping
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.spec import Bins
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Floats, Table
 from decal_cli.task import BinaryTask
 
@@ -70,7 +71,8 @@ def _scaled(task: BinaryTask, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * interval[1]
 
 
-def _replayed(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
+def _replayed(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    rng = seed.generator("regret")
     gain = crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
     errors = crossfit.gain_errors(t, task.threshold, task.decision_threshold, rng)
     return _scaled(task, normal(Estimate(gain, float(errors.std())), confidence, -1.0, 1.0))
@@ -87,19 +89,20 @@ def _replayed(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidenc
     interval=_replayed,
     interval_text=_REPLAYED,
 )
-def gain_recalibration(t: Table, task: BinaryTask, rng: np.random.Generator) -> float:
+def gain_recalibration(t: Table, task: BinaryTask, seed: Seed) -> float:
     """Expected gain in utility per decision from isotonic recalibration, on held-out rows.
 
     In each of five folds, isotonic recalibration fitted on the other four decides the rows of the fold; the gain is the
     mean difference in utility to acting on p. It is negative where there is nothing to gain and noise costs something.
     Its interval is for the mean gain, in the population, of the five fitted decision rules.
     """
+    rng = seed.generator("regret")
     return task.u_delta * crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
 
 
-def _crossing(t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
+def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
     value = threshold_adjusted(t, task)
-    errors = crossfit.threshold_errors(t, task.threshold, rng)
+    errors = crossfit.threshold_errors(t, task.threshold, seed.generator("regret"))
     return normal(Estimate(value, float(errors.std())), confidence, 0.0, 1.0)
 
 
@@ -157,17 +160,17 @@ def _bounds(regions: Regions, task: BinaryTask) -> Bounds:
     return grouping.estimated_bounds(regions, task.threshold)
 
 
-def _lower_interval(regions: Regions, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return _scaled(task, grouping.bracket(regions, task.threshold, rng, confidence)[0])
+def _lower_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    return _scaled(task, grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)[0])
 
 
-def _upper_interval(regions: Regions, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
-    low, high = grouping.bracket(regions, task.threshold, rng, confidence)[1]
+def _upper_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    low, high = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)[1]
     return _scaled(task, (low, min(high, 0.5)))
 
 
-def _middle_interval(regions: Regions, task: BinaryTask, rng: np.random.Generator, *, confidence: float) -> Interval:
-    lower, upper = grouping.bracket(regions, task.threshold, rng, confidence)
+def _middle_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)
     return _scaled(task, (lower[0], upper[1]))
 
 
@@ -230,7 +233,7 @@ def regret_grouping(regions: Regions, task: BinaryTask) -> float:
 
 
 def _regret_interval(
-    t: Table, regions: Regions, probed: Probed, task: BinaryTask, rng: np.random.Generator, *, confidence: float
+    t: Table, regions: Regions, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float
 ) -> Interval:
     kept = grouping.bin_losses(regions).judged
     below, above = (side[kept] for side in _sides(t, t.bins(BINS), task))
@@ -238,7 +241,7 @@ def _regret_interval(
     def calibration(rate: Floats) -> Floats:
         return calibration_regret(rate, below, above, task.threshold)
 
-    lower, upper = grouping.bracket(regions, task.threshold, rng, confidence, calibration)
+    lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence, calibration)
     try:
         gain = _altogether(probed, task)
     except Undefined:

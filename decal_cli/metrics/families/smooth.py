@@ -12,6 +12,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families import interval
 from decal_cli.metrics.numerics import cell_bootstrap, heat, merging, relplot, smooth_calibration, transport
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Table
 
 Method = Annotated[
@@ -47,11 +48,11 @@ def _parts(t: Table) -> tuple[float, float]:
         )
         return float(unmatched[0]), float(matched[0])
 
-    return t.once(_parts, parts)
+    return t.cached(_parts, parts)
 
 
-def _sm_cal_interval(t: Table, rng: np.random.Generator, *, confidence: float) -> Interval:
-    return cell_bootstrap.interval(t, _sm_cal_of, rng, confidence, sm_cal(t))
+def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
+    return cell_bootstrap.interval(t, _sm_cal_of, seed.generator("smooth"), confidence, sm_cal(t))
 
 
 @metric(
@@ -80,16 +81,16 @@ def _sm_ece(t: Table, method: str = "exact") -> float:
             return relplot.smooth_error(levels.score, levels.n, levels.pos)
         return heat.smooth_error(levels.score, _gap(levels.score, levels.n, levels.pos))
 
-    return t.once((_sm_ece, method), error)
+    return t.cached((_sm_ece, method), error)
 
 
-def _sm_ece_interval(t: Table, rng: np.random.Generator, *, confidence: float, method: Method) -> Interval:
+def _sm_ece_interval(t: Table, seed: Seed, *, confidence: float, method: Method) -> Interval:
     width, value = _sm_ece(t), _sm_ece(t, method)
 
     def statistic(score: Floats, n: Floats, pos: Floats) -> Floats:
         return heat.near(score, _gap(score, n, pos), width)
 
-    return cell_bootstrap.interval(t, statistic, rng, confidence, value)
+    return cell_bootstrap.interval(t, statistic, seed.generator("smooth"), confidence, value)
 
 
 @metric(
@@ -123,7 +124,7 @@ def _lower(t: Table) -> Estimate:
         mean, error = levels.average((block, *functions.of(block.score)) for block in levels.blocks())
         return Estimate(mean - (1 / _N_CELLS if levels is not table else 0.0), error)
 
-    return t.once(_lower, bound)
+    return t.cached(_lower, bound)
 
 
 def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:

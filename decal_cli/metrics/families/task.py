@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
-
 from decal_cli.citations import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
@@ -15,6 +13,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels
 from decal_cli.metrics.numerics import decisions, gaps
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Table
 from decal_cli.task import BinaryTask, Matrix
 
@@ -195,17 +194,16 @@ def cfdl(t: Table, task: BinaryTask, *, levels: AtLevels = "auto") -> float:
     return decisions.decision_loss(at_levels(t, levels), task)
 
 
-def _null_draws(t: Table, task: BinaryTask, rng: np.random.Generator, levels: Levels) -> Floats:
-    def draw(rng: np.random.Generator) -> Floats:
+def _null_draws(t: Table, task: BinaryTask, seed: Seed, levels: Levels) -> Floats:
+    def draws(t: Table) -> Floats:
+        rng = seed.generator("task")
         return gaps.null_draws(at_levels(t, levels), lambda table: decisions.decision_loss(table, task), rng)
 
-    return t.drawn(("cfdl", task, levels), rng, draw)
+    return t.cached(("cfdl", task, levels, seed), draws)
 
 
-def _null_interval(
-    t: Table, task: BinaryTask, rng: np.random.Generator, *, confidence: float, levels: Levels
-) -> Interval:
-    return gaps.central(_null_draws(t, task, rng, levels), confidence)
+def _null_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
+    return gaps.central(_null_draws(t, task, seed, levels), confidence)
 
 
 @metric(
@@ -218,12 +216,12 @@ def _null_interval(
     interval=_null_interval,
     interval_text="central range of the cfdl of a calibrated model",
 )
-def cfdl_null(t: Table, task: BinaryTask, rng: np.random.Generator, *, levels: AtLevels = "auto") -> float:
+def cfdl_null(t: Table, task: BinaryTask, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cfdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_null_draws(t, task, rng, levels).mean())
+    return float(_null_draws(t, task, seed, levels).mean())
 
 
 class _Share(NamedTuple):

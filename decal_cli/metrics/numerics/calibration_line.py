@@ -31,7 +31,7 @@ class _Slopes(NamedTuple):
 
 def calibration_line(t: Table) -> CalibrationLine:
     """The maximum-likelihood fit, made once per table; Undefined where there is none."""
-    return t.once(calibration_line, _fit)
+    return t.cached(calibration_line, _fit)
 
 
 def _fit(t: Table) -> CalibrationLine:

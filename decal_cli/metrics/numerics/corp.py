@@ -10,6 +10,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics import gaps
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Loss, Table, dot
 
 LossName = Literal["brier", "log"]
@@ -60,7 +61,7 @@ class Parts(NamedTuple):
 
 def parts(t: Table, name: LossName = "brier") -> Parts:
     """The isotonic decomposition of a loss."""
-    return t.once(("corp", name), lambda table: _parts(table, LOSSES[name]))
+    return t.cached(("corp", name), lambda table: _parts(table, LOSSES[name]))
 
 
 def _parts(t: Table, loss: Loss) -> Parts:
@@ -80,7 +81,7 @@ def _constant(t: Table, loss: Loss) -> float:
 
 def errors(t: Table, name: LossName = "brier") -> Parts:
     """Standard errors of the parts, as mean per-row differences of losses with the isotonic fit held fixed."""
-    return t.once(("corp errors", name), lambda table: _errors(table, name))
+    return t.cached(("corp errors", name), lambda table: _errors(table, name))
 
 
 def _errors(t: Table, name: LossName) -> Parts:
@@ -118,9 +119,9 @@ class Optimism(NamedTuple):
     mcb_error: float
 
 
-def optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
+def optimism(t: Table, name: LossName, seed: Seed) -> Optimism:
     """The optimism in a smoothed world, where the true loss is known: labels are drawn and fitted again."""
-    return t.drawn(("optimism", name), rng, lambda rng: _optimism(t, name, rng))
+    return t.cached(("optimism", name, seed), lambda table: _optimism(table, name, seed.generator("loss")))
 
 
 def _optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:

@@ -184,7 +184,7 @@ def _metric_table(comparison: Comparison, contest: Contest, close: bool) -> Tabl
 
 def _metric_rows(comparison: Comparison, contest: Contest) -> Iterator[Row]:
     for key, each in contest.differences.items():
-        metric = parse(key).metric
+        metric = parse(key).declared
         empty = each.a.value is None and each.b.value is None and not metric.shown
         sides = (number(side.value, reason=side.reason) for side in (each.a, each.b))
         cells = (*metric_cells(key), *sides, difference_cell(each), who_wins(each, comparison.models))
@@ -201,7 +201,7 @@ def _group_table(comparison: Comparison) -> Table:
         if each is not None:
             cells = (difference_cell(each), who_wins(each, comparison.models))
         rows.append(Row((words(str(contest.group)), words(f"{contest.rows:,}"), *map(_inline, cells))))
-    heads = ("group", "rows", f"{parse(key).metric.title.lower()}, B - A", "who wins")
+    heads = ("group", "rows", f"{parse(key).declared.title.lower()}, B - A", "who wins")
     return _plain_table(heads, rows)
 
 

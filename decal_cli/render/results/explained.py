@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from decal_cli.metrics import METRICS, Metric
-from decal_cli.metrics.declare import NEEDS
+from decal_cli.metrics.inputs import KINDS
 from decal_cli.render.blocks import Block, Facts, Paragraph
 from decal_cli.spec import Parameter
 
@@ -73,7 +73,7 @@ def metric_facts(metric: Metric) -> list[Fact]:
         ("unit", metric.unit),
         ("range", _bounds(metric)),
         ("direction", _DIRECTIONS[metric.better]),
-        ("needs", needs_text(NEEDS[need][1] for need in metric.needs if NEEDS[need][1])),
+        ("needs", needs_text(KINDS[need].absent for need in metric.needs if KINDS[need].absent)),
         ("interval", metric.interval_text),
         ("source", metric.source),
     ]

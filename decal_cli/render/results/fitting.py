@@ -77,7 +77,7 @@ class Fitted:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
         fitting = self.fitting
         yield Source(tuple(source_lines(fitting.judged)))
-        method, rows = fitting.chosen.method, f"{len(fitting.training.rows):,} rows"
+        method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}, written to {self.path}", strong=method.title)
         note = note_of(fitting.model)
         if note is not None:
@@ -100,7 +100,7 @@ class Fitted:
         fitting = self.fitting
         document: FitData = {
             "method": fitting.chosen.key,
-            "kind": fitting.chosen.method.kind,
+            "kind": fitting.chosen.declared.kind,
             "model_file": self.path,
             "column": fitting.columns[0],
             "rows": len(fitting.training.rows),
@@ -135,7 +135,7 @@ def _metric_blocks(fitting: Fitting) -> Iterator[Block]:
     columns += [Column(name) for name in ("as it is", "post-trained", "difference")]
     rows = []
     for key, each in fitting.differences.items():
-        metric = parse(key).metric
+        metric = parse(key).declared
         cells = (number(each.a.value), number(each.b.value), difference_cell(each))
         rows.append(Row((words(metric.title), words(ARROWS[metric.better]), *cells)))
     yield Table(tuple(columns), tuple(rows))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from decal_cli.analysis.evaluate import Result
+from decal_cli.metrics import Result
 from decal_cli.render.blocks import Bar, Bars
 from decal_cli.render.numbers import short
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, NotRequired, TypedDict
 
-from decal_cli.analysis.evaluate import Evaluation, Report, Result
-from decal_cli.metrics import parse
-from decal_cli.metrics.declare import Witness
+from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.metrics import Result, Witness, parse
 from decal_cli.render.blocks import Block, Column, Notes, Row, Table
 from decal_cli.render.cells import metric_cells, number
 from decal_cli.render.numbers import DASH, plain
@@ -94,7 +93,7 @@ def metric_table(reports: Sequence[Report]) -> Table:
 
 def _rows(reports: Sequence[Report]) -> Iterator[Row]:
     for key in reports[0].results:
-        metric = parse(key).metric
+        metric = parse(key).declared
         results = [report.results[key] for report in reports]
         cells = (number(each.value, each.interval, fewer=3, reason=each.reason) for each in results)
         # What is undefined everywhere keeps its row, with dashes, where people look for it.
@@ -152,7 +151,7 @@ def _worst(witness: Witness) -> str:
 def corrected_lines(reports: Sequence[Report]) -> list[str]:
     """Which values lie outside of their own intervals, and why that is no mistake."""
     names = [
-        parse(key).metric.title
+        parse(key).declared.title
         for report in reports
         for key, result in report.results.items()
         if result.value is not None

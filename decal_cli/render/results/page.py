@@ -65,5 +65,5 @@ def _explained(table: Table) -> Table:
 
 
 def _with_details(name: Cell) -> Cell:
-    metric = parse(name.code).metric
+    metric = parse(name.code).declared
     return replace(name, details=lambda: explanation(metric.text, metric_facts(metric)))

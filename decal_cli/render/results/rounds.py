@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import Round
 from decal_cli.analysis.tryout import Trial
+from decal_cli.metrics import Result
 from decal_cli.render.blocks import Block, Cell, Column, Conclusion, Notes, Paragraph, Row, Table
 from decal_cli.render.cells import per_thousand, words
 from decal_cli.render.numbers import DASH
@@ -88,7 +88,7 @@ def _cells(trial: Trial, costly: bool) -> tuple[Cell, ...]:
     net = trial.net if costly else None
     return (
         words(trial.chosen.key),
-        words(trial.chosen.method.kind),
+        words(trial.chosen.declared.kind),
         _gain(trial.predicted),
         _gain(trial.achieved),
         words("") if net is None else per_thousand(net),
@@ -150,9 +150,9 @@ def _why(advice: Advice) -> str:
 def _as_good(each: Round) -> Trial | None:
     """The best recalibration where a costlier kind was best, and on the same rows the difference may be nothing."""
     best = each.best
-    if best is None or best.chosen.method.kind == "recalibration":
+    if best is None or best.chosen.declared.kind == "recalibration":
         return None
-    other = next((t for t in each.trials if t.chosen.method.kind == "recalibration" and (t.net or 0) > 0), None)
+    other = next((t for t in each.trials if t.chosen.declared.kind == "recalibration" and (t.net or 0) > 0), None)
     if other is None or other.behind is None or other.behind.interval is None:
         return None
     return other if other.behind.interval[0] <= 0 else None
@@ -177,7 +177,7 @@ def round_rows(rounds: Mapping[str, Sequence[Round]]) -> Iterator[list[Any]]:
         for each in of_model:
             for trial in each.trials:
                 predicted, achieved = trial.predicted, trial.achieved
-                first = [model, each.score, trial.chosen.key, trial.chosen.method.kind]
+                first = [model, each.score, trial.chosen.key, trial.chosen.declared.kind]
                 gains = [predicted.value, *(predicted.interval or (None, None))]
                 gains += [achieved.value, *(achieved.interval or (None, None))]
                 yield [*first, *gains, trial.cost, trial.net, trial.seconds, achieved.reason]
@@ -199,7 +199,7 @@ def round_data(rounds: Sequence[Round]) -> list[RoundData]:
 def _trial_data(trial: Trial) -> TrialData:
     return {
         "method": trial.chosen.key,
-        "kind": trial.chosen.method.kind,
+        "kind": trial.chosen.declared.kind,
         "predicted": _gain_data(trial.predicted),
         "achieved": _gain_data(trial.achieved),
         "cost": trial.cost,

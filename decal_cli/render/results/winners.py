@@ -128,7 +128,7 @@ def _group_sentence(comparison: Comparison) -> str:
         difference = contest.headline.get(key)
         words = "undefined" if difference is None else who_wins(difference, comparison.models).text or "the same"
         places.setdefault(words, []).append(str(contest.group))
-    title = parse(key).metric.title.lower()
+    title = parse(key).declared.title.lower()
     return f"by {title}, " + "; ".join(f"{words}: {', '.join(groups)}" for words, groups in places.items()) + "."
 
 

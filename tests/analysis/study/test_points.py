@@ -11,12 +11,10 @@ import pytest
 from decal_cli.analysis.study import Unit, measure
 from decal_cli.analysis.study.points import ESTIMATES, OF_SCORES, WITH_INTERVALS, task_of
 from decal_cli.data import Predictions
+from decal_cli.methods import fit, training_rows
 from decal_cli.methods import parse as method
-from decal_cli.methods import training_rows
-from decal_cli.metrics import parse
-from decal_cli.metrics.bootstrap import seeded
+from decal_cli.metrics import Inputs, interval_of, parse, value_of
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.studies import study_predictions, study_setting, two_halves
 
@@ -76,7 +74,7 @@ def test_a_gain_is_what_rows_of_the_test_half_win(measured: dict, name: str) -> 
     for point in measured["points"]:
         t = point["threshold"]
         utility = np.array([[1.0, 0.0], [0.0, 1 / t - 1]])
-        applied = method(name).fit(replace(rows.take(FIT), task=task_of(t)))(rows.take(TEST))
+        applied = fit(method(name), replace(rows.take(FIT), task=task_of(t)))(rows.take(TEST))
         limit = np.full(len(TEST), t) if applied.threshold is None else np.broadcast_to(applied.threshold, len(TEST))
         won = [
             utility[int(applied.score[k] >= limit[k]), WORLD.rows.label[row]]
@@ -92,10 +90,10 @@ def test_estimates_are_over_u_delta(measured: dict, name: str) -> None:
     table = WORLD.rows.take(FIT).table
     for point in measured["points"]:
         value, low, high = point["estimates"][name]
-        inputs = {Table: table, BinaryTask: BinaryTask.of_threshold(point["threshold"])}
-        assert value == pytest.approx(parse(name).value(seeded(inputs, parse(name), SEED)), abs=1e-12)
+        inputs = Inputs.of(table, BinaryTask.of_threshold(point["threshold"]), seed=SEED)
+        assert value == pytest.approx(value_of(parse(name), inputs), abs=1e-12)
         if name in WITH_INTERVALS:
-            ends = parse(name).interval(seeded(inputs, parse(name), SEED), SETTING.confidence)
+            ends = interval_of(parse(name), inputs, SETTING.confidence)
             assert (low, high) == pytest.approx(ends, abs=1e-12)
         else:
             assert (low, high) == (None, None)

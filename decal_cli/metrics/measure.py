@@ -1,0 +1,88 @@
+"""A metric measured: its value and interval, or the reason why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import bootstrap
+from decal_cli.metrics.confidence import Interval, within
+from decal_cli.metrics.declare import Metric
+from decal_cli.metrics.inputs import Inputs
+from decal_cli.metrics.result import Result, Witness
+from decal_cli.spec import Spec
+from decal_cli.tables.table import Table
+from decal_cli.task import BinaryTask
+
+MetricSpec = Spec[Metric]
+
+
+def value_of(spec: MetricSpec, inputs: Inputs) -> float:
+    """The metric's value, never NaN or infinite; raises Undefined with its reason."""
+    value = float(spec.declared.function(*inputs.all_of(spec.declared.needs), **spec.parameters))
+    if not math.isfinite(value):
+        raise Undefined("is not finite for this table")
+    return value
+
+
+def value_or_none(spec: MetricSpec, inputs: Inputs) -> float | None:
+    """The metric's value, None where it is undefined."""
+    try:
+        return value_of(spec, inputs)
+    except Undefined:
+        return None
+
+
+def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval | None:
+    """The analytic interval; None where the metric declares none, or it is undefined."""
+    interval = spec.declared.interval
+    if not callable(interval):
+        return None
+    try:
+        given = inputs.all_of(spec.declared.interval_needs)
+        low, high = interval(*given, confidence=confidence, **spec.parameters)
+    except Undefined:
+        return None
+    return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:
+    """The task that attains the value, where the metric declares one and there is one."""
+    if spec.declared.witness is None:
+        return None
+    try:
+        return spec.declared.witness(*inputs.all_of(spec.declared.needs), **spec.parameters)
+    except Undefined:
+        return None
+
+
+def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -> Result:
+    """Value and analytic interval, or the reason why the metric is undefined; no interval where confidence is None."""
+    try:
+        value = value_of(spec, inputs)
+    except Undefined as undefined:
+        return Result(None, None, undefined.reason)
+    interval = None if confidence is None else interval_of(spec, inputs, confidence)
+    return Result(value, interval, witness=_witness(spec, inputs))
+
+
+def measure_all(
+    specs: Iterable[MetricSpec], inputs: Inputs, confidence: float | None = None
+) -> dict[MetricSpec, Result]:
+    """The same of many metrics, with a bootstrap interval where one is declared, all from the same draws."""
+    results = {spec: measure(spec, inputs, confidence) for spec in specs}
+    if confidence is None:
+        return results
+    values = {
+        spec: result.value
+        for spec, result in results.items()
+        if spec.declared.interval == "bootstrap" and result.value is not None
+    }
+    cells = inputs.get(Table).cells
+    intervals = bootstrap.intervals(
+        values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
+    )
+    cut = {spec: within(interval, spec.declared.bounds(inputs.get(BinaryTask))) for spec, interval in intervals.items()}
+    return results | {spec: replace(results[spec], interval=interval) for spec, interval in cut.items()}
