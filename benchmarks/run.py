@@ -214,7 +214,9 @@ def whole(data: Data, runs: int) -> list[Row]:
         a, b = paired(lambda ours=ours: process(ours), lambda: process(peer), runs)
         against = f"a process that reads with pyarrow and sorts: {seconds(b)}"
         rows.append(Row(f"{what}, with a threshold and intervals, whole process", seconds(a), against, a / b, "≤ 6"))
-    base = peak([python, "-c", "import numpy, pyarrow.parquet, pyarrow.csv, scipy.optimize, decal_cli.commands.judge"])
+    base = peak(
+        [python, "-c", "import numpy, pyarrow.parquet, pyarrow.csv, scipy.optimize, decal_cli.commands.evaluate"]
+    )
     full = peak(every)
     rows.append(Row("its peak memory", mebibytes(full), "1.5 GiB", full / (1.5 * 2**30), "≤ 1"))
     above = full - base

@@ -71,9 +71,9 @@ def evaluate(report: ReportOptions, source: InputOptions, task: TaskOptions, out
 
     Example: decal evaluate preds.parquet --score 'p_*' --label y --features 'x*' --threshold 0.3
     """
-    from decal_cli.commands import judge
+    from decal_cli.commands import evaluate as command
 
-    judge.evaluate(source, task, report, out)
+    command.run(report, source, task, out)
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
@@ -85,9 +85,9 @@ def recommend(preferences: AdviceOptions, source: InputOptions, task: TaskOption
 
     Example: decal recommend preds.parquet --score p --features 'x*' --threshold 0.3 --cost post-train=0.01
     """
-    from decal_cli.commands import judge
+    from decal_cli.commands import recommend as command
 
-    judge.recommend(source, task, preferences, out)
+    command.run(preferences, source, task, out)
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
@@ -99,9 +99,9 @@ def gate(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Outpu
 
     Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'upper(regret_calibration)<=0.02'
     """
-    from decal_cli.commands import judge
+    from decal_cli.commands import gate as command
 
-    raise typer.Exit(judge.gate(source, task, gates, out))
+    raise typer.Exit(command.run(gates, source, task, out))
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
@@ -128,9 +128,9 @@ def compare(
 
     Example: decal compare old.csv new.csv --id id --write-splice spliced.csv
     """
-    from decal_cli.commands import compare as session
+    from decal_cli.commands import compare as command
 
-    session.compare(source, task, models, report, out)
+    command.run(models, report, source, task, out)
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
@@ -140,9 +140,9 @@ def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Ou
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
-    from decal_cli.commands import sweep as session
+    from decal_cli.commands import sweep as command
 
-    session.sweep(source, task, curves, out)
+    command.run(curves, source, task, out)
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
@@ -157,9 +157,9 @@ def report(
 
     Example: decal report preds.parquet --score p --features 'x*' --threshold 0.3 -o report.html
     """
-    from decal_cli.commands import report as session
+    from decal_cli.commands import report as command
 
-    session.report(source, task, preferences, out)
+    command.run(preferences, source, task, out)
 
 
 @app.command(cls=Command, rich_help_panel=ACT)
@@ -181,9 +181,9 @@ def fit(
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
-    from decal_cli.commands import fit as session
+    from decal_cli.commands import fit as command
 
-    session.fit(options, source, task, preferences)
+    command.run(options, source, task, preferences)
 
 
 @app.command(cls=Command, rich_help_panel=ACT)
@@ -193,9 +193,9 @@ def apply(options: ApplyOptions) -> None:
 
     Example: decal apply model.json new.parquet -o scored.parquet
     """
-    from decal_cli.commands import apply as session
+    from decal_cli.commands import apply as command
 
-    session.apply(options)
+    command.run(options)
 
 
 @app.command(cls=Command, rich_help_panel=ACT)
@@ -216,9 +216,9 @@ def study(
 
     Example: decal study a.parquet b.parquet --score 'p_*' --features 'x*' --missing drop -o study
     """
-    from decal_cli.commands import study as session
+    from decal_cli.commands import study as command
 
-    session.study(source, options)
+    command.run(options, source)
 
 
 @app.command(cls=Command, rich_help_panel=EXPLAIN)
@@ -239,9 +239,9 @@ def methods(
 
     Example: decal methods glar
     """
-    from decal_cli.commands import fit as session
+    from decal_cli.commands import methods as command
 
-    session.explain(name)
+    command.run(name)
 
 
 @app.command(cls=Command, rich_help_panel=EXPLAIN)
@@ -262,9 +262,9 @@ def metrics(
 
     Example: decal metrics regret_calibration
     """
-    from decal_cli.commands import judge
+    from decal_cli.commands import metrics as command
 
-    judge.explain(name)
+    command.run(name)
 
 
 def run(arguments: list[str]) -> int:

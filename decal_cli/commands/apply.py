@@ -17,8 +17,8 @@ from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, 
 from decal_cli.methods.predictions import DECISION, THRESHOLD
 
 
-def apply(options: ApplyOptions) -> None:
-    """`decal apply`."""
+def run(options: ApplyOptions) -> None:
+    """Score the rows batch by batch, and write them with what was added."""
     typed = format_of(options.output) == ".parquet"
     check_new(options.output, "output", options.force)
     saved = _read_model(options.model)

@@ -11,15 +11,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.analysis.recommend import Preferences
-from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, SeedOptions, TaskOptions
+from decal_cli.commands.options import (
+    InputOptions,
+    OutputOptions,
+    PreferenceOptions,
+    ReportOptions,
+    SeedOptions,
+    TaskOptions,
+)
 from decal_cli.commands.settings import Settings, find_settings
 from decal_cli.commands.writing import check_not_read, check_writable, write_whole
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
-from decal_cli.metrics import MetricSpec
+from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.formats import DEFAULT, write
 from decal_cli.render.page import Page
 from decal_cli.task import BinaryTask, task_of
@@ -32,6 +39,16 @@ def settings_of(out: OutputOptions) -> Settings:
     if out.output is not None:
         check_writable(out.output, "output")
     return find_settings(Path.cwd())
+
+
+WHOLE = ("json", "csv")
+"""Formats that hold every metric unasked: who reads them picks for himself."""
+
+
+def choices_of(report: ReportOptions) -> tuple[MetricSpec, ...]:
+    """The metrics that the line names, or all of them, or none: then the command shows the main ones."""
+    named = tuple(parse(text) for text in report.metric)
+    return named or (all_choices() if report.all_metrics or report.format in WHOLE else ())
 
 
 def plan_of(choices: Sequence[MetricSpec], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:
@@ -106,10 +123,6 @@ def _piped() -> BinaryIO | None:
         return None
     stream: Any = sys.stdin.buffer
     return stream if stream.peek(1) else None
-
-
-WHOLE = ("json", "csv")
-"""Formats that hold every metric unasked: who reads them picks for himself."""
 
 
 def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> None:

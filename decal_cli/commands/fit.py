@@ -1,4 +1,4 @@
-"""One run of `decal fit` or `decal methods`."""
+"""One run of `decal fit`."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from decal_cli.commands.writing import check_new, check_not_read, write_whole
 from decal_cli.data import Dataset, read
 from decal_cli.data.words import file_word
 from decal_cli.errors import DecalError, printable
-from decal_cli.methods import MethodSpec, named, parse, to_text
+from decal_cli.methods import MethodSpec, parse, to_text
 from decal_cli.render.results.fitting import Fitted
-from decal_cli.render.results.methods import method_explained, method_list
 
 AUTO = "auto"
 
 
-def fit(options: FitOptions, source: InputOptions, task: TaskOptions, preferences: PreferenceOptions) -> None:
-    """`decal fit`."""
+def run(options: FitOptions, source: InputOptions, task: TaskOptions, preferences: PreferenceOptions) -> None:
+    """Fit a method, evaluate it on held-out rows, and write the model file."""
     chosen = _named(options.method)
     settings = find_settings(Path.cwd())
     check_new(options.model, "model file", options.force)
@@ -94,8 +93,3 @@ def _advised(data: Dataset, plan: Plan, wanted: recommending.Preferences) -> Met
             f"there is nothing to fit: the advice is {advice.action}", "see why: decal recommend, or name a method"
         )
     return parse(advice.fit)
-
-
-def explain(name: str | None) -> None:
-    """`decal methods`."""
-    emit(method_list() if name is None else method_explained(named(name)))

@@ -1,4 +1,4 @@
-"""One run of `decal report`: measurements, recommendation and pictures to one page."""
+"""One run of `decal report`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from decal_cli.plot import draw, ready
 from decal_cli.render.results.page import ReportPage
 
 
-def report(source: InputOptions, task: TaskOptions, preferences: PreferenceOptions, out: OutputOptions) -> None:
-    """`decal report`."""
+def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+    """Measure, recommend and draw, and write one page."""
     if out.output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
     ready("picture.svg")

@@ -1,4 +1,4 @@
-"""One run of `decal study`: files in, a folder of points, tables and pictures out."""
+"""One run of `decal study`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from decal_cli.analysis import study as studies
 from decal_cli.analysis.evaluate import Plan
-from decal_cli.analysis.study import Setting, Summary, run, summarise
+from decal_cli.analysis.study import Setting, Summary
 from decal_cli.analysis.study.columns import columns_of as point_columns
 from decal_cli.analysis.study.store import folder_of
 from decal_cli.commands.common import columns_of, emit, first_said
@@ -31,8 +32,8 @@ from decal_cli.render.page import Page
 from decal_cli.render.results.study import Studied
 
 
-def study(source: InputOptions, options: StudyOptions) -> None:
-    """`decal study`."""
+def run(options: StudyOptions, source: InputOptions) -> None:
+    """Measure every unit that is not measured yet, and write points, tables and pictures."""
     settings = find_settings(Path.cwd())
     paths = list(dict.fromkeys(source.files or settings.input))
     if not paths or "-" in paths:
@@ -48,12 +49,13 @@ def study(source: InputOptions, options: StudyOptions) -> None:
     folder = folder_of(options.folder)
     workers = options.workers or os.cpu_count() or 1
     try:
-        with ending_as_interrupt(), progress_bar() as done:
-            found = run(paths, columns_of(source, settings), setting, range(options.seeds), folder, workers, done)
-            summary = summarise(found)
+        with ending_as_interrupt(), progress_bar() as count:
+            columns, seeds = columns_of(source, settings), range(options.seeds)
+            result = studies.run(paths, columns, setting, seeds, folder, workers, count)
+            summary = studies.summarise(result)
     except KeyboardInterrupt:
         raise Interrupted("run the same command again to go on") from None
-    for note in found.notes:
+    for note in result.notes:
         print(f"decal: {note}", file=sys.stderr)
     written = _write(folder, summary)
     emit(Studied(summary), options.format)
@@ -71,8 +73,8 @@ def _write(folder: Path, summary: Summary) -> list[str]:
     if importlib.util.find_spec("matplotlib") is None:
         print("decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'", file=sys.stderr)
     else:
-        drawn = {name: draw_study(summary, name) for name in STUDY_PICTURES}
-        pictures = {f"{name}.png": picture for name, picture in drawn.items() if picture is not None}
+        by_name = {name: draw_study(summary, name) for name in STUDY_PICTURES}
+        pictures = {f"{name}.png": picture for name, picture in by_name.items() if picture is not None}
     captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
     files = {"summary.md": Markdown(Page()).document(Studied(summary, captions)).encode(), **files, **pictures}
     _remove([folder / f"{name}.png" for name in STUDY_PICTURES if f"{name}.png" not in pictures])

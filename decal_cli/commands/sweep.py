@@ -1,4 +1,4 @@
-"""One run of `decal sweep`: options and settings to curves, curves to text, data and pictures."""
+"""One run of `decal sweep`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from decal_cli.render.formats import DEFAULT, FORMATS, suffixes
 from decal_cli.render.results.sweep import Curves
 
 
-def sweep(source: InputOptions, task: TaskOptions, curves: SweepOptions, out: OutputOptions) -> None:
-    """`decal sweep`."""
+def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+    """Compute the curves, write them, and draw them on request."""
     settings = settings_of(out)
     form = _format(curves, out)
     _check_plot(curves, out, form)

@@ -1,0 +1,45 @@
+"""One run of `decal gate`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from decal_cli.analysis import gate as gating
+from decal_cli.commands.common import data_of, emit, plan_of, settings_of
+from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
+from decal_cli.commands.progress import progress_of
+from decal_cli.errors import DecalError, Exit
+from decal_cli.render.results.gates import Gated
+
+
+def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> Exit:
+    """Judge every rule, write the outcome, and return the exit code."""
+    settings = settings_of(out)
+    texts = gates.rule or list(settings.gates)
+    if not texts:
+        raise DecalError("there is no rule to judge by", "give --rule 'regret<=0.02', or gates = [..] in decal.toml")
+    rules = [gating.parse_rule(text) for text in texts]
+    baseline = _baseline(gates.baseline or settings.baseline)
+    choices = tuple(dict.fromkeys(rule.choice for rule in rules))
+    plan = replace(plan_of(choices, task, out, settings), intervals=any(rule.needs_interval for rule in rules))
+    data = data_of(source, settings, out.output)
+    with progress_of() as progress:
+        result = gating.gate(data, plan, rules, baseline, progress)
+    emit(Gated(result), gates.format, out)
+    return gating.outcome(result.rows)
+
+
+def _baseline(path: str | None) -> gating.Baseline | None:
+    if path is None:
+        return None
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DecalError(f"baseline {path}: {error.strerror}", "name a JSON report that decal wrote") from None
+    except ValueError:
+        raise DecalError(
+            f"baseline {path} is not JSON", "write it with: decal evaluate --format json -o FILE"
+        ) from None
+    return gating.baseline_of(document, path)

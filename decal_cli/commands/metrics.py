@@ -1,0 +1,12 @@
+"""One run of `decal metrics`."""
+
+from __future__ import annotations
+
+from decal_cli.commands.common import emit
+from decal_cli.metrics import parse
+from decal_cli.render.results.explained import metric_explained, metric_list
+
+
+def run(name: str | None) -> None:
+    """List the metrics, or explain the one of this name."""
+    emit(metric_list() if name is None else metric_explained(parse(name).declared))

@@ -1,0 +1,109 @@
+"""Bad input gets one line and exit code 2; input at the edge is judged as far as it goes."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command import BINARY, FIXTURES, Decal, refusal, valid_json
+
+NAMED = (BINARY, "--score", "p", "--label", "y")
+TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            (b"", "empty"),
+            (b"p,y\n", "no rows"),
+            (b"p,y\n1.7,1\n0.2,0\n", "--logit"),
+            (b"p,y\n70,1\n20,0\n", "100"),
+            (b"p,y\n-0.1,1\n0.2,0\n", "-0.1"),
+            (b"p,y\nNaN,1\n0.2,0\n", "missing"),
+            (b"p,y\ninf,1\n0.2,0\n", "inf"),
+            (b"p,y\nhigh,1\n0.2,0\n", "high"),
+            (b"p,y\n0.7,1\n0.2,2\n", "--positive"),
+            (b"p,y\n0.7,a\n0.2,b\n0.2,c\n", "label"),
+            (b"p,y,p\n0.7,1,1\n0.2,0,1\n", "p"),
+            (b"p,y\n0.7,1\n0.2\n", "row"),
+            ("p,y\n0.7,1\n0.2,0\n".encode("utf-16"), "UTF-16"),
+            (b"\x00\x01\x02\xff\xfe" * 100, "CSV"),
+            (b"PAR1 and then nothing", "Parquet"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_a_bad_file_is_one_line(self, decal: Decal, tmp_path: Path, content: bytes, says: str) -> None:
+        (tmp_path / "bad.csv").write_bytes(content)
+        line = refusal(decal("evaluate", "bad.csv"))
+        assert "bad.csv" in line
+        assert says in line
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["nowhere.csv"], "nowhere.csv"),
+            (["."], "directory"),
+            ([BINARY, "-s", "pp", "-y", "y"], "did you mean"),
+            ([*NAMED, "--threshold", "1.5"], "(0, 1)"),
+            ([*NAMED, "--threshold", "30"], "0.3"),
+            ([*NAMED, "--utility", "0,1;1,0"], "swapped"),
+            ([*NAMED, "--utility", "1,1;1,1"], "u_delta = 0"),
+            ([*NAMED, "--utility", "1,2"], "2 x 2"),
+            ([*NAMED, "--utility", "2,0;0,-1"], "never worse"),
+            ([*NAMED, "--odds", "1-19"], "a:b"),
+            ([*NAMED, "--cost-fp", "1"], "--cost-fn"),
+            ([*NAMED, "--threshold", ".3", "--odds", "1:2"], "more than once"),
+            ([*NAMED, "--confidence", "95"], "0.95"),
+            ([*NAMED, "--metric", "brierr"], "brier"),
+            ([*NAMED, "--output", "/proc/nowhere/x.json"], "output"),
+            ([*NAMED, "--output", "."], "directory"),
+        ],
+        ids=str,
+    )
+    def test_a_bad_call_is_one_line(self, decal: Decal, arguments: list, says: str) -> None:
+        assert says in refusal(decal("evaluate", *arguments))
+
+    def test_a_truncated_parquet_file(self, decal: Decal, tmp_path: Path) -> None:
+        whole = (FIXTURES / "fox_news.parquet").read_bytes()
+        (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+        assert "cut.parquet" in refusal(decal("evaluate", "cut.parquet", "-s", "p_hatesonar", "-y", "y"))
+
+    @pytest.mark.parametrize("weight", ["-1", "0", "nan"])
+    def test_weights_must_be_positive(self, decal: Decal, weight: str) -> None:
+        content = f"p,y,w\n0.7,1,{weight}\n0.2,0,1\n".encode()
+        assert "weight" in refusal(decal("evaluate", "--weight", "w", stdin=content))
+
+    def test_a_usage_error_exits_2(self, decal: Decal) -> None:
+        assert decal("evaluate", "--no-such-option").code == 2
+        assert decal("no-such-command").code == 2
+
+    def test_an_unwritable_output_loses_nothing(self, decal: Decal, tmp_path: Path) -> None:
+        target = tmp_path / "kept.json"
+        target.write_text("before")
+        refusal(decal("evaluate", "nowhere.csv", "-o", "kept.json"))
+        assert target.read_text() == "before"
+        assert [path.name for path in tmp_path.iterdir()] == ["kept.json"]
+
+
+class TestEdges:
+    @pytest.mark.parametrize(
+        "content", [b"p,y\n0.3,1\n", b"p,y\n0.3,1\n0.2,1\n0.2,1\n", b"p,y\n0.5,0\n0.5,0\n"], ids=str
+    )
+    def test_one_row_or_one_class_prints_what_it_can(self, decal: Decal, content: bytes) -> None:
+        for command in ("evaluate", "recommend"):
+            document = valid_json(decal(command, "-t", "0.3", "-f", "json", stdin=content).out)
+            assert document["metrics"]["brier"]["value"] is not None
+            assert "both classes" in document["metrics"]["auc"]["reason"]
+            assert decal(command, "-t", "0.3", stdin=content).code == 0
+
+    def test_a_byte_order_mark_is_read_quietly(self, decal: Decal) -> None:
+        done = decal("evaluate", stdin=b"\xef\xbb\xbf" + TINY)
+        assert (done.code, done.err) == (0, "")
+
+    def test_output_files_get_the_usual_permissions(self, decal: Decal, tmp_path: Path) -> None:
+        assert decal("evaluate", *NAMED, "-o", "out.txt", "--no-intervals").code == 0
+        mask = os.umask(0)
+        os.umask(mask)
+        assert stat.S_IMODE((tmp_path / "out.txt").stat().st_mode) == 0o666 & ~mask

@@ -1,0 +1,120 @@
+"""What `decal evaluate` prints, and one number whatever file the rows come from."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.helpers.command import BINARY, FIXTURES, Decal, valid_json
+
+NAMED = (BINARY, "--score", "p", "--label", "y")
+
+
+class TestEvaluate:
+    def test_the_table_names_files_columns_task_and_values(self, decal: Decal) -> None:
+        done = decal("evaluate", *NAMED, "--threshold", "0.3")
+        assert done.code == 0
+        for words in (
+            "2,000 rows",
+            "score p; label y",
+            "t* = 0.3",
+            "Brier score",
+            ".1970",
+            "Calibration regret",
+            "decal:0.1",
+        ):
+            assert words in done.out
+        assert "needs features" in done.out
+        assert "worst case, not an estimate" in done.out
+        assert max(map(len, done.out.splitlines())) <= 100
+
+    @pytest.mark.parametrize("width", [60, 100, 200])
+    def test_many_models_fit_the_width(self, decal: Decal, width: int) -> None:
+        done = decal(
+            "evaluate", FIXTURES / "fox_news.parquet", "--score", "p_*", "--label", "y", "--missing", "drop",
+            "--no-intervals", COLUMNS=str(width),
+        )  # fmt: skip
+        assert done.code == 0
+        table = [line for line in done.out.splitlines() if not line.startswith(("decal:", "fixtures", "/"))]
+        assert max(map(len, table)) <= width
+        assert "p_svm_waseem: 10 of 1519 rows left out: score missing" in done.out
+
+    def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
+        from decal_cli.metrics import METRICS
+
+        document = valid_json(decal("evaluate", *NAMED, "--threshold", "0.3", "--format", "json").out)
+        assert set(document["metrics"]) == set(METRICS)
+        assert document["metrics"]["grouping_loss"] == {
+            "value": None, "interval": None, "reason": "needs features: name the columns with --features",
+        }  # fmt: skip
+        assert document["inputs"][0]["rows"] == 2000
+
+    def test_json_of_groups_holds_whole_reports(self, decal: Decal) -> None:
+        document = valid_json(decal("evaluate", *NAMED, "--group", "group", "--no-intervals", "--format", "json").out)
+        assert [entry["group"] for entry in document["reports"]] == [None, "A", "B"]
+        for entry in document["reports"]:
+            valid_json(json.dumps(entry))
+        values = {entry["group"]: entry["metrics"]["brier"]["value"] for entry in document["reports"]}
+        assert values["A"] == pytest.approx(0.1953246209, abs=1e-9)
+        assert values["B"] == pytest.approx(0.2001500155, abs=1e-9)
+
+    def test_a_metric_can_be_picked_and_parametrised(self, decal: Decal) -> None:
+        done = decal("evaluate", *NAMED, "--metric", "ece(bins=10)", "-m", "brier", "--no-intervals", "-f", "csv")
+        lines = done.out.splitlines()
+        assert lines[0] == "model,group,metric,value,low,high,reason"
+        assert lines[1].startswith("p,,ece(bins=10),0.09378221")
+        assert lines[2].startswith("p,,brier,0.19695801")
+
+    def test_markdown_is_a_table(self, decal: Decal) -> None:
+        out = decal("evaluate", *NAMED, "--format", "markdown").out
+        assert "| Brier score (`brier`) | ↓ | .1970 [.1854, .2085] |" in out
+
+    def test_the_format_does_not_change_when_piped_and_has_no_colour(self, decal: Decal) -> None:
+        assert "\x1b[" not in decal("evaluate", *NAMED).out
+
+
+class TestOneNumberWhateverTheFile:
+    """The same rows give byte-identical metrics, intervals and cross-fitted figures however they come."""
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def same_rows(cls, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Path]]:
+        import numpy as np
+
+        folder = tmp_path_factory.mktemp("same")
+        table = pyarrow.csv.read_csv(BINARY)
+        columns = ["p", "y", "weight", "group", "x1", "x2", "x3"]
+        table = table.select(columns).slice(0, 800)
+        for name in ("p", "weight", "x1", "x2", "x3"):  # exactly representable in both widths
+            table = table.set_column(table.column_names.index(name), name, table[name].cast(pa.float32()))
+        shuffled = table.take(pa.array(np.random.default_rng(1).permutation(len(table))))
+        wide = shuffled.cast(
+            pa.schema([(f.name, pa.float64() if f.type == pa.float32() else f.type) for f in table.schema])
+        )
+        pq.write_table(table, folder / "narrow.parquet")
+        pq.write_table(wide, folder / "wide.parquet")
+        pq.write_table(wide.slice(0, 300), folder / "part1.parquet")
+        pyarrow.csv.write_csv(wide.slice(300), folder / "part2.csv")
+        (folder / "all.csv.gz").write_bytes(gzip.compress(_csv(wide)))
+        names = (["narrow.parquet"], ["wide.parquet"], ["part1.parquet", "part2.csv"], ["all.csv.gz"])
+        return {"+".join(files): [folder / name for name in files] for files in names}
+
+    @pytest.mark.parametrize("more", [("--weight", "weight"), ("--group", "group", "--features", "x*")], ids=str)
+    def test_metrics_are_byte_identical(self, decal: Decal, same_rows: dict, more: tuple[str, ...]) -> None:
+        found = set()
+        for files in same_rows.values():
+            done = decal("evaluate", *files, "-s", "p", "-y", "y", "--threshold", "0.3", "--format", "json", *more)
+            document = valid_json(done.out)
+            entries = document.get("reports", [document])
+            found.add(json.dumps([entry["metrics"] for entry in entries]))
+        assert len(found) == 1
+
+
+def _csv(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(table, sink)
+    return sink.getvalue().to_pybytes()

@@ -1,0 +1,69 @@
+"""What `decal gate` passes and fails, and the exit codes that say so."""
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
+
+NAMED = (BINARY, "--score", "p", "--label", "y")
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("rules", "code"),
+        [
+            (["brier<=0.2"], 0),
+            (["brier<=0.2", "auc>=0.9"], 1),
+            (["regret<=0.02"], 2),
+            (["regret<=0.02", "auc>=0.9"], 2),
+            (["log_loss<=0.7", "upper(regret_calibration)<=0.02", "ece(bins=20)<=0.2"], 0),
+        ],
+    )
+    def test_exit_codes(self, decal: Decal, rules: list[str], code: int) -> None:
+        arguments = [part for rule in rules for part in ("--rule", rule)]
+        assert decal("gate", *NAMED, "--threshold", "0.3", *arguments).code == code
+
+    def test_rules_from_the_settings_and_a_baseline(self, decal: Decal, tmp_path: Path) -> None:
+        assert decal("evaluate", *NAMED, "-f", "json", "-o", "report.json").code == 0
+        valid_json((tmp_path / "report.json").read_text())
+        (tmp_path / "decal.toml").write_text(
+            'gates = ["brier<=baseline+0.001"]\nbaseline = "report.json"\nscore = "p"\nlabel = "y"\n'
+        )
+        assert decal("gate", BINARY).code == 0
+        assert decal("gate", BINARY, "--rule", "brier<baseline").code == 1
+
+    def test_github_junit_and_json(self, decal: Decal) -> None:
+        rules = ("--rule", "brier<=0.1", "--rule", "auc>=0.5", "--rule", "regret<=1")
+        github = decal("gate", *NAMED, *rules, "--format", "github").out.splitlines()
+        assert github[0].startswith("::error title=decal gate brier<=0.1::")
+        assert github[1].startswith("::notice ")
+        assert "cannot judge" in github[2]
+        suite = ElementTree.fromstring(decal("gate", *NAMED, *rules, "--format", "junit").out.encode())[0]
+        assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
+        gates = valid_json(decal("gate", *NAMED, *rules, "--format", "json").out)["gates"]
+        assert [gate["passed"] for gate in gates] == [False, True, None]
+
+    def test_groups(self, decal: Decal) -> None:
+        rules = ("--rule", "gap(brier)<=0.01", "--rule", "brier@group=B<=0.2002")
+        assert decal("gate", *NAMED, "--group", "group", *rules).code == 0
+
+    @pytest.mark.parametrize("rule", ["brier", "brier<=", "brrier<=1", "brier<=baseline"])
+    def test_a_rule_that_does_not_parse_is_one_line(self, decal: Decal, rule: str) -> None:
+        refusal(decal("gate", *NAMED, "--rule", rule))
+
+    def test_no_rule_at_all(self, decal: Decal) -> None:
+        assert "--rule" in refusal(decal("gate", *NAMED))
+
+    def test_a_bug_exits_3_and_never_1(self, decal: Decal) -> None:
+        code = (
+            "import sys, decal_cli.commands.gate as gate\nfrom decal_cli.commands.app import run\n"
+            "def broken(*_):\n    raise KeyError('surprise')\n"
+            "gate.run = broken\nsys.exit(run(['gate', 'x.csv', '--rule', 'brier<=1']))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.returncode == 3
+        assert "a bug in decal" in done.stderr

@@ -1,0 +1,67 @@
+"""What `decal recommend` prints, asks for and writes."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
+
+NAMED = (BINARY, "--score", "p", "--label", "y")
+TINY = b"p,y\n0.1,0\n0.9,1\n0.4,0\n0.6,1\n0.3,1\n0.2,0\n"
+
+
+class TestRecommend:
+    def test_the_walk_is_told_with_numbers_and_ends_in_an_action(self, decal: Decal) -> None:
+        done = decal("recommend", *NAMED, "--features", "x*", "--threshold", "0.3")
+        assert done.code == 0
+        for words in (
+            "1. ",
+            "2. ",
+            "per 1,000 decisions",
+            "gain of recalibration",
+            "→ Post-train",
+            "ECE is .0982 whatever t* is",
+        ):
+            assert words in done.out, words
+
+    def test_json_holds_the_path_and_every_metric(self, decal: Decal) -> None:
+        document = valid_json(decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "-f", "json").out)
+        advice = document["recommendation"]
+        assert advice["action"] == "post-train"
+        assert [step["answer"] for step in advice["path"]] == ["yes", "no", "unknown"]
+        assert advice["ece_advice"] == "recalibrate"
+        assert "spiegelhalter_z" in document["metrics"]
+
+    def test_a_cost_above_the_gain_advises_against(self, decal: Decal) -> None:
+        costly = decal("recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost", "0.5", "-f", "json")
+        assert valid_json(costly.out)["recommendation"]["action"] == "do-not-post-train"
+        total = decal(
+            "recommend", *NAMED, "--features", "x*", "-t", "0.3", "--cost", "1", "--decisions", "1e6", "-f", "json"
+        )
+        assert valid_json(total.out)["recommendation"]["action"] == "post-train"
+
+    def test_it_works_from_a_pipe_and_says_which_columns_it_took(self, decal: Decal) -> None:
+        done = decal("recommend", "--threshold", "0.3", stdin=TINY)
+        assert done.code == 0
+        assert "score p (found by its usual name); label y (found by its usual name)" in done.out
+
+    def test_it_works_bare_in_a_folder_with_settings(self, decal: Decal, tmp_path: Path) -> None:
+        (tmp_path / "preds.csv").write_bytes(TINY)
+        (tmp_path / "decal.toml").write_text('input = "preds.csv"\n')
+        assert decal("recommend", "--threshold", "0.3").code == 0
+        inside = tmp_path / "deeper"
+        inside.mkdir()
+        assert decal("recommend", "--threshold", "0.3", cwd=inside).code == 0
+
+    def test_it_explains_itself_when_it_has_nothing_to_read(self, decal: Decal) -> None:
+        line = refusal(decal("recommend", "--threshold", "0.3"))
+        assert "cat preds.csv | decal" in line
+
+    def test_it_asks_for_the_decision(self, decal: Decal) -> None:
+        assert "--threshold" in refusal(decal("recommend", *NAMED))
+
+    @pytest.mark.parametrize(
+        "wish", [("--cost", "x"), ("--cost", "-1"), ("--cost", "magic=1"), ("--tolerance", "-1"), ("--decisions", "5")]
+    )
+    def test_a_wish_that_makes_no_sense_is_one_line(self, decal: Decal, wish: tuple[str, str]) -> None:
+        refusal(decal("recommend", *NAMED, "-t", "0.3", *wish))
