@@ -72,27 +72,34 @@ def row_slopes(x: Floats, n: Floats, pos: Floats, at: Floats, penalty: float = 0
 S = TypeVar("S", bound=Slopes)
 
 
-def climb(slopes: Callable[[Floats], S], start: Floats, tolerance: float) -> tuple[Floats, S]:
+def climb(slopes: Callable[[Floats], S], start: Floats, tolerance: float, collinear: bool = False) -> tuple[Floats, S]:
     """The maximum by Newton's method, and the slopes one step before it.
 
-    A step below the tolerance, as a share of 1 + |at|, is the last: it leaves an error of about its square. Errors:
-    Undefined, where the maximum is not found.
+    A step below the tolerance, as a share of 1 + |at|, is the last: it leaves an error of about its square. collinear:
+    the terms may be collinear, which leaves the curvature singular everywhere. Errors: Undefined, where the maximum is
+    not found.
     """
     at, here = start, slopes(start)
     for _ in range(_MAX_STEPS):
-        # Least squares, because collinear terms leave the system singular.
-        step: Floats = np.linalg.lstsq(here.curvature, here.gradient, rcond=1e-14)[0].astype(np.float64)
+        step = _step(here, collinear)
         if float(np.abs(step).max(initial=0.0)) < tolerance * (1 + float(np.abs(at).max(initial=0.0))):
             return at + step, here
-        at, here = _shortened(slopes, at, here, step)
+        at, here = _shortened(slopes, at, here, step, collinear)
     raise _not_found()
 
 
-def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats) -> tuple[Floats, S]:
-    """The step, halved until the gradient at its end does not point far back, and until the curve is not flat there."""
+def _step(here: Slopes, collinear: bool) -> Floats:
+    if collinear:
+        return np.linalg.lstsq(here.curvature, here.gradient, rcond=1e-14)[0].astype(np.float64)
+    return np.linalg.solve(here.curvature, here.gradient).astype(np.float64)
+
+
+def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats, collinear: bool) -> tuple[Floats, S]:
+    """The step, halved until the gradient at its end does not point far back and the next step can be computed."""
     for _ in range(_MAX_STEPS):
         ahead = slopes(at + step)
-        if float(ahead.gradient @ step) >= -0.5 * float(here.gradient @ step) and ahead.curvature.trace() > 0:
+        enough = float(ahead.gradient @ step) >= -0.5 * float(here.gradient @ step)
+        if enough and (collinear or np.linalg.det(ahead.curvature) > 0):
             return at + step, ahead
         step = step / 2
     raise _not_found()

@@ -1,4 +1,4 @@
-"""All units of a study, on every processor, each kept as soon as it is done."""
+"""All units of a study, on every processor, each saved as soon as it is done."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from decal_cli.data import Columns, Dataset, read
 from decal_cli.errors import DecalError
 
 Done = Callable[[int, int, int], None]
-"""Told of progress: units done, of how many, how many of them were there before."""
+"""Called with the progress: units done, of how many, and how many of them were done before."""
 _ONE_EACH = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Every process computes on one thread: the processes share the processors already."""
+"""Every process computes on one thread, because the processes share the processors already."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """The records of all units, in the order of files, scores and seeds; notes: what was left out, and why."""
+    """The records of all units, in the order of files, scores and seeds; notes: what was dropped, and why."""
 
     records: tuple[Record, ...]
     notes: tuple[str, ...]
@@ -43,7 +43,7 @@ def run(
     workers: int,
     done: Done = lambda finished, total, before: None,
 ) -> Study:
-    """Measure every score of every file under every seed; units that the folder holds already are not repeated.
+    """Measure every score of every file under every seed, except the units that the folder already holds.
 
     Errors: DecalError for a file that cannot be read, before anything is measured.
     """
@@ -56,7 +56,7 @@ def run(
     for count, (key, record) in enumerate(_measured(waiting, columns, setting, workers), before + 1):
         store.add(key, record)
         done(count, len(units), before)
-    # A file that was measured under another name is the same file.
+    # A file measured under another name is the same file.
     records = tuple({**store.records[key], "file": unit.file} for unit, key in units)
     return Study(records, tuple(notes), setting)
 
@@ -64,14 +64,14 @@ def run(
 def _units(
     paths: Sequence[str], columns: Columns, setting: Setting, seeds: Sequence[int]
 ) -> tuple[list[tuple[Unit, str]], list[str]]:
-    """All units with their keys, and what is left out."""
+    """All units with their keys, and notes on what is dropped."""
     units, notes = [], []
     for path in paths:
         data = read([path], columns)
         for model in data.models:
             rows, positives = len(model.rows), model.rows.positives
             if rows < FEWEST or positives < 2 or positives > rows - 2:
-                notes.append(f"{path}, {model.name}: left out, {rows} rows with {positives} positive")
+                notes.append(f"{path}, {model.name}: dropped, too few rows: {rows}, {positives} of them positive")
                 continue
             for seed in seeds:
                 unit = Unit(path, model.name, seed)
@@ -85,7 +85,7 @@ def _units(
 def _measured(
     waiting: Sequence[tuple[Unit, str]], columns: Columns, setting: Setting, workers: int
 ) -> Iterator[tuple[str, Record]]:
-    """Records as they are finished."""
+    """Keys and records as they are finished."""
     work = functools.partial(_measure, columns, setting)
     if workers == 1 or len(waiting) < 2:
         for unit, key in waiting:
@@ -102,8 +102,8 @@ def _measured(
                 yield futures[future], future.result()
         except BrokenProcessPool:
             raise DecalError(
-                "a process of the study was ended from outside, perhaps for want of memory",
-                "run the same command again, it goes on from here; with --workers 1 it needs less memory",
+                "a process of the study was killed, perhaps because memory ran out",
+                "run the same command again: it resumes from here; --workers 1 needs less memory",
             ) from None
         except BaseException:
             for process in multiprocessing.active_children():
@@ -129,7 +129,7 @@ def _single_threads() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """In a process of its own: an interrupt is the parent's to heed, and without it there is nothing left to do."""
+    """In a process of its own: the parent handles an interrupt, and without the parent this process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 

@@ -66,7 +66,8 @@ def maximum(terms: list[Floats], counts: Counts, intercept: bool = True) -> Floa
     x /= scale[:, None]
     if intercept:
         x = np.vstack((x, np.ones(x.shape[1])))
-    best, _ = logistic.climb(lambda at: logistic.row_slopes(x, *counts, at), np.zeros(len(x)), _TOLERANCE)
+    start = np.zeros(len(x))
+    best, _ = logistic.climb(lambda at: logistic.row_slopes(x, *counts, at), start, _TOLERANCE, collinear=True)
     coefficients: Floats = best[: len(terms)] / scale
     return np.append(coefficients, best[-1] - coefficients @ middle) if intercept else coefficients
 

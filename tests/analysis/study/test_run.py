@@ -1,4 +1,4 @@
-"""All units: the same whoever measures them, in their order, and what is left out is said."""
+"""All units: the same whoever measures them, in their order, with notes on what is dropped."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_two_processes_measure_what_one_does_in_the_same_order(files: list[str],
 
 def test_what_is_left_out_is_said(files: list[str], tmp_path: Path) -> None:
     notes = run(files, dropping(), SETTING, range(1), tmp_path / "out", 1).notes
-    (left,) = (note for note in notes if "left out, " in note)
-    assert left.startswith(f"{files[1]}, p_b: left out, 60 rows with ")
+    (dropped,) = (note for note in notes if "dropped, " in note)
+    assert dropped.startswith(f"{files[1]}, p_b: dropped, too few rows: 60, ")
     assert any(note == f"{files[1]}: p_b: 180 of 240 rows left out: score missing" for note in notes)
 
 
