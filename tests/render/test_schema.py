@@ -1,0 +1,119 @@
+"""JSON Schema from declarations: what it says of a type, and that it refuses what decal would not print."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import jsonschema
+import pytest
+
+from decal_cli.render.documents import DOCUMENTS
+from decal_cli.render.schema import Count, Ends, Limit, schema_of
+from tests.helpers.command import SCHEMA
+from tests.helpers.every_result import every_result
+from tests.helpers.results import as_text
+
+Name = Annotated[str, Limit(pattern="^[a-z]+$")]
+
+
+class LeafData(TypedDict):
+    """A leaf."""
+
+    size: Count
+    ends: Ends | None
+    kind: Literal["round", "flat"] | None
+
+
+class TreeData(TypedDict):
+    leaves: dict[Name, LeafData]
+    names: NotRequired[list[str | int]]
+
+
+def test_a_declaration_becomes_a_schema() -> None:
+    schema = schema_of("trees", "What grows.", (TreeData,))
+    assert schema["oneOf"] == [{"$ref": "#/$defs/Tree"}]
+    assert schema["$defs"]["Tree"] == {
+        "type": "object",
+        "required": ["leaves"],
+        "additionalProperties": False,
+        "properties": {
+            "leaves": {
+                "type": "object",
+                "propertyNames": {"pattern": "^[a-z]+$"},
+                "additionalProperties": {"$ref": "#/$defs/Leaf"},
+            },
+            "names": {"type": "array", "items": {"type": ["string", "integer"]}},
+        },
+    }
+    assert schema["$defs"]["Leaf"]["description"] == "A leaf."
+    assert schema["$defs"]["Leaf"]["properties"] == {
+        "size": {"type": "integer", "minimum": 0},
+        "ends": {
+            "oneOf": [
+                {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
+                {"type": "null"},
+            ]
+        },
+        "kind": {"oneOf": [{"enum": ["round", "flat"]}, {"type": "null"}]},
+    }
+
+
+def test_what_has_no_schema_is_refused() -> None:
+    class OddData(TypedDict):
+        odd: complex
+
+    with pytest.raises(TypeError, match="complex"):
+        schema_of("odd", "", (OddData,))
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all objects in a document; of lists and metrics, those in the first two entries."""
+    if isinstance(value, dict):
+        yield path
+        for key in list(value)[: 2 if path[-1:] == ("metrics",) else None]:
+            yield from places(value[key], (*path, key))
+    elif isinstance(value, list):
+        for number, each in enumerate(value[:2]):
+            yield from places(each, (*path, number))
+
+
+FREE = {"columns", "metrics", "curves", "seconds", "reasons", "chosen"}
+"""Objects whose keys are names: any may be missing."""
+OPTIONAL = {"tried", "worst_agent", "recommendation", "gates"}
+"""Keys that may be missing; without the last two, the document is that of an evaluation."""
+
+
+@pytest.mark.parametrize("command", every_result())
+def test_a_key_more_or_less_is_refused(command: str) -> None:
+    document = json.loads(as_text(every_result()[command], "json"))
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    assert validator.is_valid(document)
+
+    def changed(path: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+        copied = copy.deepcopy(document)
+        place = copied
+        for key in path:
+            place = place[key]
+        return copied, place
+
+    for path in places(document):
+        if path[-1:] and path[-1] in FREE:
+            continue
+        whole, place = changed(path)
+        place["SURPRISE"] = 1
+        assert not validator.is_valid(whole), path
+        for key in place.keys() - {"SURPRISE", *OPTIONAL}:
+            whole, place = changed(path)
+            del place[key]
+            assert not validator.is_valid(whole), (path, key)
+
+
+def test_every_result_has_its_documents() -> None:
+    assert {kind.__name__ for kind in DOCUMENTS} == {name.removeprefix("#/$defs/") + "Data" for name in one_of()}
+
+
+def one_of() -> list[str]:
+    return [each["$ref"] for each in SCHEMA["oneOf"]]
