@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis import evaluate as report
+from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report
 from decal_cli.analysis.splice import Splice, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
@@ -119,7 +119,7 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
     if len(dataset.models) != 2:
         raise DecalError(f"a comparison needs exactly two models, not {len(dataset.models)}", "name two with --score")
     choices = tuple(dict.fromkeys((*plan.choices, *HEADLINE)))
-    values = report.evaluate(dataset, replace(plan, choices=choices, intervals=False), progress)
+    values = evaluating.evaluate(dataset, replace(plan, choices=choices, intervals=False), progress)
     evaluation = replace(values, plan=plan)
     half = len(values.reports) // 2
     sides = zip(values.reports[:half], values.reports[half:], strict=True)
@@ -132,28 +132,28 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
         pairs = pair_up(a.score, b.score, a.label, a.weight)
         whole = whole or pairs
         contests.append(_contest(of_a, of_b, pairs, plan))
-    made, reason = _splice(whole, plan) if splicing and whole is not None else (None, None)
-    return Comparison(evaluation, (first.name, second.name), tuple(contests), made, reason)
+    joined, reason = _splice(whole, plan) if splicing and whole is not None else (None, None)
+    return Comparison(evaluation, (first.name, second.name), tuple(contests), joined, reason)
 
 
 def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
     """The readable choice of an evaluation, less what cannot tell two models apart."""
     return tuple(
         choice
-        for choice in report.shown_choices(dataset)
+        for choice in evaluating.shown_choices(dataset)
         if choice.declared.better != "neither"
-        and choice.name != report.WORST
+        and choice.name != evaluating.WORST
         and paired_metrics.method(choice.declared) is not None
     )
 
 
-def spliced(paired: Paired, found: Comparison) -> dict[str, NDArray[Any]]:
+def spliced(paired: Paired, comparison: Comparison) -> dict[str, NDArray[Any]]:
     """The columns of the spliced scores, row by row: the row's id or number, its label, its score."""
-    if found.splice is None:
-        raise DecalError(f"there is no splice to write: {found.no_splice}", "use the better model alone")
+    if comparison.splice is None:
+        raise DecalError(f"there is no splice to write: {comparison.no_splice}", "use the better model alone")
     a, b = (model.rows for model in paired.dataset.models)
     label = str(paired.dataset.columns["label"])
-    return {paired.id_name: paired.ids, label: a.label, "p_splice": found.splice.cut.scores(a.score, b.score)}
+    return {paired.id_name: paired.ids, label: a.label, "p_splice": comparison.splice.cut.scores(a.score, b.score)}
 
 
 def _splice(pairs: PairTable, plan: Plan) -> tuple[Splice | None, str | None]:

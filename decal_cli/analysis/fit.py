@@ -119,9 +119,9 @@ def _differences(
     first = replace(dataset.models[0], rows=replace(dataset.models[0].rows, groups={}))
     choices = JUDGED_BY + (() if plan.task is None else WITH_TASK)
     pair = replace(dataset, models=(first, with_score(first, applied, name)))
-    found = compare(pair, replace(plan, choices=choices), splicing=False)
+    comparison = compare(pair, replace(plan, choices=choices), splicing=False)
     moved = applied.threshold is not None
-    return found.evaluation, {} if moved else found.contests[0].differences
+    return comparison.evaluation, {} if moved else comparison.contests[0].differences
 
 
 def _gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:

@@ -171,12 +171,12 @@ def judge(
     for rule in rules:
         if rule.baseline and baseline is None:
             raise DecalError(f"rule {rule.text!r} compares with a baseline", "name it with --baseline report.json")
-        there = differences if rule.delta else reports
-        scoped = [report for report in there if rule.applies_to(report)]
+        candidates = differences if rule.delta else reports
+        scoped = [report for report in candidates if rule.applies_to(report)]
         if rule.delta and not differences:
             rows.append(GateRow(rule.text, "", None, None, None, None, _not_two_models(reports)))
         elif not scoped:
-            rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, there)))
+            rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, candidates)))
         elif rule.over in ("max", "gap"):
             for model in dict.fromkeys(report.model for report in scoped):
                 rows.append(_judge_groups(rule, model, [r for r in scoped if r.model == model], baseline))
@@ -235,21 +235,21 @@ def _before(rule: Rule, model: str, group: str | None, baseline: Baseline) -> fl
 
 def _not_two_models(reports: Sequence[Report]) -> str:
     names = list(dict.fromkeys(report.model for report in reports))
-    there = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
-    return f"delta(..) needs exactly two models, --score A --score B; {there}"
+    count = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
+    return f"delta(..) needs exactly two models, --score A --score B; {count}"
 
 
 def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
     if rule.over in ("max", "gap") and all(report.group is None for report in reports):
         return f"{rule.over}(..) goes over groups: name the column with --group"
-    there = {
+    known = {
         "model": sorted({report.model for report in reports}),
         "group": sorted({report.group for report in reports if report.group is not None}),
     }
     wrong = [
-        f"no {name} {value!r} (there are: {', '.join(there[name]) or 'none'})"
+        f"no {name} {value!r} (there are: {', '.join(known[name]) or 'none'})"
         for name, value in rule.scope
-        if value not in there[name]
+        if value not in known[name]
     ]
     return "; ".join(wrong) or "no report is in its scope"
 

@@ -123,11 +123,11 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
     alone = loss(pairs.a if single == "a" else pairs.b)
     means, spreads = [], []
     for fold, cut in zip(folds, cuts, strict=True):
-        made = alone if cut is None else loss(cut.scores(pairs.a, pairs.b))
-        means.append((fold, made, [np.subtract(x, y) for x, y in zip(made, alone, strict=True)]))
+        joined = alone if cut is None else loss(cut.scores(pairs.a, pairs.b))
+        means.append((fold, joined, [np.subtract(x, y) for x, y in zip(joined, alone, strict=True)]))
     total = pairs.total
-    value = _sum(means, lambda made, apart: made) / total
-    mean = _sum(means, lambda made, apart: apart) / total
+    value = _sum(means, lambda joined, apart: joined) / total
+    mean = _sum(means, lambda joined, apart: apart) / total
     for fold, _, apart in means:
         spreads.append(float((fold.neg * fold.unit_neg * (apart[0] - mean) ** 2).sum()))
         spreads.append(float((fold.pos * fold.unit_pos * (apart[1] - mean) ** 2).sum()))
@@ -136,8 +136,8 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
 
 def _sum(means: list[Any], pick: Callable[[Any, Any], Any]) -> float:
     sums = 0.0
-    for fold, made, apart in means:
-        at0, at1 = pick(made, apart)
+    for fold, joined, apart in means:
+        at0, at1 = pick(joined, apart)
         sums += float((fold.neg * at0).sum() + (fold.pos * at1).sum())
     return sums
 

@@ -18,9 +18,9 @@ from decal_cli.commands.options import (
     FitOptions,
     GateOptions,
     InputOptions,
+    MetricOptions,
     OutputOptions,
     PreferenceOptions,
-    ReportOptions,
     StudyOptions,
     SweepOptions,
     TaskOptions,
@@ -64,7 +64,7 @@ def decal(
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
 @flat
-def evaluate(report: ReportOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def evaluate(metrics: MetricOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Measure scores against labels: losses, calibration, and the regret of acting on them.
 
     With --features, it also estimates what post-training could gain.
@@ -73,7 +73,7 @@ def evaluate(report: ReportOptions, source: InputOptions, task: TaskOptions, out
     """
     from decal_cli.commands import evaluate as command
 
-    command.run(report, source, task, out)
+    command.run(metrics, source, task, out)
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)
@@ -108,7 +108,7 @@ def gate(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Outpu
 @flat
 def compare(
     models: CompareOptions,
-    report: ReportOptions,
+    metrics: MetricOptions,
     source: Annotated[
         InputOptions,
         {
@@ -130,7 +130,7 @@ def compare(
     """
     from decal_cli.commands import compare as command
 
-    command.run(models, report, source, task, out)
+    command.run(models, metrics, source, task, out)
 
 
 @app.command(cls=Command, rich_help_panel=JUDGE)

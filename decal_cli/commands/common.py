@@ -15,9 +15,9 @@ from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.analysis.recommend import Preferences
 from decal_cli.commands.options import (
     InputOptions,
+    MetricOptions,
     OutputOptions,
     PreferenceOptions,
-    ReportOptions,
     SeedOptions,
     TaskOptions,
 )
@@ -45,10 +45,10 @@ WHOLE = ("json", "csv")
 """Formats that hold every metric unasked: who reads them picks for himself."""
 
 
-def choices_of(report: ReportOptions) -> tuple[MetricSpec, ...]:
+def choices_of(metrics: MetricOptions) -> tuple[MetricSpec, ...]:
     """The metrics that the line names, or all of them, or none: then the command shows the main ones."""
-    named = tuple(parse(text) for text in report.metric)
-    return named or (all_choices() if report.all_metrics or report.format in WHOLE else ())
+    named = tuple(parse(text) for text in metrics.metric)
+    return named or (all_choices() if metrics.all_metrics or metrics.format in WHOLE else ())
 
 
 def plan_of(choices: Sequence[MetricSpec], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.commands.common import choices_of, data_of, emit, load_ahead, plan_of, settings_of
-from decal_cli.commands.options import InputOptions, OutputOptions, ReportOptions, TaskOptions
+from decal_cli.commands.options import InputOptions, MetricOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.render.results.evaluation import Evaluated
 
 
-def run(report: ReportOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def run(metrics: MetricOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Measure, and write what was measured."""
     settings = settings_of(out)
-    choices = choices_of(report)
-    plan = replace(plan_of(choices, task, out, settings), intervals=not report.no_intervals)
+    choices = choices_of(metrics)
+    plan = replace(plan_of(choices, task, out, settings), intervals=not metrics.no_intervals)
     load_ahead(choices)
     data = data_of(source, settings, out.output)
     plan = replace(plan, choices=choices or evaluating.shown_choices(data))
     with progress_of() as progress:
         evaluation = evaluating.evaluate(data, plan, progress)
-    emit(Evaluated(evaluation), report.format, out)
+    emit(Evaluated(evaluation), metrics.format, out)

@@ -108,8 +108,8 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     """Frequencies of regions within bins of the score, around the calibration curve."""
     report, style = sweep.reports[number], style_of(number)
     loss = report.grouping_loss
-    told = "" if loss is None else f" (loss {short(loss, 4)})"
-    axes.set(title=f"Grouping{told}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
+    title = "Grouping" if loss is None else f"Grouping (loss {short(loss, 4)})"
+    axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
              xlim=(0, 1), ylim=(-0.02, 1.02))  # fmt: skip
     if report.regions is None:
         axes.text(0.5, 0.5, "needs --features", ha="center", color=GREY, transform=axes.transAxes)

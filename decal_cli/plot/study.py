@@ -45,12 +45,12 @@ def study_figure(summary: Summary, picture: str) -> Any:
 
 
 def _pairs(figure: Any, summary: Summary, pairs: Sequence[tuple[str, str]]) -> bool:
-    there = [pair for pair in pairs if pair in summary.relations]
-    for k, (estimate, target) in enumerate(there):
-        _scatter(figure.add_subplot(1, len(there), k + 1), summary, estimate, target)
-    if there:
+    known = [pair for pair in pairs if pair in summary.relations]
+    for k, (estimate, target) in enumerate(known):
+        _scatter(figure.add_subplot(1, len(known), k + 1), summary, estimate, target)
+    if known:
         _name_files(figure, summary.points.files)
-    return bool(there)
+    return bool(known)
 
 
 def _scatter(axes: Any, summary: Summary, estimate: str, target: str) -> None:
@@ -116,16 +116,16 @@ def _correlations(figure: Any, summary: Summary) -> bool:
     ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND, "regret", TOGETHER)
     others = tuple(choice.key for choice in OF_SCORES)
     names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
-    r2 = {pair: found.r2 for pair, found in summary.relations.items()}
+    r2 = {pair: relation.r2 for pair, relation in summary.relations.items()}
     if np.isnan([r2.get(pair, np.nan) for pair in itertools.product(names, targets)]).all():
         return False
     for k, target in enumerate(targets):
         axes = figure.add_subplot(1, len(targets), k + 1)
         ends = np.full((len(names), 2), np.nan)
         for row, name in enumerate(names):
-            found = summary.relations.get((name, target))
-            if found is not None and found.interval is not None:
-                ends[row] = np.abs(np.subtract(found.interval, found.r2))
+            relation = summary.relations.get((name, target))
+            if relation is not None and relation.interval is not None:
+                ends[row] = np.abs(np.subtract(relation.interval, relation.r2))
         colours = [COLOURS[0] if name in ours else COLOURS[7] for name in names]
         look = {"ecolor": GREY, "elinewidth": 0.9, "capsize": 2}
         axes.barh(

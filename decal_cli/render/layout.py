@@ -56,7 +56,7 @@ def layouts(table: Table) -> list[Layout]:
     least = 1 if table.stacked else 0
     most = max((len(cell.parts) - 1 for cell in cells), default=0)
     drops = sorted({0, *(column.drops for column in table.columns)})
-    found = [
+    ways = [
         Layout(breaks, dropped, short, heading)
         for breaks in range(least, max(least, most) + 1)
         for dropped in (drops if breaks == least else drops[-1:])
@@ -64,8 +64,8 @@ def layouts(table: Table) -> list[Layout]:
         for heading in range(max(1, *(len(column.breaks) for column in table.columns)))
     ]
     if any(cell.fewer for cell in cells):
-        found.append(replace(found[-1], fewer=True))
-    return found
+        ways.append(replace(ways[-1], fewer=True))
+    return ways
 
 
 def banks(table: Table, width: int) -> list[RichTable]:

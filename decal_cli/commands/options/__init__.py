@@ -8,8 +8,8 @@ from decal_cli.commands.options.judging import (
     AdviceOptions,
     CompareOptions,
     GateOptions,
+    MetricOptions,
     PreferenceOptions,
-    ReportOptions,
     SweepOptions,
 )
 
@@ -21,11 +21,11 @@ __all__ = [
     "FitOptions",
     "GateOptions",
     "InputOptions",
+    "MetricOptions",
     "Missing",
     "OutputOptions",
     "Picture",
     "PreferenceOptions",
-    "ReportOptions",
     "SeedOptions",
     "StudyOptions",
     "SweepOptions",

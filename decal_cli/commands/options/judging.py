@@ -16,8 +16,8 @@ NO_INTERVALS = "Compute no intervals, which is faster."
 
 
 @options("Metrics")
-class ReportOptions:
-    """What is reported."""
+class MetricOptions:
+    """Which metrics, with intervals or not, and in which format."""
 
     metric: list[str] = option(
         "Report only this metric, such as 'ece(bins=20)'. Repeatable; `decal metrics` lists them.",

@@ -171,9 +171,9 @@ def study_lines(summary: Summary) -> list[str]:
         few = [f"So few scores say little of others: intervals need {MIN_CLUSTERS} files or {MIN_CLUSTERS} scores."]
     if not points.enough(np.ones(len(points.threshold), dtype=bool)):
         few.append(f"{DASH}: fewer than {MIN_POINTS} points in a halving, too few for a correlation.")
-    *what, found = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+    *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
     return [
-        f"{', '.join(what)}: {found}",
+        f"{', '.join(parts)}: {points_in_all}",
         "Every estimate from the half that methods are fitted to, every gain on the other; utilities over u_delta.",
         *few,
         *(f"{', '.join(names)}: {reason}" for reason, names in grouped(summary.reasons).items()),
