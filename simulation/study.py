@@ -164,7 +164,7 @@ def advised(rows: Draw, task: BinaryTask, seed: int, features: bool = True) -> A
     """The advice on these rows, as `decal recommend` gives it at its defaults."""
     inputs = Inputs(rows.rows if features else replace(rows.rows, features=None), task, seed)
     items = {key: _item(key, inputs) for key in EVIDENCE_KEYS}
-    return walk(Evidence(items, task.u_delta, len(rows.score), features))
+    return walk(Evidence(items, len(rows.score), features))
 
 
 def _item(key: str, inputs: Inputs) -> Item:

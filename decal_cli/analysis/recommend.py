@@ -205,7 +205,6 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         results |= {key: undefined for key in (*GAINS.values(), BEYOND)}
     return Evidence(
         items={key: Item(key, result.value, result.interval, result.reason) for key, result in results.items()},
-        u_delta=plan.task.u_delta,
         rows=report.rows,
         features=report.features,
         tolerance=preferences.tolerance,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
-from decal_cli.crossfit.probe import build_probe
+from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions, hold_out
 from decal_cli.curves import Curve, Featured, Grid, curves_of
 from decal_cli.data import Dataset, Predictions
@@ -22,8 +22,8 @@ LADDER = (
     "eu_never",
     "eu_always",
     "gain_recalibration",
-    "regret_grouping_lower",
-    "regret_grouping_upper",
+    "gain_beyond",
+    "gain_post_training",
     "regret_grouping_worst",
 )
 """What the waterfall of one decision is made of."""
@@ -41,6 +41,7 @@ class Swept:
     curves: Mapping[str, Curve]
     table: Table
     regions: Regions | None
+    probed: Probed | None = None
 
     @property
     def name(self) -> str:
@@ -87,15 +88,16 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
 
 def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: Grid) -> Swept:
     table = rows.table
-    regions = featured = None
+    regions = probed = featured = None
     if rows.features is not None:
         regions, held = build_regions(rows, seed=plan.seed), hold_out(rows, seed=plan.seed)
-        featured = Featured(regions, held, build_probe(rows, seed=plan.seed))
+        probed = build_probe(rows, seed=plan.seed)
+        featured = Featured(regions, held, probed)
     curves = curves_of(table, featured, grid, confidence=plan.confidence if plan.intervals else None, seed=plan.seed)
-    return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions)
+    return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions, probed)
 
 
 def ladder_results(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
-    inputs = Inputs.of(report.table, report.regions, task, seed=plan.seed)
+    inputs = Inputs.of(report.table, report.probed, task, seed=plan.seed)
     return {name: measure(parse(name), inputs, plan.confidence if plan.intervals else None) for name in LADDER}

@@ -82,14 +82,15 @@ def _advised(data: Dataset, plan: Plan, wanted: recommending.Preferences) -> Met
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
     whole = Plan(recommending.EVIDENCE, plan.task, plan.confidence, plan.seed)
     advice = recommending.recommend(data, whole, wanted).advice[0]
-    leaning = None if advice.lean is None else FITS.get(advice.lean)
-    if leaning is not None:
+    method = None if advice.lean is None else FITS.get(advice.lean)
+    if advice.method is None and method is not None:
         raise DecalError(
-            f"`decal recommend` cannot tell yet what is to be won; by the estimates it leans to {leaning}",
-            f"name it to fit it all the same: decal fit {leaning}",
+            f"`decal recommend` cannot tell yet what a method would win; by the estimates it leans to {method}",
+            f"to fit it anyway: decal fit {method}",
         )
-    if advice.fit is None:
+    if advice.method is None:
         raise DecalError(
-            f"there is nothing to fit: the advice is {advice.action}", "see why: decal recommend, or name a method"
+            f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}",
+            "see why with decal recommend, or name a method",
         )
-    return parse(advice.fit)
+    return parse(advice.method)

@@ -80,7 +80,7 @@ def gain_beyond(probed: Probed, threshold: float) -> Estimate:
     return _gain(probed, threshold, probed.isotonic >= threshold)
 
 
-def gain_altogether(probed: Probed, threshold: float, decision_threshold: float) -> Estimate:
+def gain_over_score(probed: Probed, threshold: float, decision_threshold: float) -> Estimate:
     """The same against acting on the score as it is."""
     return _gain(probed, threshold, (probed.score >= decision_threshold)[None, :])
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli.crossfit.probe import Probed, gain_altogether, gain_beyond
+from decal_cli.crossfit.probe import Probed, gain_beyond, gain_over_score
 from decal_cli.crossfit.recalibration import need_rows
 from decal_cli.crossfit.regions import HeldOut, Regions
 from decal_cli.curves import heldout, sums
@@ -78,6 +78,7 @@ def curves_of(
     curves = {curve.kind.name: curve for curve in _without_features(setup)}
     if featured is not None:
         curves |= {curve.kind.name: curve for curve in _with_features(setup, featured)}
+        curves["gain_post_training"] = _post_training(setup, curves, featured.probed)
     return {name: curves[name] for name in CURVE_KINDS if name in curves}
 
 
@@ -167,9 +168,9 @@ def _undefined(s: Setup, name: str, reason: str) -> Curve:
 
 
 def _v_regret(s: Setup, means: Means) -> Curve:
-    """Twice the positive part of the curve and of its interval; the expectation is taken point by point."""
+    """Twice the curve and its interval, signed: below 0 where the score beats the base rate."""
     z = 0.0 if s.confidence is None else quantile(s.confidence)
-    value, low, high = (2 * np.maximum(means.value + side * z * means.error, 0.0) for side in (0, -1, 1))
+    value, low, high = (2 * (means.value + side * z * means.error) for side in (0, -1, 1))
     return _of_ends(s, "v_regret", value, low, high)
 
 
@@ -265,20 +266,34 @@ def _with_features(s: Setup, featured: Featured) -> Iterator[Curve]:
     yield from _bounds(s, featured.regions)
     if rows is None:
         reason = "needs more rows: too few to fit on some and evaluate on the others"
-        for name in ("brier_regions", "gain_beyond", "gain_post_training"):
+        for name in ("brier_regions", "gain_beyond"):
             yield _undefined(s, name, reason)
         return
     by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight)
     yield _mean(s, "brier_regions", sums.of_decisions(by_region, _cost(at), s.grid), sums.brier_of(by_region))
     probed = featured.probed
-    yield _gain(s, "gain_beyond", [gain_beyond(probed, float(t)) for t in at])
-    yield _gain(s, "gain_post_training", [gain_altogether(probed, float(t), float(t)) for t in at])
-
-
-def _gain(s: Setup, name: str, gains: list[Estimate]) -> Curve:
-    value, error = np.array(gains).T
+    value, error = np.array([gain_beyond(probed, float(t)) for t in at]).T
     reach = (0.0 if s.confidence is None else quantile(s.confidence)) * error
-    return _of_ends(s, name, value, *(np.clip(value + side * reach, *CURVE_KINDS[name].range) for side in (-1, 1)))
+    low, high = (np.clip(value + side * reach, *CURVE_KINDS["gain_beyond"].range) for side in (-1, 1))
+    yield _of_ends(s, "gain_beyond", value, low, high)
+
+
+def _post_training(s: Setup, curves: Mapping[str, Curve], probed: Probed) -> Curve:
+    """The sum of the gain of recalibration and the gain beyond it, so that the three curves add up at every t*."""
+    first, second = curves["gain_recalibration"], curves["gain_beyond"]
+    if first.reason or second.reason:
+        return _undefined(s, "gain_post_training", first.reason or second.reason or "")
+    kind, value = CURVE_KINDS["gain_post_training"], first.value + second.value
+    w = s.grid.weight
+    expectation = None if w is None else (first.expectation or 0.0) + (second.expectation or 0.0)
+    if s.confidence is None:
+        return Curve(kind, value, expectation=expectation)
+    reach = quantile(s.confidence) * np.array([gain_over_score(probed, float(t), float(t)).error for t in s.grid.at])
+    low, high = (np.clip(value + side * reach[s.grid.shown], *kind.range) for side in (-1, 1))
+    ends = (
+        None if w is None or expectation is None else (expectation - float(w @ reach), expectation + float(w @ reach))
+    )
+    return Curve(kind, value, low, high, expectation, ends)
 
 
 def _leaves(regions: Regions) -> Levels:

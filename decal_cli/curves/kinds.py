@@ -74,7 +74,7 @@ _ALL = (
         heading="V-regret",
         block="decision",
         unit="utility per decision, payoffs in [0, 1]",
-        range=(0, 2),
+        range=(-2, 2),
         source=cite("Kleinberg et al. 2023", "thm. 9"),
     ),
     _of_metric("cfdl", "CFDL", "decision"),

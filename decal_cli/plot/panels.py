@@ -91,8 +91,8 @@ def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
     axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(0, 1), ylim=(-0.02, 1.02))
     axes.tick_params(labelbottom=False)
     edges = np.linspace(0, 1, 41)
-    total, _ = np.histogram(t.score, edges, weights=t.n)
-    ones, _ = np.histogram(t.score, edges, weights=t.pos)
+    # Counts of single rows are int8, which a sum over a bar would overflow.
+    total, ones = (np.histogram(t.score, edges, weights=np.asarray(v, dtype=np.float64))[0] for v in (t.n, t.pos))
     wide = edges[1] - edges[0]
     strip.bar(edges[:-1], ones / t.total, wide, align="edge", color=style.colour, lw=0, label="rows with label 1")
     strip.bar(edges[:-1], (total - ones) / t.total, wide, bottom=ones / t.total, align="edge", color="0.8", lw=0,
@@ -128,26 +128,25 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
 
 
 def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result], task: BinaryTask) -> None:
-    """From acting on the score, over recalibration, to the bounds of the best possible probability."""
+    """The chain of gains: the score as it is, recalibrated, with the features; each step starts where the last ended.
+
+    Without features the last step is the upper limit that knowing every label would set.
+    """
     style = style_of(number)
-    now, gain = (rungs[name].value or 0.0 for name in ("expected_utility", "gain_recalibration"))
-    # The oracle is not below the score as it is, whatever recalibrating costs on so few rows.
-    best = now + max(gain, 0.0)
-    low, high, worst = (rungs[f"regret_grouping_{name}"].value for name in ("lower", "upper", "worst"))
-    steps: list[tuple[str, float, float, dict[str, Any], Sequence[float] | None]] = [
-        ("recalibrated", now, gain, {"color": style.colour}, rungs["gain_recalibration"].interval)
-    ]
-    if low is not None and high is not None:
-        steps += [
-            ("oracle, at least", best, low, {"color": "0.6"}, rungs["regret_grouping_lower"].interval),
-            ("oracle, at most", best, high, {"facecolor": "white", "edgecolor": "0.4", "hatch": "////"},
-             rungs["regret_grouping_upper"].interval),
-        ]  # fmt: skip
-    elif worst is not None:
-        steps.append(("perfect knowledge\n(no features: a ceiling)", best, worst,
-                      {"facecolor": "white", "edgecolor": "0.4", "hatch": "...."}, None))  # fmt: skip
+    now = rungs["expected_utility"].value or 0.0
+    recalibration, beyond = rungs["gain_recalibration"], rungs["gain_beyond"]
+    steps: list[tuple[str, float, Result, dict[str, Any]]] = []
+    if recalibration.value is not None:
+        steps.append(("recalibrated", now, recalibration, {"color": style.colour}))
+        after = now + recalibration.value
+        worst = rungs["regret_grouping_worst"]
+        if beyond.value is not None:
+            steps.append(("with the features", after, beyond, {"color": "0.6"}))
+        elif worst.value is not None:
+            look = {"facecolor": "white", "edgecolor": "0.4", "hatch": "...."}
+            steps.append(("every label known\n(upper limit, no estimate)", after, Result(worst.value), look))
     constants = [("always decide 0", rungs["eu_never"].value), ("always decide 1", rungs["eu_always"].value)]
-    names = [name for name, _ in constants] + ["by the score as it is"] + [name for name, *_ in steps]
+    names = [name for name, _ in constants] + ["act on the score as it is"] + [name for name, *_ in steps]
     rows = range(len(names))
     for row, (_, value) in enumerate(constants):
         axes.plot(1000 * (value or 0.0), row, marker="|", ms=14, mew=2, color="0.35")
@@ -155,12 +154,14 @@ def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result]
     axes.plot(1000 * now, 2, marker=style.marker, ms=8, color=style.colour)
     _say(axes, 1000 * now, 2, short(1000 * now, 3))
     axes.axvline(1000 * now, color=style.colour, lw=0.8, ls=(0, (1, 1.5)))
-    for row, (_, start, step, look, ends) in enumerate(steps, 3):
+    for row, (_, start, gain, look) in enumerate(steps, 3):
+        step = gain.value or 0.0
         axes.barh(row, 1000 * step, left=1000 * start, height=0.55, **{"lw": 0.8, **look})
         reach = start + max(step, 0.0)
-        if ends is not None:
-            axes.plot([1000 * (start + end) for end in ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
-            reach = max(reach, start + ends[1])
+        if gain.interval is not None:
+            axes.plot([1000 * (start + end) for end in gain.interval], [row, row], color="black", lw=1.1, marker="|",
+                      ms=6)  # fmt: skip
+            reach = max(reach, start + gain.interval[1])
         sign = "+" if step >= 0 else "-"
         _say(axes, 1000 * reach, row, f"{sign}{short(abs(1000 * step), 3)}")
     axes.set_yticks(rows, names)
@@ -168,7 +169,7 @@ def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result]
     axes.margins(x=0.16)
     axes.grid(axis="y", visible=False)
     unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
-    axes.set_title(f"Regret: {report.name}, t* = {task.threshold:.4g}{unit}")
+    axes.set_title(f"Gains: {report.name}, t* = {task.threshold:.4g}{unit}")
     axes.set_xlabel("expected utility per 1,000 decisions")
 
 

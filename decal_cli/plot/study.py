@@ -15,7 +15,7 @@ from decal_cli.analysis.study.points import OF_SCORES
 from decal_cli.analysis.study.summary import Summary, short_title
 from decal_cli.plot.style import COLOURS, GREY, RC, style_of
 
-RECALIBRATION, TOGETHER = GAINS["recalibrate"], GAINS["post-train"]
+RECALIBRATION, POST_TRAINING = GAINS["recalibrate"], GAINS["post-train"]
 _WIDE, _HIGH = 10.0, 4.9
 _MOST_FILES = 24
 """Files that the legend names; more would leave no room for the picture."""
@@ -99,7 +99,7 @@ def _recalibration(figure: Any, summary: Summary) -> bool:
 
 
 def _post_training(figure: Any, summary: Summary) -> bool:
-    return _pairs(figure, summary, [("regret", "refit"), (TOGETHER, "refit"), (TOGETHER, "stack-boosting")])
+    return _pairs(figure, summary, [("regret", "refit"), (POST_TRAINING, "refit"), (POST_TRAINING, "stack-boosting")])
 
 
 def _beyond(figure: Any, summary: Summary) -> bool:
@@ -113,7 +113,7 @@ def _correlations(figure: Any, summary: Summary) -> bool:
         for t in (BASE, "refit", "refit" + BEYOND_SUFFIX, "stack-boosting" + BEYOND_SUFFIX)
         if t in summary.points.targets
     ]
-    ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND, "regret", TOGETHER)
+    ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND, "regret", POST_TRAINING)
     others = tuple(choice.key for choice in OF_SCORES)
     names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
     r2 = {pair: relation.r2 for pair, relation in summary.relations.items()}

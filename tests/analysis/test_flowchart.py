@@ -1,4 +1,4 @@
-"""The walk through the flowchart, case by case."""
+"""The walk through the flowchart, case by case. At stakes of .2 the default tolerance is .01 per decision."""
 
 import itertools
 
@@ -7,28 +7,45 @@ import pytest
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.metrics import METRICS
 
-NOTHING, CLEAR, DOUBTFUL = (-0.004, 0.006), (0.01, 0.03), (-0.01, 0.03)
+Ends = tuple[float, float]
+NOTHING, CLEAR, DOUBTFUL, SMALL = (-0.004, 0.006), (0.01, 0.03), (-0.01, 0.03), (0.001, 0.006)
 
 
 def evidence(
-    recalibration: tuple[float, float] | None = NOTHING,
-    beyond: tuple[float, float] | None = NOTHING,
-    together: tuple[float, float] | None = NOTHING,
-    worst: tuple[float, float] = (0.1, 0.12),
+    recalibration: Ends | None = NOTHING,
+    beyond: Ends | None = NOTHING,
+    both: Ends | None = NOTHING,
+    worst: Ends = (0.1, 0.12),
     features: bool = True,
+    over_constant: Ends = (0.05, 0.07),
+    lead: Ends = (-0.06, -0.02),
+    auc: Ends = (0.7, 0.8),
+    share: float | None = 0.5,
+    stakes: float = 0.2,
     **more: object,
 ) -> Evidence:
-    given = {"gain_recalibration": recalibration, "regret_grouping_worst": worst, "expected_utility": (-0.2, -0.1)}
+    """Each gain by its interval, its value in the middle; lead: of the better constant decision, 0, over the score."""
+    ends = {
+        "gain_recalibration": recalibration,
+        "regret_grouping_worst": worst,
+        "expected_utility": (-0.2, -0.1),
+        "gain_over_constant": over_constant,
+        "external_regret": lead,
+        "auc": auc,
+    }
     if features:
-        given |= {"gain_beyond": beyond, "gain_post_training": together}
+        ends |= {"gain_beyond": beyond, "gain_post_training": both}
     items = {
         key: Item(
-            key, None if ends is None else sum(ends) / 2, ends, "needs at least 10 rows" if ends is None else None
+            key, None if pair is None else sum(pair) / 2, pair, "needs at least 10 rows" if pair is None else None
         )
-        for key, ends in given.items()
+        for key, pair in ends.items()
     }
-    items["threshold_adjusted"] = Item("threshold_adjusted", 0.25, (0.2, 0.3))
-    return Evidence(items, 1.0, 2000, features, **more)
+    items |= {"eu_never": Item("eu_never", -0.1), "eu_always": Item("eu_always", -0.3)}
+    items["threshold_adjusted"] = Item("threshold_adjusted", 0.25, (0.2, 0.3), text="0.25")
+    items["utility_share"] = Item("utility_share", share, None, None if share else "no threshold beats a constant")
+    items["utility_at_stake"] = Item("utility_at_stake", stakes)
+    return Evidence(items, 2000, features, **more)
 
 
 def answers(advice: Advice) -> list[str]:
@@ -43,26 +60,38 @@ def test_nothing_to_win_is_done() -> None:
     advice = walk(evidence())
     assert advice.action == "done" and answers(advice) == ["no", "unknown"]
     assert advice.gain is None and advice.method is None
+    assert advice.headline == "Done: use the model as it is."
 
 
 def test_a_loss_from_miscalibration_is_recalibrated() -> None:
     advice = walk(evidence(CLEAR, NOTHING, CLEAR))
     assert advice.action == "recalibrate" and answers(advice) == ["yes", "yes", "unknown"]
-    assert advice.gain == pytest.approx(0.02) and advice.interval == CLEAR
-    assert "from a score of 0.25 on" in advice.next_steps[0]
+    assert advice.method == "isotonic" and advice.gain == pytest.approx(0.02) and advice.interval == CLEAR
+    assert "act when score >= 0.25" in advice.next_steps[0]
 
 
 def test_a_loss_beyond_the_score_is_post_trained() -> None:
     for recalibration in (NOTHING, CLEAR, DOUBTFUL):
         advice = walk(evidence(recalibration, CLEAR, (0.02, 0.05)))
         assert advice.action == "post-train" and answers(advice)[:2] == ["yes", "no"]
-        assert advice.gain == pytest.approx(0.035)
+        assert advice.method == "blend" and advice.gain == pytest.approx(0.035)
 
 
-def test_how_much_recalibration_has_to_do_with_it_is_said() -> None:
-    said = [walk(evidence(gain, CLEAR, CLEAR)).steps[1].reason for gain in (CLEAR, DOUBTFUL, NOTHING)]
-    for reason, start in zip(said, ("Only in part", "Not alone", "Recalibration wins at most 0.01"), strict=True):
-        assert reason.startswith(start)
+def test_the_shares_of_both_causes_are_stated_and_the_free_step_is_named() -> None:
+    advice = walk(evidence((0.3, 0.36), (0.03, 0.054), (0.33, 0.414)))
+    assert advice.action == "post-train"
+    assert "Recalibration has 89% of the estimated gain, the features 11%." in advice.steps[1].reason
+    assert (
+        advice.interim is not None and advice.interim.threshold == "0.25" and advice.interim.gain == pytest.approx(0.33)
+    )
+    assert advice.next_steps[0] == (
+        "Free step until then: act when score >= 0.25, which wins 0.33 per decision (0.3 to 0.36)."
+    )
+
+
+def test_a_free_step_that_may_win_nothing_is_not_said_to_win() -> None:
+    assert "may win" in walk(evidence(DOUBTFUL, CLEAR, CLEAR)).next_steps[0]
+    assert "act when" not in " ".join(walk(evidence((-0.03, -0.01), CLEAR, CLEAR)).next_steps)
 
 
 def test_where_only_both_together_are_clear_a_method_that_does_both_is_advised() -> None:
@@ -74,88 +103,125 @@ def test_recalibration_comes_first_where_features_are_in_doubt() -> None:
     assert advice.action == "recalibrate" and answers(advice)[:2] == ["yes", "unknown"]
 
 
-def test_doubt_is_said_with_the_rows_that_would_settle_it() -> None:
-    advice = walk(evidence(DOUBTFUL, NOTHING, NOTHING))
-    assert advice.action == "cannot-tell" and answers(advice) == ["unknown"]
-    # The gain seems .01 and its interval reaches .02: it must reach half as far, which takes four times the rows.
-    assert advice.rows_needed == 8000 and "8,000 rows" in advice.next_steps[0]
+class TestSmallGains:
+    def test_a_clear_gain_is_never_no_but_marked_small(self) -> None:
+        advice = walk(evidence(SMALL, NOTHING, NOTHING))
+        assert advice.action == "recalibrate" and advice.small and advice.steps[0].small
+        assert "small" in advice.headline and "the tolerance" in advice.steps[0].reason
+
+    def test_the_cheapest_method_that_wins_it_is_named(self) -> None:
+        assert walk(evidence(NOTHING, SMALL, SMALL)).action == "post-train"
+        assert walk(evidence(CLEAR, SMALL, CLEAR)).action == "recalibrate"
+
+    def test_a_gain_of_the_sum_alone_counts(self) -> None:
+        advice = walk(evidence(NOTHING, NOTHING, SMALL))
+        assert advice.action == "post-train" and advice.small
+
+    def test_the_tolerance_is_a_share_of_what_is_at_stake(self) -> None:
+        assert walk(evidence(NOTHING)).action == "done"
+        assert walk(evidence(NOTHING, stakes=0.02)).action == "cannot-tell"
+        assert walk(evidence(DOUBTFUL, tolerance=0.03)).action == "done"
+        assert not walk(evidence(SMALL, tolerance=0.002)).small
 
 
-def test_without_features_a_clear_gain_of_recalibration_is_advised() -> None:
-    advice = walk(evidence(CLEAR, features=False))
-    assert advice.action == "recalibrate" and answers(advice) == ["yes", "unknown", "unknown"]
+class TestConstantDecisions:
+    def test_a_model_that_a_constant_decision_beats_is_never_used_as_it_is(self) -> None:
+        advice = walk(evidence(lead=(0.01, 0.03)))
+        assert advice.action == "done" and advice.constant is not None
+        assert (advice.constant.decision, advice.constant.clear) == (0, True)
+        assert "use the model as it is" not in advice.headline and "always deciding 0 is worth more" in advice.headline
+        assert walk(evidence(lead=(-0.01, 0.03))).constant.clear is False  # type: ignore[union-attr]
+        assert walk(evidence()).constant is None
+
+    def test_a_useless_score_is_not_recalibrated(self) -> None:
+        for useless in ({"over_constant": (-0.02, 0.005)}, {"share": None}):
+            advice = walk(evidence(CLEAR, NOTHING, CLEAR, lead=(0.01, 0.03), auc=(0.40, 0.48), **useless))
+            assert advice.action == "find-better-features" and advice.method is None
+            assert "until then always decide 0" in advice.headline
+            assert any("AUC below .5" in text for text in advice.next_steps)
+            assert advice.interim is not None and advice.interim.decision == 0
+
+    def test_features_that_win_are_still_used(self) -> None:
+        advice = walk(evidence(CLEAR, CLEAR, CLEAR, lead=(0.01, 0.03), over_constant=(-0.02, 0.005)))
+        assert advice.action == "post-train" and "always decide 0" in advice.next_steps[0]
+
+    def test_features_in_doubt_cannot_tell(self) -> None:
+        advice = walk(evidence(CLEAR, DOUBTFUL, CLEAR, lead=(0.01, 0.03), over_constant=(-0.02, 0.005)))
+        assert advice.action == "cannot-tell" and "Always decide 0" in advice.next_steps[0]
 
 
-def test_without_features_rows_alone_do_not_settle_it() -> None:
-    advice = walk(evidence(NOTHING, features=False))
-    assert advice.action == "cannot-tell" and advice.rows_needed is None
-    assert "--features" in advice.next_steps[0]
-    assert "cannot be said without them" in advice.steps[0].reason
+class TestDoubt:
+    def test_the_rows_that_would_settle_it_are_named(self) -> None:
+        advice = walk(evidence(DOUBTFUL, NOTHING, NOTHING))
+        assert advice.action == "cannot-tell" and answers(advice) == ["unknown"]
+        # The gain seems .01 and its interval reaches .02: it must reach half as far, which takes four times the rows.
+        assert advice.rows_needed == 8000 and "8,000 rows" in advice.next_steps[0]
+
+    def test_without_features_a_clear_gain_of_recalibration_is_advised(self) -> None:
+        advice = walk(evidence(CLEAR, features=False))
+        assert advice.action == "recalibrate" and answers(advice) == ["yes", "unknown", "unknown"]
+
+    def test_without_features_rows_alone_do_not_settle_it(self) -> None:
+        advice = walk(evidence(NOTHING, features=False))
+        assert advice.action == "cannot-tell" and advice.rows_needed is None
+        assert "--features" in advice.next_steps[0] and "none were named" in advice.steps[0].reason
+
+    def test_without_features_a_harmless_worst_case_is_done(self) -> None:
+        assert walk(evidence(NOTHING, worst=(0.001, 0.004), features=False)).action == "done"
+
+    def test_whoever_cannot_wait_learns_what_the_estimates_lean_to(self) -> None:
+        assert walk(evidence(DOUBTFUL, NOTHING, NOTHING)).lean == "recalibrate"
+        advice = walk(evidence((-0.03, 0.02), DOUBTFUL, (-0.02, 0.03)))
+        assert advice.action == "cannot-tell" and advice.lean == "post-train"
+        assert advice.next_steps[-1].startswith("If you must decide now: fit blend")
+        assert walk(evidence((-0.03, 0.02), (-0.03, 0.02), (-0.03, 0.02))).lean == "done"
+        dear = {"recalibrate": 0.02, "post-train": 0.02}
+        assert walk(evidence(DOUBTFUL, NOTHING, NOTHING, costs=dear)).lean == "done"
+
+    def test_undefined_is_unknown_with_its_reason(self) -> None:
+        advice = walk(evidence(None, None, None))
+        assert advice.action == "cannot-tell" and advice.rows_needed is None
+        assert "it needs at least 10 rows" in advice.steps[0].reason
+        assert walk(Evidence({}, 5, False)).action == "cannot-tell"
 
 
-def test_without_features_a_harmless_worst_case_is_done() -> None:
-    assert walk(evidence(NOTHING, worst=(0.001, 0.004), features=False)).action == "done"
+class TestCosts:
+    def test_a_method_that_costs_more_than_it_wins_is_not_taken(self) -> None:
+        advice = walk(evidence(CLEAR, costs={"recalibrate": 0.04}))
+        assert advice.action == "do-not-post-train" and answers(advice) == ["yes", "yes", "no", "unknown"]
+        assert advice.next_steps[0].startswith("Free step: act when score >= 0.25")
+        assert walk(evidence(CLEAR, costs={"recalibrate": 0.005})).steps[2].answer == "yes"
+        # Gain and cost cannot be told apart in either case: the estimate, .02, decides.
+        for cost, action in ((0.015, "recalibrate"), (0.025, "do-not-post-train")):
+            advice = walk(evidence(CLEAR, costs={"recalibrate": cost}))
+            assert advice.action == action and answers(advice)[2] == "unknown"
 
+    def test_where_both_costs_are_known_the_better_buy_is_taken(self) -> None:
+        gains = (CLEAR, DOUBTFUL, (0.02, 0.05))  # .02, .01 and .035 in all
+        cheap = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.01}))
+        assert cheap.action == "post-train" and answers(cheap) == ["yes", "unknown", "no", "yes"]
+        assert "blend wins 0.025 after its cost" in cheap.steps[2].reason
+        dear = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.018}))
+        assert dear.action == "recalibrate" and answers(dear) == ["yes", "unknown", "yes"]
 
-def test_the_tolerance_decides_what_matters() -> None:
-    assert walk(evidence(DOUBTFUL, tolerance=0.03)).action == "done"
-    assert walk(evidence((0.001, 0.006))).action == "done"
-    assert walk(evidence((0.001, 0.006), tolerance=0.002)).action == "recalibrate"
+    def test_a_cost_never_turns_done_into_an_action(self) -> None:
+        for gains in itertools.product((NOTHING, (-0.009, 0.01), (-0.02, -0.01)), repeat=3):
+            assert walk(evidence(*gains)).action == "done"
+            for cost in (0.0, 1e-6, 0.002, 0.5):
+                for named in (("recalibrate",), ("post-train",), ("recalibrate", "post-train")):
+                    assert walk(evidence(*gains, costs=dict.fromkeys(named, cost))).action == "done"
 
+    def test_the_cheaper_method_is_taken_where_the_better_one_costs_too_much(self) -> None:
+        advice = walk(evidence(CLEAR, CLEAR, (0.02, 0.05), costs={"post-train": 0.06, "recalibrate": 0.001}))
+        assert advice.action == "recalibrate" and answers(advice) == ["yes", "no", "no", "yes"]
+        dear = walk(evidence(NOTHING, CLEAR, CLEAR, costs={"post-train": 0.06, "recalibrate": 0.001}))
+        assert dear.action == "do-not-post-train"
 
-def test_the_tolerance_is_in_the_units_of_the_task() -> None:
-    small = evidence(NOTHING)
-    assert walk(small).action == "done"
-    assert walk(Evidence(small.items, 0.1, 2000, True)).action == "cannot-tell"
-
-
-def test_a_method_that_costs_more_than_it_wins_is_not_taken() -> None:
-    advice = walk(evidence(CLEAR, costs={"recalibrate": 0.04}))
-    assert advice.action == "do-not-post-train" and answers(advice) == ["yes", "yes", "no", "unknown"]
-    assert walk(evidence(CLEAR, costs={"recalibrate": 0.005})).steps[2].answer == "yes"
-    # Gain and cost cannot be told apart in either case: the estimate, .02, decides.
-    for cost, action in ((0.015, "recalibrate"), (0.025, "do-not-post-train")):
-        advice = walk(evidence(CLEAR, costs={"recalibrate": cost}))
-        assert advice.action == action and answers(advice)[2] == "unknown"
-
-
-def test_where_both_costs_are_known_the_better_buy_is_taken() -> None:
-    gains = (CLEAR, DOUBTFUL, (0.02, 0.05))  # .02, .01 and .035 in all
-    cheap = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.01}))
-    assert cheap.action == "post-train" and answers(cheap) == ["yes", "unknown", "no", "yes"]
-    assert "stacking on the score and the features leaves more after its cost, 0.025" in cheap.steps[2].reason
-    dear = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.018}))
-    assert dear.action == "recalibrate" and answers(dear) == ["yes", "unknown", "yes"]
-
-
-def test_who_cannot_wait_is_told_what_the_estimates_lean_to() -> None:
-    assert walk(evidence(DOUBTFUL, NOTHING, NOTHING)).lean == "recalibrate"
-    advice = walk(evidence((-0.03, 0.02), DOUBTFUL, (-0.02, 0.03)))
-    assert advice.action == "cannot-tell" and advice.lean == "post-train"
-    assert "If it must be decided now: stacking" in advice.next_steps[-1]
-    assert walk(evidence((-0.03, 0.02), (-0.03, 0.02), (-0.03, 0.02))).lean == "done"
-    dear = walk(evidence(DOUBTFUL, NOTHING, NOTHING, costs={"recalibrate": 0.02, "post-train": 0.02}))
-    assert dear.lean == "done"
-
-
-def test_a_cost_lowers_the_gain_that_does_not_matter() -> None:
-    assert walk(evidence((0.001, 0.006))).action == "done"
-    assert walk(evidence((0.001, 0.006), costs={"recalibrate": 0.002})).action == "recalibrate"
-    assert walk(evidence((0.001, 0.006), costs={"recalibrate": 0.002}, tolerance=0.01)).action == "done"
-
-
-def test_the_cheaper_method_is_taken_where_the_better_one_costs_too_much() -> None:
-    advice = walk(evidence(CLEAR, CLEAR, (0.02, 0.05), costs={"post-train": 0.06, "recalibrate": 0.001}))
-    assert advice.action == "recalibrate" and answers(advice) == ["yes", "no", "no", "yes"]
-    dear = walk(evidence(NOTHING, CLEAR, CLEAR, costs={"post-train": 0.06, "recalibrate": 0.001}))
-    assert dear.action == "do-not-post-train"
-
-
-def test_doubt_does_not_matter_where_even_the_most_is_not_worth_the_cost() -> None:
-    dear = {"recalibrate": 0.05, "post-train": 0.05}
-    assert walk(evidence(DOUBTFUL, costs=dear)).action == "do-not-post-train"
-    assert walk(evidence(DOUBTFUL, costs={"recalibrate": 0.05})).action == "cannot-tell"
-    assert walk(evidence(DOUBTFUL, features=False, costs=dear)).action == "cannot-tell"
+    def test_doubt_does_not_matter_where_even_the_most_is_not_worth_the_cost(self) -> None:
+        dear = {"recalibrate": 0.05, "post-train": 0.05}
+        assert walk(evidence(DOUBTFUL, costs=dear)).action == "do-not-post-train"
+        assert walk(evidence(DOUBTFUL, costs={"recalibrate": 0.05})).action == "cannot-tell"
+        assert walk(evidence(DOUBTFUL, features=False, costs=dear)).action == "cannot-tell"
 
 
 def test_utility_that_is_not_good_enough_asks_for_better_features() -> None:
@@ -166,23 +232,19 @@ def test_utility_that_is_not_good_enough_asks_for_better_features() -> None:
     assert walk(evidence(CLEAR, costs={"recalibrate": 1}, satisfied_at=-0.05)).action == "find-better-features"
 
 
-def test_what_is_undefined_is_unknown_with_its_reason() -> None:
-    advice = walk(evidence(None, None, None))
-    assert advice.action == "cannot-tell" and advice.rows_needed is None
-    assert "it needs at least 10 rows" in advice.steps[0].reason
-    assert walk(Evidence({}, 1.0, 5, False)).action == "cannot-tell"
-
-
-def test_every_case_ends_in_an_action_with_full_sentences() -> None:
-    ends = (NOTHING, CLEAR, DOUBTFUL, None)
+def test_every_case_follows_from_its_numbers_and_ends_in_full_sentences() -> None:
+    ends = (NOTHING, CLEAR, DOUBTFUL, SMALL, None)
+    leads, shares = ((-0.06, -0.02), (0.01, 0.03)), (0.5, None)
     for gains in itertools.product(ends, ends, ends):
-        for features, cost, wanted in itertools.product(
-            (True, False), (None, 0.0, 0.02, 1.0), (None, -0.3, -0.15, 0.0)
-        ):
+        for features, cost, lead, share in itertools.product((True, False), (None, 0.0, 0.02, 1.0), leads, shares):
             costs = {} if cost is None else {"recalibrate": cost, "post-train": cost}
-            advice = walk(evidence(*gains, features=features, costs=costs, satisfied_at=wanted))
+            case = evidence(*gains, features=features, costs=costs, lead=lead, share=share)
+            advice = walk(case)
+            intervals = [item.interval for item in advice.steps[0].evidence if item.metric.startswith("gain")]
+            if advice.action == "done":
+                assert all(interval is None or interval[0] <= 0 for interval in intervals)
             assert (advice.method is not None) == (advice.action in ("recalibrate", "post-train"))
-            assert advice.next_steps or advice.action in ("done", "do-not-post-train", "cannot-tell")
-            for step in advice.steps:
-                assert step.question.endswith("?") and step.reason.endswith(".") and step.reason[0].isupper()
-                assert "  " not in step.reason and ",," not in step.reason
+            assert ("use the model as it is" in advice.headline) <= (advice.constant is None)
+            for text in (*(step.reason for step in advice.steps), *advice.next_steps, advice.headline):
+                assert text.endswith(".") and (text[0].isupper() or text[0] == "`")
+                assert "  " not in text and ",," not in text and "None" not in text

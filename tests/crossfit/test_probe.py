@@ -25,8 +25,8 @@ from decal_cli.crossfit.probe import (
     StandardFeatures,
     build_probe,
     fold_rules,
-    gain_altogether,
     gain_beyond,
+    gain_over_score,
     logistic_slopes,
     with_mean_weight_one,
 )
@@ -52,7 +52,7 @@ def same(one: Probed, other: Probed) -> bool:
 
 
 def gains(probed: Probed) -> np.ndarray:
-    return np.array([(*gain_beyond(probed, t), *gain_altogether(probed, t, 0.4)) for t in AT])
+    return np.array([(*gain_beyond(probed, t), *gain_over_score(probed, t, 0.4)) for t in AT])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -187,7 +187,7 @@ def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, divisions: int, th
     label, weight = rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
     probed = Probed(chances(rows), label, weight, *(chances(divisions, rows) for _ in range(3)))
     assert gain_beyond(probed, threshold) == pytest.approx(by_hand(probed, threshold, None), abs=1e-12)
-    assert gain_altogether(probed, threshold, 0.6) == pytest.approx(by_hand(probed, threshold, 0.6), abs=1e-12)
+    assert gain_over_score(probed, threshold, 0.6) == pytest.approx(by_hand(probed, threshold, 0.6), abs=1e-12)
 
 
 def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
@@ -320,7 +320,7 @@ def test_edges_have_probabilities_and_gains(name: str) -> None:
         for values in (probed.isotonic, probed.probe, probed.judge):
             assert np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1
         for t in (1e-6, *AT, 1 - 1e-6):
-            for mean, error in (gain_beyond(probed, t), gain_altogether(probed, t, 0.5)):
+            for mean, error in (gain_beyond(probed, t), gain_over_score(probed, t, 0.5)):
                 assert -1 <= mean <= 1 and 0 < error < 1.2
 
 
@@ -332,7 +332,7 @@ def test_too_few_rows_say_so(rows: int) -> None:
     with pytest.raises(Undefined, match="at least 10 rows"):
         gain_beyond(found, 0.3)
     with pytest.raises(Undefined, match="at least 10 rows"):
-        gain_altogether(found, 0.3, 0.3)
+        gain_over_score(found, 0.3, 0.3)
 
 
 def test_duplicate_columns_are_one_column_with_a_smaller_penalty() -> None:

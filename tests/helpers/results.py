@@ -41,6 +41,9 @@ RESULTS = {
     "regret_grouping": Result(0.0108, (0.0056, 0.0138)),
     "gain_beyond": Result(0.0194, (0.0078, 0.0310)),
     "gain_post_training": Result(0.0142, (0.0026, 0.0259)),
+    "utility_at_stake": Result(1.2),
+    "gain_over_constant": Result(0.05, (0.03, 0.07)),
+    "utility_share": Result(0.5, (0.4, 0.6)),
     "threshold_adjusted": Result(0.2012889),
 }
 
@@ -65,7 +68,7 @@ SIX_REPORTS = made_up_evaluation(
 
 def with_advice(whole: Evaluation, **preferences: object) -> Recommendation:
     items = {key: Item(key, result.value, result.interval, result.reason) for key, result in RESULTS.items()}
-    evidence = Evidence(items, u_delta=10.0, rows=1997, features=True, tolerance=0.01, **preferences)
+    evidence = Evidence(items, rows=1997, features=True, tolerance=0.01, **preferences)
     return Recommendation(whole, tuple(walk(evidence) for _ in whole.reports))
 
 

@@ -1,4 +1,4 @@
-"""What the walk looks at: gains and their intervals, costs, and what does not matter; actions and what they go by."""
+"""What the flowchart looks at: gains with their intervals, costs, what is at stake and what is too small to matter."""
 
 from __future__ import annotations
 
@@ -10,54 +10,78 @@ Interval = tuple[float, float]
 Answer = Literal["yes", "no", "unknown"]
 Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
 
-RECALIBRATION, BEYOND, TOGETHER = "gain_recalibration", "gain_beyond", "gain_post_training"
-WORST, UTILITY, NEW_THRESHOLD = "regret_grouping_worst", "expected_utility", "threshold_adjusted"
+RECALIBRATION, BEYOND, POST_TRAINING = "gain_recalibration", "gain_beyond", "gain_post_training"
+OVER_CONSTANT, HEADROOM = "gain_over_constant", "utility_share"
+STAKES, WORST_CASE = "utility_at_stake", "regret_grouping_worst"
+UTILITY, NEW_THRESHOLD = "expected_utility", "threshold_adjusted"
+CONSTANTS = ("eu_never", "eu_always")
+"""Expected utility of always deciding 0 and of always deciding 1, in this order."""
+CONSTANT_LEAD, RANKING = "external_regret", "auc"
 
 EVIDENCE_KEYS = (
     RECALIBRATION,
     BEYOND,
-    TOGETHER,
-    "regret_calibration",
-    "regret_grouping",
-    "grouping_loss",
-    WORST,
+    POST_TRAINING,
+    OVER_CONSTANT,
+    HEADROOM,
+    STAKES,
+    WORST_CASE,
     UTILITY,
     NEW_THRESHOLD,
+    *CONSTANTS,
+    CONSTANT_LEAD,
+    RANKING,
 )
 """Keys of the metrics that an Evidence holds."""
 
-TOLERANCE = 0.01
-"""Gain per decision, in multiples of u_delta, that does not matter unless the user says otherwise."""
+TOLERANCE = 0.05
+"""Gain that is too small to matter unless the user says otherwise, as a share of what is at stake."""
 
-MEANS: Mapping[Action, str] = {
-    "recalibrate": "isotonic recalibration",
-    "post-train": "stacking on the score and the features",
-}
 FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "blend"}
-"""The method of `decal fit` that each action names."""
-GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": TOGETHER}
+"""The method that each action names; `decal fit` knows it by this name, and the gains are estimates of what it wins."""
+GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": POST_TRAINING}
 
 
 @dataclass(frozen=True)
 class Item:
-    """A metric with its interval; value None, and the reason, where it is undefined."""
+    """A metric with its interval; value None, and the reason, where it is undefined.
+
+    text: how the value is written where rounding it as usual would change what it means.
+    """
 
     metric: str
     value: float | None = None
     interval: Interval | None = None
     reason: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The constant decision that is worth at least as much as acting on the score.
+
+    lead: what it is worth more, per decision; clear: whether its interval lies above 0.
+    """
+
+    decision: Literal[0, 1]
+    lead: float
+    interval: Interval | None
+
+    @property
+    def clear(self) -> bool:
+        """Whether chance does not explain that the constant decision is ahead."""
+        return self.interval is not None and self.interval[0] > 0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that the walk looks at. Utilities, tolerance and costs are per decision, in the user's unit.
+    """All that the flowchart looks at. Utilities, tolerance and costs are per decision, in the user's unit.
 
-    items: by metric, EVIDENCE_KEYS; one that is missing counts as undefined. costs: by action, "recalibrate" and
-    "post-train"; satisfied_at: the expected utility that is good enough; features: whether the user gave some.
+    items: by metric, EVIDENCE_KEYS; a missing one counts as undefined. costs: by action, "recalibrate" and
+    "post-train". satisfied_at: the expected utility that is good enough. features: whether the user named any.
     """
 
     items: Mapping[str, Item]
-    u_delta: float
     rows: int
     features: bool
     tolerance: float | None = None
@@ -65,32 +89,70 @@ class Evidence:
     satisfied_at: float | None = None
 
     @property
+    def stakes(self) -> float:
+        """What perfect decisions are worth more than the better constant one, per decision."""
+        return self.item(STAKES).value or 0.0
+
+    @property
     def tolerated(self) -> float:
-        """The gain per decision that does not matter: as the user says, else TOLERANCE, or the least cost below it."""
-        if self.tolerance is not None:
-            return self.tolerance
-        return min([TOLERANCE * self.u_delta, *(cost for cost in self.costs.values() if cost > 0)])
+        """The gain per decision that is too small to matter: the user's, or TOLERANCE of what is at stake."""
+        return TOLERANCE * self.stakes if self.tolerance is None else self.tolerance
+
+    def item(self, metric: str) -> Item:
+        """The metric; undefined where it was not computed."""
+        return self.items.get(metric, Item(metric, reason="was not computed"))
+
+    def gain(self, metric: str) -> Answer:
+        """Whether there is such a gain: clearly above 0, clearly too small to matter, or neither."""
+        interval = self.item(metric).interval
+        if interval is None:
+            return "unknown"
+        if interval[0] > 0:
+            return "yes"
+        return "no" if interval[1] <= self.tolerated else "unknown"
+
+    def small(self, metric: str) -> bool:
+        """Whether a gain is clearly above 0 and clearly within the tolerance."""
+        interval = self.item(metric).interval
+        return interval is not None and interval[0] > 0 and interval[1] <= self.tolerated
 
     def net(self, action: Action) -> float | None:
-        """The estimated gain of an action after its cost, 0 where none was given; None where it is undefined."""
+        """The estimated gain of an action less its cost (0 where none was given); None where it is undefined."""
         value = self.item(GAINS[action]).value
         return None if value is None else value - self.costs.get(action, 0.0)
 
     @property
     def best(self) -> Action:
-        """The action of the largest estimated gain after its cost; "done" where none is above 0."""
-        found = {action: net for action in GAINS if (net := self.net(action)) is not None and net > 0}
-        return max(found, key=lambda action: found[action], default="done")
+        """The action with the largest estimated gain after its cost; "done" where none is above 0."""
+        gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > 0}
+        return max(gains, key=lambda action: gains[action], default="done")
 
-    def item(self, metric: str) -> Item:
-        """The metric, as undefined where it was not computed."""
-        return self.items.get(metric, Item(metric, reason="was not computed"))
+    @property
+    def constant(self) -> Constant | None:
+        """The better constant decision, where acting on the score is worth no more than it."""
+        lead = self.item(CONSTANT_LEAD)
+        never, always = (self.item(metric).value for metric in CONSTANTS)
+        if lead.value is None or lead.value < 0 or never is None or always is None:
+            return None
+        return Constant(1 if always > never else 0, lead.value, lead.interval)
 
-    def gain(self, metric: str) -> Answer:
-        """Whether there is such a gain."""
-        interval = self.item(metric).interval
-        if interval is None:
-            return "unknown"
-        if interval[1] <= self.tolerated:
-            return "no"
-        return "yes" if interval[0] > 0 else "unknown"
+    @property
+    def useless(self) -> bool:
+        """Whether no threshold on the score beats the better constant decision, for this task."""
+        if self.item(UTILITY).value is None or self.item(OVER_CONSTANT).value is None:
+            return False
+        return self.item(HEADROOM).value is None or self.gain(OVER_CONSTANT) == "no"
+
+    @property
+    def backwards(self) -> bool:
+        """Whether higher scores clearly mean fewer positives."""
+        interval = self.item(RANKING).interval
+        return interval is not None and interval[1] < 0.5
+
+    @property
+    def share_of_recalibration(self) -> float | None:
+        """The share of the whole gain that recalibration alone wins; None where one part is undefined or negative."""
+        recalibration, beyond = self.item(RECALIBRATION).value, self.item(BEYOND).value
+        if recalibration is None or beyond is None or min(recalibration, beyond) < 0 or recalibration + beyond <= 0:
+            return None
+        return recalibration / (recalibration + beyond)

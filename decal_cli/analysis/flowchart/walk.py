@@ -1,332 +1,353 @@
-"""The evaluation procedure of [R, appendix A] as data: questions, pure rules, answers with the numbers they rest on.
+"""The evaluation procedure of [R, appendix A]: questions, rules, and answers with the numbers they rest on.
 
-Every rule is statistical. A gain is there ("yes") where its interval lies above 0, it does not matter ("no") where its
-interval ends at or below the tolerance, and is unknown in between. The gains are those judged on held-out rows: the
-plug-in regrets are shown, but noise alone makes them positive and nothing is decided on them.
+Every rule is statistical. A gain exists ("yes") where its interval lies above 0, it does not matter ("no") where its
+interval reaches above 0 by no more than the tolerance and does not lie above 0, and is unknown otherwise. A clear gain
+within the tolerance is "yes" and marked small. All gains are estimated on held-out rows; the plug-in regrets of [R] are
+positive by noise alone, so nothing is decided on them.
 
-Where costs are given, intervals that cannot tell a gain from its cost do not stop the walk: between actions the one
-with the largest estimated gain after its cost is taken, because waiting has a price as well.
+Where the user gave costs, an interval that cannot tell a gain from its cost does not stop the walk: the action with the
+largest estimated gain after its cost is taken, because waiting has a price as well. A cost never makes a gain matter
+that is too small to matter without it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from decal_cli.analysis.flowchart.advice import Advice, Interim, Step
 from decal_cli.analysis.flowchart.evidence import (
     BEYOND,
     FITS,
     GAINS,
-    MEANS,
     NEW_THRESHOLD,
+    OVER_CONSTANT,
+    POST_TRAINING,
     RECALIBRATION,
-    TOGETHER,
     UTILITY,
-    WORST,
+    WORST_CASE,
     Action,
     Answer,
     Evidence,
-    Interval,
     Item,
 )
+from decal_cli.analysis.flowchart.rows_needed import more_rows, rows_for, rows_to_settle
 
+TRY = "`decal recommend --try` fits the methods, compares them on held-out rows and starts over with the best one."
+"""Said to whoever has not tried yet."""
 
-@dataclass(frozen=True)
-class Step:
-    """One question of the flowchart with its answer."""
-
-    question: str
-    answer: Answer
-    reason: str
-    evidence: tuple[Item, ...] = ()
-
-
-@dataclass(frozen=True)
-class Advice:
-    """Where the walk ended. gain, interval: to expect from the action, per decision; None where it wins nothing."""
-
-    steps: tuple[Step, ...]
-    action: Action
-    method: str | None = None
-    gain: float | None = None
-    interval: Interval | None = None
-    next_steps: tuple[str, ...] = ()
-    rows_needed: int | None = None
-    """Rows that would settle an "unknown"; None where more rows alone would not, or nothing is unknown."""
-    lean: Action | None = None
-    """The action of the largest estimated net gain, where the walk cannot tell."""
-
-    @property
-    def fit(self) -> str | None:
-        """The method of `decal fit` that carries the action out; None where there is nothing to fit."""
-        return FITS.get(self.action)
+_BACKWARDS = (
+    "The score ranks backwards: higher scores go with fewer positives (AUC below .5). Check the label column, "
+    "--positive and the direction of the score."
+)
+_SUBJECT = {
+    RECALIBRATION: "recalibration",
+    BEYOND: "using the features (beyond recalibration)",
+    POST_TRAINING: "recalibration and the features together",
+}
 
 
 def walk(evidence: Evidence) -> Advice:
-    """The advice that the flowchart gives on this evidence."""
+    """The advice that follows from this evidence."""
+    return replace(
+        _walk(evidence),
+        stakes=evidence.stakes,
+        tolerance=evidence.tolerated,
+        constant=evidence.constant,
+        useless=evidence.useless,
+        interim=_interim(evidence),
+    )
+
+
+def _walk(evidence: Evidence) -> Advice:
     suboptimal = _suboptimal(evidence)
     if suboptimal.answer == "no":
-        advice = _satisfied(evidence, (suboptimal,), "done")
-        return replace(advice, next_steps=(*advice.next_steps, _UNSEEN)) if evidence.features else advice
+        return _satisfied(evidence, (suboptimal,), "done")
     if suboptimal.answer == "unknown":
         return _undecided(evidence, suboptimal)
     origin = _origin(evidence)
     natural: Action = "post-train" if origin.answer == "no" else "recalibrate"
     steps: tuple[Step, ...] = (suboptimal, origin)
+    if natural == "recalibrate" and evidence.useless:
+        return _constant_instead(evidence, steps)
     if set(evidence.costs) >= set(GAINS):
-        return _bought(evidence, steps, natural)
+        return _best_buy(evidence, steps, natural)
     worth = _worth(evidence, natural)
     steps = (*steps, worth)
     if _pays(evidence, natural, worth):
-        return _method(evidence, steps, natural)
-    if natural == "post-train" and evidence.gain(RECALIBRATION) == "yes":
+        return _act(evidence, steps, natural)
+    if natural == "post-train" and evidence.gain(RECALIBRATION) == "yes" and not evidence.useless:
         cheaper = _worth(evidence, "recalibrate")
         steps = (*steps, cheaper)
         if _pays(evidence, "recalibrate", cheaper):
-            return _method(evidence, steps, "recalibrate")
+            return _act(evidence, steps, "recalibrate")
     return _satisfied(evidence, steps, "do-not-post-train")
 
 
-TRY = "`decal recommend --try` compares methods and starts over with the best."
-"""Said to whoever has not tried yet."""
-_UNSEEN = (
-    "What only products of features show is not seen here (docs/probe.md); `decal recommend --try` fits trees too."
-)
-"""Said where nothing seems to be won: the estimate's blind spot."""
-
-
 def _pays(evidence: Evidence, action: Action, worth: Step) -> bool:
-    """Whether to go on with an action: where the intervals do not say, and there is a cost, by the estimate."""
+    """Whether to go on with an action; where the intervals do not say and there is a cost, the estimate decides."""
     if worth.answer != "unknown" or action not in evidence.costs:
         return worth.answer != "no"
     net = evidence.net(action)
     return net is None or net > 0
 
 
-def _bought(evidence: Evidence, steps: tuple[Step, ...], natural: Action) -> Advice:
-    """Both costs are known: the action that leaves most, with the one that question 2 points to shown beside it."""
+def _best_buy(evidence: Evidence, steps: tuple[Step, ...], natural: Action) -> Advice:
+    """Both costs are known: the action with the largest gain after its cost, beside the one question 2 points to."""
     best = evidence.best
     steps = (*steps, _worth(evidence, natural))
-    if best == "done":
+    if best == "done" or (best == "recalibrate" and evidence.useless):
         return _satisfied(evidence, steps, "do-not-post-train")
     if best != natural:
         steps = (*steps, _worth(evidence, best))
-    return _method(evidence, steps, best)
+    return _act(evidence, steps, best)
 
 
 def _suboptimal(evidence: Evidence) -> Step:
     """Question 1, regret > 0."""
-    found = {metric: evidence.gain(metric) for metric in (RECALIBRATION, BEYOND, TOGETHER)}
-    shown = [RECALIBRATION, BEYOND, TOGETHER] if evidence.features else [RECALIBRATION, WORST]
+    gains = {metric: evidence.gain(metric) for metric in (RECALIBRATION, BEYOND, POST_TRAINING)}
+    shown = [RECALIBRATION, BEYOND, POST_TRAINING] if evidence.features else [RECALIBRATION, WORST_CASE]
+    clear = [metric for metric in (RECALIBRATION, BEYOND) if gains[metric] == "yes"]
+    if not clear and gains[POST_TRAINING] == "yes":
+        clear = [POST_TRAINING]
     answer: Answer
-    if "yes" in found.values():
+    if clear:
         answer = "yes"
-    elif found[RECALIBRATION] == "no" and (found[BEYOND] == "no" or _harmless(evidence)):
+    elif gains[RECALIBRATION] == "no" and (gains[BEYOND] == "no" or _harmless(evidence)):
         answer = "no"
     else:
         answer = "unknown"
-    items = tuple(evidence.item(metric) for metric in shown)
-    question = "Does acting on the score lose utility that post-training could win?"
-    return Step(question, answer, _suboptimal_reason(evidence, answer, found), items)
+    small = bool(clear) and all(evidence.small(metric) for metric in clear)
+    reason = _clear_reason(evidence, clear, small) if clear else _other_reason(evidence, answer)
+    question = "Does acting on the score lose utility that post-training can win?"
+    return Step(question, answer, reason, tuple(evidence.item(metric) for metric in shown), small)
 
 
 def _harmless(evidence: Evidence) -> bool:
     """Whether even the worst case of what features could win lies within the tolerance."""
-    interval = evidence.item(WORST).interval
+    interval = evidence.item(WORST_CASE).interval
     return not evidence.features and interval is not None and interval[1] <= evidence.tolerated
 
 
-def _suboptimal_reason(evidence: Evidence, answer: Answer, found: Mapping[str, Answer]) -> str:
-    limit = f"{evidence.tolerated:.4g} per decision"
-    if answer == "yes":
-        clear = [metric for metric in (RECALIBRATION, BEYOND) if found[metric] == "yes"] or [TOGETHER]
-        won_by = " and by ".join(_WON_BY[metric] for metric in clear)
-        return f"Judged on rows held out, utility is won by {won_by}: the interval lies above 0."
+def _clear_reason(evidence: Evidence, clear: list[str], small: bool) -> str:
+    subjects = " and ".join(_SUBJECT[metric] for metric in clear)
+    verb = "improve" if len(clear) > 1 or clear == [POST_TRAINING] else "improves"
+    text = f"On held-out rows, {subjects} {verb} utility: the interval lies above 0."
+    return f"{text} The gain is small: at most {_limit(evidence)}, the tolerance." if small else text
+
+
+def _other_reason(evidence: Evidence, answer: Answer) -> str:
+    limit = _limit(evidence)
+    if answer == "no" and evidence.features:
+        return f"Neither recalibration nor the features would win more than {limit}, the tolerance."
     if answer == "no":
-        if evidence.features:
-            return f"Neither recalibration nor the features could win more than {limit}, the tolerance."
-        return f"Recalibration could win at most {limit}, the tolerance; features, even in the worst case, no more."
+        return f"Recalibration would win at most {limit}, the tolerance, and features no more even in the worst case."
     return " ".join(_doubts(evidence, limit))
 
 
 def _doubts(evidence: Evidence, limit: str) -> list[str]:
     """Why it is unknown whether there is anything to win, a sentence for each gain."""
-    said = []
+    sentences = []
     for metric in (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,):
-        item, who = evidence.item(metric), _WON_BY[metric]
+        item, subject = evidence.item(metric), _SUBJECT[metric]
         if item.interval is None:
-            said.append(f"What {who} wins cannot be said: it {item.reason or 'has no interval'}.")
+            sentences.append(f"The gain of {subject} is unknown: it {item.reason or 'has no interval'}.")
         elif evidence.gain(metric) == "no":
-            said.append(f"What {who} could win is at most {limit}, the tolerance.")
+            sentences.append(f"The gain of {subject} is at most {limit}, the tolerance.")
         else:
-            said.append(f"What {who} wins may be nothing and may be more than {limit}, the tolerance: too few rows.")
+            sentences.append(
+                f"The gain of {subject} could be 0 or more than {limit}, the tolerance: there are too few rows to tell."
+            )
     if not evidence.features:
-        said.append("What features know beyond the score cannot be said without them.")
-    return said
+        sentences.append("What features would add to the score is unknown: none were named.")
+    return sentences
 
 
-_WON_BY = {
-    RECALIBRATION: "recalibration",
-    BEYOND: "deciding by the features (on top of recalibration)",
-    TOGETHER: "recalibration and the features together",
-}
+def _limit(evidence: Evidence) -> str:
+    return f"{evidence.tolerated:.4g} per decision"
 
 
 def _origin(evidence: Evidence) -> Step:
-    """Question 2, regret ~ regret_calibration: miscalibration unless the features clearly win more."""
-    items = [evidence.item(metric) for metric in ("regret_calibration", RECALIBRATION)]
-    if evidence.features:
-        items += [evidence.item(metric) for metric in ("regret_grouping", "grouping_loss", BEYOND)]
-    recalibration, beyond = evidence.gain(RECALIBRATION), evidence.gain(BEYOND)
+    """Question 2, regret ~ regret_calibration: miscalibration, unless the features win more than is small."""
+    shown = (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,)
+    answer, reason = _origin_answer(evidence)
     question = "Does the loss come from miscalibration?"
-    answer: Answer
+    return Step(question, answer, reason, tuple(evidence.item(metric) for metric in shown))
+
+
+def _origin_answer(evidence: Evidence) -> tuple[Answer, str]:
+    recalibration, beyond, limit = evidence.gain(RECALIBRATION), evidence.gain(BEYOND), _limit(evidence)
+    if recalibration != "yes" and beyond != "yes":
+        return "no", "Neither cause is clear alone, only both together: a method that removes both is needed."
+    if beyond == "yes" and recalibration != "yes":
+        if recalibration == "no":
+            return "no", f"Recalibration wins at most {limit}, the tolerance; using the features wins on top of it."
+        return "no", f"Using the features clearly wins; whether recalibration alone wins is unknown.{_shares(evidence)}"
+    if beyond == "yes" and evidence.small(BEYOND) and not evidence.small(RECALIBRATION):
+        return "yes", f"The features add only a small gain: at most {limit}, the tolerance.{_shares(evidence)}"
     if beyond == "yes":
-        answer, reason = "no", _REASONS[recalibration].format(limit=f"{evidence.tolerated:.4g} per decision")
-    elif recalibration != "yes":
-        answer, reason = "no", "Neither cause alone is clear, only both together: a method that removes both is needed."
-    elif beyond == "no":
-        answer, reason = "yes", f"Beyond recalibration, the features win at most {evidence.tolerated:.4g} per decision."
-    elif not evidence.features:
-        answer = "unknown"
-        reason = "Recalibration wins; what features know beyond the score cannot be said without them."
-    else:
-        answer = "unknown"
-        reason = (
-            "Recalibration wins; whether the features win more is not clear, and recalibration is the cheaper step."
-        )
-    return Step(question, answer, reason, tuple(items))
+        return "no", f"Only in part: the features clearly add to what recalibration wins.{_shares(evidence)}"
+    if beyond == "no":
+        return "yes", f"Beyond recalibration, the features win at most {limit}, the tolerance."
+    if not evidence.features:
+        return "unknown", "Recalibration wins; what features would add is unknown: none were named."
+    return "unknown", "Recalibration wins, and it is the cheaper step; whether the features add to it is unknown."
 
 
-_REASONS: Mapping[Answer, str] = {
-    "yes": "Only in part: recalibration wins some of it, the features clearly more.",
-    "unknown": "Not alone: recalibration may win part of it; the features clearly win more.",
-    "no": (
-        "Recalibration wins at most {limit}, the tolerance; rows of one score differ by features, and deciding by "
-        "these wins."
-    ),
-}
+def _shares(evidence: Evidence) -> str:
+    share = evidence.share_of_recalibration
+    if share is None:
+        return ""
+    return f" Recalibration has {share:.0%} of the estimated gain, the features {1 - share:.0%}."
 
 
 def _worth(evidence: Evidence, action: Action) -> Step:
-    """Question 3, the cost of the method against what it wins."""
-    question = f"Is {MEANS[action].split(',')[0]} worth its cost?"
+    """Question 3, what the method costs against what it wins."""
+    what = "recalibration" if action == "recalibrate" else "post-training"
+    question = f"Is {what} with {FITS[action]} worth its cost?"
     item, cost = evidence.item(GAINS[action]), evidence.costs.get(action)
     if cost is None:
-        reason = "No cost was given (--cost): the gain stands against whatever the method costs."
-        return Step(question, "unknown", reason, (item,))
+        return Step(question, "unknown", "No --cost given: compare this gain with your cost.", (item,))
     if item.value is None or item.interval is None:
-        return Step(question, "unknown", f"Its gain cannot be said: it {item.reason or 'has no interval'}.", (item,))
+        return Step(question, "unknown", f"Its gain is unknown: it {item.reason or 'has no interval'}.", (item,))
     low, high = item.interval
-    compared = f"{cost:.4g} per decision against {item.value:.4g} ({low:.4g} to {high:.4g})"
+    numbers = f"it costs {cost:.4g} per decision and wins {item.value:.4g} ({low:.4g} to {high:.4g})"
     if high < cost:
-        return Step(question, "no", f"It costs more than it wins: {compared}.", (item,))
-    other, left = _other(evidence, action), item.value - cost
-    if other is not None and other[1] > left:
-        reason = f"{compared}, which leaves {left:.4g}; {MEANS[other[0]]} leaves more after its cost, {other[1]:.4g}."
-        return Step(question, "no", f"By the estimates it is not the better buy: {reason}", (item,))
+        return Step(question, "no", f"It costs more than it wins: {numbers}.", (item,))
+    other, net = _other(evidence, action), item.value - cost
+    if other is not None and other[1] > net:
+        reason = f"{numbers}, so {net:.4g} after its cost; {FITS[other[0]]} wins {other[1]:.4g} after its cost"
+        return Step(question, "no", f"By the estimates {FITS[other[0]]} is the better buy: {reason}.", (item,))
     if low > cost:
-        return Step(question, "yes", f"It costs less than it wins: {compared}.", (item,))
-    estimate = "by the estimate it pays" if left > 0 else "by the estimate it does not pay"
-    return Step(question, "unknown", f"Cost and gain cannot be told apart, {estimate}: {compared}.", (item,))
+        return Step(question, "yes", f"It wins more than it costs: {numbers}.", (item,))
+    estimate = "by the estimate it pays" if net > 0 else "by the estimate it does not pay"
+    return Step(question, "unknown", f"The interval of the gain holds the cost; {estimate}: {numbers}.", (item,))
 
 
 def _other(evidence: Evidence, action: Action) -> tuple[Action, float] | None:
-    """The other action with what it leaves after its cost, where both have a cost and it leaves anything."""
+    """The other action with its gain after its cost, where both costs are known and it wins anything."""
     if not set(evidence.costs) >= set(GAINS):
         return None
     other: Action = "recalibrate" if action == "post-train" else "post-train"
-    left = evidence.net(other)
-    return (other, left) if left is not None and left > 0 else None
+    net = evidence.net(other)
+    return (other, net) if net is not None and net > 0 else None
 
 
 def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -> Advice:
     """Question 4, and where it leads: better features, or nothing more to do."""
     item, wanted = evidence.item(UTILITY), evidence.satisfied_at
     question = "Is the expected utility good enough?"
+    answer: Answer = "unknown"
     if wanted is None:
-        step = Step(question, "unknown", "No level was given that would be good enough (--satisfied-at).", (item,))
+        reason = "No --satisfied-at given: compare this utility with what you need."
     elif item.interval is None:
-        step = Step(question, "unknown", f"It cannot be said: it {item.reason or 'has no interval'}.", (item,))
+        reason = f"It is unknown: it {item.reason or 'has no interval'}."
     elif item.interval[0] >= wanted:
-        step = Step(question, "yes", f"It is at least {wanted:.4g}: {_span(item)}.", (item,))
+        answer, reason = "yes", f"It is at least {wanted:.4g}: {_span(item)}."
     elif item.interval[1] < wanted:
-        step = Step(question, "no", f"It is below {wanted:.4g}: {_span(item)}.", (item,))
+        answer, reason = "no", f"It is below {wanted:.4g}: {_span(item)}."
     else:
-        step = Step(question, "unknown", f"It cannot be told apart from {wanted:.4g}: {_span(item)}.", (item,))
-    steps = (*steps, step)
-    if step.answer == "no":
-        advice = "Look for features that separate the outcomes better, train again, and start over with the new model."
-        return Advice(steps, "find-better-features", next_steps=(advice,))
+        reason = f"It could be below or above {wanted:.4g}: {_span(item)}."
+    steps = (*steps, Step(question, answer, reason, (item,)))
+    if answer == "no":
+        text = "Find features that separate the outcomes better, train again, and start over with the new model."
+        return Advice(steps, "find-better-features", next_steps=(text,))
     rows = None
-    if step.answer == "unknown" and wanted is not None and item.value is not None:
-        rows = _rows_for(evidence.rows, item, abs(item.value - wanted))
-    return Advice(steps, otherwise, next_steps=_more_rows(rows, "the last question"), rows_needed=rows)
+    if answer == "unknown" and wanted is not None and item.value is not None:
+        rows = rows_for(evidence.rows, item, abs(item.value - wanted))
+    free = _free_step(evidence) if otherwise == "do-not-post-train" else ()
+    return Advice(steps, otherwise, next_steps=(*free, *more_rows(rows, "the last question")), rows_needed=rows)
 
 
-def _method(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
+def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item = evidence.item(GAINS[action])
-    after = f"`decal fit {FITS[action]}` carries it out and judges it on rows it has not seen."
-    steps_next: tuple[str, ...] = (after, TRY)
-    moved = evidence.item(NEW_THRESHOLD).value
-    if action == "recalibrate" and moved is not None:
-        same = f"For this decision alone the same is won without a new model: decide 1 from a score of {moved:.4g} on."
-        steps_next = (same, after, TRY)
-    return Advice(steps, action, MEANS[action], item.value, item.interval, steps_next)
+    fit = f"`decal fit {FITS[action]}` fits it and evaluates it on held-out rows."
+    return Advice(
+        steps,
+        action,
+        item.value,
+        item.interval,
+        evidence.small(GAINS[action]),
+        next_steps=(*_free_step(evidence, action), fit, TRY),
+    )
+
+
+def _interim(evidence: Evidence) -> Interim | None:
+    """What wins something at once: a constant decision where no threshold beats it, else the adjusted threshold."""
+    gain, threshold = evidence.item(RECALIBRATION), evidence.item(NEW_THRESHOLD)
+    if evidence.useless:
+        constant = evidence.constant
+        if constant is None or not constant.lead > 0:
+            return None
+        return Interim(None, constant.decision, constant.lead, constant.interval)
+    if gain.value is None or not gain.value > 0 or threshold.value is None:
+        return None
+    return Interim(threshold.text or repr(threshold.value), None, gain.value, gain.interval)
+
+
+def _free_step(evidence: Evidence, action: Action | None = None) -> tuple[str, ...]:
+    """The sentence that names the free step and what it wins."""
+    interim = _interim(evidence)
+    if interim is None or (interim.interval is not None and interim.interval[1] <= 0):
+        return ()
+    wins = f"{interim.gain:.4g} per decision"
+    if interim.interval is not None:
+        wins += f" ({interim.interval[0]:.4g} to {interim.interval[1]:.4g})"
+    clear = "wins" if interim.interval is not None and interim.interval[0] > 0 else "may win"
+    what = (
+        f"always decide {interim.decision}" if interim.threshold is None else f"act when score >= {interim.threshold}"
+    )
+    if action == "recalibrate":
+        return (f"For this decision alone the same gain is free, without a new model: {what}.",)
+    start = "Free step until then" if action == "post-train" else "Free step"
+    return (f"{start}: {what}, which {clear} {wins}.",)
+
+
+def _constant_instead(evidence: Evidence, steps: tuple[Step, ...]) -> Advice:
+    """What recalibration would win is what a constant decision wins, which needs no model."""
+    item, constant = evidence.item(OVER_CONSTANT), evidence.constant
+    reason = "Once recalibrated, the score decides no better than always deciding the same, whatever the threshold."
+    steps = (*steps, Step("Can this score, recalibrated, beat a constant decision?", "no", reason, (item,)))
+    backwards = (_BACKWARDS,) if evidence.backwards else ()
+    now = () if constant is None else (f"Always decide {constant.decision} until a model beats it.",)
+    if evidence.features and evidence.gain(BEYOND) == "unknown":
+        more = "Whether a model on the features beats it is unknown: there are too few rows to tell."
+        return Advice(steps, "cannot-tell", next_steps=(*backwards, *now, more, TRY), lean="post-train")
+    text = "Find features that separate the outcomes better, train a new model, and start over with it."
+    if not evidence.features:
+        text = "Name the feature columns (--features) to learn whether a model on them beats it, or find better ones."
+    return Advice(steps, "find-better-features", next_steps=(*backwards, *now, text))
 
 
 def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     """Unknown whether anything is to be won: not worth it at any rate, or say what would settle it."""
     costs = [_worth(evidence, action) for action in ("recalibrate", "post-train") if action in evidence.costs]
-    asked = 2 if evidence.features else 1
-    if evidence.features and len(costs) == asked and all(step.answer == "no" for step in costs):
+    if evidence.features and len(costs) == len(GAINS) and all(step.answer == "no" for step in costs):
         return _satisfied(evidence, (suboptimal, *costs), "do-not-post-train")
     doubtful = [metric for metric in (RECALIBRATION, BEYOND) if evidence.gain(metric) == "unknown"]
-    counts = [_rows_to_settle(evidence, evidence.item(metric)) for metric in doubtful]
-    known = [rows for rows in counts if rows is not None]
+    counts = [rows_to_settle(evidence, evidence.item(metric)) for metric in doubtful]
+    rows = max((count for count in counts if count is not None), default=None)
     lean = evidence.best
+    if lean == "recalibrate" and evidence.useless:
+        lean = "done"
     if evidence.features:
-        rows = max(known, default=None)
-        then = (*_more_rows(rows, "the question"), _leaning(evidence, lean))
+        then = (*more_rows(rows, "the question"), _leaning(evidence, lean))
         return Advice((suboptimal,), "cannot-tell", next_steps=then, rows_needed=rows, lean=lean)
-    advice = "Name the feature columns (--features): more rows alone do not show what lies beyond the score."
-    about_recalibration = _more_rows(max(known, default=None), "whether recalibration wins")
-    then = (advice, *about_recalibration, _leaning(evidence, lean))
+    advice = "Name the feature columns (--features): more rows alone do not show what features would add to the score."
+    then = (advice, *more_rows(rows, "whether recalibration wins"), _leaning(evidence, lean))
     return Advice((suboptimal,), "cannot-tell", next_steps=then, lean=lean)
 
 
 def _leaning(evidence: Evidence, lean: Action) -> str:
     """What to do for whoever cannot wait."""
-    if lean == "done":
-        return "If it must be decided now: leave the model as it is; by the estimates nothing pays."
-    after = " after its cost" if lean in evidence.costs else ""
-    left = evidence.net(lean) or 0.0
-    return f"If it must be decided now: {MEANS[lean]}, which by the estimates wins {left:.4g} per decision{after}."
-
-
-def _rows_to_settle(evidence: Evidence, item: Item) -> int | None:
-    """Rows at which this gain's interval would leave 0 or stay within the tolerance, were the gain what it seems."""
-    if item.value is None:
-        return None
-    tolerated = evidence.tolerated
-    return _rows_for(evidence.rows, item, max(item.value, tolerated - item.value, tolerated / 2))
-
-
-def _rows_for(rows: int, item: Item, margin: float) -> int | None:
-    """Rows at which the interval reaches no further than the margin: its width shrinks as 1 / sqrt(rows)."""
-    if item.interval is None or not margin > 0:
-        return None
-    needed = rows * ((item.interval[1] - item.interval[0]) / 2 / margin) ** 2
-    if not needed < 1e12:
-        return None
-    unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)
-    return max(unit * math.ceil(needed / unit - 1e-9), rows + 1)
-
-
-def _more_rows(rows: int | None, what: str) -> tuple[str, ...]:
-    return () if rows is None else (f"About {rows:,} rows like these would settle {what}.",)
+    start = "If you must decide now:"
+    if lean != "done":
+        wins = f"{evidence.net(lean) or 0.0:.4g} per decision{' after its cost' if lean in evidence.costs else ''}"
+        return f"{start} fit {FITS[lean]}, which by the estimates wins {wins}."
+    if evidence.constant is not None:
+        return f"{start} always decide {evidence.constant.decision}; by the estimates no method wins more."
+    return f"{start} leave the model as it is; by the estimates no method wins anything."
 
 
 def _span(item: Item) -> str:
-    low, high = item.interval or (math.nan, math.nan)
+    low, high = item.interval or (float("nan"), float("nan"))
     return f"{item.value:.4g} ({low:.4g} to {high:.4g})"

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, RECALIBRATION, TOGETHER
+from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, OVER_CONSTANT, POST_TRAINING, RECALIBRATION
 from decal_cli.crossfit.regions import build_regions
 from decal_cli.data import Predictions
 from decal_cli.defaults import CONFIDENCE
@@ -28,8 +28,8 @@ from decal_cli.task import BinaryTask
 OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
 """What others look at: the same whatever t* is."""
 OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, "regret")))
-ESTIMATES = tuple(choice.key for choice in (*OF_TASKS, *OF_SCORES))
-WITH_INTERVALS = (RECALIBRATION, BEYOND, TOGETHER)
+ESTIMATES = tuple(dict.fromkeys(choice.key for choice in (*OF_TASKS, *OF_SCORES)))
+WITH_INTERVALS = (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT)
 """Estimates whose interval is kept: the advice rests on no other, and some take longer than all else together."""
 FEWEST = 100
 """Rows below which a score of a file is left out: halves of it say nothing."""

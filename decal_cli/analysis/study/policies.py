@@ -98,4 +98,4 @@ def _evidence(points: Points, at: int, rows: int, costs: Mapping[Action, float])
         low, high = (float(end[at]) for end in points.ends[key]) if key in points.ends else (np.nan, np.nan)
         if np.isfinite(value):
             items[key] = Item(key, float(value), (low, high) if np.isfinite(low) else None)
-    return Evidence(items, 1.0, rows, True, costs={str(action): cost for action, cost in costs.items()})
+    return Evidence(items, rows, True, costs={str(action): cost for action, cost in costs.items()})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from decal_cli.citations import cite
@@ -25,8 +23,8 @@ _REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn
 _JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
 _BRACKET = "for the population's regret: from the low end of the lower bound to the high end of the upper bound"
 _REGRET = (
-    "for the population's regret: from the low end of gain_post_training, which cannot exceed it, to the high end of "
-    "calibration regret plus upper bound"
+    "for the population's regret: from the low end of what deciding by the probe wins over p as it is to the high end "
+    "of calibration regret plus upper bound"
 )
 _HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
 
@@ -71,11 +69,21 @@ def _scaled(task: BinaryTask, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * interval[1]
 
 
-def _replayed(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+def _held_out_gain(t: Table, task: BinaryTask, seed: Seed, now: float) -> float:
+    """Cross-fitted gain of the recalibrated score over acting from the threshold `now`, per unit of u_delta."""
+    return crossfit.crossfitted_gain(t, task.threshold, now, seed.generator("regret"))
+
+
+def _replayed(t: Table, task: BinaryTask, seed: Seed, now: float, confidence: float) -> Interval:
+    # One stream draws the folds and then the replicates.
     rng = seed.generator("regret")
-    gain = crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
-    errors = crossfit.gain_errors(t, task.threshold, task.decision_threshold, rng)
+    gain = crossfit.crossfitted_gain(t, task.threshold, now, rng)
+    errors = crossfit.gain_errors(t, task.threshold, now, rng)
     return _scaled(task, normal(Estimate(gain, float(errors.std())), confidence, -1.0, 1.0))
+
+
+def _recalibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    return _replayed(t, task, seed, task.decision_threshold, confidence)
 
 
 @metric(
@@ -86,7 +94,7 @@ def _replayed(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> I
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_replayed,
+    interval=_recalibration_interval,
     interval_text=_REPLAYED,
 )
 def gain_recalibration(t: Table, task: BinaryTask, seed: Seed) -> float:
@@ -97,7 +105,39 @@ def gain_recalibration(t: Table, task: BinaryTask, seed: Seed) -> float:
     Its interval is for the mean gain, in the population, of the five fitted decision rules.
     """
     rng = seed.generator("regret")
-    return task.u_delta * crossfit.crossfitted_gain(t, task.threshold, task.decision_threshold, rng)
+    return task.u_delta * crossfit.crossfitted_gain(
+        t, task.threshold, task.decision_threshold, seed.generator("regret")
+    )
+
+
+def _constant_threshold(t: Table, task: BinaryTask) -> float:
+    """A threshold that decides every row as the better constant decision does."""
+    return -np.inf if t.base_rate > task.threshold else np.inf
+
+
+def _over_constant_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    return _replayed(t, task, seed, _constant_threshold(t, task), confidence)
+
+
+@metric(
+    title="Gain over a constant decision",
+    better="neither",
+    unit="utility",
+    source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted, against the best constant decision",
+    range=(-1, 1),
+    size_free=False,
+    interval=_over_constant_interval,
+    interval_text=_REPLAYED,
+)
+def gain_over_constant(t: Table, task: BinaryTask, seed: Seed) -> float:
+    """Expected gain in utility per decision of the recalibrated score over the better constant decision.
+
+    As gain_recalibration, but compared with always deciding 0 or always deciding 1, whichever is worth more on these
+    rows. Where it is not above 0, the score cannot beat a decision that needs no model, whatever the threshold.
+    """
+    return task.u_delta * crossfit.crossfitted_gain(
+        t, task.threshold, _constant_threshold(t, task), seed.generator("regret")
+    )
 
 
 def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
@@ -243,7 +283,7 @@ def _regret_interval(
 
     lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence, calibration)
     try:
-        gain = _altogether(probed, task)
+        gain = probe.gain_over_score(probed, task.threshold, task.decision_threshold)
     except Undefined:
         return _scaled(task, (lower[0], upper[1]))
     low = min(max(normal(gain, confidence)[0], 0.0), regret(t, regions, task) / task.u_delta)
@@ -293,15 +333,19 @@ def _beyond(probed: Probed, task: BinaryTask) -> Estimate:
     return probe.gain_beyond(probed, task.threshold)
 
 
-def _altogether(probed: Probed, task: BinaryTask) -> Estimate:
-    return probe.gain_altogether(probed, task.threshold, task.decision_threshold)
+def _post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> Estimate:
+    """The sum of both gains, with the error of deciding by the probe instead of acting on p as it is."""
+    recalibration = _held_out_gain(t, task, seed, task.decision_threshold)
+    error = probe.gain_over_score(probed, task.threshold, task.decision_threshold).error
+    return Estimate(recalibration + _beyond(probed, task).mean, error)
 
 
-def _gain_interval(gain: Callable[[Probed, BinaryTask], Estimate]) -> Callable[..., Interval]:
-    def interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
-        return _scaled(task, normal(gain(probed, task), confidence, -1.0, 1.0))
+def _beyond_interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
+    return _scaled(task, normal(_beyond(probed, task), confidence, -1.0, 1.0))
 
-    return interval
+
+def _post_training_interval(t: Table, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    return _scaled(task, normal(_post_training(t, probed, task, seed), confidence, -1.0, 1.0))
 
 
 @metric(
@@ -312,7 +356,7 @@ def _gain_interval(gain: Callable[[Probed, BinaryTask], Estimate]) -> Callable[.
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_gain_interval(_beyond),
+    interval=_beyond_interval,
     interval_text=_HELD_OUT,
 )
 def gain_beyond(probed: Probed, task: BinaryTask) -> float:
@@ -334,13 +378,15 @@ def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_gain_interval(_altogether),
+    interval=_post_training_interval,
     interval_text=_HELD_OUT,
 )
-def gain_post_training(probed: Probed, task: BinaryTask) -> float:
+def gain_post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> float:
     """Expected gain in utility per decision from recalibration and post-training on the features together.
 
-    The same estimate as gain_beyond, compared with acting on p as it is: the mean of the value of the changed decisions
-    by held-out labels and of their value by the model's own probability, recalibrated once more.
+    gain_recalibration + gain_beyond, so that the three always add up; the ends of their intervals need not.
     """
-    return task.u_delta * _altogether(probed, task).mean
+    recalibration = task.u_delta * crossfit.crossfitted_gain(
+        t, task.threshold, task.decision_threshold, seed.generator("regret")
+    )
+    return recalibration + gain_beyond(probed, task)

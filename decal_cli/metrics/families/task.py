@@ -138,6 +138,24 @@ def eu_always(t: Table, task: BinaryTask) -> float:
 
 
 @metric(
+    title="Utility at stake",
+    better="neither",
+    unit="utility",
+    source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for perfect decisions less the best constant one",
+    range=(0, 0.25),
+    interval=None,
+    interval_text="none: it says how large a gain can be, not how good the score is",
+)
+def utility_at_stake(t: Table, task: BinaryTask) -> float:
+    """Utility per row that perfect decisions are worth more than the better constant decision: all there is to win.
+
+    u_delta min(b (1 - t*), (1 - b) t*), where b is the base rate. A gain is small or large beside it.
+    """
+    rate, threshold = t.base_rate, task.threshold
+    return task.u_delta * min(rate * (1 - threshold), (1 - rate) * threshold)
+
+
+@metric(
     title="Swap regret",
     better="lower",
     unit="utility",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from decal_cli.metrics import Result
@@ -11,36 +11,26 @@ from decal_cli.render.numbers import short
 
 
 class Rung(NamedTuple):
-    """A value of the ladder: a metric and what another adds to it, and a third if that is above 0."""
+    """A value of the ladder: a metric, and the gain that is added to it."""
 
     name: str
     base: str
-    added: str = ""
-    added_if_positive: str = ""
+    gain: str = ""
 
 
-HELD_OUT = (
+CHAIN = (
     Rung("always decide 0", "eu_never"),
     Rung("always decide 1", "eu_always"),
-    Rung("by the score as it is", "expected_utility"),
-    Rung("by the score recalibrated", "expected_utility", "gain_recalibration"),
-    Rung("by score and features", "expected_utility", "gain_post_training"),
+    Rung("act on the score as it is", "expected_utility"),
+    Rung("act on the recalibrated score", "expected_utility", "gain_recalibration"),
+    Rung("act on score and features", "expected_utility", "gain_post_training"),
 )
-"""To what post-training may reach: the last rungs add gains judged on held-out rows to what the score yields."""
-ORACLE = (
-    *HELD_OUT[:3],
-    Rung("recalibrated", "expected_utility", "gain_recalibration"),
-    Rung("oracle, at least", "expected_utility", "regret_grouping_lower", "gain_recalibration"),
-    Rung("oracle, at most", "expected_utility", "regret_grouping_upper", "gain_recalibration"),
-)
-"""To the bounds of what the best probability would reach; it is not below the score as it is."""
+"""From the constant decisions to post-training; the last rungs add gains on held-out rows to what the score yields."""
 
 
-def ladder(
-    rungs: Sequence[Rung], results: Mapping[str, Result], title: str = "Expected utility per 1,000 decisions"
-) -> Bars:
+def ladder(results: Mapping[str, Result], title: str = "Expected utility per 1,000 decisions") -> Bars:
     """The rungs that are defined, per 1,000 decisions, each bar from the lowest rung to its own."""
-    values = {rung.name: value for rung in rungs if (value := _value(rung, results)) is not None}
+    values = {rung.name: value for rung in CHAIN if (value := _value(rung, results)) is not None}
     lowest, highest = min(values.values()), max(values.values())
     height = highest - lowest
     bars = tuple(
@@ -52,8 +42,5 @@ def ladder(
 
 def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:
     base = results[rung.base].value
-    added = 0.0 if not rung.added else results[rung.added].value
-    if base is None or added is None:
-        return None
-    more = 0.0 if not rung.added_if_positive else max(results[rung.added_if_positive].value or 0.0, 0.0)
-    return base + more + added
+    gain = 0.0 if not rung.gain else results[rung.gain].value
+    return None if base is None or gain is None else base + gain

@@ -9,9 +9,9 @@ from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.recommend import Recommendation
 from decal_cli.metrics import parse
 from decal_cli.render.blocks import Block, Cell, Folded, Heading, Notes, Paragraph, Picture, Signature, Source, Table
-from decal_cli.render.results.advice import conclusion_of, walk_of
+from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
 from decal_cli.render.results.explained import explanation, metric_facts
-from decal_cli.render.results.ladder import HELD_OUT, ladder
+from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
 from decal_cli.render.results.source import source_lines, title_of
 
@@ -50,8 +50,11 @@ class ReportPage:
         yield Heading("Recommendation", level=1)
         for report, advice in self.recommendation.advised:
             yield Heading(name_of(report))
+            first = constant_line(report, advice)
+            if first is not None:
+                yield Paragraph(first)
             yield conclusion_of(report, advice)
-            yield ladder(HELD_OUT, report.results)
+            yield ladder(report.results)
             yield Folded("How this was concluded", (walk_of(advice),))
 
 

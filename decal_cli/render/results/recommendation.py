@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import Action, Advice, Answer
 from decal_cli.analysis.recommend import Recommendation, Round, ece_advice
-from decal_cli.render.blocks import Block, Column, Heading, Row, Signature, Source, Table
+from decal_cli.render.blocks import Block, Column, Heading, Paragraph, Row, Signature, Source, Table
 from decal_cli.render.cells import words
 from decal_cli.render.numbers import plain
-from decal_cli.render.results.advice import conclusion_of, walk_of
+from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
 from decal_cli.render.results.evaluation import MeasuredData, measured
-from decal_cli.render.results.ladder import HELD_OUT, ladder
+from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import name_of
 from decal_cli.render.results.rounds import RoundData, round_blocks, round_data, round_rows
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
@@ -30,18 +30,38 @@ class EvidenceData(TypedDict):
 
 
 class StepData(TypedDict):
-    """A question of the flowchart with its answer."""
+    """A question of the flowchart with its answer. small: "yes", but the gain is within the tolerance."""
 
     question: str
     answer: Answer
+    small: bool
     reason: str
     evidence: list[EvidenceData]
 
 
+class ConstantData(TypedDict):
+    """A constant decision. gain: what it is worth more than acting on the score as it is, per decision."""
+
+    decision: Literal[0, 1]
+    gain: float
+    interval: Ends | None
+
+
+class InterimData(TypedDict):
+    """What can be done at once: act when score >= threshold, or always decide the same; the other one is null."""
+
+    threshold: str | None
+    decision: Literal[0, 1] | None
+    gain: float
+    interval: Ends | None
+
+
 class AdviceData(TypedDict):
-    """Where the walk ended. fit: the method of `decal fit` that carries the action out, null where there is nothing to
-    fit. rows_needed: rows that would settle an unknown, null where more rows alone would not. tried: with --try, the
-    methods tried on this score, best first, then on the best one's score, until nothing more is won.
+    """Where the walk ended. method, fit: the method as `decal fit` names it, null where there is nothing to fit. small:
+    the gain is clear, but within the tolerance. constant: the constant decision that acting on the score does not beat.
+    interim: what can be done at once and at no cost. rows_needed: rows that would settle an unknown, null where more
+    rows alone would not. tried: with --try, the methods tried on this score, best first, then on the best one's score,
+    until nothing more is won.
     """
 
     action: Action
@@ -53,6 +73,11 @@ class AdviceData(TypedDict):
     ece_advice: Literal["recalibrate", "leave"] | None
     fit: str | None
     rows_needed: int | None
+    small: bool
+    stakes: float
+    tolerance: float
+    constant: ConstantData | None
+    interim: InterimData | None
     tried: NotRequired[list[RoundData]]
 
 
@@ -88,7 +113,10 @@ class Recommended:
             yield _summary(advised)
         for report, advice in advised:
             yield Heading(name_of(report), gist=advice.action)
-            yield replace(ladder(HELD_OUT, report.results), close=True)
+            first = constant_line(report, advice)
+            if first is not None:
+                yield Paragraph(first, close=True)
+            yield replace(ladder(report.results), close=first is None)
             yield walk_of(advice)
             yield conclusion_of(report, advice)
             yield from round_blocks(self.recommendation.rounds_of(report))
@@ -135,6 +163,7 @@ def advice_data(report: Report, advice: Advice, rounds: Sequence[Round]) -> Advi
             {
                 "question": step.question,
                 "answer": step.answer,
+                "small": step.small,
                 "reason": step.reason,
                 "evidence": [
                     {"metric": item.metric, "value": item.value, "interval": pair(item.interval)}
@@ -145,9 +174,33 @@ def advice_data(report: Report, advice: Advice, rounds: Sequence[Round]) -> Advi
         ],
         "next": list(advice.next_steps),
         "ece_advice": ece_advice(report),
-        "fit": advice.fit,
+        "fit": advice.method,
         "rows_needed": advice.rows_needed,
+        "small": advice.small,
+        "stakes": advice.stakes,
+        "tolerance": advice.tolerance,
+        "constant": _constant_data(advice),
+        "interim": _interim_data(advice),
     }
     if rounds:
         document["tried"] = round_data(rounds)
     return document
+
+
+def _constant_data(advice: Advice) -> ConstantData | None:
+    constant = advice.constant
+    if constant is None:
+        return None
+    return {"decision": constant.decision, "gain": constant.lead, "interval": pair(constant.interval)}
+
+
+def _interim_data(advice: Advice) -> InterimData | None:
+    interim = advice.interim
+    if interim is None:
+        return None
+    return {
+        "threshold": interim.threshold,
+        "decision": interim.decision,
+        "gain": interim.gain,
+        "interval": pair(interim.interval),
+    }

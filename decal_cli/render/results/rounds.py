@@ -12,7 +12,6 @@ from decal_cli.metrics import Result
 from decal_cli.render.blocks import Block, Cell, Column, Conclusion, Notes, Paragraph, Row, Table
 from decal_cli.render.cells import per_thousand, words
 from decal_cli.render.numbers import DASH
-from decal_cli.render.results.advice import ACTIONS
 from decal_cli.render.results.source import pair
 from decal_cli.render.schema import Ends
 from decal_cli.tables.table import FOLDS
@@ -64,8 +63,8 @@ def round_blocks(rounds: Sequence[Round]) -> Iterator[Block]:
 def _intro(number: int, each: Round) -> str:
     which = "Tried on" if number == 1 else "Started over with"
     return (
-        f"{which} {each.score}, cross-fitted on {FOLDS} folds, so on rows that no model had seen: utility won per "
-        "1,000 decisions over acting on this score as it is. Predicted: of the kind, before anything was fitted."
+        f"{which} {each.score}, cross-fitted in {FOLDS} folds: each gain is on held-out rows, in utility per 1,000 "
+        "decisions over acting on this score as it is. Predicted: the expected gain of its kind, before any fit."
     )
 
 
@@ -115,30 +114,30 @@ def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
     each = rounds[number - 1]
     if each.best is None or each.advice is None or each.report is None:
         if all(trial.achieved.value is None for trial in each.trials):
-            yield "No method could be tried on these rows, so nothing is said of what one would win."
+            yield "No method could be fitted to these rows, so their gains are unknown."
             return
-        yield "No method wins anything on rows held out: " + (
+        yield "No method wins anything on held-out rows: " + (
             f"stay with {each.score}." if number > 1 else "keep the score as it is."
         )
         return
     n_tried = sum(trial.achieved.value is not None for trial in each.trials)
     if number == 1 and n_tried > 1:
         yield (
-            f"The best of {n_tried} looks somewhat better than it is, since the same rows chose it: before it decides, "
-            f"judge it on rows of their own (decal fit {each.best.chosen.key} --test FILE)."
+            f"The best of {n_tried} looks a little better than it is, because the same rows chose it: evaluate it on "
+            f"new rows before you use it (decal fit {each.best.chosen.key} --test FILE)."
         )
     cheaper = _as_good(each)
     if cheaper is not None and cheaper.behind is not None:
         behind = per_thousand(cheaper.behind.value or 0.0, cheaper.behind.interval).text
         after = " after costs" if any(trial.cost for trial in each.trials) else ""
         yield (
-            f"{cheaper.chosen.key} is a function of the score alone and may be as good: on the same rows it wins "
-            f"{behind} less per 1,000 decisions{after}."
+            f"{cheaper.chosen.key} needs only the score and may be as good: on the same rows it wins {behind} less "
+            f"per 1,000 decisions{after}."
         )
-    action = ACTIONS[each.advice.action]
-    yield f"Starting over with {each.report.model}: {action[:1].lower()}{action[1:]} {_why(each.advice)}"
+    headline = each.advice.headline
+    yield f"Starting over with {each.report.model}: {headline[:1].lower()}{headline[1:]} {_why(each.advice)}"
     if number == len(rounds) and each.advice.action in ("recalibrate", "post-train"):
-        yield "Here the trying ends; what is left is within the error of these rows, or needs other features."
+        yield "Stopped: the remaining gains are within noise, or need other features."
 
 
 def _why(advice: Advice) -> str:

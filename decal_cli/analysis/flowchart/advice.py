@@ -1,0 +1,88 @@
+"""Where the flowchart ends: the answers on the way, the action, what it wins and what to do until it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from decal_cli.analysis.flowchart.evidence import FITS, Action, Answer, Constant, Interval, Item
+
+
+@dataclass(frozen=True)
+class Step:
+    """One question of the flowchart with its answer. small: "yes", but the gain is within the tolerance."""
+
+    question: str
+    answer: Answer
+    reason: str
+    evidence: tuple[Item, ...] = ()
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Interim:
+    """What can be done at once and at no cost: act from another threshold, or always decide the same.
+
+    threshold: the number to act from, as it is to be written; decision: the constant decision. One of both is None.
+    gain, interval: what it wins over acting on the score as it is, per decision, on held-out rows.
+    """
+
+    threshold: str | None
+    decision: Literal[0, 1] | None
+    gain: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """The action with what it rests on.
+
+    gain, interval: what `method` is expected to win, per decision; None where the action wins nothing. small: the gain
+    is clear but within the tolerance. stakes: what perfect decisions are worth more than the best constant one.
+    tolerance: the gain that is too small to matter. constant: the constant decision that the score does not beat.
+    interim: what wins something at once. rows_needed: rows that would settle an "unknown"; None where more rows alone
+    would not, or nothing is unknown. lean: the action with the largest estimated net gain, where the walk cannot tell.
+    """
+
+    steps: tuple[Step, ...]
+    action: Action
+    gain: float | None = None
+    interval: Interval | None = None
+    small: bool = False
+    next_steps: tuple[str, ...] = ()
+    stakes: float = 0.0
+    tolerance: float = 0.0
+    constant: Constant | None = None
+    useless: bool = False
+    interim: Interim | None = None
+    rows_needed: int | None = None
+    lean: Action | None = None
+
+    @property
+    def method(self) -> str | None:
+        """The method that the action names, as `decal fit` knows it; None where there is nothing to fit."""
+        return FITS.get(self.action)
+
+    @property
+    def headline(self) -> str:
+        """The action as one sentence."""
+        if self.action in ("recalibrate", "post-train"):
+            what = "Recalibrate" if self.action == "recalibrate" else "Post-train on the features"
+            return f"{what} with {self.method}{': the gain is clear but small' if self.small else ''}."
+        if self.action == "done" and self.constant is not None:
+            worth = "worth more" if self.constant.lead > 0 else "worth as much"
+            return (
+                "Nothing to fit: post-training would win nothing that matters, and always deciding "
+                f"{self.constant.decision} is {worth}."
+            )
+        if self.action == "find-better-features" and self.useless and self.constant is not None:
+            return f"Find better features; until then always decide {self.constant.decision}."
+        return _HEADLINES[self.action]
+
+
+_HEADLINES = {
+    "done": "Done: use the model as it is.",
+    "do-not-post-train": "Do not post-train: it costs more than it wins.",
+    "find-better-features": "Find better features: post-training cannot win what is missing.",
+    "cannot-tell": "Cannot tell yet.",
+}
