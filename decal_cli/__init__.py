@@ -1,4 +1,4 @@
-"""decal: what acting on a classifier's scores costs, what recalibration wins back, and what needs post-training."""
+"""decal: what acting on a classifier's scores costs, what recalibration recovers, and what needs post-training."""
 
 from __future__ import annotations
 

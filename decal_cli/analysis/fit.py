@@ -166,10 +166,10 @@ def how_judged(fitting: Fitting) -> str:
     """Which rows the figures are of, in words: never those that the model was fitted to."""
     rows = f"{fitting.judged.reports[0].rows:,} rows"
     if fitting.cross_fitted:
-        return f"cross-fitted on {FOLDS} folds of the {rows}: each row is scored by a model that has not seen it"
+        return f"cross-fitted in {FOLDS} folds of the {rows}: each row is scored by a model that was not fitted to it"
     if fitting.shared:
         return (
-            f"on the {rows} of the test file; {fitting.shared:,} of them stand in the training file as well, "
-            "and on these the model flatters itself"
+            f"on the {rows} of the test file; {fitting.shared:,} of them are in the training file too, so these "
+            "figures are optimistic"
         )
-    return f"on the {rows} of the test file" + (", which the model has not seen" if fitting.shared == 0 else "")
+    return f"on the {rows} of the test file" + (", which the model was not fitted to" if fitting.shared == 0 else "")

@@ -72,7 +72,7 @@ class Preferences:
 class Round:
     """The methods tried on one score, best first, and the flowchart entered again with the best of them.
 
-    best: None where none wins anything; report and advice, of the best one's score on rows held out, are None then too.
+    best: None where none wins anything; report and advice, of the best one's score on held-out rows, are None then too.
     """
 
     score: str

@@ -21,7 +21,7 @@ ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training"
 
 @dataclass(frozen=True)
 class Trial:
-    """One method on rows held out. Utilities are per decision, in the user's unit.
+    """One method on held-out rows. Utilities are per decision, in the user's unit.
 
     predicted: what the evaluation expected of its kind before anything was fitted. achieved: what it won over acting on
     the score as it is; value None, and the reason, where it cannot be fitted. net: achieved less the cost of its kind,

@@ -43,12 +43,16 @@ def run(options: ApplyOptions) -> None:
             unscored += len(batch.known) - len(batch.rows)
             progress(f"{scored:,} rows")
         writer.close()
-    left = f"; {unscored:,} without, as a value they need is missing" if unscored else ""
-    print(f"{options.output}: {scored:,} rows with {_said(saved, list(added))}{left}", file=sys.stderr)
+    unscored_text = f"; {unscored:,} rows have no new score (missing values)" if unscored else ""
+    total = scored + unscored
+    print(
+        f"wrote {options.output}: {total:,} rows; added {_added_text(saved, list(added))}{unscored_text}",
+        file=sys.stderr,
+    )
     if rows.source.raw.sha256() in fitted_on:
         print(
-            "These are rows that the model was fitted to: figures computed on them flatter it "
-            "(`decal fit` printed honest ones).",
+            "The model was fitted to these rows: metrics computed on them are optimistic "
+            "(`decal fit` printed held-out ones).",
             file=sys.stderr,
         )
 
@@ -73,10 +77,10 @@ def _added(saved: Saved, options: ApplyOptions, batch: Batch, names: list[str]) 
     return added
 
 
-def _said(saved: Saved, added: list[str]) -> str:
-    """Every column that was added, and that the score was not where only the threshold moves."""
+def _added_text(saved: Saved, added: list[str]) -> str:
+    """Every added column with the method; where only the threshold moves, that the score does not change."""
     *others, last = added
-    listed = f"{', '.join(others)} and {last} by {saved.method}" if others else f"{last} by {saved.method}"
+    columns = f"{', '.join(others)} and {last}" if others else last
     if not (added[0].startswith(THRESHOLD) and last.startswith(DECISION)):
-        return listed
-    return f"{listed} ({saved.score} stays as it is: {last} holds the decisions)"
+        return f"{columns} (method: {saved.method})"
+    return f"{columns} (method: {saved.method}; {saved.score} does not change, {last} holds the decisions)"

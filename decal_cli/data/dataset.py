@@ -83,12 +83,12 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         start += table.num_rows
     origin = Origin(parts)
     label, unlabelled = _labels(parts, chosen.label, columns, origin)
-    incomplete = {} if unlabelled is None else {"label missing": unlabelled}
+    incomplete = {} if unlabelled is None else {"missing label": unlabelled}
     weight = None
     if chosen.weight is not None:
         weight = floats(parts, chosen.weight)
         unweighted = checked_weights(weight, chosen.weight, origin, columns)
-        incomplete |= {} if unweighted is None else {"weight missing": unweighted}
+        incomplete |= {} if unweighted is None else {"missing weight": unweighted}
     features = Features(sources, chosen.features, columns, origin) if chosen.features else None
     if features is not None and columns.missing == "drop":
         # Which rows are left depends on the features, so here they cannot wait.
@@ -97,7 +97,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     models, notes = [], []
     for name in chosen.score:
         score, unscored = checked_scores(floats(parts, name), name, origin, columns)
-        reasons = incomplete if unscored is None else {"score missing": unscored, **incomplete}
+        reasons = incomplete if unscored is None else {"missing score": unscored, **incomplete}
         rows = Rows(score, label, weight, groups=groups, features=None if features is None else features.read)
         model, note = _complete(Predictions(name, (name,), rows, chosen.features), reasons, origin)
         models.append(model)
@@ -136,13 +136,13 @@ def _complete(model: Predictions, reasons: dict[str, np.ndarray], origin: Origin
     if not dropped:
         return model, []
     counts = {reason: int(np.count_nonzero(mask)) for reason, mask in reasons.items()}
-    why = ", ".join(f"{reason} ({count})" if len(counts) > 1 else reason for reason, count in counts.items() if count)
+    why = ", ".join(f"{reason}: {count:,}" if len(counts) > 1 else reason for reason, count in counts.items() if count)
     if dropped == origin.count:
         shown = origin.parts[0].source.shown
         raise DecalError(f"{shown}, column {quote(model.name)}: no row is left ({why})", "name other columns")
     complete = np.flatnonzero(~incomplete)
     model = replace(model, rows=model.rows.take(complete), dropped=dropped, row_numbers=complete)
-    return model, [f"{model.name}: {dropped} of {origin.count} rows left out: {why}"]
+    return model, [f"{model.name}: dropped {dropped:,} of {origin.count:,} rows ({why})"]
 
 
 class Digests:

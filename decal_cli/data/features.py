@@ -132,7 +132,7 @@ class Features:
             at = int(gone.any(axis=0).argmax())
             name = self.names[0] if one_list else self.names[at]
             raise missing_values(rows if one_list else gone[:, at], name, "feature", self.origin)
-        self._missing = {"feature missing": rows}
+        self._missing = {"missing feature": rows}
 
 
 def _list_columns(parts: Sequence[Part]) -> list[str]:

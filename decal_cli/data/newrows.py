@@ -108,7 +108,7 @@ class NewRows:
             everywhere = np.ones(origin.count, dtype=bool)
             if self.columns.missing == "error":
                 raise missing_values(everywhere, names[0], "feature", origin)
-            return np.full((origin.count, self.width), np.nan), {"feature missing": everywhere}
+            return np.full((origin.count, self.width), np.nan), {"missing feature": everywhere}
         found = Features([_Loaded(self.source, part.table)], self.columns.features, self.columns, origin)
         matrix, gaps = found.read(), found.missing()
         if matrix.shape[1] != self.width:

@@ -190,7 +190,7 @@ def _said(where: str, column: str, first: np.ndarray, count: int, what: str, not
     if not count:
         return
     example = "" if first[0] == NO_ID else f" {quote(str(first[0]))}"
-    rows = f" ({count:,} such row{'s' if count > 1 else ''}{', left out' if drop else ''})" if count > 1 or drop else ""
+    rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})" if count > 1 or drop else ""
     problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
     if not drop:
         raise DecalError(problem, "correct the files, or leave such rows out with --missing drop")

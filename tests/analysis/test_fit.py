@@ -41,7 +41,7 @@ def test_equal_rows_of_few_scores_say_nothing() -> None:
 def test_the_figures_say_which_rows_they_are_of(decal: Decal, tmp_path: Path) -> None:
     for seen, words in (
         (0, "on the 200 rows of the test file, which the model has not seen:"),
-        (120, "200 rows of the test file; 120 of them stand in the training file as well, and on these the model flat"),
+        (120, "200 rows of the test file; 120 of them are in the training file too, so these figures are optimistic"),
     ):
         test = mixed(tmp_path / "test.parquet", seen, 200 - seen)
         done = decal("fit", "platt", FIT, *STORY, "-o", "m.json", "--force", "--test", test)

@@ -173,7 +173,7 @@ class TestTwoFiles:
         with pytest.raises(DecalError, match=says.split(" in ")[0]):
             read_pair(paths, Columns(), "id")
         paired = read_pair(paths, Columns(missing="drop"), "id")
-        assert any(says.split(" in ")[0] in note and "left out" in note for note in paired.dataset.notes)
+        assert any(says.split(" in ")[0] in note and "dropped" in note for note in paired.dataset.notes)
         assert len(paired.ids) == left
         for model in paired.dataset.models:
             assert len(model.rows) == left
@@ -182,7 +182,7 @@ class TestTwoFiles:
         both = files(A, B.replace("6,0.2,0\n", ""))
         assert "id '6' has no row to join in new.csv" in refusal(decal("compare", *both, "--id", "id", *QUICK))
         done = decal("compare", *both, "--id", "id", *QUICK, "--missing", "drop")
-        assert "has no row to join in new.csv (1 such row, left out)" in done.out
+        assert "has no row to join in new.csv (1 such row, dropped)" in done.out
         assert "5 rows; B - A" in done.out
 
     def test_files_without_a_common_id_are_an_error(self, decal: Decal, files: Callable) -> None:

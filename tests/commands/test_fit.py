@@ -252,7 +252,7 @@ class TestApply:
         assert "column 'p': score missing in 1 of 3 rows (row 2)" in line
         assert os.listdir(tmp_path) == ["new.csv"]
         done = decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv", "--missing", "drop")
-        assert "2 rows with p_isotonic by isotonic; 1 without, as a value they need is missing" in done.err
+        assert "3 rows; added p_isotonic (method: isotonic); 1 rows have no new score (missing values)" in done.err
         back = pacsv.read_csv(tmp_path / "out.csv")
         assert back["id"].to_pylist() == ["a", "b", "c"]
         assert [value is None for value in back["p_isotonic"].to_pylist()] == [False, True, False]
@@ -262,8 +262,8 @@ class TestApply:
         assert "The score stays as it is: only the threshold moves." in fitted.out
         done = decal("apply", "m.json", BINARY, "-o", "out.parquet")
         assert done.err.splitlines()[0] == (
-            "out.parquet: 2,000 rows with threshold_p and decision_p by threshold "
-            "(p stays as it is: decision_p holds the decisions)"
+            "wrote out.parquet: 2,000 rows; added threshold_p and decision_p "
+            "(method: threshold; p does not change, decision_p holds the decisions)"
         )
         back = pq.read_table(tmp_path / "out.parquet")
         assert back.column_names == [*pacsv.read_csv(BINARY).column_names, "threshold_p", "decision_p"]
@@ -278,7 +278,7 @@ class TestApply:
         fitted = decal("fit", "glar(adjust=threshold)", folder / "train.parquet", *STORY, "-o", "m.json")
         assert fitted.code == 0, fitted.err
         done = decal("apply", "m.json", folder / "other.parquet", "-o", "out.parquet")
-        assert "p_profanity stays as it is: decision_p_profanity holds the decisions" in done.err
+        assert "p_profanity does not change, decision_p_profanity holds the decisions" in done.err
         back = pq.read_table(tmp_path / "out.parquet")
         limit, decision = (back[f"{name}_p_profanity"].to_numpy() for name in ("threshold", "decision"))
         assert len(set(limit)) > 1

@@ -104,7 +104,6 @@ def gain_recalibration(t: Table, task: BinaryTask, seed: Seed) -> float:
     mean difference in utility to acting on p. It is negative where there is nothing to gain and noise costs something.
     Its interval is for the mean gain, in the population, of the five fitted decision rules.
     """
-    rng = seed.generator("regret")
     return task.u_delta * crossfit.crossfitted_gain(
         t, task.threshold, task.decision_threshold, seed.generator("regret")
     )

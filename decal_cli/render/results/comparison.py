@@ -217,7 +217,7 @@ def _lead_table(comparison: Comparison, contest: Contest) -> Table:
             short(lead.at, 3),
         )
         rows.append(Row(tuple(map(words, texts))))
-    return _plain_table(("thresholds", "ahead beyond chance", "most saved per 1,000 (u_delta 1)", "at t"), rows)
+    return _plain_table(("thresholds", "clearly ahead", "most saved per 1,000 (u_delta 1)", "at t"), rows)
 
 
 def _plain_table(heads: tuple[str, ...], rows: list[Row]) -> Table:

@@ -82,13 +82,13 @@ class Fitted:
         note = note_of(fitting.model)
         if note is not None:
             yield Paragraph(note, close=True)
-        yield Paragraph(f"How it does, {how_judged(fitting)}:", close=True)
+        yield Paragraph(f"Evaluated {how_judged(fitting)}:", close=True)
         if fitting.gain is not None:
             yield _gain_facts(fitting.gain)
         if fitting.differences:
             yield from _metric_blocks(fitting)
         else:
-            yield Paragraph("The score stays as it is: only the threshold moves.", close=True)
+            yield Paragraph("The score does not change: only the threshold moves.", close=True)
         added = " and ".join(fitting.columns)
         yield Notes(
             (f"Next: decal apply {shlex.quote(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
@@ -123,8 +123,8 @@ class Fitted:
 
 def _gain_facts(gain: Gain) -> Facts:
     facts = (
-        ("by the score as it is", per_thousand(gain.before).text),
-        ("post-trained", per_thousand(gain.after).text),
+        ("act on the score as it is", per_thousand(gain.before).text),
+        ("act on the new score", per_thousand(gain.after).text),
         ("gain", per_thousand(gain.after - gain.before, gain.interval, plus=True).text),
     )
     return Facts((("Expected utility per 1,000 decisions", facts),))

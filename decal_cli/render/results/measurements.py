@@ -121,8 +121,8 @@ def unknown_lines(evaluation: Evaluation) -> list[str]:
             continue
         name = "" if len(evaluation.reports) == 1 else f"{report.model}: "
         lines.append(
-            f"{name}without features, what better features or post-training could win beyond recalibration is not "
-            f"known: between 0 and {plain(worst.value)} per decision (a worst case, not an estimate)"
+            f"{name}without --features, the gain beyond recalibration is unknown: between 0 and {plain(worst.value)} "
+            "per decision (an upper limit, not an estimate)"
         )
     return lines
 
@@ -161,7 +161,7 @@ def corrected_lines(reports: Sequence[Report]) -> list[str]:
     if not names:
         return []
     listed = ", ".join(dict.fromkeys(names))
-    return [f"Noise alone moves {listed}; the interval is corrected for that, and so need not hold the value."]
+    return [f"Noise biases {listed}; the interval is corrected for that bias, so it can lie beside the value."]
 
 
 def undefined_reasons(reports: Sequence[Report]) -> list[str]:

@@ -137,6 +137,6 @@ def _listed(names: tuple[str, ...]) -> str:
 def task_line(task: BinaryTask) -> str:
     """The decision in words."""
     (u00, u01), (u10, u11) = task.utility
-    at = "" if task.decision_threshold == task.threshold else f", operated at {plain(task.decision_threshold)}"
-    worth = f"utilities {plain(u00)}, {plain(u01)}; {plain(u10)}, {plain(u11)}"
-    return f"decide 1 from t* = {plain(task.threshold)} on{at}; {worth} (u_delta = {plain(task.u_delta)})"
+    at, best = plain(task.decision_threshold), plain(task.threshold)
+    acts = f"act when score >= {at} (t*)" if at == best else f"act when score >= {at} (t* = {best})"
+    return f"{acts}; utilities {plain(u00)}, {plain(u01)}; {plain(u10)}, {plain(u11)} (u_delta = {plain(task.u_delta)})"

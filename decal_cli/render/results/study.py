@@ -90,7 +90,7 @@ class Studied:
         for file, caption in self.captions.items():
             yield Picture(caption, file=file)
         if self.summary.notes:
-            yield Heading("What was left out", level=1)
+            yield Heading("What was dropped", level=1)
             yield Notes(self.summary.notes)
 
     def data(self) -> StudiedData:

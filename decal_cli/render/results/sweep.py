@@ -224,7 +224,7 @@ def _areas(report: Swept) -> Iterator[str]:
     yield f"2 x area between calibrated and by region: {', '.join(parts)}"
     yield (
         "   (plug-in: frequencies of leaves on their own rows, so their noise counts as knowledge; the grouping loss "
-        "takes that noise off; held out: what was learned on other rows, with what learning costs)"
+        "takes that noise off; held-out: fitted on other rows, so the cost of learning counts)"
     )
 
 

@@ -43,11 +43,11 @@ def summary(comparison: Comparison) -> Iterator[tuple[str, str]]:
 def _utility_sentence(comparison: Comparison, contest: Contest) -> str:
     difference = contest.headline[UTILITY]
     if difference.better is None:
-        return "both are worth the same."
+        return "both models are worth the same."
     size, ends = _size(difference)
     return (
-        f"{comparison.name(difference.better)} is worth {per_thousand(size, ends).text} utility more per 1,000 "
-        f"decisions, {plain(size)} per decision; {_chance(difference)}."
+        f"{comparison.name(difference.better)} is worth {per_thousand(size, ends).text} more utility per 1,000 "
+        f"decisions ({plain(size)} per decision); {_chance(difference)}."
     )
 
 
@@ -72,8 +72,8 @@ def _size(difference: Difference) -> tuple[float, Interval | None]:
 
 def _chance(difference: Difference) -> str:
     if difference.by_chance is None:
-        return "no interval was made"
-    return "this could be chance" if difference.by_chance else "not by chance"
+        return "there is no interval"
+    return "chance could explain this" if difference.by_chance else "chance does not explain this"
 
 
 def _threshold_sentence(comparison: Comparison, contest: Contest) -> str:
@@ -81,32 +81,32 @@ def _threshold_sentence(comparison: Comparison, contest: Contest) -> str:
     exact = comparison.name(at.curves.dominates) if at.curves.dominates else None
     sides = {lead.side for lead in at.leads}
     if not sides:
-        text = "judging all at once, at none is either model ahead beyond chance"
+        text = "at no threshold is one model clearly ahead (tested at all thresholds together)"
     elif len(sides) == 1:
         side = next(iter(sides))
         other = comparison.name("a" if side == "b" else "b")
-        text = f"judging all at once, {comparison.name(side)} is ahead {_ranges(comparison, contest)}; {other} nowhere"
+        text = f"{comparison.name(side)} is clearly ahead {_ranges(comparison, contest)}; {other} nowhere"
     else:
-        text = f"it depends. Judging all at once, {_ranges(comparison, contest, named=True)}"
+        text = f"it depends: {_ranges(comparison, contest, named=True)}"
     crossings = len(at.curves.zeros)
     if exact is not None:
-        return f"{text}. The Brier curve of {exact} dominates: it lies nowhere above the other on these rows."
+        return f"{text}. On these rows the Brier curve of {exact} is nowhere above the other."
     if at.crossings:
         places = ", ".join(short(crossing.threshold, 3) for crossing in at.crossings)
         times = "once" if len(at.crossings) == 1 else f"{len(at.crossings)} times"
         noise = crossings - len(at.crossings)
-        smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise and ignored"
+        smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise"
         rest = smaller if noise > 0 else ""
-        return f"{text}. The Brier curves cross beyond noise {times}, at t = {places}{rest}."
+        return f"{text}. The Brier curves clearly cross {times}, at t = {places}{rest}."
     met = "once" if crossings == 1 else f"{crossings} times"
-    return f"{text}. The Brier curves cross {met} on these rows, never beyond noise."
+    return f"{text}. The Brier curves cross {met} on these rows, each time within noise."
 
 
 def _ranges(comparison: Comparison, contest: Contest, named: bool = False) -> str:
     parts = []
     several = len(contest.thresholds.leads) > MAX_RANGES
     for lead in contest.thresholds.leads:
-        who = f"{comparison.name(lead.side)} is ahead " if named else ""
+        who = f"{comparison.name(lead.side)} is clearly ahead " if named else ""
         where = (
             f"at t = {short(lead.low, 3)}"
             if lead.low == lead.high
@@ -139,10 +139,10 @@ def _splice_sentence(comparison: Comparison) -> str:
     below, above = comparison.name(splice.cut.below), comparison.name("a" if splice.cut.below == "b" else "b")
     mean, error = splice.brier.difference
     if mean + quantile(comparison.evaluation.plan.confidence) * error < 0:
-        advice = "worth it for users of many thresholds"
+        advice = "worth it if you use many thresholds"
     else:
-        advice = "nothing to gain that one could count on"
-    reached = f"on rows held out, Brier score {short(splice.brier.value, 4)}, {_beside(comparison, splice.brier, 1)}"
+        advice = "not worth it: the gain is within noise"
+    reached = f"on held-out rows, Brier score {short(splice.brier.value, 4)}, {_beside(comparison, splice.brier, 1)}"
     if splice.utility is not None:
         worth = per_thousand(splice.utility.value).text
         reached += f"; utility per 1,000 decisions {worth}, {_beside(comparison, splice.utility, 1000)}"
@@ -156,4 +156,4 @@ def _beside(comparison: Comparison, reached: HeldOut, scale: int) -> str:
     reach = quantile(comparison.evaluation.plan.confidence) * error
     ends = (mean - reach, mean + reach)
     text = per_thousand(mean, ends, plus=True).text if scale > 1 else f"{signed(mean, 4)} {span(ends, 4)}"
-    return f"{text} beside {comparison.name(reached.single)} alone"
+    return f"{text} compared with {comparison.name(reached.single)} alone"
