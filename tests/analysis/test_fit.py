@@ -40,7 +40,7 @@ def test_equal_rows_of_few_scores_say_nothing() -> None:
 
 def test_the_figures_say_which_rows_they_are_of(decal: Decal, tmp_path: Path) -> None:
     for seen, words in (
-        (0, "on the 200 rows of the test file, which the model has not seen:"),
+        (0, "on the 200 rows of the test file, which the model was not fitted to:"),
         (120, "200 rows of the test file; 120 of them are in the training file too, so these figures are optimistic"),
     ):
         test = mixed(tmp_path / "test.parquet", seen, 200 - seen)
@@ -62,7 +62,7 @@ class TestAuto:
         cheap = decal("fit", "auto", FIT, *STORY, "-o", "m.json", "--cost", "0.001")
         assert cheap.code == 0 and "(blend), fitted to" in cheap.out
         dear = decal("fit", "auto", FIT, *STORY, "-o", "n.json", "--cost", "0.5")
-        assert dear.code == 2 and "the advice is do-not-post-train" in refusal(dear)
+        assert dear.code == 2 and "the advice is: Do not post-train" in refusal(dear)
 
     def test_where_the_advice_cannot_tell_it_says_what_it_leans_to(self, decal: Decal, tmp_path: Path) -> None:
         pq.write_table(pq.read_table(FIT).slice(0, 60), tmp_path / "few.parquet")

@@ -113,7 +113,7 @@ class TestTwoColumns:
         assert "score missing in 10 of 1519 rows" in refusal(decal("compare", *named))
         done = decal("compare", *named, "--missing", "drop")
         assert done.code == 0
-        assert "p_svm_waseem: 10 of 1519 rows left out: score missing" in done.out
+        assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out
         assert "compared on the 1,509 rows of 1,519 that both models have" in done.out
 
     def test_shuffled_rows_give_the_same_figures(self, decal: Decal, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class TestEvaluate:
         assert done.code == 0
         table = [line for line in done.out.splitlines() if not line.startswith(("decal:", "fixtures", "/"))]
         assert max(map(len, table)) <= width
-        assert "p_svm_waseem: 10 of 1519 rows left out: score missing" in done.out
+        assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out
 
     def test_json_is_valid_and_holds_every_metric(self, decal: Decal) -> None:
         from decal_cli.metrics import METRICS

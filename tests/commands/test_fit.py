@@ -63,7 +63,7 @@ def test_fit_apply_evaluate_is_one_story(decal: Decal, folder: Path, tmp_path: P
     applied = decal("apply", "glar.json", folder / "other.parquet", "-o", "out.parquet")
     assert applied.code == 0, applied.err
     assert applied.out == ""
-    assert applied.err == "out.parquet: 760 rows with p_profanity_glar by glar\n"
+    assert applied.err == "wrote out.parquet: 760 rows; added p_profanity_glar (method: glar)\n"
     before, after = pq.read_table(folder / "other.parquet"), pq.read_table(tmp_path / "out.parquet")
     assert after.column_names == [*before.column_names, "p_profanity_glar"]
     assert after.drop(["p_profanity_glar"]).equals(before)
@@ -259,7 +259,7 @@ class TestApply:
 
     def test_the_threshold_method_writes_thresholds_and_decisions(self, decal: Decal, tmp_path: Path) -> None:
         fitted = decal("fit", "threshold", BINARY, *NAMED, "-t", "0.3", "-o", "m.json")
-        assert "The score stays as it is: only the threshold moves." in fitted.out
+        assert "The score does not change: only the threshold moves." in fitted.out
         done = decal("apply", "m.json", BINARY, "-o", "out.parquet")
         assert done.err.splitlines()[0] == (
             "wrote out.parquet: 2,000 rows; added threshold_p and decision_p "
@@ -289,7 +289,7 @@ class TestApply:
     def test_venn_abers_writes_its_interval(self, decal: Decal, tmp_path: Path) -> None:
         decal("fit", "venn-abers", BINARY, *NAMED, "-o", "m.json")
         done = decal("apply", "m.json", BINARY, "-o", "out.parquet", "--name", "v")
-        assert "2,000 rows with v, lower_v and upper_v by venn-abers\n" in done.err
+        assert "2,000 rows; added v, lower_v and upper_v (method: venn-abers)\n" in done.err
         back = pq.read_table(tmp_path / "out.parquet")
         assert back.column_names[-3:] == ["v", "lower_v", "upper_v"]
         low, middle, high = (back[name].to_numpy() for name in ("lower_v", "v", "upper_v"))

@@ -138,4 +138,4 @@ def test_a_key_that_a_json_line_lacks_is_missing_and_nan_is_allowed(tmp_path: Pa
     path = write_text(tmp_path, '{"y": 1}\n\n{"p": NaN, "y": 0}\n{"p": 0.5, "y": true, "g": 1.0}\n')
     data = read([path], Columns(missing="drop", group=("g",)))
     assert data.models[0].rows.score.tolist() == [0.5] and data.models[0].rows.groups["g"].tolist() == ["1"]
-    assert data.notes == ("p: 2 of 3 rows left out: score missing",)
+    assert data.notes == ("p: dropped 2 of 3 rows (missing score)",)

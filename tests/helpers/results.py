@@ -56,7 +56,7 @@ def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
         (Input("preds.parquet", 2000, 633, "ab" * 32),),
         {"score": tuple(dict.fromkeys(model for model, _ in models)), "label": "y", "features": ("x0", "x1")},
         ("label",),
-        ("p_a: 3 of 2000 rows left out: score missing",),
+        ("p_a: dropped 3 of 2,000 rows (missing score)",),
         tuple(Report(model, group, 1997, 632, 1800, 3, True, RESULTS) for model, group in models),
     )
 

@@ -60,7 +60,7 @@ def made_up_study(files: int = 6, scores: int = 2, seeds: int = 2, methods: tupl
                 points = [_random_point(t, methods, f, rng) for t in (0.1, 0.5, 0.9)]
                 seconds = {name: 0.001 * (k + 1) ** 3 for k, name in enumerate(methods)}
                 records.append(study_record(f"folder/file_{f}.csv", f"p_{s}", seed, points, seconds=seconds))
-    return Study(tuple(records), ("folder/file_0.csv, p_none: left out",), study_setting(*methods))
+    return Study(tuple(records), ("folder/file_0.csv, p_none: dropped",), study_setting(*methods))
 
 
 def _random_point(t: float, methods: tuple[str, ...], file: int, rng: np.random.Generator) -> dict[str, Any]:

@@ -67,13 +67,36 @@ BY_HAND = {
     # Two rows of label 1 are now acted on, one of label 0 no more; the judge gives them .6, .7 and .3.
     ("gain_beyond", HALF): (3 * 0.5 + 0.1 + 0.2 + 0.2) / 2 / 10,
     ("gain_beyond", DOUBLED): 2 * (3 * 0.5 + 0.1 + 0.2 + 0.2) / 2 / 10,
-    ("gain_post_training", HALF): (3 * 0.5 + 0.1 + 0.2 + 0.4) / 2 / 10,  # acting on .1, .1 and .4, all of label 1
 }
 
 
 @pytest.mark.parametrize(("key", "task"), BY_HAND)
 def test_regions_made_by_hand(key: str, task: BinaryTask | None) -> None:
     assert value(key, None, task, by_hand()) == pytest.approx(BY_HAND[key, task], abs=1e-12)
+
+
+@given(rows=any_rows(least=20), task=any_task)
+def test_the_gains_are_one_chain(rows: Rows, task: BinaryTask) -> None:
+    table = rows.table
+    parts = [value(key, table, task, by_hand()) for key in ("gain_recalibration", "gain_beyond")]
+    assert value("gain_post_training", table, task, by_hand()) == pytest.approx(sum(parts), abs=1e-12)
+
+
+@given(rows=any_rows(least=20), task=any_task)
+def test_the_gain_over_a_constant_decision_is_that_over_the_score_plus_its_lead(rows: Rows, task: BinaryTask) -> None:
+    table = rows.table
+    over_constant, over_score, lead = (
+        value(key, table, task) for key in ("gain_over_constant", "gain_recalibration", "external_regret")
+    )
+    assert over_constant == pytest.approx(over_score - lead, abs=1e-9)
+
+
+@given(rows=any_rows(), task=any_task)
+def test_what_is_at_stake_lies_between_perfect_and_constant_decisions(rows: Rows, task: BinaryTask) -> None:
+    table, (never, always) = rows.table, task.utility
+    perfect = (1 - table.base_rate) * never[0] + table.base_rate * always[1]
+    constant = max(value("eu_never", table, task), value("eu_always", table, task))
+    assert value("utility_at_stake", table, task) == pytest.approx(perfect - constant, abs=1e-9)
 
 
 ON_EXACT_LEVELS = {0.2: 0.0046666667, 0.4: 0.0126666667, 0.6: 0.0186666667, 0.8: 0.0353333333}

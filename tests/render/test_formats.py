@@ -108,4 +108,4 @@ def test_a_value_outside_its_interval_is_explained() -> None:
     moved = Evaluated(replace(ONE_REPORT, reports=(replace(ONE_REPORT.reports[0], results=results),)))
     for form in ("table", "markdown"):
         text = " ".join(as_text(moved, form).split())
-        assert "Noise alone moves ECE; the interval is corrected for that, and so need not hold the value." in text
+        assert "Noise biases ECE; the interval is corrected for that bias, so it can lie beside the value." in text

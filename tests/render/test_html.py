@@ -62,7 +62,7 @@ def test_the_page_is_whole_in_itself(page: Path) -> None:
     assert tags.seen["img"] == 4
     assert tags.seen["details"] == len(METRICS) + 1  # each metric's explanation, and how the advice was concluded
     for words in (
-        "Post-train beyond recalibration",
+        "Post-train on the features with blend",
         "Expected utility per 1,000 decisions",
         "decal:0.1",
         "Perez-Lebel et al. 2025, Decision from Suboptimal Classifiers",

@@ -72,7 +72,7 @@ def test_losses_are_those_by_hand() -> None:
         assert policy.error == pytest.approx(np.std(by_score, ddof=1) / np.sqrt(2), abs=1e-12)
     assert found.share == pytest.approx(np.mean(FOLLOWED) / min(np.mean(ISOTONIC), np.mean(REFIT)))
     assert found.right == 0.5
-    assert found.policies[0].chosen == {"done": 0.25, "post-train": 0.25, "recalibrate": 0.5}
+    assert found.policies[0].chosen == {"do-not-post-train": 0.25, "post-train": 0.25, "recalibrate": 0.5}
     assert found.policies[3].chosen == {"refit": 1.0}
 
 

@@ -71,7 +71,7 @@ def test_the_json_is_known_to_the_schema_and_holds_everything(summary: Summary) 
     found = valid_json(as_text(Studied(summary), "json"))["study"]
     assert found["files"][0] == "file_0" and found["scores"][0] == ["file_0", "p_0"]
     assert (found["thresholds"], found["seeds"], found["points"]) == ([0.1, 0.5, 0.9], [0, 1], 72)
-    assert found["notes"] == ["folder/file_0.csv, p_none: left out"]
+    assert found["notes"] == ["folder/file_0.csv, p_none: dropped"]
     assert len(found["relations"]) == len(summary.relations)
     relation = next(each for each in found["relations"] if (each["estimate"], each["target"]) == ("regret", "refit"))
     assert relation["r2"] == summary.relations["regret", "refit"].r2

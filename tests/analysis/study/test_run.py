@@ -62,7 +62,7 @@ def test_what_is_left_out_is_said(files: list[str], tmp_path: Path) -> None:
     notes = run(files, dropping(), SETTING, range(1), tmp_path / "out", 1).notes
     (dropped,) = (note for note in notes if "dropped, " in note)
     assert dropped.startswith(f"{files[1]}, p_b: dropped, too few rows: 60, ")
-    assert any(note == f"{files[1]}: p_b: 180 of 240 rows left out: score missing" for note in notes)
+    assert any(note == f"{files[1]}: p_b: dropped 180 of 240 rows (missing score)" for note in notes)
 
 
 def test_what_is_there_is_not_measured_again(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
