@@ -9,6 +9,6 @@ SWEEP_THRESHOLDS = "0.01:0.99:0.01"
 STUDY_THRESHOLDS = "0.01,0.025,0.05,0.1,0.25,0.5,0.75,0.9,0.95,0.975,0.99"
 """Thresholds at which a study compares estimates with gains: those of Perez-Lebel et al. 2025, appendix C.3."""
 N_STUDY_SEEDS = 5
-"""Times that a study halves every file."""
+"""How often a study halves every file."""
 STUDY_FOLDER = "decal-study"
-"""Where a study writes."""
+"""The folder that a study writes to."""

@@ -28,7 +28,7 @@ class Undefined(Exception):
 
 
 class Interrupted(Exception):
-    """A run that was interrupted and can be taken up again; says how."""
+    """An interrupted run that can be resumed; the message says how."""
 
 
 class Exit(IntEnum):
@@ -39,7 +39,7 @@ class Exit(IntEnum):
     CANNOT_JUDGE = 2
     BUG = 3
     INTERRUPTED = 130
-    """As shells have it: 128 and the number of the signal."""
+    """128 plus the number of the signal, as shells have it."""
 
     @property
     def meaning(self) -> str:

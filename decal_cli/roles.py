@@ -1,7 +1,7 @@
-"""What columns can stand for (score, label, weight, group, features), declared once.
+"""What columns can stand for (score, label, weight and so on), declared once.
 
 The options of the command line, the keys of a settings file, the keywords of the Python API, the reader and the report
-all read these declarations: a new role is one field of `Columns` and what is made of its values.
+all read these declarations. A new role is one field of `Columns`, and the code that uses its values.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Declaration:
-    """One thing to say of the columns. choices: the words to choose from; flag: its one-letter option, such as '-s'."""
+    """One thing that a user can say about the columns.
+
+    flag: its one-letter option, such as '-s'. choices: the values that it can have, where these are few.
+    """
 
     help: str
     flag: str = ""
@@ -26,8 +29,9 @@ class Role(Declaration):
     """What one column, or several, stand for.
 
     read_as: as numbers, as texts of which only equality matters, or as features, which are read when they are needed.
-    globs: whether a pattern such as 'p_*' may name the columns. usual: names, in lower case, and patterns by which a
-    column is found that nobody named; a role that has some must be played. shares: roles that the column may also have.
+    globs: whether a pattern such as 'p_*' can name the columns. usual: the names, in lower case, and the patterns by
+    which a column is found when the user names none; a role that has usual names is required. shares: other roles that
+    the same column can have.
     """
 
     read_as: Literal["numbers", "texts", "features"] = "texts"
@@ -45,8 +49,8 @@ def _declared(default: Any, declaration: Declaration) -> Any:
 class Columns:
     """The columns a user named, by role, and how their values are read.
 
-    A role that several columns may play is a tuple, () where none is named; one that a single column plays is None
-    there. Columns that nobody named are found by their usual names, or done without.
+    A role of several columns is a tuple, which is empty when the user names none; a role of one column is then None.
+    The reader finds such a column by its usual names, if the role has any.
     """
 
     score: tuple[str, ...] = _declared(
@@ -87,18 +91,18 @@ class Columns:
         return named if isinstance(named, tuple) else () if named is None else (named,)
 
     def updated(self, given: Mapping[str, Any]) -> Columns:
-        """These columns, save for those given."""
+        """The same columns, with these values in place of their own."""
         return replace(self, **given)
 
 
 DECLARATIONS: dict[str, Declaration] = {each.name: each.metadata["declaration"] for each in fields(Columns)}
-"""By name, whatever may be said of the columns."""
+"""Everything that can be said about the columns, by name."""
 ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}
-"""By name, in the order of a report."""
+"""The roles among them, in the order of a report."""
 DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
-"""By name, what holds where nothing is said; its type tells one column from several, and a switch from a value."""
+"""The value of each when the user says nothing. Its type tells one column from several, and a switch from a value."""
 
 
 def several(name: str) -> bool:
-    """Whether more than one column may be named."""
+    """Whether more than one column can be named."""
     return DEFAULTS[name] == ()

@@ -53,12 +53,12 @@ def choices_of(metrics: MetricOptions) -> tuple[MetricSpec, ...]:
 
 def plan_of(choices: Sequence[MetricSpec], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:
     """What is to be computed, as the line says, else the settings, else the defaults."""
-    confidence = first_said(sure.confidence, settings.confidence, CONFIDENCE)
-    return Plan(tuple(choices), _task(task, settings), confidence, first_said(sure.seed, settings.seed, SEED))
+    confidence = first_given(sure.confidence, settings.confidence, CONFIDENCE)
+    return Plan(tuple(choices), _task(task, settings), confidence, first_given(sure.seed, settings.seed, SEED))
 
 
-def first_said(*values: T | None) -> T:
-    """The first value that was said; the last one is a default."""
+def first_given(*values: T | None) -> T:
+    """The first value that is not None."""
     return next(value for value in values if value is not None)
 
 

@@ -13,7 +13,7 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.study import Setting, Summary
 from decal_cli.analysis.study.columns import columns_of as point_columns
 from decal_cli.analysis.study.store import folder_of
-from decal_cli.commands.common import columns_of, emit, first_said
+from decal_cli.commands.common import columns_of, emit, first_given
 from decal_cli.commands.options import InputOptions, StudyOptions
 from decal_cli.commands.progress import progress_bar
 from decal_cli.commands.settings import find_settings
@@ -44,7 +44,7 @@ def run(options: StudyOptions, source: InputOptions) -> None:
         raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
     methods = tuple(dict.fromkeys(map(parse, options.method))) or METHODS.specs()
     thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
-    confidence = first_said(options.confidence, settings.confidence, CONFIDENCE)
+    confidence = first_given(options.confidence, settings.confidence, CONFIDENCE)
     setting = Setting(thresholds, methods, Plan((), confidence=confidence).confidence)
     folder = folder_of(options.folder)
     workers = options.workers or os.cpu_count() or 1

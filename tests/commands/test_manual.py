@@ -1,5 +1,6 @@
 """Man pages are fresh, and a stale page fails the check."""
 
+import tomllib
 from pathlib import Path
 
 from decal_cli.commands import manual
@@ -33,3 +34,11 @@ def test_a_stale_page_fails_the_check(tmp_path: Path, monkeypatch) -> None:
     assert manual.main([]) == 0
     assert manual.main(["--check"]) == 0
     assert "| 3 | a bug in decal" in (tmp_path / "README.md").read_text()
+
+
+def test_an_installed_package_brings_every_page_and_the_licence() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (pattern,) = project["tool"]["setuptools"]["data-files"]["share/man/man1"]
+    assert {path.name for path in ROOT.glob(pattern)} == set(manual.man_pages())
+    assert project["project"]["license"] == "BSD-3-Clause"
+    assert all((ROOT / name).is_file() for name in project["project"]["license-files"])

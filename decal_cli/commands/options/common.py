@@ -14,7 +14,7 @@ FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads
 
 @options(INPUT)
 class InputOptions:
-    """Files, and what is said of their columns: name -> value of every declaration that the line names."""
+    """Files, and what the command line says about their columns: name -> value of each declaration that it names."""
 
     files: list[str] = argument(f"{FORMATS} Several files are one data set.", "FILE", [])
     named: dict[str, Any] = option("", each=DECLARATIONS)
@@ -55,7 +55,7 @@ class ConfidenceOptions:
 
 @options(STATISTICS)
 class SeedOptions(ConfidenceOptions):
-    """The same, and where chance starts."""
+    """The same, and the seed of random numbers."""
 
     seed: int | None = option("Seed of folds and resamples.", metavar="N", shown=SEED)
 

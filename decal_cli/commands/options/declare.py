@@ -20,9 +20,9 @@ T = TypeVar("T")
 class Option:
     """What the parser and the help know of an option beside its type and default.
 
-    spelling: '--name' and maybe '-n', by default the field's name. panel: the heading of help that it stands under.
-    shown: the default as help prints it, where the field's own says nothing, as it is settled later. each: not one
-    option but one for each of these declarations; the field holds what the line says of them, name -> value.
+    spelling: '--name' and maybe '-n'; by default the field's name. panel: its heading in the help. shown: the default
+    that help prints, when the field's own is None because the value is found later. each: with declarations here, the
+    field is not one option but one for each of them, and holds name -> value of those that the command line names.
     """
 
     help: str
