@@ -204,7 +204,9 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         undefined = Result(None, None, "needs rows of both labels")
         results |= {key: undefined for key in (*GAINS.values(), BEYOND)}
     return Evidence(
-        items={key: Item(key, result.value, result.interval, result.reason) for key, result in results.items()},
+        items={
+            key: Item(key, result.value, result.interval, result.reason, result.text) for key, result in results.items()
+        },
         rows=report.rows,
         features=report.features,
         tolerance=preferences.tolerance,

@@ -41,6 +41,7 @@ class Metric(Declaration):
     witness: Callable[..., Witness] | None = None
     loads: str = ""
     noisy: bool = False
+    value_text: Callable[..., str] | None = None
 
     @property
     def bounds_in_u_delta(self) -> bool:
@@ -76,6 +77,7 @@ def metric(
     witness: Callable[..., Witness] | None = None,
     loads: str = "",
     noisy: bool = False,
+    text: Callable[..., str] | None = None,
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Declare the decorated function as a metric.
 
@@ -85,6 +87,7 @@ def metric(
     words how the interval is made. witness: a function of the metric's own arguments that gives the task at which a
     supremum is attained. loads: a heavy module that the metric imports late. noisy: above 0 by noise alone, the more
     so the better the model is calibrated, so that two models cannot be compared by a bootstrap of their difference.
+    text: a function of the metric's own arguments that writes the value, where rounding would change what it means.
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:
@@ -107,6 +110,7 @@ def metric(
                 witness=witness,
                 loads=loads,
                 noisy=noisy,
+                value_text=text,
             )
         )
         return function

@@ -58,6 +58,12 @@ def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:
         return None
 
 
+def _text(spec: MetricSpec, inputs: Inputs) -> str:
+    """How the value is written, where the metric says so."""
+    write = spec.declared.value_text
+    return "" if write is None else write(*inputs.all_of(spec.declared.needs), **spec.parameters)
+
+
 def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -> Result:
     """Value and analytic interval, or the reason why the metric is undefined; no interval where confidence is None."""
     try:
@@ -65,7 +71,7 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
     interval = None if confidence is None else interval_of(spec, inputs, confidence)
-    return Result(value, interval, witness=_witness(spec, inputs))
+    return Result(value, interval, witness=_witness(spec, inputs), text=_text(spec, inputs))
 
 
 def measure_all(

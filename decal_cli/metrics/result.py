@@ -25,9 +25,13 @@ class Witness(NamedTuple):
 
 @dataclass(frozen=True)
 class Result:
-    """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum."""
+    """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum.
+
+    text: how the value is written where rounding it as usual would change what it means; empty elsewhere.
+    """
 
     value: float | None
     interval: Interval | None = None
     reason: str | None = None
     witness: Witness | None = None
+    text: str = ""

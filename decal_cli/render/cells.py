@@ -21,15 +21,20 @@ def number(
     decimals: int = 4,
     fewer: int | None = None,
     reason: str | None = None,
+    text: str = "",
 ) -> Cell:
-    """A number with its interval, or a dash; fewer: decimals where there is little room; reason: why it is a dash."""
+    """A number with its interval, or a dash; fewer: decimals where there is little room; reason: why it is a dash.
+
+    text: the number as it must be written, where it must not be rounded.
+    """
     if value is None:
         return Cell((DASH,), reason=reason or "")
-    return Cell(_parts(value, interval, decimals), fewer=() if fewer is None else _parts(value, interval, fewer))
+    parts = _parts(value, interval, decimals, text)
+    return Cell(parts, fewer=() if fewer is None else _parts(value, interval, fewer, text))
 
 
-def _parts(value: float, interval: Interval | None, decimals: int) -> tuple[str, ...]:
-    return tuple(filter(None, (short(value, decimals), span(interval, decimals))))
+def _parts(value: float, interval: Interval | None, decimals: int, text: str = "") -> tuple[str, ...]:
+    return tuple(filter(None, (text or short(value, decimals), span(interval, decimals))))
 
 
 def metric_cells(key: str) -> tuple[Cell, Cell]:

@@ -53,7 +53,7 @@ class Item:
     value: float | None = None
     interval: Interval | None = None
     reason: str | None = None
-    text: str | None = None
+    text: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from decal_cli.citations import cite
@@ -13,6 +15,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import grouping
+from decal_cli.metrics.numerics.decimals import shortest_between
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.spec import Bins
 from decal_cli.tables.seed import Seed
@@ -145,6 +148,14 @@ def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> I
     return normal(Estimate(value, float(errors.std())), confidence, 0.0, 1.0)
 
 
+def _threshold_text(t: Table, task: BinaryTask) -> str:
+    """The shortest decimal that decides every row as the adjusted threshold does."""
+    value = threshold_adjusted(t, task)
+    level = int(np.searchsorted(t.score, value))
+    below = float(t.score[level - 1]) if level else -math.inf
+    return shortest_between(below, value)
+
+
 @metric(
     title="Adjusted threshold",
     better="neither",
@@ -153,6 +164,7 @@ def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> I
     range=(0, 1),
     interval=_crossing,
     interval_text=_REPLAYED,
+    text=_threshold_text,
 )
 def threshold_adjusted(t: Table, task: BinaryTask) -> float:
     """Act when score >= this threshold: that equals acting when the recalibrated score >= t*.

@@ -95,7 +95,7 @@ def _rows(reports: Sequence[Report]) -> Iterator[Row]:
     for key in reports[0].results:
         metric = parse(key).declared
         results = [report.results[key] for report in reports]
-        cells = (number(each.value, each.interval, fewer=3, reason=each.reason) for each in results)
+        cells = (number(each.value, each.interval, fewer=3, reason=each.reason, text=each.text) for each in results)
         # What is undefined everywhere keeps its row, with dashes, where people look for it.
         empty = all(each.value is None for each in results) and not metric.shown
         yield Row((*metric_cells(key), *cells), metric.family, empty=empty)
