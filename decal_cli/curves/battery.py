@@ -21,7 +21,6 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import bias_corrected, normal, quantile
 from decal_cli.metrics.families.levels import at_levels
-from decal_cli.metrics.families.regret import calibration_regret
 from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.tables import resample as draw
 from decal_cli.tables.seed import Seed
@@ -255,7 +254,7 @@ def _regret_of(neg: Floats, pos: Floats, first: Ints, cut: Ints, at: Floats) -> 
     for k in range(len(first)):
         below = np.clip(n[:, cut] - n[:, first[k], None], 0, rows[:, k, None]) / total
         above = rows[:, k, None] / total - below
-        regret += calibration_regret(rate[:, k, None, None], below[..., None], above[..., None], at[:, None])
+        regret += decisions.calibration_regret(rate[:, k, None, None], below[..., None], above[..., None], at[:, None])
     return regret
 
 

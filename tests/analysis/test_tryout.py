@@ -234,7 +234,7 @@ class TestCommandLine:
         named = (FIXTURES / "binary_n2000.csv", "-s", "p", "-s", "q", "-y", "y", "--group", "group", "-t", "0.3")
         out = decal("recommend", *named, "--method", "isotonic").out
         assert [line for line in out.splitlines() if line.startswith("Tried on ")] == [
-            f"Tried on {model}, cross-fitted on 5 folds, so on rows that no model had seen: utility won per 1,000"
+            f"Tried on {model}, cross-fitted in 5 folds: each gain is on held-out rows, in utility per 1,000 decisions"
             for model in "pq"
         ]
 
@@ -255,6 +255,6 @@ def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_pat
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
     assert "Cannot tell yet" in said and "needs rows of both labels" in said
-    assert "No method could be tried on these rows" in said and "keep the score as it is" not in said
+    assert "No method could be fitted to these rows" in said and "keep the score as it is" not in said
     assert said.count("needs both classes") == 1
-    assert "Always deciding 1 is worth more on these rows than the score as it is" in said
+    assert "Always deciding 1 is worth more than acting on this score" in said

@@ -53,7 +53,7 @@ def test_fit_apply_evaluate_is_one_story(decal: Decal, folder: Path, tmp_path: P
     assert fitted.code == 0, fitted.err
     for words in (
         "GLAR (glar), fitted to 759 rows, written to glar.json",
-        "cross-fitted on 5 folds of the 759 rows",
+        "cross-fitted in 5 folds of the 759 rows",
         "Expected utility per 1,000 decisions",
         "gain ",
         "Calibration regret",
@@ -128,7 +128,7 @@ class TestFit:
         whole = valid_json(decal("evaluate", folder / "other.parquet", *score).out)
         assert document["fit"]["metrics"]["brier"]["before"] == whole["metrics"]["brier"]["value"]
         text = decal("fit", "isotonic", *files, *STORY, "-o", "m2.json").out
-        assert "on the 760 rows of the test file, which the model has not seen" in text
+        assert "on the 760 rows of the test file, which the model was not fitted to" in text
 
     def test_a_test_file_that_was_seen_is_refused(self, decal: Decal, tmp_path: Path) -> None:
         (tmp_path / "copy.csv").write_bytes(BINARY.read_bytes())
@@ -160,7 +160,7 @@ class TestFit:
         score = rng.choice([0.02, 0.98], 4000)
         pacsv.write_csv(pa.table({"p": score, "y": (rng.random(4000) < score).astype(int)}), tmp_path / "good.csv")
         line = refusal(decal("fit", "auto", "good.csv", "-t", "0.5", "-o", "m.json"))
-        assert "there is nothing to fit: the advice is " in line
+        assert "there is nothing to fit; the advice is: " in line
         assert not (tmp_path / "m.json").exists()
         assert "auto takes what `decal recommend` advises" in refusal(decal("fit", "auto", "good.csv", "-o", "m.json"))
 
@@ -221,7 +221,7 @@ class TestApply:
 
     def test_it_says_that_these_are_the_rows_it_was_fitted_to(self, decal: Decal, folder: Path) -> None:
         done = decal("apply", folder / "isotonic.json", BINARY, "-o", "out.csv")
-        assert "These are rows that the model was fitted to" in done.err
+        assert "The model was fitted to these rows" in done.err
         other = decal("apply", folder / "isotonic.json", "-", "-o", "other.csv", stdin=b"p\n0.5\n")
         assert other.code == 0 and "fitted to" not in other.err
 

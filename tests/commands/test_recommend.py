@@ -20,7 +20,7 @@ class TestRecommend:
             "per 1,000 decisions",
             "gain of recalibration",
             "→ Post-train",
-            "ECE is .0982 whatever t* is",
+            "ECE is .0982 for every t*",
         ):
             assert words in done.out, words
 

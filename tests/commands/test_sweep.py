@@ -86,7 +86,7 @@ def test_a_plot_is_written_beside_the_table(decal: Decal, tmp_path: Path) -> Non
 
 def test_a_picture_in_the_terminal(decal: Decal) -> None:
     done = decal("sweep", *NAMED, "--plot", "-", "--picture", "brier", "--picture", "waterfall", "-t", "0.3")
-    assert "o as it is" in done.out and "by the score as it is" in done.out and "└──" in done.out
+    assert "o as it is" in done.out and "act on the score as it is" in done.out and "└──" in done.out
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,12 @@ def utility_share(rows: Rows, task: BinaryTask) -> float:
     return (oracle_expected_utility(rows, task) - constant) / (max(tried) - constant)
 
 
+@oracle("utility_at_stake")
+def utility_at_stake(rows: Rows, task: BinaryTask) -> float:
+    perfect = utility_of(rows, task, rows.label.astype(int))
+    return perfect - max(eu_never(rows, task), eu_always(rows, task))
+
+
 @oracle("net_benefit")
 def net_benefit(rows: Rows, task: BinaryTask) -> float:
     act, t = decided(rows, task), task.threshold

@@ -92,9 +92,12 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
     axes = figure_of(one, ("waterfall",)).axes[0]
     bars = {round(bar.get_y() + bar.get_height() / 2): bar for bar in axes.patches if hasattr(bar, "get_y")}
     assert bars[3].get_width() == pytest.approx(1000 * rungs["gain_recalibration"].value)
-    now, gain = rungs["expected_utility"].value, rungs["gain_recalibration"].value
-    assert bars[4].get_x() == pytest.approx(1000 * (now + max(gain, 0)))
-    assert bars[5].get_width() == pytest.approx(1000 * rungs["regret_grouping_upper"].value)
+    now, gain, beyond = (rungs[name].value for name in ("expected_utility", "gain_recalibration", "gain_beyond"))
+    # Each step starts where the last one ended, and the chain ends at the gain of post-training.
+    start, width = 1000 * (now + gain), 1000 * beyond
+    assert bars[4].get_x() == pytest.approx(min(start, start + width))
+    assert abs(bars[4].get_width()) == pytest.approx(abs(width))
+    assert start + width == pytest.approx(1000 * (now + rungs["gain_post_training"].value))
     assert "u_delta = 10" in axes.get_title(loc="left")
 
 

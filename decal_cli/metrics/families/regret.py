@@ -14,7 +14,7 @@ from decal_cli.crossfit.regions import Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import grouping
+from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.metrics.numerics.decimals import shortest_between
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.spec import Bins
@@ -30,14 +30,6 @@ _REGRET = (
     "of calibration regret plus upper bound"
 )
 _HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
-
-
-def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Floats | float) -> Floats:
-    """Regret of acting on p in bins with these frequencies, per unit of u_delta; shape (.., bins) to (..).
-
-    below, above: the bin's rows below, and at or above, the decision threshold, as shares of all rows.
-    """
-    return (np.where(rate >= threshold, below, above) * np.abs(rate - threshold)).sum(axis=-1)
 
 
 def _sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
@@ -65,7 +57,7 @@ def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> floa
     """
     levels = t.bins(bins)
     below, above = _sides(t, levels, task)
-    return task.u_delta * float(calibration_regret(levels.pos / levels.n, below, above, task.threshold))
+    return task.u_delta * float(decisions.calibration_regret(levels.pos / levels.n, below, above, task.threshold))
 
 
 def _scaled(task: BinaryTask, interval: Interval) -> Interval:
@@ -290,7 +282,7 @@ def _regret_interval(
     below, above = (side[kept] for side in _sides(t, t.bins(BINS), task))
 
     def calibration(rate: Floats) -> Floats:
-        return calibration_regret(rate, below, above, task.threshold)
+        return decisions.calibration_regret(rate, below, above, task.threshold)
 
     lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence, calibration)
     try:

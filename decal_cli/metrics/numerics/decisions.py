@@ -89,3 +89,11 @@ def rate(t: Table, task: BinaryTask, part: str, whole: str, empty: str) -> float
     if among <= 0:
         raise Undefined(empty)
     return min(added(at, part) / among, 1.0)
+
+
+def calibration_regret(rate: Floats, below: Floats, above: Floats, threshold: Floats | float) -> Floats:
+    """Regret of acting on p in bins with these frequencies, per unit of u_delta; shape (.., bins) to (..).
+
+    below, above: the bin's rows below, and at or above, the decision threshold, as shares of all rows.
+    """
+    return (np.where(rate >= threshold, below, above) * np.abs(rate - threshold)).sum(axis=-1)
