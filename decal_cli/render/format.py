@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
-from decal_cli.render import blocks as b
-from decal_cli.render.page import Page
+if TYPE_CHECKING:
+    from decal_cli.render import blocks as b
+    from decal_cli.render.page import Page
 
 Face = Literal["blocks", "data", "rows", "columns", "checks"]
 """What a result may offer: blocks to read, JSON data, rows of a CSV file, typed columns, rules with their outcomes."""

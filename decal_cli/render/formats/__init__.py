@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from decal_cli.errors import DecalError
 from decal_cli.render.format import Face, Format
-from decal_cli.render.page import Page
+
+if TYPE_CHECKING:
+    from decal_cli.render.page import Page
 
 DEFAULT = "table"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 from decal_cli.render.format import Format
@@ -17,6 +15,9 @@ class Csv(Format):
     suffix = ".csv"
 
     def write(self, result: Any) -> str:
+        import csv
+        import io
+
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerows([_written(cell) for cell in row] for row in result.rows())

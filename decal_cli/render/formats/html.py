@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from decal_cli.render import blocks as b
 from decal_cli.render.format import BlockFormat
+
+if TYPE_CHECKING:
+    from decal_cli.render import blocks as b
 
 _STYLE = """
 :root { color-scheme: light; --line: #d5d5d5; --soft: #666; --bar: #4a6fa5; }
@@ -114,6 +114,8 @@ class Html(BlockFormat[str]):
     def picture(self, block: b.Picture) -> str:
         caption = escape(block.caption)
         if block.svg:
+            import base64
+
             source = base64.b64encode(block.svg).decode("ascii")
             return f"<h2>{caption}</h2>\n<img alt='{caption}' src='data:image/svg+xml;base64,{source}'>"
         return f"<pre>{escape(block.text)}</pre>"
@@ -123,6 +125,8 @@ class Html(BlockFormat[str]):
         return f"<details><summary>{escape(block.summary)}</summary>{inside}</details>"
 
     def checks(self, block: b.Checks) -> str:
+        from decal_cli.render import blocks as b
+
         columns = tuple(b.Column(name, words=True) for name in ("", "rule", "model", "outcome"))
         rows = [(_MARKS[check.passed], check.rule, check.place, check.outcome) for check in block.items]
         return self.table(b.Table(columns, tuple(b.Row(tuple(b.Cell((text,)) for text in row)) for row in rows)))
@@ -134,3 +138,11 @@ class Html(BlockFormat[str]):
 def _paragraphs(lines: Sequence[str], soft: bool = False) -> str:
     start = "<p class='soft'>" if soft else "<p>"
     return "\n".join(f"{start}{escape(line)}</p>" for line in lines)
+
+
+def escape(text: str) -> str:
+    """Text as HTML has it."""
+    # Loaded late, as it brings the names of all characters with it.
+    from html import escape
+
+    return escape(text)

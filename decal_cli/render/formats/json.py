@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from decal_cli.render.format import Format
@@ -16,4 +15,6 @@ class Json(Format):
     suffix = ".json"
 
     def write(self, result: Any) -> str:
+        import json
+
         return json.dumps(result.data(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from decal_cli.render import blocks as b
 from decal_cli.render.format import BlockFormat
+
+if TYPE_CHECKING:
+    from decal_cli.render import blocks as b
 
 _MARKS = {True: "pass", False: "**fail**", None: "**cannot judge**"}
 
@@ -19,10 +21,12 @@ class Markdown(BlockFormat[list[str]]):
     page_of_its_own = False
 
     def write(self, result: Any) -> str:
+        from decal_cli.render.blocks import Notes
+
         text, before = "", None
         for block in result.blocks():
             # Notes that go on are one list; anything else stands apart, or it would be read as part of what is above.
-            one_list = block.close and isinstance(block, b.Notes) and isinstance(before, b.Notes)
+            one_list = block.close and isinstance(block, Notes) and isinstance(before, Notes)
             text += ("\n" if one_list else "\n\n") if text else ""
             text += "\n".join(self.block(block))
             before = block

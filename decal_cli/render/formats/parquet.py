@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 from decal_cli.render.format import Format
@@ -16,6 +15,8 @@ class Parquet(Format):
     suffix = ".parquet"
 
     def write(self, result: Any) -> bytes:
+        import io
+
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
-import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from decal_cli.render import blocks as b
 from decal_cli.render.format import BlockFormat
-from decal_cli.render.layout import banks, width_of
-from decal_cli.render.page import Page
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from decal_cli.render import blocks as b
+    from decal_cli.render.page import Page
 
 BAR = 40
 """Columns of the longest bar."""
@@ -75,6 +73,8 @@ class Text(BlockFormat[None]):
             self._line((line, "dim" if block.quiet else ""), whole=block.copy)
 
     def table(self, block: b.Table) -> None:
+        from decal_cli.render.layout import banks, width_of
+
         if block.title:
             self._line((block.title, "bold"))
         if block.caption:
@@ -108,6 +108,8 @@ class Text(BlockFormat[None]):
             self._line(sentence, indent=2)
 
     def facts(self, block: b.Facts) -> None:
+        import textwrap
+
         wide = max(len(name) for _, facts in block.groups for name, _ in facts) + 2
         width = min(self.page.width, PROSE)
         for number, (heading, facts) in enumerate(block.groups):
@@ -141,6 +143,8 @@ class Text(BlockFormat[None]):
 
 def _console(page: Page) -> Console:
     """A console that writes into memory."""
+    import io
+
     from rich.console import Console
 
     return Console(
