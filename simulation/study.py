@@ -97,7 +97,7 @@ def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, see
     if metric == "expected_utility":
         return world.expected_utility(task.utility, task.decision_threshold)
     cells = table.cells
-    cuts = crossfit.learned_cuts(*crossfit.split(cells, Seed(seed).generator("regret")), task.threshold)
+    cuts = crossfit.learned_cuts(*cells.split(Seed(seed).generator("regret")), task.threshold)
     learned = np.append(cells.score, np.inf)[cuts]
     return task.u_delta * float(world.gain(learned, task.threshold, task.decision_threshold).mean())
 

@@ -27,8 +27,8 @@ from decal_cli.methods import (
 from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Interval, parse
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows, row_hashes
-from decal_cli.tables.table import FOLDS
 from decal_cli.version import __version__
 
 JUDGED_BY = tuple(parse(name) for name in ("brier", "log_loss", "auc", "ece"))

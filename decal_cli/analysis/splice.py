@@ -7,19 +7,18 @@ on rows that did not choose it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.curves.crossings import BrierDifference, Side, brier_difference
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
 from decal_cli.metrics.paired import payoff_loss
 from decal_cli.tables.pairs import PairTable
-from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Estimate, Floats, Loss
+from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss
 from decal_cli.task import BinaryTask
 
 
@@ -79,8 +78,8 @@ def splice(pairs: PairTable, task: BinaryTask | None, rng: np.random.Generator) 
     cut = best_cut(brier_difference(pairs))
     if cut is None:
         raise Undefined("the Brier curves do not cross: one model alone does as well at every threshold")
-    folds = [_Fold(pairs, neg, pos) for neg, pos in _dealt(pairs, rng)]
-    cuts = [best_cut(brier_difference(fold.others)) if fold.others is not None else None for fold in folds]
+    folds = list(_folds(pairs, rng))
+    cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
     utility = None
     if task is not None:
         utility = _held_out(pairs, folds, cuts, payoff_loss(task.utility, task.decision_threshold), larger=True)
@@ -88,59 +87,33 @@ def splice(pairs: PairTable, task: BinaryTask | None, rng: np.random.Generator) 
     return Splice(cut, _held_out(pairs, folds, cuts, squared, larger=False), utility, agreeing)
 
 
-def _dealt(pairs: PairTable, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
-    neg, pos = crossfit.split(pairs, rng)
-    return [(neg[k], pos[k]) for k in range(FOLDS) if (neg[k] + pos[k]).any()]
+class _Fold(NamedTuple):
+    """The rows of one fold, and those of all others."""
+
+    own: PairTable
+    others: PairTable
 
 
-class _Fold:
-    """The rows of one fold, and the pair table of all others; weighted cells keep their mean squares."""
-
-    def __init__(self, pairs: PairTable, neg: Floats, pos: Floats) -> None:
-        self.neg, self.pos = neg, pos
-        whole_neg, whole_pos = np.asarray(pairs.n - pairs.pos, dtype=np.float64), np.asarray(pairs.pos, np.float64)
-        if pairs.n2 is None or pairs.pos2 is None:
-            self.unit_neg = self.unit_pos = np.ones(len(neg))
-        else:
-            self.unit_neg, self.unit_pos = _ratio(pairs.n2 - pairs.pos2, whole_neg), _ratio(pairs.pos2, whole_pos)
-        rest_neg, rest_pos = np.maximum(whole_neg - neg, 0.0), np.maximum(whole_pos - pos, 0.0)
-        left = rest_neg + rest_pos > 1e-12 * pairs.total
-        self.others = _pair_table(pairs, left, rest_neg, rest_pos, self) if left.any() else None
-
-
-def _pair_table(pairs: PairTable, left: Any, neg: Floats, pos: Floats, fold: _Fold) -> PairTable:
-    n, of_pos = (neg + pos)[left], pos[left]
-    if pairs.n2 is None:
-        return PairTable(pairs.a[left], pairs.b[left], n, of_pos)
-    pos2 = (pos * fold.unit_pos)[left]
-    return PairTable(pairs.a[left], pairs.b[left], n, of_pos, (neg * fold.unit_neg)[left] + pos2, pos2)
+def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[_Fold]:
+    """The folds that hold any rows."""
+    all_neg, all_pos = (np.asarray(values, dtype=np.float64) for values in (pairs.n - pairs.pos, pairs.pos))
+    for neg, pos in zip(*pairs.split(rng), strict=True):
+        if (neg + pos).any():
+            others = pairs.part(np.maximum(all_neg - neg, 0.0), np.maximum(all_pos - pos, 0.0))
+            yield _Fold(pairs.part(neg, pos), others)
 
 
 def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool) -> HeldOut:
     """The splices of the other folds on each fold, against the model that is better on all rows."""
     change = pairs.difference(loss).mean
     single: Side = "b" if (change > 0 if larger else change < 0) else "a"
-    alone = loss(pairs.a if single == "a" else pairs.b)
-    means, spreads = [], []
-    for fold, cut in zip(folds, cuts, strict=True):
-        joined = alone if cut is None else loss(cut.scores(pairs.a, pairs.b))
-        means.append((fold, joined, [np.subtract(x, y) for x, y in zip(joined, alone, strict=True)]))
-    total = pairs.total
-    value = _sum(means, lambda joined, apart: joined) / total
-    mean = _sum(means, lambda joined, apart: apart) / total
-    for fold, _, apart in means:
-        spreads.append(float((fold.neg * fold.unit_neg * (apart[0] - mean) ** 2).sum()))
-        spreads.append(float((fold.pos * fold.unit_pos * (apart[1] - mean) ** 2).sum()))
-    return HeldOut(value, single, Estimate(mean, float(np.sqrt(sum(spreads))) / total))
 
+    def losses(own: PairTable, cut: Cut | None) -> tuple[Floats, Floats]:
+        """Of the splice, and what it adds to those of the single model; shape (labels, k) each."""
+        alone = loss(own.a if single == "a" else own.b)
+        spliced = alone if cut is None else loss(cut.scores(own.a, own.b))
+        return spliced, spliced - alone
 
-def _sum(means: list[Any], pick: Callable[[Any, Any], Any]) -> float:
-    sums = 0.0
-    for fold, joined, apart in means:
-        at0, at1 = pick(joined, apart)
-        sums += float((fold.neg * at0).sum() + (fold.pos * at1).sum())
-    return sums
-
-
-def _ratio(part: Floats, whole: Floats) -> Floats:
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+    of_folds = ((fold.own.block, losses(fold.own, cut)) for fold, cut in zip(folds, cuts, strict=True))
+    moments = pairs.design.moments(of_folds, 2)
+    return HeldOut(moments.estimate(pairs.total, (1, 0)).mean, single, moments.estimate(pairs.total, (0, 1)))

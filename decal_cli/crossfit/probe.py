@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LARGEST, isotonic_fit
 from decal_cli.errors import Undefined
+from decal_cli.tables.design import dot
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
+from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import BLOCK, FEWEST_ROWS, FOLDS, Estimate, Floats, Ints, dot
+from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Estimate, Floats, Ints
 
 Mask = NDArray[np.bool_]
 

@@ -11,13 +11,14 @@ own decisions are worth under that curve.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import FEWEST_ROWS, FOLDS, Floats, Ints, Table
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Table
 
 Weights = NDArray[Any]
 """Counts as int64, or weights as float64."""
@@ -25,79 +26,8 @@ Weights = NDArray[Any]
 REPLICATES = 200
 GRID, FINE_GRID = 256, 512
 """Equal-mass cells on which the gain, and the threshold, are replayed."""
-MANY = 4096
-"""Levels above which rows may be dealt one by one."""
-_BITS = 63 // FOLDS
-"""For the rows of one level in one fold, where those of all folds share an integer."""
 BANDWIDTH = 0.08
 """Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
-
-
-class Counted(Protocol):
-    """Cells with their rows and positives, as tables and pair tables have them."""
-
-    @property
-    def n(self) -> NDArray[Any]:
-        """Rows of each cell, or their weight."""
-
-    @property
-    def pos(self) -> NDArray[Any]:
-        """Positives of each cell, or their weight."""
-
-    @property
-    def n2(self) -> Floats | None:
-        """Sums of squared weights."""
-
-    @property
-    def pos2(self) -> Floats | None:
-        """The same of the positives."""
-
-    @property
-    def total(self) -> float:
-        """Rows, or their weight."""
-
-
-def split(t: Counted, rng: np.random.Generator) -> tuple[Weights, Weights]:
-    """Rows of each level to folds, every row for itself: negatives and positives, shape (folds, m) each.
-
-    A weighted level acts as W^2/W2 rows of weight W2/W of each label, W and W2 its sums of weights and of squares.
-    """
-    if t.n2 is None or t.pos2 is None:
-        n, pos = np.asarray(t.n, dtype=np.int64), np.asarray(t.pos, dtype=np.int64)
-        if len(n) == t.total:
-            fold = rng.integers(FOLDS, size=len(n)) == np.arange(FOLDS)[:, None]
-            return fold * (1 - pos), fold * pos
-        return _dealt(n - pos, rng), _dealt(pos, rng)
-    return _dealt_weighted(t.n - t.pos, t.n2 - t.pos2, rng), _dealt_weighted(t.pos, t.pos2, rng)
-
-
-def _dealt(counts: Ints, rng: np.random.Generator) -> Ints:
-    """Counts of each level, shape (m,), to folds, shape (FOLDS, m)."""
-    if len(counts) <= MANY or counts.sum() >= 32 * len(counts):
-        return np.ascontiguousarray(rng.multinomial(counts, np.full(FOLDS, 1 / FOLDS)).T)
-    # Row by row: of few rows in many levels that is several times faster than a multinomial each.
-    ends = np.cumsum(counts)
-    fold = rng.integers(FOLDS, size=int(ends[-1]), dtype=np.uint8)
-    sums = np.zeros(len(fold) + 1, dtype=np.int64)
-
-    def by_level(values: NDArray[Any]) -> Ints:
-        np.cumsum(values, out=sums[1:])
-        return np.diff(sums[ends], prepend=0)
-
-    if counts.max() >> _BITS:
-        return np.array([by_level(fold == k) for k in range(FOLDS)])
-    # The counts of all folds ride in one integer, so that one pass serves them.
-    packed = by_level(np.left_shift(1, fold * np.uint8(_BITS), out=sums[1:], dtype=np.int64))
-    return (packed >> np.arange(FOLDS)[:, None] * _BITS) & ((1 << _BITS) - 1)
-
-
-def _dealt_weighted(weight: Floats, squares: Floats, rng: np.random.Generator) -> Floats:
-    weight, squares = np.maximum(weight, 0.0), np.maximum(squares, 0.0)
-    some = (weight > 0) & (squares > 0)
-    rows = np.zeros(len(weight), dtype=np.int64)
-    rows[some] = np.maximum(np.rint(weight[some] ** 2 / squares[some]), 1).astype(np.int64)
-    unit: Floats = np.divide(weight, rows, out=np.zeros_like(weight), where=rows > 0)
-    return _dealt(rows, rng) * unit
 
 
 def from_top(worth: Weights) -> Weights:
@@ -122,7 +52,7 @@ def crossfitted_gain(t: Table, threshold: float, decision_threshold: float, rng:
     """Mean gain on held-out rows of deciding as the other folds' isotonic fit says, per unit of u_delta."""
     need_rows(t)
     cells = t.cells
-    neg, pos = split(cells, rng)
+    neg, pos = cells.split(rng)
     cuts = learned_cuts(neg, pos, threshold)
     won = from_top(pos * (1 - threshold) - neg * threshold)[np.arange(len(cuts)), cuts].sum()
     now = t.confusion(decision_threshold)
@@ -163,8 +93,7 @@ class _World:
 
     def draw(self, folds: int, rng: np.random.Generator) -> Floats:
         """Replicates of all rows in this many folds, shape (REPLICATES, folds, m + 1); per row of the whole."""
-        total, n2 = self.cells.total, self.cells.n2
-        unit = 1.0 if n2 is None else float(n2.sum()) / total
+        total, unit = self.cells.total, self.cells.unit
         rows = np.asarray(self.cells.n / unit / folds)
         shape = (REPLICATES, folds, len(rows))
         pos, neg = rng.poisson(rows * self.curve, shape), rng.poisson(rows * (1 - self.curve), shape)

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Matrix, Rows
-from decal_cli.tables.table import BINS, FEWEST_ROWS, FOLDS, Floats, Ints, Table, tabulate
+from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Ints, Table, tabulate
 
 Narrow = NDArray[np.float32]
 

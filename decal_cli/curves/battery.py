@@ -131,7 +131,7 @@ def _cost(at: Floats) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 def _brier(t: Table) -> float:
     """The Brier score, twice the exact area under the Brier curve: Tasche 2021, eq. 4.2a."""
-    if t.n2 is None and t.total == len(t):  # one row per level: the same with a third of the work
+    if t.one_row_each:  # the same with a third of the work
         return t.sum(lambda b: (b.pos - b.score) ** 2) / t.total
     return t.sum(lambda b: b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / t.total
 

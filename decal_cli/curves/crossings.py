@@ -221,8 +221,8 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
 
 def _counts(pairs: PairTable) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Rows and positives of each pair as float64, and their sums of squared weights."""
-    plain = np.asarray(pairs.n, dtype=np.float64), np.asarray(pairs.pos, dtype=np.float64)
-    return plain, plain if pairs.n2 is None or pairs.pos2 is None else (pairs.n2, pairs.pos2)
+    block = pairs.block
+    return (block.n, block.pos), (block.n2, block.pos2)
 
 
 def _segments(pairs: PairTable) -> tuple[Floats, NDArray[np.intp], NDArray[np.intp], Floats]:

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.crossfit.recalibration import Weights, from_top, need_rows, smoothed, split
+from decal_cli.crossfit.recalibration import Weights, from_top, need_rows, smoothed
 from decal_cli.tables import resample as draw
 from decal_cli.tables.isotonic import pool
-from decal_cli.tables.table import FOLDS, Floats, Ints, Table
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.table import Floats, Ints, Table
 
 N_REPLICATES = 100
 
@@ -25,7 +26,7 @@ def heldout_worth(t: Table, at: Floats, rng: np.random.Generator) -> Floats:
     The folds are those of `crossfit.crossfitted_gain` with the same generator.
     """
     need_rows(t)
-    neg, pos = split(t.cells, rng)
+    neg, pos = t.cells.split(rng)
     all_neg, all_pos = neg.sum(axis=0), pos.sum(axis=0)
     won = np.zeros(len(at))
     for here_neg, here_pos in zip(neg, pos, strict=True):
@@ -65,7 +66,7 @@ def replay(cells: Table, at: Floats, rng: np.random.Generator) -> Replay:
     The error of a gain is the gain in a replicate minus the gain of the same decisions under that curve.
     """
     curve, total = smoothed(cells), cells.total
-    unit = 1.0 if cells.n2 is None else float(cells.n2.sum()) / total
+    unit = cells.unit
     rows = np.asarray(cells.n / unit / FOLDS)
     counts = (draw.poisson(rng, np.tile(rows * chance, N_REPLICATES * FOLDS)) for chance in (1 - curve, curve))
     neg, pos = (values.astype(np.int64).reshape(N_REPLICATES, FOLDS, -1) for values in counts)

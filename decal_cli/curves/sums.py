@@ -41,8 +41,7 @@ class Means(NamedTuple):
 def levels_of(t: Table, key: Floats | None = None) -> Levels:
     """The levels of a table under their score or another key, shape (m,)."""
     n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
-    n2 = n if t.n2 is None else t.n2
-    pos2 = pos if t.pos2 is None else t.pos2
+    n2, pos2 = (t.n2, t.pos2) if t.weighted else (n, pos)
     return Levels(t.score if key is None else key, n - pos, pos, np.maximum(n2 - pos2, 0.0), pos2)
 
 

@@ -83,9 +83,9 @@ def payoff_loss(payoff: Matrix, decision_threshold: float) -> Loss:
     """The per-row payoff[decision][label] of deciding 1 from the decision threshold on."""
     (u00, u01), (u10, u11) = payoff
 
-    def loss(score: Floats) -> tuple[Floats, Floats]:
+    def loss(score: Floats) -> Floats:
         acts = score >= decision_threshold
-        return np.where(acts, u10, u00), np.where(acts, u11, u01)
+        return np.stack((np.where(acts, u10, u00), np.where(acts, u11, u01)))
 
     return loss
 
@@ -101,8 +101,7 @@ def _of_payoff(payoff: Callable[[BinaryTask], Matrix]) -> Difference:
 def _delong(pairs: PairTable) -> Estimate:
     """AUC of B minus that of A, by the components of DeLong et al. 1988 on the same rows."""
     (beaten_a, beating_a), (beaten_b, beating_b) = (_components(pairs, side) for side in (0, 1))
-    n, pos = np.asarray(pairs.n, dtype=np.float64), np.asarray(pairs.pos, dtype=np.float64)
-    n2, pos2 = (n, pos) if pairs.n2 is None or pairs.pos2 is None else (pairs.n2, pairs.pos2)
+    _, n, pos, n2, pos2 = pairs.block
     variance = 0.0
     mean = 0.0
     for values, weight, squares in (

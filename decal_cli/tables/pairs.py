@@ -16,71 +16,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables import resample as draw
-from decal_cli.tables.table import CELLS, Estimate, Floats, Ints, Loss, Table
+from decal_cli.tables.design import INDEPENDENT, Block, Counted, Counts, Design, Estimate, Weighted
+from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 
-PairLoss = Callable[[Floats, Floats], tuple[Floats, Floats]]
-"""Maps the scores of A and of B, shape (k,) each, to a difference B - A per row at label 0 and at label 1."""
+PairLoss = Callable[[Floats, Floats], Floats]
+"""Maps the scores of A and of B, shape (k,) each, to a difference B - A at each label, shape (labels, k)."""
 
 
 @dataclass(frozen=True, eq=False)
-class PairTable:
+class PairTable(Counted):
     """Distinct pairs of scores, in increasing order of (a, b), each with its rows and positives.
 
     a, b, n, pos: shape (k,); scores in [0, 1], n > 0, 0 <= pos <= n: rows and positives, or their summed weights.
-    n2, pos2: sums of squared weights, None where every row counts one.
+    design: how the rows were sampled.
     """
 
     a: Floats
     b: Floats
-    n: NDArray[Any]
-    pos: NDArray[Any]
-    n2: Floats | None = None
-    pos2: Floats | None = None
+    n: Counts
+    pos: Counts
+    design: Design = INDEPENDENT
 
     def __len__(self) -> int:
         """Number of distinct pairs, k."""
         return len(self.a)
 
     @cached_property
-    def total(self) -> float:
-        """Rows, or their summed weight."""
-        return float(self.n.sum(dtype=np.float64))
-
-    @property
-    def effective_rows(self) -> float:
-        """Rows; for weighted ones (sum w)^2 / sum w^2."""
-        return self.total if self.n2 is None else self.total**2 / float(self.n2.sum())
-
-    @cached_property
     def tables(self) -> tuple[Table, Table]:
         """The tables of A and of B."""
-        return self._table(self.n, self.pos, self.n2, self.pos2, 0), self._table(
-            self.n, self.pos, self.n2, self.pos2, 1
-        )
+        return self._table(0, self.n, self.pos, self.design), self._table(1, self.n, self.pos, self.design)
 
     @cached_property
     def levels(self) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         """Of A and of B: the distinct scores, and each pair's place among them, shape (k,)."""
         return tuple(np.unique(score, return_inverse=True) for score in (self.a, self.b))  # type: ignore[return-value]
 
+    @cached_property
+    def block(self) -> Block:
+        """All pairs, under the score of A."""
+        n, pos = np.asarray(self.n, dtype=np.float64), np.asarray(self.pos, dtype=np.float64)
+        return Block(self.a, n, pos, *((self.n2, self.pos2) if self.weighted else (n, pos)))
+
     def mean_of(self, loss: PairLoss) -> Estimate:
-        """Mean over rows of a difference and its standard error, sqrt(sum w^2 (d - mean)^2) / sum w."""
-        at0, at1 = (np.broadcast_to(np.asarray(at, dtype=np.float64), self.a.shape) for at in loss(self.a, self.b))
-        n, pos = self.n.astype(np.float64), self.pos.astype(np.float64)
-        n2, pos2 = (n, pos) if self.n2 is None or self.pos2 is None else (self.n2, self.pos2)
-        mean = float(((n - pos) * at0 + pos * at1).sum()) / self.total
-        spread = float(((n2 - pos2) * (at0 - mean) ** 2 + pos2 * (at1 - mean) ** 2).sum())
-        return Estimate(mean, float(np.sqrt(max(spread, 0.0))) / self.total)
+        """Mean over rows of a difference and its standard error, that of a ratio of sums."""
+        return self.design.moments([(self.block, (loss(self.a, self.b),))], 1).estimate(self.total)
 
     def difference(self, loss: Loss) -> Estimate:
         """Mean over rows of a loss of B minus that of A, and its standard error."""
 
-        def between(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-            (a0, a1), (b0, b1) = loss(a), loss(b)
-            return np.subtract(b0, a0), np.subtract(b1, a1)
-
-        return self.mean_of(between)
+        return self.mean_of(lambda a, b: loss(b) - loss(a))
 
     @cached_property
     def cells(self) -> PairTable:
@@ -103,40 +87,37 @@ class PairTable:
 
         n, pos = summed(self.n), summed(self.pos)
         a, b = (np.clip(summed(score * self.n) / n, 0.0, 1.0) for score in (self.a, self.b))
-        n2, pos2 = (None, None) if self.n2 is None or self.pos2 is None else (summed(self.n2), summed(self.pos2))
-        return PairTable(a, b, n, pos, n2, pos2)
+        return PairTable(a, b, n, pos, self.design.taken(order).merged(starts))
+
+    def part(self, neg: Counts, pos: Counts) -> PairTable:
+        """The pairs of a part of the rows, given by its negatives and positives of each pair; maybe without any."""
+        n = neg + pos
+        some = n > _NOTHING * self.total
+        return PairTable(self.a[some], self.b[some], n[some], pos[some], self.design.part(self, neg, pos).taken(some))
 
     def resample(self, rng: np.random.Generator) -> tuple[Table, Table]:
         """A bootstrap draw of the rows, as the tables of A and of B; drawn from the cells as Table.resample does."""
-        if self.n2 is None or self.pos2 is None:
-            neg, pos = draw.poisson(rng, self.n - self.pos), draw.poisson(rng, self.pos)
-            if not (neg.any() or pos.any()):
-                raise Undefined("the resample is empty")
-            return self._table(neg + pos, pos, None, None, 0), self._table(neg + pos, pos, None, None, 1)
-        neg, neg2 = draw.weighted_poisson(rng, self.n - self.pos, self.n2 - self.pos2)
-        pos, pos2 = draw.weighted_poisson(rng, self.pos, self.pos2)
+        neg, pos, design = self.design.resample(self, rng)
         if not (neg.any() or pos.any()):
             raise Undefined("the resample is empty")
-        first, second = (self._table(neg + pos, pos, neg2 + pos2, pos2, side) for side in (0, 1))
-        return first, second
+        return self._table(0, neg + pos, pos, design), self._table(1, neg + pos, pos, design)
 
-    def _table(self, n: Any, pos: Any, n2: Any, pos2: Any, side: int) -> Table:
-        """The table of one side from the counts of the cells; levels without rows are left out."""
+    def _table(self, side: int, n: Counts, pos: Counts, design: Design) -> Table:
+        """The table of one side from the counts of the pairs; levels without rows are left out."""
         score, place = self.levels[side]
-        whole = n.dtype.kind in "iub"
+        n, pos = (self._summed(values, place, len(score)) for values in (n, pos))
+        some = n > 0
+        design = design.grouped(place, len(score)).taken(some)
+        return Table(score[some], n[some], np.minimum(pos, n)[some], design)
 
-        def summed(values: Any) -> Any:
-            if values is None:
-                return None
-            sums = np.bincount(place, weights=values, minlength=len(score))
-            return sums.astype(np.int64) if whole else sums
+    @staticmethod
+    def _summed(values: Counts, place: Ints, levels: int) -> Counts:
+        sums = np.bincount(place, weights=values, minlength=levels)
+        return sums.astype(np.int64) if values.dtype.kind in "iub" else sums
 
-        sums = [summed(values) for values in (n, pos, n2, pos2)]
-        there = sums[0] > 0
-        if not there.all():
-            score, sums = score[there], [None if values is None else values[there] for values in sums]
-        n, pos, n2, pos2 = sums
-        return Table(score, n, np.minimum(pos, n), n2, None if pos2 is None else np.minimum(pos2, n2))
+
+_NOTHING = 1e-12
+"""Share of all weight up to which a pair's weight is rounding."""
 
 
 def pair_up(a: Floats, b: Floats, label: NDArray[Any], weight: Floats | None = None) -> PairTable:
@@ -153,7 +134,7 @@ def pair_up(a: Floats, b: Floats, label: NDArray[Any], weight: Floats | None = N
     positive = weight * label
     sums = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
     n, pos, n2, pos2 = sums
-    return PairTable(a[starts], b[starts], n, np.minimum(pos, n), n2, np.minimum(pos2, n2))
+    return PairTable(a[starts], b[starts], n, np.minimum(pos, n), Weighted(n2, np.minimum(pos2, n2)))
 
 
 def _equal_mass(n: NDArray[Any], strip: Ints, parts: int) -> Ints:

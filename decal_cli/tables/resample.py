@@ -1,4 +1,4 @@
-"""Random counts for resampled and for calibrated tables; fast where they are many and large."""
+"""Random counts: for resampled tables, for calibrated ones, and for folds; fast where they are many and large."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+FOLDS = 5
+"""Parts of the rows; what is learned on the others is judged on each."""
+_MANY_LEVELS = 4096
+"""Levels above which rows may be dealt one by one."""
+_BITS = 63 // FOLDS
+"""For the rows of one level in one fold, where those of all folds share an integer."""
 _MANY = 25.0
 """From this variance on a count is drawn as a rounded normal: resampling 65,536 cells is then five times faster."""
 
@@ -43,3 +49,33 @@ def binomial(rng: np.random.Generator, rows: Ints, chance: Floats) -> Ints:
     few = np.flatnonzero(variance < _MANY)
     drawn[few] = rng.binomial(rows[few], chance[few])
     return np.clip(drawn, 0, rows).astype(np.int64)
+
+
+def deal(counts: Ints, rng: np.random.Generator) -> Ints:
+    """Counts of each level, shape (m,), to folds, shape (FOLDS, m)."""
+    if len(counts) <= _MANY_LEVELS or counts.sum() >= 32 * len(counts):
+        return np.ascontiguousarray(rng.multinomial(counts, np.full(FOLDS, 1 / FOLDS)).T)
+    # Row by row: of few rows in many levels that is several times faster than a multinomial each.
+    ends = np.cumsum(counts)
+    fold = rng.integers(FOLDS, size=int(ends[-1]), dtype=np.uint8)
+    sums = np.zeros(len(fold) + 1, dtype=np.int64)
+
+    def by_level(values: NDArray[Any]) -> Ints:
+        np.cumsum(values, out=sums[1:])
+        return np.diff(sums[ends], prepend=0)
+
+    if counts.max() >> _BITS:
+        return np.array([by_level(fold == k) for k in range(FOLDS)])
+    # The counts of all folds ride in one integer, so that one pass serves them.
+    packed = by_level(np.left_shift(1, fold * np.uint8(_BITS), out=sums[1:], dtype=np.int64))
+    return (packed >> np.arange(FOLDS)[:, None] * _BITS) & ((1 << _BITS) - 1)
+
+
+def deal_weights(weight: Floats, squares: Floats, rng: np.random.Generator) -> Floats:
+    """Weights of each level to folds, shape (FOLDS, m): a level acts as W^2/W2 rows of weight W2/W."""
+    weight, squares = np.maximum(weight, 0.0), np.maximum(squares, 0.0)
+    some = (weight > 0) & (squares > 0)
+    rows = np.zeros(len(weight), dtype=np.int64)
+    rows[some] = np.maximum(np.rint(weight[some] ** 2 / squares[some]), 1).astype(np.int64)
+    unit: Floats = np.divide(weight, rows, out=np.zeros_like(weight), where=rows > 0)
+    return deal(rows, rng) * unit

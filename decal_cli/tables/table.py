@@ -13,48 +13,25 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from decal_cli.errors import Undefined
-from decal_cli.tables import resample as draw
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.tables.design import INDEPENDENT, Block, Counted, Counts, Design, Estimate, Moments, Weighted, joined
 from decal_cli.tables.isotonic import first_of_pools
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Strategy = Literal["mass", "width"]
-Loss = Callable[[Floats], tuple[Floats | float, Floats | float]]
+Loss = Callable[[Floats], Floats]
+"""Maps scores, shape (k,), to their losses at label 0 and at label 1, shape (labels, k)."""
 T = TypeVar("T")
 
 BLOCK = 1 << 15
 BINS = 15  # of the score, where no other number is given
 CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
-FOLDS = 5
-"""Parts of the rows; what is learned on the others is judged on each."""
 FEWEST_ROWS = 10
 """Rows from which on some are held out."""
-
-
-def dot(a: Floats, b: Floats) -> float:
-    """sum a b; not by the linear algebra library, whose threads make it slower here and its last bit theirs."""
-    return float(np.einsum("i,i->", a, b))
-
-
-class Estimate(NamedTuple):
-    """A mean over rows and its standard error."""
-
-    mean: float
-    error: float
-
-
-class Block(NamedTuple):
-    """A run of levels as float64, shape (k,) each; n2 and pos2 are the sums of squared weights."""
-
-    score: Floats
-    n: Floats
-    pos: Floats
-    n2: Floats
-    pos2: Floats
 
 
 class Confusion(NamedTuple):
@@ -79,47 +56,63 @@ class Confusion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """Levels of a score, strictly increasing in [0, 1].
+class Table(Counted):
+    """Levels of a score, strictly increasing in [0, 1], each with its rows and positives.
 
-    score, n, pos: shape (m,), n > 0, 0 <= pos <= n: rows and positives, or their summed weights. n2, pos2: sums of
-    squared weights, None where every row counts one (they then equal n and pos).
+    score, n, pos: shape (m,), n > 0, 0 <= pos <= n: rows and positives, or their summed weights. design: how the rows
+    were sampled. Nothing is checked here: counts from elsewhere come in by `of_counts`.
     """
 
     score: Floats
-    n: NDArray[Any]
-    pos: NDArray[Any]
-    n2: Floats | None = None
-    pos2: Floats | None = None
+    n: Counts
+    pos: Counts
+    design: Design = INDEPENDENT
+
+    @classmethod
+    def of_counts(
+        cls,
+        score: ArrayLike,
+        n: ArrayLike,
+        pos: ArrayLike,
+        n2: ArrayLike | None = None,
+        pos2: ArrayLike | None = None,
+    ) -> Table:
+        """A table of aggregates, such as those of a GROUP BY score: scores with their rows and positives.
+
+        score: strictly increasing in [0, 1]; n > 0, 0 <= pos <= n: rows, or their summed weights, shape (m,) each. n2,
+        pos2: sums of squared weights, where rows are weighted. Errors: DecalError, with the first level that is wrong.
+        """
+        given = {"score": score, "n": n, "pos": pos, "n2": n2, "pos2": pos2}
+        columns = {name: _column(values, name) for name, values in given.items() if values is not None}
+        for name, values in columns.items():
+            if not len(values) or len(values) != len(columns["score"]):
+                problem = f"aggregates: {name} has {len(values)} values for {len(columns['score'])} scores"
+                raise DecalError(problem, "give every column one value for each score")
+        if ("n2" in columns) != ("pos2" in columns):
+            raise DecalError("aggregates have one of n2 and pos2", "give both sums of squared weights, or neither")
+        _check_levels(**columns)
+        s, rows, positives, *squares = columns.values()
+        design = Weighted(*(values.astype(np.float64) for values in squares)) if squares else INDEPENDENT
+        return cls(s.astype(np.float64) + 0.0, rows, positives, design)
+
+    @classmethod
+    def merge(cls, tables: Sequence[Table]) -> Table:
+        """The table of all rows of several tables: levels of one score are added."""
+        score = np.concatenate([table.score for table in tables])
+        order = np.argsort(score, kind="stable")
+        score = score[order]
+        starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
+
+        def added(columns: Sequence[Counts]) -> Counts:
+            values = np.concatenate(columns)[order]
+            return np.add.reduceat(values, starts, dtype=np.int64 if values.dtype.kind in "iu" else np.float64)
+
+        n, pos = added([table.n for table in tables]), added([table.pos for table in tables])
+        return cls(score[starts], n, pos, joined(tables).taken(order).merged(starts))
 
     def __len__(self) -> int:
         """Number of distinct scores, m."""
         return len(self.score)
-
-    @cached_property
-    def total(self) -> float:
-        """Rows, or their summed weight."""
-        return float(self.n.sum(dtype=np.float64))
-
-    @cached_property
-    def positives(self) -> float:
-        """Rows with label 1, or their summed weight."""
-        return float(self.pos.sum(dtype=np.float64))
-
-    @property
-    def negatives(self) -> float:
-        """Rows with label 0, or their summed weight."""
-        return self.total - self.positives
-
-    @property
-    def base_rate(self) -> float:
-        """Share of label 1."""
-        return self.positives / self.total
-
-    @cached_property
-    def effective_rows(self) -> float:
-        """Rows; for weighted ones (sum w)^2 / sum w^2."""
-        return self.total if self.n2 is None else self.total**2 / float(self.n2.sum())
 
     def need_both_classes(self) -> None:
         """Raise Undefined where only one class is there."""
@@ -131,21 +124,16 @@ class Table:
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
             n, pos = self.n[part].astype(np.float64), self.pos[part].astype(np.float64)
-            n2 = n if self.n2 is None else self.n2[part]
-            pos2 = pos if self.pos2 is None else self.pos2[part]
-            yield Block(self.score[part], n, pos, n2, pos2)
+            squares = (self.n2[part], self.pos2[part]) if self.weighted else (n, pos)
+            yield Block(self.score[part], n, pos, *squares)
 
     def sum(self, term: Callable[[Block], Floats]) -> float:
         """Sum over levels of a term that is computed block by block."""
         return float(sum(float(term(block).sum()) for block in self.blocks()))
 
     def mean_of(self, loss: Loss) -> Estimate:
-        """Mean over rows of a loss and its standard error; computed once per loss function.
-
-        loss maps scores, shape (k,), to their losses at label 0 and at label 1. The error is that of a ratio of sums,
-        sqrt(sum w^2 (loss - mean)^2) / sum w, so it holds for weighted rows as well.
-        """
-        return self.cached(loss, lambda t: t.average((block, *loss(block.score)) for block in t.blocks()))
+        """Mean over rows of a loss and its standard error, that of a ratio of sums; computed once per loss function."""
+        return self.cached(loss, lambda t: t.average((block, loss(block.score)) for block in t.blocks()))
 
     def cached(self, key: object, compute: Callable[[Table], T]) -> T:
         """compute(self), computed once under this key: metrics that share a pass over the table share its result."""
@@ -157,61 +145,48 @@ class Table:
     def _cache(self) -> dict[object, Any]:
         return {}
 
-    def average(self, values: Iterable[tuple[Block, Floats | float, Floats | float]]) -> Estimate:
-        """Mean over rows of values given block by block, at label 0 and at label 1, and its standard error."""
-        first = cross = second = squares = 0.0
-        for (score, n, pos, n2, pos2), *labels in values:
-            at0, at1 = (np.broadcast_to(np.asarray(at, dtype=np.float64), score.shape) for at in labels)
-            first += dot(n - pos, at0) + dot(pos, at1)
-            rows0, rows1 = (n2 - pos2) * at0, pos2 * at1
-            cross += float(rows0.sum() + rows1.sum())
-            second += dot(rows0, at0) + dot(rows1, at1)
-            squares += float(n2.sum())
-        mean = first / self.total
-        variance = max(second - 2 * mean * cross + mean * mean * squares, 0.0)
-        return Estimate(mean, float(np.sqrt(variance)) / self.total)
+    def average(self, values: Iterable[tuple[Block, Floats]]) -> Estimate:
+        """Mean over rows of values by label, shape (labels, k), given block by block; and its standard error."""
+        return self.moments(((block, (of_block,)) for block, of_block in values), 1).estimate(self.total)
+
+    def moments(self, values: Iterable[tuple[Block, Sequence[Floats]]], columns: int) -> Moments:
+        """Moments of several such columns of values in one pass; for the errors of their signed sums."""
+        return self.design.moments(values, columns)
 
     def confusion(self, threshold: float) -> Confusion:
         """Weights by decision (1 iff score >= threshold) and label."""
         cut = int(np.searchsorted(self.score, threshold, side="left"))
-        fn, fn2 = self._below(self.pos, cut), self._below(self.pos2, cut)
-        tn, tn2 = self._below(self.n, cut) - fn, self._below(self.n2, cut) - fn2
-        # Differences of sums of weights: rounding must not make them negative.
-        tp, fp = max(self.positives - fn, 0.0), max(self.negatives - tn, 0.0)
-        if self.n2 is None or self.pos2 is None:
-            return Confusion(tn, fn, fp, tp, tn, fn, fp, tp)
-        tp2 = max(float(self.pos2.sum()) - fn2, 0.0)
-        fp2 = max(float(self.n2.sum()) - fn2 - tn2 - tp2, 0.0)
-        return Confusion(max(tn, 0.0), fn, fp, tp, max(tn2, 0.0), fn2, fp2, tp2)
-
-    @staticmethod
-    def _below(values: NDArray[Any] | None, cut: int) -> float:
-        return 0.0 if values is None else float(values[:cut].sum(dtype=np.float64))
+        weights = _parted(self.n, self.pos, cut, self.total, self.positives)
+        if not self.weighted:
+            return Confusion(*weights, *weights)
+        n2, pos2 = self.n2, self.pos2
+        return Confusion(*weights, *_parted(n2, pos2, cut, float(n2.sum()), float(pos2.sum())))
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
         """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""
-        mass, n, pos, n2, pos2 = self._sums(starts)
+        mass, n, pos = self._sums(starts)
         # A mean lies between the ends of its pool; rounding must not carry it out and break the order of levels.
         ends = np.append(starts[1:], len(self)) - 1
         score = np.clip(mass / n, self.score[starts], self.score[ends])
-        if self.n2 is None:
-            whole = self.n.dtype.kind in "iu"
-            return Table(score, n.astype(np.int64), pos.astype(np.int64)) if whole else Table(score, n, pos)
-        return Table(score, n, pos, n2, pos2)
+        if self.n.dtype.kind in "iu":
+            n, pos = n.astype(np.int64), pos.astype(np.int64)
+        return Table(score, n, pos, self.design.merged(starts))
 
-    def _sums(self, starts: NDArray[Any]) -> list[Floats]:
-        """Sums of n * score, n, pos, n2 and pos2 over runs of levels, without a full-length temporary."""
-        sums = [np.zeros(len(starts)) for _ in range(3 if self.n2 is None else 5)]
+    def _sums(self, starts: NDArray[Any]) -> tuple[Floats, Floats, Floats]:
+        """Sums of n * score, n and pos over runs of levels, without a full-length temporary."""
+        mass, n, pos = (np.zeros(len(starts)) for _ in range(3))
         for number, block in enumerate(self.blocks()):
             low, high = number * BLOCK, number * BLOCK + len(block.score)
             first = int(np.searchsorted(starts, low, side="right")) - 1
             inside = np.concatenate(([low], starts[first + 1 : np.searchsorted(starts, high, side="left")])) - low
-            columns = (block.score, block.pos) if self._one_row_each else (block.score * block.n, *block[1:])
-            for total, values in zip(sums, columns, strict=False):
-                total[first : first + len(inside)] += np.add.reduceat(values, inside)
-        if self._one_row_each:
-            sums = [sums[0], np.diff(starts, append=len(self)).astype(np.float64), sums[1]]
-        return sums if self.n2 is not None else [*sums, *sums[1:]]
+            of_block = slice(first, first + len(inside))
+            pos[of_block] += np.add.reduceat(block.pos, inside)
+            if self.one_row_each:
+                mass[of_block] += np.add.reduceat(block.score, inside)
+                continue
+            mass[of_block] += np.add.reduceat(block.score * block.n, inside)
+            n[of_block] += np.add.reduceat(block.n, inside)
+        return mass, np.diff(starts, append=len(self)).astype(np.float64) if self.one_row_each else n, pos
 
     def bins(self, bins: int = BINS, strategy: Strategy = "mass") -> Table:
         """The table of bins: a level is a non-empty bin, its score the mean score in it.
@@ -235,7 +210,7 @@ class Table:
     def quantiles(self, k: int) -> Floats:
         """The i/k quantiles of the scores of the rows, i = 0..k, shape (k + 1,)."""
         share = np.arange(k + 1) / k
-        if self.n2 is not None:
+        if self.weighted:
             levels = np.searchsorted(self._rows_to, share * self._rows_to[-1], side="left")
             return self.score[np.minimum(levels, len(self) - 1)]
         position = share * (self.total - 1)
@@ -246,11 +221,12 @@ class Table:
         return np.where(part >= 0.5, above - step * (1 - part), below + step * part)
 
     @property
-    def _one_row_each(self) -> bool:
-        return self.n2 is None and self.total == len(self)
+    def one_row_each(self) -> bool:
+        """Whether every level is one row."""
+        return not self.weighted and self.total == len(self)
 
     def _score_of_row(self, rows: Floats) -> Floats:
-        if self._one_row_each:
+        if self.one_row_each:
             return self.score[rows.astype(np.int64)]
         return self.score[np.searchsorted(self._rows_to, rows, side="right")]
 
@@ -284,37 +260,56 @@ class Table:
             yield block, np.repeat(fit[first:last], lengths)
 
     def resample(self, rng: np.random.Generator) -> Table:
-        """A bootstrap draw of the rows, made from the cells alone (never from row order).
-
-        The weight of label c in a level with sums W and W2 becomes (W2/W) * Poisson(W^2/W2): for unweighted rows the
-        Poisson bootstrap, for weighted ones a draw with the same mean W and variance W2.
-        """
-        if self.n2 is None or self.pos2 is None:
-            neg, pos = draw.poisson(rng, self.n - self.pos), draw.poisson(rng, self.pos)
-            neg2 = pos2 = None
-        else:
-            neg, neg2 = draw.weighted_poisson(rng, self.n - self.pos, self.n2 - self.pos2)
-            pos, pos2 = draw.weighted_poisson(rng, self.pos, self.pos2)
-        return self._kept(neg, pos, neg2, pos2)
+        """A bootstrap draw of the rows, made from the cells alone (never from row order)."""
+        neg, pos, design = self.design.resample(self, rng)
+        n = neg + pos
+        some = n > 0
+        if not some.any():
+            raise Undefined("the resample is empty")
+        return Table(self.score[some], n[some], pos[some], design.taken(some))
 
     def null(self, rng: np.random.Generator, chance: Floats | None = None) -> Table:
         """These scores with labels drawn as if every score, or this chance, were the true probability."""
-        chance = self.score if chance is None else chance
-        if self.n2 is None:
-            return Table(self.score, self.n, draw.binomial(rng, np.asarray(self.n, dtype=np.int64), chance))
-        # Rows of unequal weight in one level act as n^2/n2 rows of equal weight.
-        rows = np.maximum(np.rint(self.n**2 / self.n2), 1).astype(np.int64)
-        share = draw.binomial(rng, rows, chance) / rows
-        return Table(self.score, self.n, self.n * share, self.n2, self.n2 * share)
+        pos, design = self.design.relabelled(self, rng, self.score if chance is None else chance)
+        return Table(self.score, self.n, pos, design)
 
-    def _kept(self, neg: Floats, pos: Floats, neg2: Floats | None, pos2: Floats | None) -> Table:
-        n = neg + pos
-        there = n > 0
-        if not there.any():
-            raise Undefined("the resample is empty")
-        if neg2 is None or pos2 is None:
-            return Table(self.score[there], n[there], pos[there])
-        return Table(self.score[there], n[there], pos[there], (neg2 + pos2)[there], pos2[there])
+
+def _column(values: ArrayLike, name: str) -> Counts:
+    """One column of aggregates as numbers, int64 where they are whole."""
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "iufb":
+        raise DecalError(f"aggregates, {name}: not a column of numbers", "give one number for each score")
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+
+
+def _check_levels(score: Counts, n: Counts, pos: Counts, n2: Counts | None = None, pos2: Counts | None = None) -> None:
+    """Raise a DecalError that names the first level that cannot be."""
+    before = np.concatenate(([-np.inf], score[:-1]))
+    rules = [
+        (score, (score >= 0) & (score <= 1), "score", "is outside [0, 1]"),
+        (score, score > before, "score", "does not exceed the score before it: sort, and add what has one score"),
+        (n, (n > 0) & np.isfinite(n), "n", "is not positive and finite"),
+        (pos, (pos >= 0) & (pos <= n), "pos", "is not between 0 and n"),
+    ]
+    if n2 is not None and pos2 is not None:
+        rules += [
+            (n2, (n2 > 0) & np.isfinite(n2), "n2", "is not positive and finite"),
+            (pos2, (pos2 >= 0) & (pos2 <= n2), "pos2", "is not between 0 and n2"),
+        ]
+    for values, sound, name, problem in rules:
+        if not sound.all():
+            level = int(np.argmin(sound))
+            raise DecalError(
+                f"aggregates, level {level + 1}: {name} {values[level]:g} {problem}", "correct the aggregates"
+            )
+
+
+def _parted(n: Counts, pos: Counts, cut: int, total: float, positives: float) -> tuple[float, float, float, float]:
+    """Sums of the negatives and positives below a level, and of those from it on."""
+    fn = float(pos[:cut].sum(dtype=np.float64))
+    tn = float(n[:cut].sum(dtype=np.float64)) - fn
+    # Differences of sums of weights: rounding must not make them negative.
+    return max(tn, 0.0), fn, max(total - positives - tn, 0.0), max(positives - fn, 0.0)
 
 
 def _distinct(values: NDArray[Any]) -> NDArray[Any]:
@@ -372,21 +367,4 @@ def _tabulate_weighted(score: Floats, label: NDArray[Any], weight: Floats) -> Ta
     positive = weight * label[order]
     starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
     n, pos, n2, pos2 = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
-    return Table(score[starts], n, np.minimum(pos, n), n2, np.minimum(pos2, n2))
-
-
-def merge(tables: Sequence[Table]) -> Table:
-    """The table of all rows of several tables: levels of one score are added."""
-    score = np.concatenate([table.score for table in tables])
-    order = np.argsort(score, kind="stable")
-    score = score[order]
-    starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
-
-    def added(name: Literal["n", "pos", "n2", "pos2"]) -> NDArray[Any]:
-        columns = ((getattr(table, name), getattr(table, name[:-1], None)) for table in tables)
-        values = np.concatenate([column if column is not None else plain for column, plain in columns])[order]
-        return np.add.reduceat(values, starts, dtype=np.int64 if values.dtype.kind in "iu" else np.float64)
-
-    if all(table.n2 is None for table in tables):
-        return Table(score[starts], added("n"), added("pos"))
-    return Table(score[starts], added("n"), added("pos"), added("n2"), added("pos2"))
+    return Table(score[starts], n, np.minimum(pos, n), Weighted(n2, np.minimum(pos2, n2)))

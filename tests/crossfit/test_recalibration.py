@@ -8,7 +8,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import FOLDS, Table, tabulate
+from decal_cli.tables.resample import FOLDS, deal
+from decal_cli.tables.table import Table, tabulate
 
 
 def scored_rows(rows: int = 400, seed: int = 0, decimals: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -43,7 +44,7 @@ def test_a_split_hands_out_every_row_once(seed: int, decimals: int | None, weigh
     score, label = scored_rows(60, seed, decimals)
     weight = np.random.default_rng(seed).uniform(0.5, 3, 60) if weighted else None
     t = tabulate(score, label, weight)
-    neg, pos = crossfit.split(t, np.random.default_rng(seed))
+    neg, pos = t.split(np.random.default_rng(seed))
     assert neg.shape == pos.shape == (FOLDS, len(t))
     assert (neg >= 0).all() and (pos >= 0).all()
     assert pos.sum(axis=0) == pytest.approx(t.pos) and (neg + pos).sum(axis=0) == pytest.approx(t.n)
@@ -54,7 +55,7 @@ def test_labels_do_not_steer_the_split() -> None:
     t = tabulate(np.full(1000, 0.5), np.arange(1000) % 2)
     shares = []
     for seed in range(200):
-        neg, pos = crossfit.split(t, np.random.default_rng(seed))
+        neg, pos = t.split(np.random.default_rng(seed))
         shares.append(float(pos[0, 0] / (neg[0, 0] + pos[0, 0])))
     assert np.std(shares) == pytest.approx(np.sqrt(0.25 / 200 * 0.8), rel=0.2)
 
@@ -116,7 +117,7 @@ def test_weighted_rows_replay_as_their_effective_number() -> None:
 def test_many_levels_are_dealt_evenly_row_by_row() -> None:
     score, label = scored_rows(60_000, 1)
     t = tabulate(np.floor(score * 6000) / 6000, label)
-    neg, pos = crossfit.split(t, np.random.default_rng(0))
+    neg, pos = t.split(np.random.default_rng(0))
     assert pos.sum(axis=0).tolist() == t.pos.tolist() and (neg + pos).sum(axis=0).tolist() == t.n.tolist()
     assert (neg + pos).sum(axis=1) == pytest.approx(12_000, rel=0.03)
     assert pos.sum(axis=1) / pos.sum() == pytest.approx(0.2, rel=0.03)
@@ -126,7 +127,7 @@ def test_many_levels_are_dealt_evenly_row_by_row() -> None:
 def test_rows_are_dealt_in_their_order_however_many_share_a_level(crowd: int) -> None:
     counts = np.random.default_rng(1).integers(0, 4, 6000)
     counts[100] = crowd
-    found = crossfit._dealt(counts, np.random.default_rng(0))
+    found = deal(counts, np.random.default_rng(0))
     fold = np.random.default_rng(0).integers(FOLDS, size=counts.sum(), dtype=np.uint8)
     level = np.repeat(np.arange(6000), counts)
     assert all((found[k] == np.bincount(level[fold == k], minlength=6000)).all() for k in range(FOLDS))

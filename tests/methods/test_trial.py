@@ -10,8 +10,9 @@ import pytest
 from decal_cli.errors import Undefined
 from decal_cli.methods import Applied, Method, MethodSpec, Training, fit, judge, parse, try_out, won
 from decal_cli.methods.trial import fitted_folds
+from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import FEWEST_ROWS, FOLDS
+from decal_cli.tables.table import FEWEST_ROWS
 from decal_cli.task import BinaryTask
 from tests.helpers.training import random_training
 

@@ -9,7 +9,7 @@ import pytest
 
 from decal_cli.metrics.confidence import quantile, wilson
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import merge
+from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import interval_of, known_rows, rows_by_level, value_of
 
@@ -50,7 +50,7 @@ def test_one_weight_for_all_changes_nothing(key: str) -> None:
 @pytest.mark.parametrize("key", MEANS)
 def test_a_row_of_weight_two_says_less_than_two_rows(key: str) -> None:
     binary = known_rows("binary")
-    once, copied = binary.table, merge([binary.table] * 2)
+    once, copied = binary.table, Table.merge([binary.table] * 2)
     heavy = replace(binary, weight=np.full(2000, 2.0)).table
 
     def width(table: object) -> float:

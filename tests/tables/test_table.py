@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -10,9 +11,9 @@ import pytest
 from hypothesis import given
 
 import decal_cli.tables.table as table_module
-from decal_cli.errors import Undefined
+from decal_cli.errors import DecalError, Undefined
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import CELLS, Table, merge, tabulate
+from decal_cli.tables.table import CELLS, Table, tabulate
 from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 
 
@@ -30,7 +31,7 @@ def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
 @given(rows=any_rows(weights="real"))
 def test_tabulate_sums_weights_and_their_squares(rows: Rows) -> None:
     table = rows.table
-    assert rows.weight is not None and table.n2 is not None and table.pos2 is not None
+    assert rows.weight is not None and table.weighted
     for i, score in enumerate(sorted(set(rows.score.tolist()))):
         here = rows.score == score
         weight, positive = rows.weight[here], rows.weight[here] * rows.label[here]
@@ -50,7 +51,7 @@ def test_the_smallest_and_the_largest_scores_keep_their_place() -> None:
 
 @given(first=any_rows(), second=any_rows())
 def test_merging_tables_is_tabulating_all_their_rows(first: Rows, second: Rows) -> None:
-    merged = merge([first.table, second.table])
+    merged = Table.merge([first.table, second.table])
     weight = [each.weight if each.weight is not None else np.ones(len(each.score)) for each in (first, second)]
     plain = first.weight is None and second.weight is None
     together = Rows(
@@ -63,14 +64,15 @@ def test_merging_tables_is_tabulating_all_their_rows(first: Rows, second: Rows) 
 
 
 def columns(table: Table) -> list[list[float]]:
-    kept = (table.score, table.n, table.pos, table.n2, table.pos2)
-    return [column.tolist() for column in kept if column is not None]
+    return [column.tolist() for column in (table.score, table.n, table.pos, table.n2, table.pos2)]
 
 
 def test_merging_in_parts_is_merging_at_once() -> None:
     binary = known_rows("binary")
     parts = [binary.take(np.arange(start, 2000, 3)).table for start in range(3)]
-    for ours, theirs in zip(columns(merge([merge(parts[:2]), parts[2]])), columns(binary.table), strict=True):
+    for ours, theirs in zip(
+        columns(Table.merge([Table.merge(parts[:2]), parts[2]])), columns(binary.table), strict=True
+    ):
         assert ours == theirs
 
 
@@ -147,7 +149,7 @@ def test_a_resample_has_the_mean_of_its_table_and_the_variance_of_its_weights(we
     table = hand.table
     mean, variance = drawn_mean_and_variance([table.resample(rng) for _ in range(4000)])
     assert mean == pytest.approx(np.asarray(table.pos, float), rel=0.06)
-    assert variance == pytest.approx(np.asarray(table.pos if table.pos2 is None else table.pos2, float), rel=0.12)
+    assert variance == pytest.approx(np.asarray(table.pos2, float), rel=0.12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -215,3 +217,47 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_table_of_one_class_says_so() -> None:
     with pytest.raises(Undefined, match="every label is 1"):
         rows_by_level({0.3: "11"}).table.need_both_classes()
+
+
+def test_aggregates_are_the_table_of_their_rows() -> None:
+    whole = known_rows("ties").table
+    again = Table.of_counts(whole.score.tolist(), whole.n.tolist(), whole.pos.tolist())
+    assert columns(again) == columns(whole) and again.n.dtype == np.int64 and not again.weighted
+    heavy = known_rows("binary weighted").table
+    weighted = Table.of_counts(heavy.score, heavy.n, heavy.pos, heavy.n2, heavy.pos2)
+    assert columns(weighted) == columns(heavy) and weighted.weighted
+    assert Table.of_counts([-0.0], [1], [True]).score.tobytes() == np.array([0.0]).tobytes()
+
+
+WRONG_COUNTS = {
+    "pos has 1 values for 2 scores": ([0.1, 0.2], [1, 1], [0]),
+    "score has 0 values": ([], [], []),
+    "n: not a column of numbers": ([0.1], ["many"], [0]),
+    "score: not a column of numbers": ([[0.1]], [1], [0]),
+    "level 2: score 1.2 is outside [0, 1]": ([0.1, 1.2], [1, 1], [0, 1]),
+    "level 1: score nan is outside [0, 1]": ([float("nan")], [1], [0]),
+    "level 2: score 0.1 does not exceed the score before it": ([0.1, 0.1], [1, 1], [0, 1]),
+    "level 3: score 0.2 does not exceed the score before it": ([0.1, 0.3, 0.2], [1, 1, 1], [0, 1, 0]),
+    "level 1: n 0 is not positive and finite": ([0.1], [0], [0]),
+    "level 2: n -3 is not positive and finite": ([0.1, 0.2], [1, -3], [0, 0]),
+    "level 1: n inf is not positive and finite": ([0.1], [float("inf")], [0.0]),
+    "level 2: pos 5 is not between 0 and n": ([0.1, 0.2], [4, 4], [1, 5]),
+    "level 1: pos -1 is not between 0 and n": ([0.1], [4], [-1]),
+    "one of n2 and pos2": ([0.1], [4], [1], [2.0]),
+    "level 1: n2 0 is not positive and finite": ([0.1], [4.0], [1.0], [0.0], [0.0]),
+    "level 1: pos2 3 is not between 0 and n2": ([0.1], [4.0], [1.0], [2.0], [3.0]),
+}
+
+
+@pytest.mark.parametrize("problem", WRONG_COUNTS)
+def test_aggregates_that_cannot_be_are_named(problem: str) -> None:
+    with pytest.raises(DecalError, match=re.escape(problem)) as caught:
+        Table.of_counts(*WRONG_COUNTS[problem])
+    assert caught.value.fix
+
+
+def test_what_is_cached_is_computed_once() -> None:
+    table, calls = known_rows("hand").table, []
+    for _ in range(2):
+        table.cached("key", lambda t: calls.append(len(t)))
+    assert calls == [3]

@@ -16,8 +16,9 @@ from decal_cli.methods.declare import Training, model
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.tables.logistic import log_odds
+from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import FOLDS, Floats
+from decal_cli.tables.table import Floats
 
 MAX_ROUNDING = 1e-12
 """A column whose standard deviation is at most this share of its largest entry varies only by rounding."""

@@ -180,12 +180,11 @@ def refinement_loss(t: Table) -> float:
 def _refinement_lower_interval(t: Table, *, confidence: float) -> intervals.Interval:
     cut, value = corp.lower_refinement(t)
 
-    def values() -> intervals.Values:
-        for block, fit in t.calibrated_blocks():
-            acts = (fit >= cut).astype(np.float64)
-            yield block, cut * acts, (1 - cut) * (1 - acts)
+    def loss(fit: Floats) -> Floats:
+        return np.stack((cut * (fit >= cut), (1 - cut) * (fit < cut)))
 
-    return intervals.normal(Estimate(value, t.average(values()).error), confidence, 0.0, 0.25)
+    error = t.average((block, loss(fit)) for block, fit in t.calibrated_blocks()).error
+    return intervals.normal(Estimate(value, error), confidence, 0.0, 0.25)
 
 
 @metric(
@@ -315,10 +314,10 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     expected = _expected(t) / t.total
     ratio = t.base_rate / expected
 
-    def residual(score: Floats) -> tuple[Floats, Floats]:
-        return -ratio * score / expected, (1 - ratio * score) / expected
+    def residual(score: Floats) -> Floats:
+        return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))
 
-    error = t.average((block, *residual(block.score)) for block in t.blocks()).error
+    error = t.average((block, residual(block.score)) for block in t.blocks()).error
     return intervals.normal(Estimate(ratio, error), confidence, 0.0)
 
 

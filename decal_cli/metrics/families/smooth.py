@@ -121,7 +121,7 @@ def _lower(t: Table) -> Estimate:
     def bound(table: Table) -> Estimate:
         levels = _levels(table)
         functions = transport.best_functions(levels)
-        mean, error = levels.average((block, *functions.of(block.score)) for block in levels.blocks())
+        mean, error = levels.average((block, functions.of(block.score)) for block in levels.blocks())
         return Estimate(mean - (1 / _N_CELLS if levels is not table else 0.0), error)
 
     return t.cached(_lower, bound)

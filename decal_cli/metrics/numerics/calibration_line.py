@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
+from decal_cli.tables.design import dot
 from decal_cli.tables.logistic import climb, expit, log_odds, separated
-from decal_cli.tables.table import Estimate, Floats, Table, dot
+from decal_cli.tables.table import Estimate, Floats, Table
 
 _TOLERANCE = 1e-6
 """Of a Newton step."""
@@ -49,7 +50,7 @@ def _check(t: Table) -> None:
     t.need_both_classes()
     at_ends = (float(t.n[0]) if t.score[0] == 0 else 0.0) + (float(t.n[-1]) if t.score[-1] == 1 else 0.0)
     if at_ends:
-        rows = f"{at_ends:g} rows have" if t.n2 is None else f"rows of weight {at_ends:g} have"
+        rows = f"{at_ends:g} rows have" if not t.weighted else f"rows of weight {at_ends:g} have"
         raise Undefined(f"{rows} a score of exactly 0 or 1, which has no logit")
     if len(t) < 2:
         raise Undefined("every score is the same")

@@ -10,8 +10,9 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics import gaps
+from decal_cli.tables.design import dot
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Floats, Loss, Table, dot
+from decal_cli.tables.table import BINS, Floats, Loss, Table
 
 LossName = Literal["brier", "log"]
 
@@ -20,19 +21,26 @@ _MIN_FLOAT = 5e-324
 """The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
 
 
-def squared(score: Floats) -> tuple[Floats, Floats]:
-    """(p - y)^2 at label 0 and at label 1."""
-    return score**2, (1 - score) ** 2
+def squared(score: Floats) -> Floats:
+    """(p - y)^2 of scores, shape (k,), at label 0 and at label 1: shape (2, k)."""
+    losses = np.empty((2, len(score)))
+    np.square(score, out=losses[0])
+    np.square(np.subtract(1, score, out=losses[1]), out=losses[1])
+    return losses
 
 
 @lru_cache(maxsize=64)
 def logarithmic(eps: float = 0.0) -> Loss:
     """-log of the probability of the label, of scores clipped to [eps, 1 - eps]."""
 
-    def loss(score: Floats) -> tuple[Floats, Floats]:
+    def loss(score: Floats) -> Floats:
         if eps:
             score = np.clip(score, eps, 1 - eps)
-        return -np.log(np.maximum(1 - score, _MIN_FLOAT)), -np.log(np.maximum(score, _MIN_FLOAT))
+        of_label = np.empty((2, len(score)))
+        np.subtract(1, score, out=of_label[0])
+        of_label[1] = score
+        np.log(np.maximum(of_label, _MIN_FLOAT, out=of_label), out=of_label)
+        return np.negative(of_label, out=of_label)
 
     return loss
 
@@ -45,7 +53,7 @@ def need_finite_log(t: Table, advice: str = "") -> None:
     at_zero = float(t.pos[0]) if t.score[0] == 0 else 0.0
     at_one = float(t.n[-1] - t.pos[-1]) if t.score[-1] == 1 else 0.0
     if at_zero + at_one > 0:
-        rows = "rows" if t.n2 is None else "weight of the rows"
+        rows = "weight of the rows" if t.weighted else "rows"
         counts = f"with score 0 and label 1: {at_zero:g}, with score 1 and label 0: {at_one:g}"
         raise Undefined(f"infinite: {rows} {counts}{advice}")
 
@@ -66,7 +74,7 @@ def parts(t: Table, name: LossName = "brier") -> Parts:
 
 def _parts(t: Table, loss: Loss) -> Parts:
     pools = t.isotonic
-    at0, at1 = (np.asarray(at) for at in loss(pools.pos / pools.n))
+    at0, at1 = loss(pools.pos / pools.n)
     refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
     unc = _constant(t, loss)
     # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
@@ -75,8 +83,8 @@ def _parts(t: Table, loss: Loss) -> Parts:
 
 def _constant(t: Table, loss: Loss) -> float:
     """The loss of the base rate."""
-    at0, at1 = (float(np.asarray(at)[0]) for at in loss(np.array([t.base_rate])))
-    return (1 - t.base_rate) * at0 + t.base_rate * at1
+    at0, at1 = loss(np.array([t.base_rate]))[:, 0]
+    return float((1 - t.base_rate) * at0 + t.base_rate * at1)
 
 
 def errors(t: Table, name: LossName = "brier") -> Parts:
@@ -87,29 +95,13 @@ def errors(t: Table, name: LossName = "brier") -> Parts:
 def _errors(t: Table, name: LossName) -> Parts:
     """One pass for all parts: a part of a row is a signed sum of the losses of its score, its fit and the base rate."""
     loss = LOSSES[name]
-    first, second, squares = np.zeros(3), np.zeros((3, 3)), 0.0
-    base = [np.asarray(at) for at in loss(np.array([t.base_rate]))]
-    for block, fit in t.calibrated_blocks():
-        weights = block.n2 - block.pos2, block.pos2
-        for weight, *losses in zip(weights, loss(block.score), loss(fit), base, strict=True):
-            values = np.broadcast_arrays(*losses)
-            weighted = [weight * value for value in values]
-            first += [value.sum() for value in weighted]
-            second += [[dot(one, other) for other in values] for one in weighted]
-        squares += float(block.n2.sum())
-    value = parts(t, name)
+    base = loss(np.array([t.base_rate]))
+    moments = t.moments(((block, (loss(block.score), loss(fit), base)) for block, fit in t.calibrated_blocks()), 3)
 
-    def error(mean: float, *signs: int) -> float:
-        sign = np.array(signs)
-        variance = float(sign @ second @ sign - 2 * mean * (sign @ first) + mean**2 * squares)
-        return math.sqrt(max(variance, 0.0)) / t.total
+    def error(*signs: float) -> float:
+        return moments.estimate(t.total, signs).error
 
-    return Parts(
-        mcb=error(value.mcb, 1, -1, 0),
-        dsc=error(value.dsc, 0, -1, 1),
-        unc=error(value.unc, 0, 0, 1),
-        refined=error(value.refined, 0, 1, 0),
-    )
+    return Parts(mcb=error(1, -1, 0), dsc=error(0, -1, 1), unc=error(0, 0, 1), refined=error(0, 1, 0))
 
 
 class Optimism(NamedTuple):
@@ -127,7 +119,7 @@ def optimism(t: Table, name: LossName, seed: Seed) -> Optimism:
 def _optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
     cells, loss = gaps.coarse(t, BINS), LOSSES[name]
     chance = gaps.smoothed(cells)
-    at0, at1 = (np.asarray(at) for at in loss(chance))
+    at0, at1 = loss(chance)
     truth = dot(cells.n * (1 - chance), at0) / cells.total + dot(cells.n * chance, at1) / cells.total
     draws = [parts(cells.null(rng, chance), name) for _ in range(_N_DRAWS)]
     refined = float(np.mean([part.refined for part in draws]))

@@ -54,7 +54,7 @@ def value(levels: Table, norm: Norm) -> float:
 
 def concentration(levels: Table) -> Floats:
     """sum w^2 / (sum w)^2 of each level: one over its effective rows."""
-    return 1 / levels.n if levels.n2 is None else levels.n2 / levels.n.astype(np.float64) ** 2
+    return 1 / levels.rows_of_cells
 
 
 def whole_rows(levels: Table) -> Ints:

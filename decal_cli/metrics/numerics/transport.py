@@ -28,9 +28,9 @@ class TestFunctions(NamedTuple):
     u0: Floats
     u1: Floats
 
-    def of(self, score: Floats) -> tuple[Floats, Floats]:
-        """u_0 and u_1 of scores of any shape."""
-        return np.interp(score, self.at, self.u0), np.interp(score, self.at, self.u1)
+    def of(self, score: Floats) -> Floats:
+        """u_0 and u_1 of scores, shape (k,): shape (2, k)."""
+        return np.stack((np.interp(score, self.at, self.u0), np.interp(score, self.at, self.u1)))
 
 
 def best_functions(t: Table) -> TestFunctions:

@@ -14,7 +14,7 @@ from decal_cli.render.cells import per_thousand, words
 from decal_cli.render.numbers import DASH
 from decal_cli.render.results.source import pair
 from decal_cli.render.schema import Ends
-from decal_cli.tables.table import FOLDS
+from decal_cli.tables.resample import FOLDS
 
 
 class GainData(TypedDict):

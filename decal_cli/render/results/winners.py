@@ -11,7 +11,7 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.render.cells import per_thousand
 from decal_cli.render.numbers import Interval, plain, short, span
 from decal_cli.render.results.differences import signed, who_wins
-from decal_cli.tables.table import FOLDS
+from decal_cli.tables.resample import FOLDS
 
 UTILITY = "expected_utility"
 MAX_RANGES = 4

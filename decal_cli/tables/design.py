@@ -1,0 +1,296 @@
+"""How rows were sampled. A design is one class, and it alone knows what follows from it: resamples, folds, errors.
+
+A table or a table of pairs holds cells, each with its rows and positives, and the design of these rows. Every table
+made from another (its bins, a fold, a resample) carries its design along, because each of them is judged with errors
+and may be resampled itself. That is why the design is a part of the table and not something beside it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.tables import resample as draw
+
+Floats = NDArray[np.float64]
+Counts = NDArray[Any]
+"""Rows as int64, or their weights as float64."""
+
+
+def dot(a: Floats, b: Floats) -> float:
+    """sum a b; not by the linear algebra library, whose threads make it slower here and its last bit theirs."""
+    return float(np.einsum("i,i->", a, b))
+
+
+class Estimate(NamedTuple):
+    """A mean over rows and its standard error."""
+
+    mean: float
+    error: float
+
+
+class Block(NamedTuple):
+    """A run of cells as float64, shape (k,) each; n2 and pos2 are the sums of squared weights."""
+
+    score: Floats
+    n: Floats
+    pos: Floats
+    n2: Floats
+    pos2: Floats
+
+
+class Moments(NamedTuple):
+    """Sums over rows of k values each, and sums over independently sampled units that tell how much they vary.
+
+    first: shape (k,), sum of w v. cross: (k,) and second: (k, k), sums over units of their w times their w v, and of
+    products of their w v. squares: the same of w alone.
+    """
+
+    first: Floats
+    cross: Floats
+    second: Floats
+    squares: float
+
+    def estimate(self, total: float, signs: Sequence[float] = (1.0,)) -> Estimate:
+        """The mean over rows of a signed sum of the values; its error is that of a ratio of sums."""
+        sign = np.array(signs)
+        mean = float(sign @ self.first) / total
+        variance = float(sign @ self.second @ sign - 2 * mean * (sign @ self.cross) + mean**2 * self.squares)
+        return Estimate(mean, float(np.sqrt(max(variance, 0.0))) / total)
+
+
+class Resample(NamedTuple):
+    """Negatives and positives of each cell in a draw, shape (.., m) each, and the design of one draw's rows."""
+
+    neg: Floats
+    pos: Floats
+    design: Design
+
+
+class Counted:
+    """Cells with their rows and positives: what tables and tables of pairs have in common.
+
+    n, pos: shape (m,), n > 0, 0 <= pos <= n: rows and positives, or their summed weights.
+    """
+
+    n: Counts
+    pos: Counts
+    design: Design
+
+    @cached_property
+    def total(self) -> float:
+        """Rows, or their summed weight."""
+        return float(self.n.sum(dtype=np.float64))
+
+    @cached_property
+    def positives(self) -> float:
+        """Rows with label 1, or their summed weight."""
+        return float(self.pos.sum(dtype=np.float64))
+
+    @property
+    def negatives(self) -> float:
+        """Rows with label 0, or their summed weight."""
+        return self.total - self.positives
+
+    @property
+    def base_rate(self) -> float:
+        """Share of label 1."""
+        return self.positives / self.total
+
+    @property
+    def weighted(self) -> bool:
+        """Whether n and pos are sums of weights; else they are counts of rows."""
+        return self.design.weighted
+
+    @property
+    def n2(self) -> Counts:
+        """Sum of squared weights in each cell, shape (m,)."""
+        return self.design.squares(self)[0]
+
+    @property
+    def pos2(self) -> Counts:
+        """The same of the rows with label 1."""
+        return self.design.squares(self)[1]
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """Rows; of weighted ones (sum w)^2 / sum w^2."""
+        return self.total * self.total / float(self.n2.sum(dtype=np.float64)) if self.weighted else self.total
+
+    @property
+    def rows_of_cells(self) -> Floats:
+        """Effective rows of each cell, shape (m,)."""
+        n = np.asarray(self.n, dtype=np.float64)
+        return n**2 / self.n2 if self.weighted else n
+
+    @property
+    def unit(self) -> float:
+        """Weight of one effective row."""
+        return float(self.n2.sum(dtype=np.float64)) / self.total if self.weighted else 1.0
+
+    def split(self, rng: np.random.Generator) -> tuple[Counts, Counts]:
+        """The rows of each cell dealt to folds: negatives and positives, shape (FOLDS, m) each."""
+        return self.design.split(self, rng)
+
+
+class Design(ABC):
+    """How the rows of cells were sampled."""
+
+    weighted: bool
+    """Whether cells hold sums of weights; else they hold counts of rows."""
+
+    @abstractmethod
+    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
+        """Sums of squared weights of all rows and of those with label 1, shape (m,) each."""
+
+    @abstractmethod
+    def taken(self, which: NDArray[Any]) -> Design:
+        """The design of some of the cells, by mask or index."""
+
+    @abstractmethod
+    def merged(self, starts: NDArray[Any]) -> Design:
+        """The design of runs of cells that are put together, given by the index of their first cell."""
+
+    @abstractmethod
+    def grouped(self, place: NDArray[Any], groups: int) -> Design:
+        """The design of cells that are put together by number: cell i goes into group place[i] of this many."""
+
+    @abstractmethod
+    def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
+        """A bootstrap draw of the rows, made from the cells alone; or many at once, shape (draws, m)."""
+
+    @abstractmethod
+    def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
+        """The rows of each cell dealt to folds, each row for itself: negatives and positives, shape (FOLDS, m)."""
+
+    @abstractmethod
+    def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
+        """Positives of each cell where labels are drawn with this chance, and the design of the rows then."""
+
+    @abstractmethod
+    def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
+        """The design of a part of the rows: these negatives and positives of each cell."""
+
+    def moments(self, blocks: Iterable[tuple[Block, Sequence[Floats]]], values: int) -> Moments:
+        """Moments of values that depend on cell and label, (labels, k) each, given block by block."""
+        first, cross, second, squares = np.zeros(values), np.zeros(values), np.zeros((values, values)), 0.0
+        for block, of_block in blocks:
+            weights = block.n - block.pos, block.pos
+            weights2 = weights if block.n2 is block.n else (block.n2 - block.pos2, block.pos2)
+            for label in (0, 1):
+                columns = [np.broadcast_to(each[label], block.score.shape) for each in of_block]
+                weighted = [weights2[label] * column for column in columns]
+                first += [dot(weights[label], column) for column in columns]
+                cross += [column.sum() for column in weighted]
+                second += [[dot(one, other) for other in columns] for one in weighted]
+            squares += float(block.n2.sum())
+        return Moments(first, cross, second, squares)
+
+
+class Independent(Design):
+    """Every row was sampled by itself and counts one."""
+
+    weighted = False
+
+    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
+        return cells.n, cells.pos
+
+    def taken(self, which: NDArray[Any]) -> Design:
+        return self
+
+    def merged(self, starts: NDArray[Any]) -> Design:
+        return self
+
+    def grouped(self, place: NDArray[Any], groups: int) -> Design:
+        return self
+
+    def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
+        """The Poisson bootstrap."""
+        neg = draw.poisson(rng, _repeated(cells.n - cells.pos, draws))
+        return Resample(neg, draw.poisson(rng, _repeated(cells.pos, draws)), self)
+
+    def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
+        n, pos = np.asarray(cells.n, dtype=np.int64), np.asarray(cells.pos, dtype=np.int64)
+        if len(n) == cells.total:
+            fold = rng.integers(draw.FOLDS, size=len(n)) == np.arange(draw.FOLDS)[:, None]
+            return fold * (1 - pos), fold * pos
+        return draw.deal(n - pos, rng), draw.deal(pos, rng)
+
+    def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
+        return draw.binomial(rng, np.asarray(cells.n, dtype=np.int64), chance), self
+
+    def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
+        return self
+
+
+INDEPENDENT = Independent()
+
+
+class Weighted(Design):
+    """Every row was sampled by itself and has a weight. n2, pos2: sums of squared weights of each cell, shape (m,).
+
+    Rows of weights w act as (sum w)^2 / sum w^2 rows of weight sum w^2 / sum w each.
+    """
+
+    weighted = True
+
+    def __init__(self, n2: Floats, pos2: Floats) -> None:
+        self.n2 = n2
+        self.pos2 = pos2
+
+    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
+        return self.n2, self.pos2
+
+    def taken(self, which: NDArray[Any]) -> Design:
+        return Weighted(self.n2[which], self.pos2[which])
+
+    def merged(self, starts: NDArray[Any]) -> Design:
+        return Weighted(np.add.reduceat(self.n2, starts), np.add.reduceat(self.pos2, starts))
+
+    def grouped(self, place: NDArray[Any], groups: int) -> Design:
+        n2, pos2 = (np.bincount(place, values, groups).astype(np.float64) for values in (self.n2, self.pos2))
+        return Weighted(n2, np.minimum(pos2, n2))
+
+    def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
+        """The weight of a label in a cell becomes (W2/W) * Poisson(W^2/W2): a draw of mean W and variance W2."""
+        neg, neg2 = draw.weighted_poisson(
+            rng, _repeated(cells.n - cells.pos, draws), _repeated(self.n2 - self.pos2, draws)
+        )
+        pos, pos2 = draw.weighted_poisson(rng, _repeated(cells.pos, draws), _repeated(self.pos2, draws))
+        return Resample(neg, pos, Weighted(neg2 + pos2, pos2))
+
+    def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
+        neg = draw.deal_weights(cells.n - cells.pos, self.n2 - self.pos2, rng)
+        return neg, draw.deal_weights(cells.pos, self.pos2, rng)
+
+    def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
+        rows = np.maximum(np.rint(cells.n**2 / self.n2), 1).astype(np.int64)
+        share = draw.binomial(rng, rows, chance) / rows
+        return cells.n * share, Weighted(self.n2, self.n2 * share)
+
+    def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
+        """Rows of a cell and a label have their mean square, whichever part they are in."""
+        neg2 = neg * _ratio(self.n2 - self.pos2, cells.n - cells.pos)
+        pos2 = pos * _ratio(self.pos2, cells.pos)
+        return Weighted(neg2 + pos2, pos2)
+
+
+def joined(parts: Sequence[Counted]) -> Design:
+    """The design of the cells of several tables, one after the other."""
+    if not any(part.weighted for part in parts):
+        return INDEPENDENT
+    n2, pos2 = (np.concatenate([part.design.squares(part)[k] for part in parts]).astype(np.float64) for k in (0, 1))
+    return Weighted(n2, pos2)
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
+
+
+def _repeated(values: Counts, draws: int | None) -> Counts:
+    return values if draws is None else np.broadcast_to(values, (draws, len(values)))

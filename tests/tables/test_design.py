@@ -1,0 +1,116 @@
+"""Sampling designs: what follows from how rows were sampled is right for rows, and weights of one are no weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decal_cli.tables.design import INDEPENDENT, Design, Weighted, joined
+from decal_cli.tables.pairs import PairTable, pair_up
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Table
+from tests.helpers.worlds import any_rows, known_rows
+
+
+def as_weighted(table: Table) -> Table:
+    """The same rows with a weight of one each."""
+    n, pos = table.n * 1.0, table.pos * 1.0
+    return Table(table.score, n, pos, Weighted(n, pos))
+
+
+def columns(table: Table) -> list[Any]:
+    return [np.asarray(column, float).tolist() for column in (table.score, table.n, table.pos, table.n2, table.pos2)]
+
+
+BOTH = pytest.mark.parametrize("name", ["ties", "binary"])
+
+
+@BOTH
+def test_weights_of_one_are_no_weights(name: str) -> None:
+    plain = known_rows(name).table
+    weighted = as_weighted(plain)
+    assert weighted.effective_rows == pytest.approx(plain.effective_rows) and weighted.unit == plain.unit == 1
+    np.testing.assert_allclose(weighted.rows_of_cells, plain.rows_of_cells)
+    for draw in ("resample", "null"):
+        one, other = (getattr(t, draw)(np.random.default_rng(3)) for t in (plain, weighted))
+        np.testing.assert_allclose(one.pos, other.pos)
+        np.testing.assert_allclose(one.n, other.n)
+    if name == "ties":  # where every row is a level of its own, plain rows go to folds in another way
+        one, other = (np.array(t.split(np.random.default_rng(3))) for t in (plain, weighted))
+        np.testing.assert_allclose(one, other)
+    assert weighted.mean_of(_square) == pytest.approx(plain.mean_of(_square))
+
+
+def _square(score: np.ndarray) -> np.ndarray:
+    return np.stack((score**2, (1 - score) ** 2))
+
+
+def by_row(rows: Rows, values: np.ndarray) -> tuple[float, float]:
+    """Weighted mean of a value per row, and its standard error, summed over rows."""
+    weight = rows.weights
+    mean = float(weight @ values / weight.sum())
+    return mean, float(np.sqrt(weight**2 @ (values - mean) ** 2) / weight.sum())
+
+
+@given(rows=any_rows())
+def test_the_error_of_a_signed_sum_is_that_over_rows(rows: Rows) -> None:
+    table = rows.table
+    first, second = _square(rows.score), np.stack((np.sqrt(rows.score), -rows.score))
+    moments = table.moments(
+        ((block, (_square(block.score), np.stack((np.sqrt(block.score), -block.score)))) for block in table.blocks()), 2
+    )
+    label, place = rows.label.astype(int), np.arange(len(rows))
+    for signs in ((1, 0), (0, 1), (1, -2)):
+        expected = by_row(rows, signs[0] * first[label, place] + signs[1] * second[label, place])
+        assert moments.estimate(table.total, signs) == pytest.approx(expected, abs=1e-7)
+
+
+@given(rows=any_rows(least=2), seed=st.integers(0, 100))
+def test_folds_are_parts_that_make_up_the_rows(rows: Rows, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pairs = pair_up(rows.score, rng.choice([0.2, 0.7], len(rows)), rows.label, rows.weight)
+    neg, pos = pairs.split(rng)
+    assert neg.shape == pos.shape == (FOLDS, len(pairs))
+    parts = [pairs.part(np.asarray(n, float), np.asarray(p, float)) for n, p in zip(neg, pos, strict=True)]
+    for name in ("n", "pos", "n2", "pos2"):
+        whole = float(np.sum(getattr(pairs, name)))
+        assert sum(float(getattr(part, name).sum()) for part in parts) == pytest.approx(whole)
+
+
+@given(rows=any_rows(least=2))
+def test_every_table_made_from_another_keeps_the_squares_of_its_rows(rows: Rows) -> None:
+    table, half = rows.table, np.arange(len(rows)) < len(rows) // 2
+    total = float(np.sum(table.n2))
+    assert float(np.sum(table.bins(3).n2)) == pytest.approx(total)
+    assert float(np.sum(table.isotonic.pos2)) == pytest.approx(float(np.sum(table.pos2)))
+    halves = [rows.take(which).table for which in (half, ~half)]
+    np.testing.assert_allclose(np.asarray(columns(Table.merge(halves))), np.asarray(columns(table)))
+    pairs = pair_up(rows.score, 1 - rows.score, rows.label, rows.weight)
+    for side, score in zip(pairs.tables, (rows.score, 1 - rows.score), strict=True):
+        expected = Rows(score, rows.label, rows.weight).table
+        np.testing.assert_allclose(np.asarray(columns(side)), np.asarray(columns(expected)))
+
+
+def test_plain_rows_beside_weighted_ones_weigh_one() -> None:
+    plain, heavy = Table(np.array([0.2]), np.array([3]), np.array([1])), as_weighted(known_rows("ties").table)
+    assert joined([plain, plain]) is INDEPENDENT
+    together: Design = joined([plain, heavy])
+    assert together.weighted and together.squares(plain)[0][0] == 3
+
+
+def test_many_draws_at_once_are_draws() -> None:
+    for table in (known_rows("ties").table, known_rows("binary weighted").table.bins(15)):
+        neg, pos, _ = table.design.resample(table, np.random.default_rng(0), 3000)
+        assert neg.shape == pos.shape == (3000, len(table))
+        np.testing.assert_allclose(pos.mean(axis=0), table.pos, rtol=0.1, atol=0.2)
+        np.testing.assert_allclose(pos.var(axis=0), table.pos2, rtol=0.2, atol=0.2)
+
+
+def test_a_part_without_rows_is_empty() -> None:
+    pairs = PairTable(np.array([0.5]), np.array([0.4]), np.array([2]), np.array([1]))
+    assert len(pairs.part(np.zeros(1), np.zeros(1))) == 0
