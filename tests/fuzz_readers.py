@@ -134,12 +134,12 @@ def seeds(rng: np.random.Generator) -> dict[str, bytes]:
         }
     )
     flat = table.drop_columns(["emb", "nested"])
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
 
     def put(name: str, write: Any, what: pa.Table = table) -> None:
         sink = io.BytesIO()
         write(what, sink)
-        found[name] = sink.getvalue()
+        files[name] = sink.getvalue()
 
     def ipc(new: Any, **options: Any) -> Any:
         def write(what: pa.Table, sink: Any) -> None:
@@ -159,11 +159,11 @@ def seeds(rng: np.random.Generator) -> dict[str, bytes]:
     put("csv", pacsv.write_csv, flat)
     put("csv-semicolon", lambda t, s: pacsv.write_csv(t, s, pacsv.WriteOptions(delimiter=";")), flat)
     rows = [{k: str(v) if k == "d" else v for k, v in row.items()} for row in table.to_pylist()]
-    found["jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    found["jsonl-small"] = "".join(json.dumps({"p": r["p"], "y": r["y"]}) + "\n" for r in rows).encode()
+    files["jsonl"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    files["jsonl-small"] = "".join(json.dumps({"p": r["p"], "y": r["y"]}) + "\n" for r in rows).encode()
     for name in ("csv", "jsonl", "parquet-small", "arrow-stream"):
-        found[name + ".gz"] = gzip.compress(found[name])
-    return found
+        files[name + ".gz"] = gzip.compress(files[name])
+    return files
 
 
 def mutated(content: bytes, others: list[bytes], rng: random.Random) -> bytes:

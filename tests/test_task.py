@@ -100,10 +100,10 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("name", BAD_FILES)
 def test_a_bad_utility_file_is_named(name: str, tmp_path: Path) -> None:
-    text, said = BAD_FILES[name]
+    text, message = BAD_FILES[name]
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(DecalError, match=said) as caught:
+    with pytest.raises(DecalError, match=message) as caught:
         parse_utility(str(path))
     assert "\n" not in str(caught.value)
 
@@ -155,9 +155,11 @@ IMPOSSIBLE = [
 ]
 
 
-@pytest.mark.parametrize(("spelling", "said"), IMPOSSIBLE, ids=lambda case: str(case) if isinstance(case, dict) else "")
-def test_an_impossible_task_says_what_is_wrong(spelling: dict, said: str) -> None:
-    with pytest.raises(DecalError, match=said) as caught:
+@pytest.mark.parametrize(
+    ("spelling", "message"), IMPOSSIBLE, ids=lambda case: str(case) if isinstance(case, dict) else ""
+)
+def test_an_impossible_task_says_what_is_wrong(spelling: dict, message: str) -> None:
+    with pytest.raises(DecalError, match=message) as caught:
         task_of(**spelling)
     assert caught.value.fix or caught.value.problem
     assert "\n" not in str(caught.value)

@@ -25,42 +25,42 @@ from tests.helpers.results import as_text
 LEVELS = np.array([0.05, 0.1, 0.25, 0.3, 0.5, 0.8, 0.9, 1.0])
 
 
-def loss(score: np.ndarray, label: np.ndarray, t: float) -> np.ndarray:
+def cost_of(score: np.ndarray, label: np.ndarray, t: float) -> np.ndarray:
     """What deciding 1 iff score >= t costs each row [T 3.3a]."""
     return np.where(label == 1, (1 - t) * (score < t), t * (score >= t))
 
 
 @given(any_pairs, st.booleans(), st.floats(0.001, 1.0))
-def test_the_difference_of_the_curves_is_that_of_the_rows(drawn: list, weighted: bool, t: float) -> None:
-    a, b, label, weight = pair_columns(drawn)
+def test_the_difference_of_the_curves_is_that_of_the_rows(rows: list, weighted: bool, t: float) -> None:
+    a, b, label, weight = pair_columns(rows)
     w = weight if weighted else np.ones(len(a))
     curves = brier_difference(pair_up(a, b, label, weight if weighted else None))
     for threshold in (t, *LEVELS):
-        each = loss(b, label, threshold) - loss(a, label, threshold)
+        each = cost_of(b, label, threshold) - cost_of(a, label, threshold)
         mean = np.average(each, weights=w)
         error = math.sqrt((w**2 * (each - mean) ** 2).sum()) / w.sum()
         assert curves.at(threshold) == pytest.approx((mean, error), abs=1e-7)
 
 
 @given(any_pairs, st.booleans())
-def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(drawn: list, weighted: bool) -> None:
-    a, b, label, weight = pair_columns(drawn)
+def test_twice_the_area_between_the_curves_is_the_difference_of_brier_scores(rows: list, weighted: bool) -> None:
+    a, b, label, weight = pair_columns(rows)
     w = weight if weighted else np.ones(len(a))
     curves = brier_difference(pair_up(a, b, label, weight if weighted else None))
     difference = np.average((b - label) ** 2 - (a - label) ** 2, weights=w)
     assert 2 * curves.area[-1] == pytest.approx(difference, abs=1e-12)
     middle = curves.areas_to(np.array([0.37]))[0]
     grid = np.linspace(0, 0.37, 20_001)[1:]
-    summed = sum(np.average(loss(b, label, t) - loss(a, label, t), weights=w) for t in grid[::200]) * 0.37 / 100
+    summed = sum(np.average(cost_of(b, label, t) - cost_of(a, label, t), weights=w) for t in grid[::200]) * 0.37 / 100
     assert middle == pytest.approx(summed, abs=0.02)
 
 
 @given(any_pairs)
-def test_crossings_are_where_brute_force_sees_a_change_of_sign(drawn: list) -> None:
-    a, b, label, _ = pair_columns(drawn)
+def test_crossings_are_where_brute_force_sees_a_change_of_sign(rows: list) -> None:
+    a, b, label, _ = pair_columns(rows)
     curves = brier_difference(pair_up(a, b, label))
     grid = np.union1d(np.linspace(0.0005, 0.9995, 1000), [*LEVELS[:-1], *(LEVELS + 1e-9)[:-1]])
-    value = np.array([(loss(b, label, t) - loss(a, label, t)).mean() for t in grid])
+    value = np.array([(cost_of(b, label, t) - cost_of(a, label, t)).mean() for t in grid])
     kept = np.abs(value) > 1e-8
     grid, sign = grid[kept], np.sign(value[kept])
     seen = [(grid[k], grid[k + 1]) for k in np.flatnonzero(sign[1:] != sign[:-1])]
@@ -87,14 +87,14 @@ def test_a_crossing_worked_by_hand() -> None:
 
 
 @given(any_pairs, st.floats(0.01, 0.99), st.sampled_from(["a", "b"]))
-def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, below: str) -> None:
-    a, b, label, _ = pair_columns(drawn)
+def test_a_splice_decides_by_both_and_stays_in_bounds(rows: list, z: float, below: str) -> None:
+    a, b, label, _ = pair_columns(rows)
     score = Cut(z, below).scores(a, b)
     first, second = (a, b) if below == "a" else (b, a)
     assert ((score >= 0) & (score <= 1 + 1e-15)).all()
     # Z is the integral of the decisions, each by the model of its threshold (Tasche 2021, ex. 4.4).
-    wanted = np.minimum(first, z) + np.maximum(second - z, 0)
-    np.testing.assert_allclose(score, wanted, atol=1e-15)
+    expected = np.minimum(first, z) + np.maximum(second - z, 0)
+    np.testing.assert_allclose(score, expected, atol=1e-15)
     # And so its Brier score is at most what the two curves enclose (Tasche 2021, eq. 4.3b).
     curves = brier_difference(pair_up(first, second, label))
     area = ((first - label) ** 2).mean() + 2 * (curves.area[-1] - curves.areas_to(np.array([z]))[0])
@@ -102,8 +102,8 @@ def test_a_splice_decides_by_both_and_stays_in_bounds(drawn: list, z: float, bel
 
 
 @given(any_pairs)
-def test_the_best_cut_is_no_worse_than_any_other(drawn: list) -> None:
-    a, b, label, _ = pair_columns(drawn)
+def test_the_best_cut_is_no_worse_than_any_other(rows: list) -> None:
+    a, b, label, _ = pair_columns(rows)
     curves = brier_difference(pair_up(a, b, label))
     cut = best_cut(curves)
     grid = np.linspace(0, 1, 301)
@@ -135,13 +135,13 @@ def test_a_true_crossing_is_found_and_its_splice_wins_on_rows_held_out() -> None
     (crossing,) = curves.crossings(reach)
     assert crossing.below == "b"
     assert crossing.threshold == pytest.approx(0.5, abs=0.1)
-    made = splice(pairs, BinaryTask.of_threshold(0.3), np.random.default_rng(0))
-    assert made.cut.below == "b" and made.agreeing == 5
-    assert made.brier.difference.mean + 2 * made.brier.difference.error < 0
-    assert made.utility is not None
+    spliced = splice(pairs, BinaryTask.of_threshold(0.3), np.random.default_rng(0))
+    assert spliced.cut.below == "b" and spliced.agreeing == 5
+    assert spliced.brier.difference.mean + 2 * spliced.brier.difference.error < 0
+    assert spliced.utility is not None
     # Held out it is a little worse than the cut that saw the rows.
-    on_all = ((made.cut.scores(a, b) - label) ** 2).mean()
-    assert on_all - 1e-3 < made.brier.value < on_all + 5e-3
+    on_all = ((spliced.cut.scores(a, b) - label) ** 2).mean()
+    assert on_all - 1e-3 < spliced.brier.value < on_all + 5e-3
 
 
 def test_two_models_of_equal_worth_hardly_ever_cross_beyond_noise() -> None:
@@ -172,7 +172,7 @@ def test_no_splice_where_one_model_dominates_or_rows_are_too_few() -> None:
         splice(pair_up(better[:4], worse[:4], label[:4]), None, np.random.default_rng(0))
 
 
-def data(a: np.ndarray, b: np.ndarray, label: np.ndarray, **more: object) -> Dataset:
+def two_models(a: np.ndarray, b: np.ndarray, label: np.ndarray, **more: object) -> Dataset:
     return from_arrays({"p_a": a, "p_b": b}, label, **more)
 
 
@@ -184,7 +184,7 @@ PLAN = Plan(
 def test_the_comparison_says_who_is_better_and_whether_it_could_be_chance() -> None:
     _, b, label = crossing_world(2000, 3)
     worse = np.clip(0.5 * b + 0.4, 0, 1)
-    (whole,) = compare(data(b, worse, label), PLAN).contests
+    (whole,) = compare(two_models(b, worse, label), PLAN).contests
     brier = whole.differences["brier"]
     assert brier.better == "a" and brier.by_chance is False and brier.method == "analytic"
     assert brier.difference.value == pytest.approx(((worse - label) ** 2 - (b - label) ** 2).mean())
@@ -199,14 +199,14 @@ def test_the_comparison_says_who_is_better_and_whether_it_could_be_chance() -> N
 
 def test_a_model_is_the_same_as_itself() -> None:
     a, _, label = crossing_world(500, 4)
-    found = compare(data(a, a.copy(), label), PLAN)
-    for key, difference in found.contests[0].differences.items():
+    comparison = compare(two_models(a, a.copy(), label), PLAN)
+    for key, difference in comparison.contests[0].differences.items():
         assert difference.difference.value == 0, key
         assert difference.better is None, key
         if difference.difference.interval is not None:
             assert difference.difference.interval == pytest.approx((0, 0), abs=1e-12)
-    assert found.splice is None
-    assert "the same" in as_text(Compared(found))
+    assert comparison.splice is None
+    assert "the same" in as_text(Compared(comparison))
 
 
 def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
@@ -215,19 +215,19 @@ def test_shuffled_rows_give_the_same_document_to_the_last_byte() -> None:
     weight, group = rng.gamma(2, size=400), rng.choice(["n", "s"], 400)
     order = rng.permutation(400)
     for extra in ({}, {"weight": weight, "group": group}):
-        first = Compared(compare(data(a, b, label, **extra), PLAN)).data()
+        first = Compared(compare(two_models(a, b, label, **extra), PLAN)).data()
         again = {name: values[order] for name, values in extra.items()}
-        second = Compared(compare(data(a[order], b[order], label[order], **again), PLAN)).data()
+        second = Compared(compare(two_models(a[order], b[order], label[order], **again), PLAN)).data()
         assert repr(first["comparison"]) == repr(second["comparison"])
 
 
 def test_groups_are_compared_by_themselves() -> None:
     a, b, label = crossing_world(1000, 6)
     group = np.where(np.arange(1000) % 3 == 0, "x", "y")
-    found = compare(data(a, b, label, group=group), PLAN)
-    assert [contest.group for contest in found.contests] == [None, "x", "y"]
-    for contest, mask in zip(found.contests[1:], (group == "x", group == "y"), strict=True):
-        alone = compare(data(a[mask], b[mask], label[mask]), PLAN).contests[0]
+    comparison = compare(two_models(a, b, label, group=group), PLAN)
+    assert [contest.group for contest in comparison.contests] == [None, "x", "y"]
+    for contest, mask in zip(comparison.contests[1:], (group == "x", group == "y"), strict=True):
+        alone = compare(two_models(a[mask], b[mask], label[mask]), PLAN).contests[0]
         assert contest.differences["brier"].difference == alone.differences["brier"].difference
         assert contest.rows == mask.sum()
 
@@ -235,24 +235,24 @@ def test_groups_are_compared_by_themselves() -> None:
 def test_an_undefined_metric_names_the_model() -> None:
     label = np.array([0, 1] * 10, dtype=np.uint8)
     a, b = np.full(20, 0.4), np.where(np.arange(20) == 0, 1.0, 0.5)
-    found = compare(data(a, b, label), Plan((parse("log_loss"),)))
-    difference = found.contests[0].differences["log_loss"]
+    comparison = compare(two_models(a, b, label), Plan((parse("log_loss"),)))
+    difference = comparison.contests[0].differences["log_loss"]
     assert difference.difference.value is None
     assert (difference.difference.reason or "").startswith("p_b: infinite")
 
 
 def test_no_intervals_where_none_are_asked_for() -> None:
     a, b, label = crossing_world(200, 7)
-    found = compare(data(a, b, label), Plan(PLAN.choices, PLAN.task, intervals=False))
-    for difference in found.contests[0].differences.values():
+    comparison = compare(two_models(a, b, label), Plan(PLAN.choices, PLAN.task, intervals=False))
+    for difference in comparison.contests[0].differences.values():
         assert difference.difference.interval is None and difference.by_chance is None
-    assert "ahead, no interval" in as_text(Compared(found))
+    assert "ahead, no interval" in as_text(Compared(comparison))
 
 
 def test_a_handful_of_rows_proves_nothing() -> None:
     label = np.array([0, 1, 0, 1], dtype=np.uint8)
-    found = compare(data(np.array([0.1, 0.9, 0.1, 0.9]), np.array([0.4, 0.6, 0.4, 0.6]), label), PLAN)
-    brier = found.contests[0].differences["brier"]
+    comparison = compare(two_models(np.array([0.1, 0.9, 0.1, 0.9]), np.array([0.4, 0.6, 0.4, 0.6]), label), PLAN)
+    brier = comparison.contests[0].differences["brier"]
     assert brier.better == "a" and brier.by_chance is None and brier.difference.interval is None
 
 
@@ -263,9 +263,9 @@ def test_rows_that_both_models_have() -> None:
         numbers = np.array(kept)
         return Predictions(name, (name,), Rows(numbers / 10, label[numbers]), (), 5 - len(numbers), numbers)
 
-    whole = data(np.arange(5) / 10, np.arange(5) / 10, label)
+    whole = two_models(np.arange(5) / 10, np.arange(5) / 10, label)
     both = on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1, 3]), model("p_b", [1, 3, 4])), ()))
-    assert [list(found.rows.score) for found in both.models] == [[0.1, 0.3], [0.1, 0.3]]
+    assert [list(each.rows.score) for each in both.models] == [[0.1, 0.3], [0.1, 0.3]]
     assert "compared on the 2 rows of 5" in both.notes[-1]
     with pytest.raises(DecalError, match="no row has both"):
         on_same_rows(Dataset(whole.inputs, {}, (), (model("p_a", [0, 1]), model("p_b", [2])), ()))
@@ -279,8 +279,8 @@ def test_a_comparison_is_of_two() -> None:
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_the_table_stays_within_the_page(width: int) -> None:
     a, b, label = crossing_world(300, 8)
-    found = compare(from_arrays({"p_of_a_long_name": a, "p_of_another_long_name": b}, label), PLAN)
-    lines = as_text(Compared(found), width=width).splitlines()
+    comparison = compare(from_arrays({"p_of_a_long_name": a, "p_of_another_long_name": b}, label), PLAN)
+    lines = as_text(Compared(comparison), width=width).splitlines()
     assert max(len(line) for line in lines if not line.startswith("decal:")) <= width
-    assert "\x1b[" not in as_text(Compared(found), width=width)
-    assert "\x1b[" in as_text(Compared(found), width=width, color=True)
+    assert "\x1b[" not in as_text(Compared(comparison), width=width)
+    assert "\x1b[" in as_text(Compared(comparison), width=width, color=True)

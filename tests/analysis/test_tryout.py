@@ -29,11 +29,11 @@ REPORT = Report("p", None, 200, 100, 200, 0, True, PREDICTED)
 CHEAP = tuple(map(parse, ("isotonic", "platt", "threshold", "multicalibration")))
 
 
-def tried(rows: Training, costs: dict[str, float] | None = None) -> tuple[Trial, ...]:
+def trials_of(rows: Training, costs: dict[str, float] | None = None) -> tuple[Trial, ...]:
     return run_trials(REPORT, rows, CHEAP, costs or {}, 0.95, lambda text: None)
 
 
-def trial(key: str, value: float | None, cost: float = 0.0) -> Trial:
+def trial_by_hand(key: str, value: float | None, cost: float = 0.0) -> Trial:
     """Made by hand; what it said of rows is that of the method on a few."""
     performance = None if value is None else try_out(parse(key), random_training(60, seed=0))
     return Trial(parse(key), Result(0.0), Result(value), cost, performance and performance.applied)
@@ -41,11 +41,11 @@ def trial(key: str, value: float | None, cost: float = 0.0) -> Trial:
 
 class TestTrials:
     def test_the_best_comes_first_with_what_was_predicted_of_its_kind(self) -> None:
-        found = tried(random_training(300, seed=1))
-        assert {one.chosen.key for one in found} == {"isotonic", "platt", "threshold", "multicalibration"}
-        gains = [one.achieved.value for one in found]
+        trials = trials_of(random_training(300, seed=1))
+        assert {one.chosen.key for one in trials} == {"isotonic", "platt", "threshold", "multicalibration"}
+        gains = [one.achieved.value for one in trials]
         assert gains == sorted(gains, key=lambda gain: -(gain or 0.0))
-        for one in found:
+        for one in trials:
             kind = one.chosen.declared.kind
             assert one.predicted == PREDICTED["gain_recalibration" if kind == "recalibration" else "gain_post_training"]
             assert one.achieved.interval is not None
@@ -54,10 +54,10 @@ class TestTrials:
 
     def test_each_is_compared_with_the_best_on_the_same_rows(self) -> None:
         rows, costs = random_training(300, seed=1), {"recalibrate": 0.002, "post-train": 0.01}
-        found = tried(rows, costs)
-        first = best(found)
+        trials = trials_of(rows, costs)
+        first = best(trials)
         assert first is not None and first.applied is not None and rows.task is not None
-        for one in found:
+        for one in trials:
             assert one.applied is not None and one.behind is not None and one.behind.interval is not None
             apart = first.applied.acts(rows.task).astype(float) - one.applied.acts(rows.task)
             won = rows.task.u_delta * apart * (rows.label - rows.task.threshold)
@@ -67,14 +67,14 @@ class TestTrials:
 
     def test_what_is_achieved_is_the_gain_of_a_trial(self) -> None:
         rows = random_training(300, seed=1)
-        for one in tried(rows):
+        for one in trials_of(rows):
             trial = try_out(one.chosen, rows)
             assert trial.gain is not None
             assert one.achieved.value == trial.gain.mean
 
     def test_costs_enter_by_the_kind_of_method(self) -> None:
         rows = random_training(300, seed=1)
-        free, costly = tried(rows), tried(rows, {"post-train": 0.5, "recalibrate": 0.001})
+        free, costly = trials_of(rows), trials_of(rows, {"post-train": 0.5, "recalibrate": 0.001})
         assert costly[-1].chosen.key == "multicalibration", "worth less than it costs"
         gains = {one.chosen.key: one.achieved.value or 0.0 for one in free}
         for one in costly:
@@ -90,13 +90,13 @@ class TestTrials:
         assert parse("threshold") not in candidates(replace(rows, task=None))
 
     def test_but_whoever_names_it_hears_why(self) -> None:
-        *_, last = tried(replace(random_training(100, seed=1), features=None))
+        *_, last = trials_of(replace(random_training(100, seed=1), features=None))
         assert last.chosen.key == "multicalibration"
         assert last.achieved.reason == "needs features: name the columns with --features"
 
     def test_what_cannot_be_fitted_stands_last_with_its_reason(self) -> None:
         rows = replace(random_training(100, seed=1), score=np.full(100, 0.4))
-        *others, last = tried(rows)
+        *others, last = trials_of(rows)
         assert last.chosen.key == "platt"
         assert (last.achieved.value, last.net, last.applied) == (None, None, None)
         assert last.achieved.reason is not None and "distinct scores" in last.achieved.reason
@@ -105,17 +105,17 @@ class TestTrials:
 
 class TestBest:
     def test_it_wins_something_after_its_cost(self) -> None:
-        assert best([trial("isotonic", 0.02), trial("platt", 0.01)]).chosen.key == "isotonic"  # type: ignore[union-attr]
-        assert best([trial("isotonic", 0.0), trial("platt", -0.01)]) is None
-        assert best([trial("isotonic", 0.02, cost=0.02), trial("beta", None)]) is None
+        assert best([trial_by_hand("isotonic", 0.02), trial_by_hand("platt", 0.01)]).chosen.key == "isotonic"  # type: ignore[union-attr]
+        assert best([trial_by_hand("isotonic", 0.0), trial_by_hand("platt", -0.01)]) is None
+        assert best([trial_by_hand("isotonic", 0.02, cost=0.02), trial_by_hand("beta", None)]) is None
         assert best([]) is None
 
     def test_a_moved_threshold_leaves_nothing_new_to_evaluate(self) -> None:
-        found = best([trial("threshold", 0.03), trial("isotonic", 0.02)])
-        assert found is not None and found.chosen.key == "isotonic"
+        first = best([trial_by_hand("threshold", 0.03), trial_by_hand("isotonic", 0.02)])
+        assert first is not None and first.chosen.key == "isotonic"
 
 
-def data(folder: Path, rows: int = 800, power: float = 3.0) -> Dataset:
+def score_off_by_a_power(folder: Path, rows: int = 800, power: float = 3.0) -> Dataset:
     """A score whose truth is a power of it, in a file."""
     rng = np.random.default_rng(5)
     score = rng.random(rows)
@@ -131,7 +131,7 @@ def started_over(dataset: Dataset, *costs: str, at: float | None = None) -> Reco
 
 class TestRounds:
     def test_the_flowchart_is_entered_again_with_the_best_until_it_ends(self, tmp_path: Path) -> None:
-        whole = started_over(data(tmp_path))
+        whole = started_over(score_off_by_a_power(tmp_path))
         assert whole.rounds is not None
         rounds = whole.rounds["p"]
         assert 1 <= len(rounds) <= ROUNDS
@@ -149,15 +149,15 @@ class TestRounds:
             assert earlier.advice is not None and earlier.advice.action in ("recalibrate", "post-train")
 
     def test_twice_is_the_same(self, tmp_path: Path) -> None:
-        runs = [started_over(data(tmp_path, rows=200)).rounds or {} for _ in range(2)]
+        runs = [started_over(score_off_by_a_power(tmp_path, rows=200)).rounds or {} for _ in range(2)]
         first, second = (
-            [(found.score, [(one.chosen.key, one.achieved) for one in found.trials]) for found in rounds["p"]]
+            [(each.score, [(one.chosen.key, one.achieved) for one in each.trials]) for each in rounds["p"]]
             for rounds in runs
         )
         assert first == second
 
     def test_it_ends_at_once_where_nothing_is_won(self, tmp_path: Path) -> None:
-        (only,) = (started_over(data(tmp_path, power=1.0), "0.5").rounds or {})["p"]
+        (only,) = (started_over(score_off_by_a_power(tmp_path, power=1.0), "0.5").rounds or {})["p"]
         assert (only.best, only.report, only.advice) == (None, None, None)
         assert len(only.trials) == 3
 
@@ -170,14 +170,14 @@ class TestRounds:
         assert rows.features is not None
         pacsv.write_csv(pa.table({"p": rows.score, "y": rows.label, "x": rows.features[:, 1]}), tmp_path / "x.csv")
         dataset = read([str(tmp_path / "x.csv")], Columns(score=("p",), label="y", features=("x",)))
-        found = recommend.try_methods(dataset, Plan(EVIDENCE, FIFTH), Preferences(), methods=[parse("stack")])
-        assert [[one.chosen.key for one in each.trials] for each in (found.rounds or {})["p"]] == [["stack"]]
+        verdict = recommend.try_methods(dataset, Plan(EVIDENCE, FIFTH), Preferences(), methods=[parse("stack")])
+        assert [[one.chosen.key for one in each.trials] for each in (verdict.rounds or {})["p"]] == [["stack"]]
 
     def test_the_new_score_is_operated_at_t_star(self, tmp_path: Path) -> None:
         # The model was operated at .9; a gain is counted from there, the next report from t*.
-        first = (started_over(data(tmp_path), at=0.9).rounds or {})["p"][0]
+        first = (started_over(score_off_by_a_power(tmp_path), at=0.9).rounds or {})["p"][0]
         assert first.best is not None and first.report is not None
-        rows = training_rows(data(tmp_path).models[0], BinaryTask.of_threshold(0.5, 0.9), 0)
+        rows = training_rows(score_off_by_a_power(tmp_path).models[0], BinaryTask.of_threshold(0.5, 0.9), 0)
         applied = try_out(first.best.chosen, rows).applied
         utility = float(np.mean(-0.5 * ((applied.score >= 0.5) != rows.label)))
         assert first.report.results["expected_utility"].value == pytest.approx(utility)
@@ -215,7 +215,7 @@ class TestCommandLine:
         assert low <= first["achieved"]["value"] <= high
 
     def test_all_methods_are_tried_on_the_score_alone(self, decal: Decal, tmp_path: Path) -> None:
-        data(tmp_path, rows=120)
+        score_off_by_a_power(tmp_path, rows=120)
         done = decal("recommend", "p.csv", "-t", "0.5", "--try", "-f", "json")
         attempts = valid_json(done.out)["recommendation"]["tried"][0]["attempts"]
         alone = {name for name, method in METHODS.items() if set(method.needs) <= {"task"}}
@@ -242,7 +242,7 @@ class TestCommandLine:
         assert "there is no method 'glr'; did you mean glar" in refusal(decal("recommend", *STORY, "--method", "glr"))
 
     def test_a_method_without_what_it_needs_says_so(self, decal: Decal, tmp_path: Path) -> None:
-        data(tmp_path, rows=120)
+        score_off_by_a_power(tmp_path, rows=120)
         done = decal("recommend", "p.csv", "-t", "0.5", "--method", "glar")
         assert "\n– glar: needs features: name the columns with --features\n" in done.out, done
 
@@ -253,8 +253,8 @@ def test_rows_of_one_label_promise_nothing_and_try_nothing(decal: Decal, tmp_pat
     named = ("ones.parquet", "--score", "p", "--label", "y", "--threshold", "0.3", "--try")
     done = decal("recommend", *named)
     assert done.code == 0, done.err
-    said = " ".join(done.out.split())
-    assert "Cannot tell yet" in said and "needs rows of both labels" in said
-    assert "No method could be fitted to these rows" in said and "keep the score as it is" not in said
-    assert said.count("needs both classes") == 1
-    assert "Always deciding 1 is worth more than acting on this score" in said
+    text = " ".join(done.out.split())
+    assert "Cannot tell yet" in text and "needs rows of both labels" in text
+    assert "No method could be fitted to these rows" in text and "keep the score as it is" not in text
+    assert text.count("needs both classes") == 1
+    assert "Always deciding 1 is worth more than acting on this score" in text

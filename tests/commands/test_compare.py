@@ -206,10 +206,10 @@ class TestSplice:
         assert written["row"] == list(range(1, 1520))
         assert written["y"] == whole["y"]
         document = valid_json(decal("compare", *PAIR, *QUICK, "-f", "json").out)
-        made = document["comparison"]["splice"]
-        z, first, second = made["threshold"], whole[made["below"]], whole[made["above"]]
-        wanted = [min(z, p) + max(q - z, 0) for p, q in zip(first, second, strict=True)]
-        assert written["p_splice"] == pytest.approx(wanted, abs=1e-12)
+        cut = document["comparison"]["splice"]
+        z, first, second = cut["threshold"], whole[cut["below"]], whole[cut["above"]]
+        expected = [min(z, p) + max(q - z, 0) for p, q in zip(first, second, strict=True)]
+        assert written["p_splice"] == pytest.approx(expected, abs=1e-12)
         done = decal("evaluate", "out.parquet", *QUICK)
         assert done.code == 0, done.err
 

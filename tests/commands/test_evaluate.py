@@ -105,13 +105,13 @@ class TestOneNumberWhateverTheFile:
 
     @pytest.mark.parametrize("more", [("--weight", "weight"), ("--group", "group", "--features", "x*")], ids=str)
     def test_metrics_are_byte_identical(self, decal: Decal, same_rows: dict, more: tuple[str, ...]) -> None:
-        found = set()
+        distinct = set()
         for files in same_rows.values():
             done = decal("evaluate", *files, "-s", "p", "-y", "y", "--threshold", "0.3", "--format", "json", *more)
             document = valid_json(done.out)
             entries = document.get("reports", [document])
-            found.add(json.dumps([entry["metrics"] for entry in entries]))
-        assert len(found) == 1
+            distinct.add(json.dumps([entry["metrics"] for entry in entries]))
+        assert len(distinct) == 1
 
 
 def _csv(table: pa.Table) -> bytes:

@@ -105,15 +105,15 @@ class TestFit:
     def test_json_is_valid(self, decal: Decal, folder: Path) -> None:
         named = (*NAMED, "--threshold", "0.3", "--weight", "weight", "-f", "json", "--seed", "3")
         document = valid_json(decal("fit", "platt(on=p)", BINARY, *named, "-o", "platt.json").out)
-        found = document["fit"]
-        assert found["method"] == "platt(on=p)" and found["kind"] == "recalibration"
-        assert (found["model_file"], found["column"], found["rows"]) == ("platt.json", "p_platt", 2000)
-        assert found["judged"] == "cross-fitted"
-        low, high = found["gain"]["interval"]
-        assert low < found["gain"]["value"] < high
-        assert found["gain"]["value"] == pytest.approx(found["gain"]["after"] - found["gain"]["before"])
-        assert set(found["metrics"]) == {"brier", "log_loss", "auc", "ece", "regret_calibration"}
-        brier = found["metrics"]["brier"]
+        fit = document["fit"]
+        assert fit["method"] == "platt(on=p)" and fit["kind"] == "recalibration"
+        assert (fit["model_file"], fit["column"], fit["rows"]) == ("platt.json", "p_platt", 2000)
+        assert fit["judged"] == "cross-fitted"
+        low, high = fit["gain"]["interval"]
+        assert low < fit["gain"]["value"] < high
+        assert fit["gain"]["value"] == pytest.approx(fit["gain"]["after"] - fit["gain"]["before"])
+        assert set(fit["metrics"]) == {"brier", "log_loss", "auc", "ece", "regret_calibration"}
+        brier = fit["metrics"]["brier"]
         assert brier["difference"] == pytest.approx(brier["after"] - brier["before"])
         evaluated = valid_json(decal("evaluate", BINARY, *NAMED, "--weight", "weight", "-m", "brier", "-f", "json").out)
         assert brier["before"] == pytest.approx(evaluated["metrics"]["brier"]["value"], abs=1e-12)
@@ -149,10 +149,10 @@ class TestFit:
         rng = np.random.default_rng(0)
         score = rng.random(3000)
         pacsv.write_csv(pa.table({"p": score, "y": (rng.random(3000) < score**3).astype(int)}), tmp_path / "off.csv")
-        wanted = ("off.csv", "-t", "0.5")
-        advised = valid_json(decal("recommend", *wanted, "-f", "json").out)["recommendation"]["fit"]
+        named = ("off.csv", "-t", "0.5")
+        advised = valid_json(decal("recommend", *named, "-f", "json").out)["recommendation"]["fit"]
         assert advised in METHODS
-        done = decal("fit", "auto", *wanted, "-o", "m.json", "-f", "json")
+        done = decal("fit", "auto", *named, "-o", "m.json", "-f", "json")
         assert valid_json(done.out)["fit"]["method"] == advised, done.err
 
     def test_auto_says_where_there_is_nothing_to_fit(self, decal: Decal, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ class TestApply:
         table = pacsv.read_csv(BINARY)
         pq.write_table(table, tmp_path / "new.parquet")
         (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
-        found = {}
+        scores_of = {}
         forms = {BINARY: "a.csv", "new.parquet": "b.csv", "new.jsonl": "c.parquet", "-": "d.parquet"}
         for source, out in forms.items():
             stdin = BINARY.read_bytes() if source == "-" else None
@@ -214,10 +214,10 @@ class TestApply:
             back = read(tmp_path / out)
             assert back.column_names == [*table.column_names, "p_isotonic"]
             assert back.select(table.column_names).to_pydict() == table.to_pydict(), (source, out)
-            found[source] = back["p_isotonic"].to_pylist()
+            scores_of[source] = back["p_isotonic"].to_pylist()
         model = from_text((folder / "isotonic.json").read_text(), "").model
         expected = np.interp(table["p"].to_numpy(), model.at, model.value).tolist()
-        assert all(scores == expected for scores in found.values())
+        assert all(scores == expected for scores in scores_of.values())
 
     def test_it_says_that_these_are_the_rows_it_was_fitted_to(self, decal: Decal, folder: Path) -> None:
         done = decal("apply", folder / "isotonic.json", BINARY, "-o", "out.csv")
@@ -377,13 +377,13 @@ class TestStopped:
         return folder
 
     @pytest.mark.parametrize(
-        ("number", "there"),
+        ("number", "exists"),
         [(signal.SIGTERM, True), (signal.SIGINT, False), (signal.SIGHUP, False), (signal.SIGKILL, False)],
     )
     def test_nothing_stands_under_the_name_and_nothing_beside_it(
-        self, slow: Path, tmp_path: Path, number: signal.Signals, there: bool
+        self, slow: Path, tmp_path: Path, number: signal.Signals, exists: bool
     ) -> None:
-        if there:
+        if exists:
             (tmp_path / "out.parquet").write_text("mine")
         files = (slow / "forest.json", slow / "new.parquet")
         process = start_installed(tmp_path, "apply", *files, "-o", "out.parquet", "--force")
@@ -395,8 +395,8 @@ class TestStopped:
         left = [
             name for name in os.listdir(tmp_path) if number != signal.SIGKILL or not name.startswith(".out.parquet.")
         ]
-        assert left == (["out.parquet"] if there else [])
-        if there:
+        assert left == (["out.parquet"] if exists else [])
+        if exists:
             assert (tmp_path / "out.parquet").read_text() == "mine"
         if number == signal.SIGKILL:
             assert process.returncode == -signal.SIGKILL

@@ -40,7 +40,7 @@ def line(rows: Path, folder: Path, seeds: int = 5, workers: int = 2) -> list[str
 
 
 @pytest.fixture(scope="module")
-def whole(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
+def undisturbed(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Done]:
     """A study that nothing disturbed, by two processes."""
     folder = tmp_path_factory.mktemp("study") / "whole"
     return folder, run_installed(folder.parent, tuple(line(rows, folder)), None, {})
@@ -60,8 +60,8 @@ def same_but_for_times(one: Path, other: Path) -> None:
     assert summaries[0] == summaries[1]
 
 
-def test_it_writes_points_tables_and_pictures(whole: tuple[Path, Done]) -> None:
-    folder, done = whole
+def test_it_writes_points_tables_and_pictures(undisturbed: tuple[Path, Done]) -> None:
+    folder, done = undisturbed
     assert done.code == 0
     assert done.err.splitlines() == [
         f"decal: {UNITS} units to measure, 0 of them there already",
@@ -89,9 +89,9 @@ def test_it_writes_points_tables_and_pictures(whole: tuple[Path, Done]) -> None:
 
 
 def test_the_same_command_again_measures_nothing_and_says_the_same(
-    rows: Path, whole: tuple[Path, Done], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    rows: Path, undisturbed: tuple[Path, Done], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, done = whole
+    folder, done = undisturbed
     before = {name: (folder / name).read_bytes() for name in [*FILES, "units.jsonl"]}
     monkeypatch.setenv("COLUMNS", "100")
     assert run(line(rows, folder)) == 0
@@ -115,7 +115,7 @@ def stopped(arguments: list[str], folder: Path, number: int, at: int) -> tuple[i
 
 
 def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
-    rows: Path, whole: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "stopped"
     code, error = stopped(line(rows, folder), folder, signal.SIGINT, 1)
@@ -133,7 +133,7 @@ def test_a_study_that_is_stopped_goes_on_and_ends_as_if_it_had_not_been(
         file.write(b'{"key": "cut o')
     assert run(line(rows, folder, workers=1)) == 0
     assert f"{UNITS} units to measure, {second} of them there already" in capsys.readouterr().err
-    same_but_for_times(whole[0], folder)
+    same_but_for_times(undisturbed[0], folder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["asked to end", "killed"])
@@ -197,16 +197,16 @@ def test_without_features_each_method_says_once_what_it_needs(
     line = ["study", str(FOX), "-s", "p_profanity", "-y", "y", "--thresholds", "0.3,0.6,0.9", "--seeds", "2"]
     assert run([*line, "--workers", "1", "--format", "json"]) == 0
     out, err = capsys.readouterr()
-    found = valid_json(out)["study"]
+    study = valid_json(out)["study"]
     assert "decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'" in err.splitlines()
     assert not list(tmp_path.glob("decal-study/*.png"))
-    assert json.loads((tmp_path / "decal-study" / "summary.json").read_text())["study"] == found
-    assert set(found["seconds"]) == {
+    assert json.loads((tmp_path / "decal-study" / "summary.json").read_text())["study"] == study
+    assert set(study["seconds"]) == {
         "isotonic", "platt", "temperature", "beta", "histogram", "scaling-binning", "meta-cal", "venn-abers",
         "threshold",
     }  # fmt: skip
     needing = ["glar", "multicalibration", "refit", "stack", "stack-forest", "stack-boosting", "blend", "probing"]
-    assert found["reasons"] == dict.fromkeys(needing, "needs features: name the columns with --features")
+    assert study["reasons"] == dict.fromkeys(needing, "needs features: name the columns with --features")
     text = (tmp_path / "decal-study" / "summary.md").read_text()
     assert text.count("needs features") == 1 and ", ".join(needing) in text
 

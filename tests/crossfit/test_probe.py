@@ -33,18 +33,9 @@ from decal_cli.crossfit.probe import (
 from decal_cli.errors import Undefined
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Estimate
+from tests.helpers.worlds import featured_rows
 
-Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 AT = (0.1, 0.3, 0.5, 0.8)
-
-
-def featured_rows(rows: int = 500, seed: int = 0, columns: int = 4) -> Data:
-    """Score, label, weight and features; the second feature knows more than the score."""
-    rng = np.random.default_rng(seed)
-    features = np.round(rng.normal(size=(rows, columns)), 3)
-    chance = 1 / (1 + np.exp(-features[:, 0] - 1.5 * np.sign(features[:, 1])))
-    score = np.round(1 / (1 + np.exp(-features[:, 0])), 2)
-    return score, (rng.random(rows) < chance).astype(int), np.round(rng.uniform(0.5, 2, rows), 1), features
 
 
 def same(one: Probed, other: Probed) -> bool:
@@ -59,11 +50,11 @@ def gains(probed: Probed) -> np.ndarray:
 def test_row_order_changes_not_one_bit(weighted: bool) -> None:
     score, label, weight, features = featured_rows()
     weight = weight if weighted else None
-    found = build_probe(Rows(score, label, weight, features=features), seed=4)
+    probed = build_probe(Rows(score, label, weight, features=features), seed=4)
     order = np.random.default_rng(1).permutation(len(score))
     turned = weight if weight is None else weight[order]
-    assert same(found, build_probe(Rows(score[order], label[order], turned, features=features[order]), seed=4))
-    assert not same(found, build_probe(Rows(score, label, weight, features=features), seed=5))
+    assert same(probed, build_probe(Rows(score[order], label[order], turned, features=features[order]), seed=4))
+    assert not same(probed, build_probe(Rows(score, label, weight, features=features), seed=5))
 
 
 def test_types_and_signs_of_zero_change_not_one_bit() -> None:
@@ -72,15 +63,15 @@ def test_types_and_signs_of_zero_change_not_one_bit() -> None:
     features = features.astype(np.float32).astype(np.float64)
     signed, minus = features.copy(), score.copy()
     signed[:5, 2], minus[:5] = -0.0, -0.0
-    found = build_probe(Rows(score, label, features=features), seed=0)
-    assert same(found, build_probe(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
+    probed = build_probe(Rows(score, label, features=features), seed=0)
+    assert same(probed, build_probe(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
 
 
 def test_weights_count_by_their_ratios() -> None:
     score, label, weight, features = featured_rows()
     plain = build_probe(Rows(score, label, features=features), seed=0)
-    found = build_probe(Rows(score, label, np.full(len(score), 7.0), features=features), seed=0)
-    assert gains(found) == pytest.approx(gains(plain), abs=1e-9)
+    heavy = build_probe(Rows(score, label, np.full(len(score), 7.0), features=features), seed=0)
+    assert gains(heavy) == pytest.approx(gains(plain), abs=1e-9)
     one, other = (build_probe(Rows(score, label, factor * weight, features=features), seed=0) for factor in (1, 0.003))
     for a, b in zip(one, other, strict=True):
         assert a == pytest.approx(b, abs=1e-9)
@@ -150,10 +141,10 @@ def test_noise_wins_nothing_and_what_there_is_is_found() -> None:
 def test_a_square_is_seen_and_a_product_is_not() -> None:
     score, features = np.full(4000, 0.5), np.random.default_rng(0).normal(size=(4000, 3))
     chance = np.random.default_rng(1).random(4000)
-    for signal, there in ((features[:, 0] ** 2 - 1, True), (features[:, 0] * features[:, 1], False)):
+    for signal, is_seen in ((features[:, 0] ** 2 - 1, True), (features[:, 0] * features[:, 1], False)):
         label = (chance < 1 / (1 + np.exp(-1.5 * signal))).astype(int)
         mean, error = gain_beyond(build_probe(Rows(score, label, features=features), seed=0), 0.5)
-        assert (mean - 3 * error > 0) == there
+        assert (mean - 3 * error > 0) == is_seen
 
 
 def by_hand(probed: Probed, threshold: float, decide: float | None) -> Estimate:
@@ -193,10 +184,10 @@ def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, divisions: int, th
 def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
     """Given the probabilities; folds, and errors, know that one row of weight 3 says less than three rows."""
     score, label, weight, features = featured_rows()
-    found = build_probe(Rows(score, label, weight, features=features), seed=0)
-    times = np.random.default_rng(0).integers(1, 4, len(found.score))
-    heavy = found._replace(weight=times.astype(float))
-    copied = Probed(*(np.repeat(values, times, axis=-1) for values in found))._replace(weight=np.ones(times.sum()))
+    probed = build_probe(Rows(score, label, weight, features=features), seed=0)
+    times = np.random.default_rng(0).integers(1, 4, len(probed.score))
+    heavy = probed._replace(weight=times.astype(float))
+    copied = Probed(*(np.repeat(values, times, axis=-1) for values in probed))._replace(weight=np.ones(times.sum()))
     for t in AT:
         assert gain_beyond(heavy, t).mean == pytest.approx(gain_beyond(copied, t).mean, abs=1e-12)
         assert gain_beyond(heavy, t).error > gain_beyond(copied, t).error
@@ -264,12 +255,12 @@ def test_features_are_standardised_bent_and_cut() -> None:
     rng = np.random.default_rng(0)
     x = np.column_stack((rng.normal(5, 2, 400), np.full(400, 3.0), rng.integers(0, 2, 400) * 2.0, rng.normal(size=400)))
     x[0, 3] = 1e300
-    made = Standard(x, np.ones(400))(x)
-    assert made.shape == (400, 3 + 3)  # the constant one goes
-    assert made[:, 0] == pytest.approx((x[:, 0] - x[:, 0].mean()) / x[:, 0].std())
-    assert np.abs(made[:, :3]).max() <= 8
-    square = np.minimum(made[:, 0] ** 2, 9)
-    assert made[:, 3] == pytest.approx((square - square.mean()) / square.std())
+    columns = Standard(x, np.ones(400))(x)
+    assert columns.shape == (400, 3 + 3)  # the constant one goes
+    assert columns[:, 0] == pytest.approx((x[:, 0] - x[:, 0].mean()) / x[:, 0].std())
+    assert np.abs(columns[:, :3]).max() <= 8
+    square = np.minimum(columns[:, 0] ** 2, 9)
+    assert columns[:, 3] == pytest.approx((square - square.mean()) / square.std())
 
 
 def test_many_features_are_not_squared() -> None:
@@ -327,12 +318,12 @@ def test_edges_have_probabilities_and_gains(name: str) -> None:
 @pytest.mark.parametrize("rows", [1, 2, 9])
 def test_too_few_rows_say_so(rows: int) -> None:
     score, label, _, features = featured_rows(rows)
-    found = build_probe(Rows(score, label, features=features), seed=0)
-    assert found.probe.shape == (0, rows)
+    probed = build_probe(Rows(score, label, features=features), seed=0)
+    assert probed.probe.shape == (0, rows)
     with pytest.raises(Undefined, match="at least 10 rows"):
-        gain_beyond(found, 0.3)
+        gain_beyond(probed, 0.3)
     with pytest.raises(Undefined, match="at least 10 rows"):
-        gain_over_score(found, 0.3, 0.3)
+        gain_over_score(probed, 0.3, 0.3)
 
 
 def test_duplicate_columns_are_one_column_with_a_smaller_penalty() -> None:

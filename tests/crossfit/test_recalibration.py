@@ -62,8 +62,8 @@ def test_labels_do_not_steer_the_split() -> None:
 
 def test_a_threshold_nobody_reaches_means_never_to_act() -> None:
     t = tabulate(np.linspace(0.1, 0.9, 50), np.zeros(50, dtype=int))
-    found = crossfit.crossfitted_gain(t, 0.5, 0.5, np.random.default_rng(0))
-    assert found == pytest.approx(0.5 * 25 / 50)  # the 25 rows acted on now lose .5 each
+    gain = crossfit.crossfitted_gain(t, 0.5, 0.5, np.random.default_rng(0))
+    assert gain == pytest.approx(0.5 * 25 / 50)  # the 25 rows acted on now lose .5 each
 
 
 def test_few_rows_are_not_split() -> None:
@@ -127,7 +127,7 @@ def test_many_levels_are_dealt_evenly_row_by_row() -> None:
 def test_rows_are_dealt_in_their_order_however_many_share_a_level(crowd: int) -> None:
     counts = np.random.default_rng(1).integers(0, 4, 6000)
     counts[100] = crowd
-    found = deal(counts, np.random.default_rng(0))
+    dealt = deal(counts, np.random.default_rng(0))
     fold = np.random.default_rng(0).integers(FOLDS, size=counts.sum(), dtype=np.uint8)
     level = np.repeat(np.arange(6000), counts)
-    assert all((found[k] == np.bincount(level[fold == k], minlength=6000)).all() for k in range(FOLDS))
+    assert all((dealt[k] == np.bincount(level[fold == k], minlength=6000)).all() for k in range(FOLDS))

@@ -17,17 +17,7 @@ from decal_cli.crossfit.regions import (
 )
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate
-
-Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def drawn(rows: int = 600, seed: int = 0, strength: float = 1.5) -> Data:
-    """Score, label, weight and features; the second feature knows more than the score."""
-    rng = np.random.default_rng(seed)
-    features = np.round(rng.normal(size=(rows, 4)), 3)
-    chance = 1 / (1 + np.exp(-features[:, 0] - strength * np.sign(features[:, 1])))
-    score = np.round(1 / (1 + np.exp(-features[:, 0])), 2)
-    return score, (rng.random(rows) < chance).astype(int), np.round(rng.uniform(0.5, 2, rows), 1), features
+from tests.helpers.worlds import featured_rows
 
 
 def flat(regions: Regions) -> list[np.ndarray]:
@@ -40,33 +30,33 @@ def flat(regions: Regions) -> list[np.ndarray]:
     return arrays
 
 
-def same(one: Regions, other: Regions) -> bool:
+def alike(one: Regions, other: Regions) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(flat(one), flat(other), strict=True))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_row_order_changes_not_one_bit(weighted: bool) -> None:
-    score, label, weight, features = drawn()
+    score, label, weight, features = featured_rows(600)
     given = build_regions(Rows(score, label, weight if weighted else None, features=features), seed=4)
     order = np.random.default_rng(1).permutation(len(score))
     turned = weight[order] if weighted else None
     shuffled = build_regions(Rows(score[order], label[order], turned, features=features[order]), seed=4)
-    assert same(given, shuffled)
-    assert not same(given, build_regions(Rows(score, label, weight if weighted else None, features=features), seed=5))
+    assert alike(given, shuffled)
+    assert not alike(given, build_regions(Rows(score, label, weight if weighted else None, features=features), seed=5))
 
 
 def test_types_and_signs_of_zero_change_not_one_bit() -> None:
-    score, label, _, features = drawn()
+    score, label, _, features = featured_rows(600)
     score[:5], features[:5, 2] = 0.0, 0.0
     features = features.astype(np.float32).astype(np.float64)
     signed, minus = features.copy(), score.copy()
     signed[:5, 2], minus[:5] = -0.0, -0.0
     given = build_regions(Rows(score, label, features=features), seed=0)
-    assert same(given, build_regions(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
+    assert alike(given, build_regions(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
 
 
 def test_leaves_count_each_half_once_and_trees_do_not_see_what_is_counted() -> None:
-    score, label, weight, features = drawn()
+    score, label, weight, features = featured_rows(600)
     regions = build_regions(Rows(score, label, weight, features=features), seed=0)
     first, second = regions.halves
     bins = len(regions.n)
@@ -101,7 +91,7 @@ def test_weights_that_act_as_one_row_join_too() -> None:
 
 
 def test_the_isotonic_fit_is_scikit_learns() -> None:
-    score, label, weight, _ = drawn(800)
+    score, label, weight, _ = featured_rows(800)
     new = np.linspace(-0.1, 1.1, 500)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(score, label, sample_weight=weight).predict(new)
     assert IsotonicFit(tabulate(score, label, weight))(new) == pytest.approx(theirs, abs=1e-12)
@@ -128,7 +118,7 @@ def test_held_out_probabilities_know_nothing_of_their_own_labels() -> None:
 
 
 def test_held_out_regions_find_what_the_score_does_not_know() -> None:
-    score, label, _, features = drawn(3000)
+    score, label, _, features = featured_rows(3000)
     held = hold_out(Rows(score, label, features=features), seed=0)
     assert held is not None
     calibrated = IsotonicFit(tabulate(score, label))(score)

@@ -46,7 +46,7 @@ SAME = {
 """Curve -> the metric that it is at one t*."""
 
 
-def rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def curve_rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 3))
     score = 1 / (1 + np.exp(-1.5 * x[:, 0]))
@@ -58,8 +58,8 @@ def featured_of(
     score: np.ndarray, label: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, seed: int = 0
 ) -> Featured:
     rows = Rows(score, label, weight, features=x)
-    made = (build(rows, seed=seed) for build in (build_regions, hold_out, build_probe))
-    return Featured(*made)
+    parts = (build(rows, seed=seed) for build in (build_regions, hold_out, build_probe))
+    return Featured(*parts)
 
 
 def brier_at(key: np.ndarray, label: np.ndarray, weight: np.ndarray, t: float) -> float:
@@ -68,7 +68,7 @@ def brier_at(key: np.ndarray, label: np.ndarray, weight: np.ndarray, t: float) -
     return float(np.average(np.where(acts, t * (1 - label), (1 - t) * label), weights=weight))
 
 
-def area(key: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
+def brier_area(key: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
     """The exact integral of the Brier curve: linear between keys, so the trapezes of its one-sided ends."""
     ends = np.unique(np.concatenate((key, [0.0, 1.0])))
     middle = (ends[1:] + ends[:-1]) / 2
@@ -77,7 +77,7 @@ def area(key: np.ndarray, label: np.ndarray, weight: np.ndarray) -> float:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weighted: bool) -> None:
-    score, label, x = rows()
+    score, label, x = curve_rows()
     weight = np.random.default_rng(1).uniform(0.5, 2, len(score)) if weighted else None
     t, featured = tabulate(score, label, weight), featured_of(score, label, x, weight, 3)
     curves = curves_of(t, featured, Grid(ALL), seed=3)
@@ -102,7 +102,7 @@ def test_every_curve_is_the_metric_that_evaluate_prints_at_that_threshold(weight
 
 
 def test_a_second_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    score, label, _ = rows(3000)
+    score, label, _ = curve_rows(3000)
     one = curves_of(tabulate(score, label), None, Grid(ALL))
     monkeypatch.setattr(battery, "MAX_ONE_THREAD", 0)
     two = curves_of(tabulate(score, label), None, Grid(ALL))
@@ -114,41 +114,41 @@ def test_a_second_thread_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_no_threshold_shows_more_v_regret_than_the_worst() -> None:
-    t = tabulate(*rows()[:2])
+    t = tabulate(*curve_rows()[:2])
     assert curves_of(t, None, Grid(ALL))["v_regret"].value.max() <= 2 * value_of("v_cal", t) + 1e-12
 
 
-levels = st.lists(
+any_levels = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 1), st.sampled_from([0.5, 1.0, 2.5])), min_size=1, max_size=60
 )
 
 
 @settings(max_examples=60)
-@given(levels, st.booleans())
-def test_brier_curves_by_brute_force_with_their_areas(drawn: list[tuple[int, int, float]], weighted: bool) -> None:
-    score, label, weight = (np.array(column, dtype=float) for column in zip(*drawn, strict=True))
+@given(any_levels, st.booleans())
+def test_brier_curves_by_brute_force_with_their_areas(rows: list[tuple[int, int, float]], weighted: bool) -> None:
+    score, label, weight = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     score, weight = score / 20, weight if weighted else np.ones(len(score))
     t = tabulate(score, label.astype(np.uint8), weight if weighted else None)
     curves = curves_of(t, None, Grid(np.array([0.05, 0.3, 0.35, 0.62, 0.95])), confidence=None)
     fit = t.isotonic.pos / t.isotonic.n
     fitted = np.repeat(fit, np.diff(np.append(t.pools, len(t))))[np.searchsorted(t.score, score)]
     for name, key in (("brier", score), ("brier_calibrated", fitted)):
-        found = [brier_at(key, label, weight, at) for at in (0.05, 0.3, 0.35, 0.62, 0.95)]
-        assert curves[name].value == pytest.approx(found, abs=1e-12)
+        expected = [brier_at(key, label, weight, at) for at in (0.05, 0.3, 0.35, 0.62, 0.95)]
+        assert curves[name].value == pytest.approx(expected, abs=1e-12)
         brier = float(np.average((key - label) ** 2, weights=weight))
         assert curves[name].brier == pytest.approx(brier, abs=1e-12)
-        assert 2 * area(key, label, weight) == pytest.approx(brier, abs=1e-12)
+        assert 2 * brier_area(key, label, weight) == pytest.approx(brier, abs=1e-12)
     mcb = value_of("corp_mcb", t)
     assert curves["brier"].brier - curves["brier_calibrated"].brier == pytest.approx(mcb, abs=1e-12)
 
 
 def test_the_region_curves_are_those_of_their_probabilities() -> None:
-    score, label, x = rows()
+    score, label, x = curve_rows()
     t, featured = tabulate(score, label), featured_of(score, label, x)
     curves, ones = curves_of(t, featured, Grid(ALL), seed=0), np.ones(len(score))
     regions, held = featured.regions, featured.held
     assert held is not None
-    assert curves["brier_regions"].brier == pytest.approx(2 * area(held.region, held.label, ones), abs=1e-12)
+    assert curves["brier_regions"].brier == pytest.approx(2 * brier_area(held.region, held.label, ones), abs=1e-12)
     assert curves["brier_regions"].value[30] == pytest.approx(brier_at(held.region, held.label, ones, ALL[30]))
     n, pos = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos"))
     n, pos = n[n > 0], pos[n > 0]
@@ -164,17 +164,17 @@ def test_the_cuts_of_a_batch_are_those_of_isotonic_fits(unit: float) -> None:
     rng = np.random.default_rng(0)
     neg, pos = rng.poisson(1.1, (6, 40)) * unit, rng.poisson(0.9, (6, 40)) * unit
     at = np.array([0.111, 0.333, 0.571, 0.9])
-    found = heldout._cuts(neg, pos, at)
+    cuts = heldout._cuts(neg, pos, at)
     for k in range(6):
-        there = np.flatnonzero(neg[k] + pos[k])
-        n = (neg + pos)[k, there]
-        fit = IsotonicRegression().fit(there, pos[k, there] / n, sample_weight=n).predict(there)
-        first = [min([i for i, f in zip(there, fit, strict=True) if f >= t], default=40) for t in at]
-        assert found[k].tolist() == first
+        levels = np.flatnonzero(neg[k] + pos[k])
+        n = (neg + pos)[k, levels]
+        fit = IsotonicRegression().fit(levels, pos[k, levels] / n, sample_weight=n).predict(levels)
+        first = [min([i for i, f in zip(levels, fit, strict=True) if f >= t], default=40) for t in at]
+        assert cuts[k].tolist() == first
 
 
 def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
-    score, label, _ = rows(3000)
+    score, label, _ = curve_rows(3000)
     t = tabulate(score, label)
     gain = curves_of(t, None, Grid(np.array([0.3, 0.6])))["gain_recalibration"]
     from decal_cli.crossfit.recalibration import gain_errors
@@ -185,7 +185,7 @@ def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
 
 
 def test_intervals_hold_the_value_and_stay_in_the_range() -> None:
-    score, label, x = rows(200, 1, 1)
+    score, label, x = curve_rows(200, 1, 1)
     for curve in curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL)).values():
         assert curve.low is not None and curve.high is not None
         some = ~np.isnan(curve.value)
@@ -196,15 +196,15 @@ def test_intervals_hold_the_value_and_stay_in_the_range() -> None:
 @pytest.mark.parametrize("prior", ["beta:1,1", "beta:2,8", "beta:0.6,0.7", "beta:900,2100"])
 def test_a_beta_prior_has_its_moments(prior: str) -> None:
     a, b = (float(part) for part in prior.removeprefix("beta:").split(","))
-    found = parse_prior(prior)
+    weights = parse_prior(prior)
     mean = a / (a + b)
-    assert found.weight.sum() == pytest.approx(1)
-    assert found.weight @ found.at == pytest.approx(mean, abs=1e-6)
-    assert found.weight @ (found.at - mean) ** 2 == pytest.approx(mean * (1 - mean) / (a + b + 1), rel=0.01)
+    assert weights.weight.sum() == pytest.approx(1)
+    assert weights.weight @ weights.at == pytest.approx(mean, abs=1e-6)
+    assert weights.weight @ (weights.at - mean) ** 2 == pytest.approx(mean * (1 - mean) / (a + b + 1), rel=0.01)
 
 
 def test_the_uniform_prior_expects_half_the_brier_score() -> None:
-    t = tabulate(*rows(2000)[:2])
+    t = tabulate(*curve_rows(2000)[:2])
     curve = curves_of(t, None, Grid(ALL, parse_prior("beta:1,1")))["brier"]
     assert 2 * curve.expectation == pytest.approx(curve.brier, abs=1e-4)
     low, high = interval_of("brier", t)
@@ -212,7 +212,7 @@ def test_the_uniform_prior_expects_half_the_brier_score() -> None:
 
 
 def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
-    score, label, x = rows()
+    score, label, x = curve_rows()
     t, featured = tabulate(score, label), featured_of(score, label, x)
     path = tmp_path / "weights.csv"
     path.write_text("threshold,weight\n0.4,3\n0.2,1\n")
@@ -232,8 +232,8 @@ def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
 def test_json_weights(content: object, tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
     path.write_text(json.dumps(content))
-    found = parse_prior(str(path))
-    assert found.at.tolist() == [0.2, 0.4] and found.weight.tolist() == [0.25, 0.75]
+    prior = parse_prior(str(path))
+    assert prior.at.tolist() == [0.2, 0.4] and prior.weight.tolist() == [0.25, 0.75]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_few_rows_have_curves_or_reasons(label: list[int]) -> None:
 
 
 def test_few_rows_with_features_have_reasons() -> None:
-    score, label, x = rows(6)
+    score, label, x = curve_rows(6)
     curves = curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL))
     for name in ("brier_regions", "gain_beyond", "gain_post_training"):
         assert isinstance(curves[name], Curve)

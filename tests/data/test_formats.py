@@ -51,7 +51,7 @@ def test_a_small_file_of_any_format_from_disk_standard_input_or_a_pipe(tmp_path:
 
 
 finite = st.floats(0, 1, allow_subnormal=True)
-rows = st.lists(
+any_table_rows = st.lists(
     st.tuples(
         finite,
         st.booleans(),
@@ -65,10 +65,10 @@ rows = st.lists(
 )
 
 
-@given(rows)
-def test_every_format_gives_the_same_bits(tmp_path_factory: pytest.TempPathFactory, drawn: list[Any]) -> None:
+@given(any_table_rows)
+def test_every_format_gives_the_same_bits(tmp_path_factory: pytest.TempPathFactory, cells: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("same")
-    p, y, w, g, k, x = zip(*drawn, strict=True)
+    p, y, w, g, k, x = zip(*cells, strict=True)
     table = {"p": p, "y": [int(v) for v in y], "w": w, "g": g, "k": k, "b": y, "x1": x, "x2": k}
     columns = Columns(weight="w", group=("g", "k", "b"), features=("x*",))
     first = read([write_columns(folder, table, "parquet", "first")], columns)

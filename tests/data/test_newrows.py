@@ -33,7 +33,7 @@ def batches(path: str, columns: Columns = ONE, width: int = 0, typed: bool = Fal
     return list(NewRows(path, columns, width, None, typed).batches())
 
 
-def error(path: str, columns: Columns = ONE, width: int = 0, typed: bool = False) -> str:
+def batch_error(path: str, columns: Columns = ONE, width: int = 0, typed: bool = False) -> str:
     """The one line that a file is refused with."""
     with pytest.raises(DecalError) as caught:
         batches(path, columns, width, typed)
@@ -42,9 +42,9 @@ def error(path: str, columns: Columns = ONE, width: int = 0, typed: bool = False
     return line
 
 
-def whole(found: list[Batch]) -> pa.Table:
+def one_table(parts: list[Batch]) -> pa.Table:
     """The tables of all batches, one below the other."""
-    return pa.concat_tables([batch.table for batch in found])
+    return pa.concat_tables([batch.table for batch in parts])
 
 
 def first_and_more(form: str) -> tuple[int, int]:
@@ -53,7 +53,7 @@ def first_and_more(form: str) -> tuple[int, int]:
     return first, first + 4000
 
 
-def world(rows: int = MANY) -> dict[str, Any]:
+def many_columns(rows: int = MANY) -> dict[str, Any]:
     rng = np.random.default_rng(4)
     return {
         "site": rng.choice(["a", "b", "ünder"], rows).tolist(),
@@ -71,22 +71,22 @@ class TestBatchesAreTheWhole:
     def folder(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = tmp_path_factory.mktemp("whole")
         for form in ("csv", "parquet", "feather", "jsonl", "csv.gz"):
-            FORMATS[form](pa.table(world(first_and_more(form)[1])), folder / form)
+            FORMATS[form](pa.table(many_columns(first_and_more(form)[1])), folder / form)
         return folder
 
     @pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl", "csv.gz"])
     def test_scores_features_and_groups_are_those_of_reading_it_all(self, folder: Path, form: str) -> None:
         columns = Columns(score=("p",), label="y", features=("x1", "x2"), group=("site",))
-        given = world(first_and_more(form)[1])
-        found = batches(str(folder / form), columns, width=2, typed=True)
-        assert len(found) > 1
+        given = many_columns(first_and_more(form)[1])
+        parts = batches(str(folder / form), columns, width=2, typed=True)
+        assert len(parts) > 1
         model = read([str(folder / form)], columns).models[0]
-        np.testing.assert_array_equal(np.concatenate([batch.rows.score for batch in found]), model.rows.score)
-        np.testing.assert_array_equal(np.concatenate([batch.rows.matrix for batch in found]), model.rows.matrix)
-        sites = np.concatenate([batch.rows.groups["site"] for batch in found])
+        np.testing.assert_array_equal(np.concatenate([batch.rows.score for batch in parts]), model.rows.score)
+        np.testing.assert_array_equal(np.concatenate([batch.rows.matrix for batch in parts]), model.rows.matrix)
+        sites = np.concatenate([batch.rows.groups["site"] for batch in parts])
         assert len(sites) == len(given["p"]) and (sites == model.rows.groups["site"]).all()
-        assert all(batch.known.all() for batch in found)
-        table = whole(found)
+        assert all(batch.known.all() for batch in parts)
+        table = one_table(parts)
         assert table.column_names == list(given)
         assert {name: table[name].to_pylist() for name in ("n", "x1", "p", "y")} == {
             name: given[name] for name in ("n", "x1", "p", "y")
@@ -99,17 +99,17 @@ class TestBatchesAreTheWhole:
         sites[-1] = "none given"
         path = write_text(tmp_path, "p,y,site\n" + "".join(f"0.5,{i % 2},{site}\n" for i, site in enumerate(sites)))
         columns = Columns(score=("p",), label="y", group=("site",))
-        found = batches(path, columns)
-        assert len(found) > 1
-        groups = np.concatenate([batch.rows.groups["site"] for batch in found])
+        parts = batches(path, columns)
+        assert len(parts) > 1
+        groups = np.concatenate([batch.rows.groups["site"] for batch in parts])
         np.testing.assert_array_equal(groups, read([path], columns).models[0].rows.groups["site"])
         assert groups[0] == "1.0"
 
     @every_format
     def test_small_files_of_every_format(self, tmp_path: Path, form: str) -> None:
-        (batch,) = batches(write_columns(tmp_path, world(50), form), typed=True)
-        assert batch.table.to_pydict() == world(50)
-        np.testing.assert_array_equal(batch.rows.score, world(50)["p"])
+        (batch,) = batches(write_columns(tmp_path, many_columns(50), form), typed=True)
+        assert batch.table.to_pydict() == many_columns(50)
+        np.testing.assert_array_equal(batch.rows.score, many_columns(50)["p"])
 
     def test_standard_input(self) -> None:
         stdin = io.BytesIO(b"p,site\n0.25,a\n1,b\n")
@@ -199,9 +199,9 @@ class TestOtherColumnsAreKept:
     def test_a_text_in_the_last_batch_keeps_the_whole_column_text(self, tmp_path: Path) -> None:
         rows = 300_000
         path = write_text(tmp_path, "p,n\n" + "".join(f"0.5,{i}\n" for i in range(rows)) + "0.5,end\n")
-        found = batches(path, typed=True)
-        assert len(found) > 1
-        assert whole(found)["n"].to_pylist() == [*map(str, range(rows)), "end"]
+        parts = batches(path, typed=True)
+        assert len(parts) > 1
+        assert one_table(parts)["n"].to_pylist() == [*map(str, range(rows)), "end"]
 
     def test_json_lines_keep_the_types_of_json(self, tmp_path: Path) -> None:
         rows = [
@@ -230,10 +230,10 @@ class TestOtherColumnsAreKept:
         lines = [f'{{"p": 0.5, "n": {i}, "v": null}}\n' for i in range(rows)]
         lines[-1] = '{"p": 0.5, "n": 0.5, "v": [1.0]}\n'
         path = write_text(tmp_path, "".join(lines), "new.jsonl")
-        found = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=1)
-        assert len({batch.table.schema for batch in found}) == 1, "every batch has the same columns"
-        assert whole(found)["n"].to_pylist()[-2:] == [rows - 2, 0.5]
-        assert np.concatenate([batch.known for batch in found]).sum() == 1
+        parts = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=1)
+        assert len({batch.table.schema for batch in parts}) == 1, "every batch has the same columns"
+        assert one_table(parts)["n"].to_pylist()[-2:] == [rows - 2, 0.5]
+        assert np.concatenate([batch.known for batch in parts]).sum() == 1
 
 
 class TestMissing:
@@ -246,9 +246,9 @@ class TestMissing:
     @every_format
     def test_an_error_that_names_the_rows(self, tmp_path: Path, form: str) -> None:
         path = write_columns(tmp_path, self.COLUMNS, form)
-        assert "column 'p': score missing in 1 of 4 rows (row 2)" in error(path)
+        assert "column 'p': score missing in 1 of 4 rows (row 2)" in batch_error(path)
         columns = Columns(score=("x2",), features=("x1", "x2"), logit=True)
-        assert "column 'x1': feature missing in 1 of 4 rows (row 3)" in error(path, columns, width=2)
+        assert "column 'x1': feature missing in 1 of 4 rows (row 3)" in batch_error(path, columns, width=2)
 
     @every_format
     def test_or_left_out_of_what_is_scored(self, tmp_path: Path, form: str) -> None:
@@ -268,7 +268,7 @@ class TestMissing:
         vectors = pa.array([None] * N_BATCH_ROWS + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
         path = write_columns(tmp_path, {"p": np.full(N_BATCH_ROWS + 5, 0.5), "v": vectors}, "parquet")
         columns = Columns(score=("p",), features=("v",))
-        assert f"feature missing in {N_BATCH_ROWS} of {N_BATCH_ROWS} rows" in error(path, columns, width=2)
+        assert f"feature missing in {N_BATCH_ROWS} of {N_BATCH_ROWS} rows" in batch_error(path, columns, width=2)
         first, second = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=2)
         assert not first.known.any() and second.known.all()
 
@@ -282,20 +282,20 @@ class TestRefused:
     @every_format
     def test_a_file_without_the_columns(self, tmp_path: Path, form: str) -> None:
         path = write_columns(tmp_path, {"p_old": [0.1], "x1": [1.0]}, form)
-        line = error(path, Columns(score=("p_odl",)))
+        line = batch_error(path, Columns(score=("p_odl",)))
         assert "no column 'p_odl', which the model was fitted on" in line and "did you mean 'p_old'?" in line
-        assert "no column 'x2'" in error(path, Columns(score=("p_old",), features=("x1", "x2")), width=2)
-        assert "no column 'site'" in error(path, Columns(score=("p_old",), group=("site",)))
+        assert "no column 'x2'" in batch_error(path, Columns(score=("p_old",), features=("x1", "x2")), width=2)
+        assert "no column 'site'" in batch_error(path, Columns(score=("p_old",), group=("site",)))
 
     def test_an_embedding_of_another_width(self, tmp_path: Path) -> None:
         path = write_columns(tmp_path, {"p": [0.1, 0.2], "v": [[1.0, 2.0, 3.0]] * 2}, "parquet")
-        line = error(path, Columns(score=("p",), features=("v",)), width=4)
+        line = batch_error(path, Columns(score=("p",), features=("v",)), width=4)
         assert "the features hold 3 numbers a row; the model was fitted on 4" in line
 
     def test_embeddings_of_several_widths_in_a_later_batch(self, tmp_path: Path) -> None:
         vectors = [[1.0, 2.0]] * (N_BATCH_ROWS + 7) + [[1.0]]
         path = write_columns(tmp_path, {"p": np.full(N_BATCH_ROWS + 8, 0.5), "v": vectors}, "parquet")
-        line = error(path, Columns(score=("p",), features=("v",)), width=2)
+        line = batch_error(path, Columns(score=("p",), features=("v",)), width=2)
         assert f"column 'v', row {N_BATCH_ROWS + 8}: list of 1 values where the first has 2" in line
 
     @pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl"])
@@ -304,7 +304,7 @@ class TestRefused:
         scores = np.full(rows, 0.5)
         scores[first + 99] = 1.5
         columns = {"p": scores, "x": np.arange(rows), "why": ["because it is so, and long enough"] * rows}
-        line = error(write_columns(tmp_path, columns, form))
+        line = batch_error(write_columns(tmp_path, columns, form))
         assert f"column 'p', row {first + 100}" in line
         assert "score 1.5 is outside [0, 1]" in line
         if form == "csv":
@@ -317,29 +317,33 @@ class TestRefused:
         values[first + 9] = None
         columns = Columns(score=("p",), features=("x", "z"))
         path = write_columns(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
-        assert f"row {first + 10})" in error(path, columns, width=2)
+        assert f"row {first + 10})" in batch_error(path, columns, width=2)
         if form != "jsonl":
             values[first + 9] = float("inf")
             path = write_columns(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
-            assert f"row {first + 10}" in error(path, columns, width=2)
+            assert f"row {first + 10}" in batch_error(path, columns, width=2)
 
     def test_duplicate_columns(self, tmp_path: Path) -> None:
         pq.write_table(pa.Table.from_arrays([pa.array([0.1]), pa.array([1]), pa.array([2])], ["p", "a", "a"]),
                        tmp_path / "new.parquet")  # fmt: skip
-        assert "duplicate column a" in error(str(tmp_path / "new.parquet"))
-        assert "duplicate column a" in error(write_text(tmp_path, "p,a,a\n0.1,1,2\n"))
+        assert "duplicate column a" in batch_error(str(tmp_path / "new.parquet"))
+        assert "duplicate column a" in batch_error(write_text(tmp_path, "p,a,a\n0.1,1,2\n"))
 
     @pytest.mark.parametrize("form", ["csv", "parquet", "feather"])
     def test_a_file_without_rows(self, tmp_path: Path, form: str) -> None:
-        assert "has a header but no rows" in error(write_columns(tmp_path, {"p": pa.array([], pa.float64())}, form))
+        assert "has a header but no rows" in batch_error(
+            write_columns(tmp_path, {"p": pa.array([], pa.float64())}, form)
+        )
 
     def test_texts_in_place_of_scores(self, tmp_path: Path) -> None:
-        assert "row 2 (line 3): 'high' is not a number" in error(write_text(tmp_path, "p\n0.1\nhigh\n"))
+        assert "row 2 (line 3): 'high' is not a number" in batch_error(write_text(tmp_path, "p\n0.1\nhigh\n"))
         path = write_columns(tmp_path, {"p": ["0.1", "0.2"]}, "parquet")
-        assert "'0.1' is a number stored as text" in error(path)
+        assert "'0.1' is a number stored as text" in batch_error(path)
 
     def test_damaged_files(self, tmp_path: Path) -> None:
         content = gzip.compress(b"p\n" + b"0.123456\n" * 50_000)
-        assert "corrupt or truncated gzip" in error(write_text(tmp_path, content[: len(content) // 2], "new.csv.gz"))
-        good = Path(write_columns(tmp_path, world(500), "parquet")).read_bytes()
-        assert "cannot be read as Parquet" in error(write_text(tmp_path, good[:-2000], "cut.parquet"))
+        assert "corrupt or truncated gzip" in batch_error(
+            write_text(tmp_path, content[: len(content) // 2], "new.csv.gz")
+        )
+        good = Path(write_columns(tmp_path, many_columns(500), "parquet")).read_bytes()
+        assert "cannot be read as Parquet" in batch_error(write_text(tmp_path, good[:-2000], "cut.parquet"))

@@ -153,8 +153,8 @@ def test_python_examples_run(page: Path, tmp_path: Path) -> None:
 
 def test_the_page_on_json_names_every_field() -> None:
     page = ROOT / "docs" / "json.md"
-    (shown,) = code_blocks(page, "console")
-    document = json.loads(shown.partition("\n")[2])
+    (block,) = code_blocks(page, "console")
+    document = json.loads(block.partition("\n")[2])
     rows = re.findall(r"^\| (`.*?) \|", prose(page), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
     assert set(document) <= named

@@ -17,6 +17,6 @@ any_pairs = st.lists(
 )
 
 
-def pair_columns(drawn: list[tuple[float, float, int, float]]) -> tuple[np.ndarray, ...]:
-    a, b, label, weight = (np.array(column, dtype=float) for column in zip(*drawn, strict=True))
+def pair_columns(rows: list[tuple[float, float, int, float]]) -> tuple[np.ndarray, ...]:
+    a, b, label, weight = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
     return a, b, label.astype(np.uint8), weight

@@ -36,11 +36,22 @@ def random_table(rng: np.random.Generator) -> Table:
     n = rng.integers(1, 7, m)
     pos = rng.binomial(n, rng.random(m))
     score = np.round(rng.random(m), 2) if rng.random() < 0.5 else rng.random(m)
-    wanted = np.array([0.0, 1.0, pos.sum() / n.sum(), pos[0] / n[0], 0.5])
-    some = wanted[rng.random(5) < 0.4][:m]
+    special = np.array([0.0, 1.0, pos.sum() / n.sum(), pos[0] / n[0], 0.5])
+    some = special[rng.random(5) < 0.4][:m]
     score[: len(some)] = some
     score, first = np.unique(score, return_index=True)
     return Table(score, n[first], pos[first])
+
+
+def featured_rows(
+    size: int = 500, seed: int = 0, columns: int = 4, strength: float = 1.5
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Score, label, weight and features; the second feature knows more than the score."""
+    rng = np.random.default_rng(seed)
+    features = np.round(rng.normal(size=(size, columns)), 3)
+    chance = 1 / (1 + np.exp(-features[:, 0] - strength * np.sign(features[:, 1])))
+    score = np.round(1 / (1 + np.exp(-features[:, 0])), 2)
+    return score, (rng.random(size) < chance).astype(int), np.round(rng.uniform(0.5, 2, size), 1), features
 
 
 @cache
@@ -114,8 +125,8 @@ def any_rows(draw: st.DrawFn, least: int = 1, most: int = 40, weights: str = "an
     weight = draw(st.sampled_from(kind))
     if weight is None:
         return Rows(np.array(score, dtype=float), np.array(label))
-    drawn = draw(st.lists(weight, min_size=size, max_size=size))
-    return Rows(np.array(score, dtype=float), np.array(label), np.array(drawn))
+    weights_of_rows = draw(st.lists(weight, min_size=size, max_size=size))
+    return Rows(np.array(score, dtype=float), np.array(label), np.array(weights_of_rows))
 
 
 any_task = st.sampled_from(TASKS)

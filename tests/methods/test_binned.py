@@ -65,9 +65,9 @@ def test_meta_cal_gives_half_within_its_cut_and_temperature_beyond() -> None:
     model = fit_method("meta-cal", random_training(1000, 1))
     assert isinstance(model, Abstaining) and 0 < model.cut < 0.5
     score = np.array([0.5 - model.cut * 0.99, 0.5 + model.cut * 0.99, 0.01, 0.99])
-    found = model(Unlabelled(score)).score
-    np.testing.assert_array_equal(found[:2], 0.5)
-    np.testing.assert_array_equal(found[2:], model.curve(Unlabelled(score[2:])).score)
+    calibrated = model(Unlabelled(score)).score
+    np.testing.assert_array_equal(calibrated[:2], 0.5)
+    np.testing.assert_array_equal(calibrated[2:], model.curve(Unlabelled(score[2:])).score)
 
 
 def test_the_rows_that_set_meta_cals_cut_do_not_fit_its_curve() -> None:
@@ -86,8 +86,8 @@ def test_the_rows_that_set_meta_cals_cut_do_not_fit_its_curve() -> None:
     weight=st.sampled_from([1.0, 0.1, 3.0]),
 )
 def test_the_quantile_of_equal_weights_is_numpys_lower_one(values: list[float], share: float, weight: float) -> None:
-    found = _lower_quantile(np.array(values), np.full(len(values), weight), share)
-    assert found == np.quantile(values, share, method="lower")
+    quantile = _lower_quantile(np.array(values), np.full(len(values), weight), share)
+    assert quantile == np.quantile(values, share, method="lower")
 
 
 def test_meta_cal_needs_rows_that_the_score_decides_rightly() -> None:

@@ -62,12 +62,12 @@ def refused(text: str) -> str:
     return line
 
 
-def same(a: Any, b: Any) -> bool:
+def same_bits(a: Any, b: Any) -> bool:
     """Two values of a model agree in type and in every bit."""
     if is_dataclass(a):
-        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+        return type(a) is type(b) and all(same_bits(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     if isinstance(a, tuple):
-        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same_bits, a, b))
     if isinstance(a, np.ndarray):
         if a.dtype.kind == "U":
             return a.tolist() == b.tolist()
@@ -85,7 +85,7 @@ def bits(applied: Applied) -> list[bytes | None]:
 class TestEveryMethod:
     def test_the_same_model_comes_back_and_says_the_same_of_rows(self, key: str) -> None:
         back = from_text(to_text(saved(key)), "m.json")
-        assert same(back.model, saved(key).model)
+        assert same_bits(back.model, saved(key).model)
         assert bits(back.model(NEW)) == bits(saved(key).model(NEW))
         assert bits(score_rows(back, NEW, "m.json")) == bits(saved(key).model(NEW))
 
@@ -128,7 +128,7 @@ class TestNumbers:
         # 5e-324, -0.0, 1.7e308: whatever stands on the axis.
         size = min(len(at), len(value))
         given = of_model(Curve(np.sort(at[:size]), np.array(value[:size])))
-        assert same(from_text(to_text(given), "m.json").model, given.model)
+        assert same_bits(from_text(to_text(given), "m.json").model, given.model)
 
     @given(st.floats(allow_nan=False), st.floats(allow_nan=False, allow_infinity=False))
     def test_infinite_parameters_are_told_from_text(self, slope: float, intercept: float) -> None:
@@ -137,7 +137,7 @@ class TestNumbers:
         with np.errstate(all="ignore"):
             usable = np.isfinite(given.model(Unlabelled(np.array([0.0, 1.0]))).score).all()
         if usable:
-            assert same(from_text(text, "m.json").model, given.model)
+            assert same_bits(from_text(text, "m.json").model, given.model)
         else:
             assert "cannot be used" in refused(text)
 
@@ -269,7 +269,7 @@ def forged(change: Callable[[dict[str, Any]], None], of: Saved = STEPS) -> str:
     return model_file._written({**document, "sha256": hashlib.sha256(body.encode()).hexdigest()})
 
 
-def of(part: str, value: Any) -> Callable[[dict[str, Any]], None]:
+def put(part: str, value: Any) -> Callable[[dict[str, Any]], None]:
     """Put a value at a place such as 'model.edges'."""
 
     def change(document: dict[str, Any]) -> None:
@@ -301,73 +301,73 @@ class TestForged:
     """A right digest on a wrong model: nobody's data meets it."""
 
     def test_the_forger_of_these_tests_is_a_good_one(self) -> None:
-        assert same(from_text(forged(lambda document: None), "m.json").model, STEPS.model)
+        assert same_bits(from_text(forged(lambda document: None), "m.json").model, STEPS.model)
 
     @pytest.mark.parametrize(
         "change",
         [
-            of("model", None),
-            of("model", 3),
-            of("model", "isotonic"),
-            of("model", []),
-            of("model", {}),
-            of("model", {"model": "os.system"}),
-            of("model", {"model": ["Steps"]}),
-            of("model", {"model": "Applied", "score": 1}),
-            of("model", {"model": "Steps"}),
-            of("model.more", 1),
+            put("model", None),
+            put("model", 3),
+            put("model", "isotonic"),
+            put("model", []),
+            put("model", {}),
+            put("model", {"model": "os.system"}),
+            put("model", {"model": ["Steps"]}),
+            put("model", {"model": "Applied", "score": 1}),
+            put("model", {"model": "Steps"}),
+            put("model.more", 1),
             without("model.value"),
-            of("model.edges", None),
-            of("model.edges", "0.25"),
-            of("model.edges", [0.25, 0.5]),
-            of("model.edges", {"float64": ["0.25", "0.5"]}),
-            of("model.edges", {"float64": [True, False]}),
-            of("model.edges", {"float64": [[0.25], [0.5]]}),
-            of("model.edges", {"float64": [0.25, 0.5], "shape": [-1]}),
-            of("model.edges", {"float64": [0.25, 0.5], "shape": [1, 2]}),
-            of("model.edges", {"float64": [0.25, 0.5], "shape": [3]}),
-            of("model.edges", {"float64": [0.25, 0.5], "shape": "2"}),
-            of("model.edges", {"float64": [0.25, 0.5], "other": 1}),
-            of("model.edges", {"float64": {"a": 1}}),
-            of("model.edges", {"float64": "no base64!"}),
-            of("model.edges", {"float64": "AAA="}),
-            of("model.edges", {"float64": PACKED, "shape": [2]}),
-            of("model.edges", {"float16": [0.25, 0.5]}),
-            of("model.edges", {"object": [0.25, 0.5]}),
-            of("model.edges", {"int64": [0.25, 0.5]}),
-            of("model.edges", {"int64": [10**30, 1]}),
-            of("model.edges", {"text": ["0.25", "0.5"]}),
-            of("model.edges", {"number": "nan"}),
-            of("model.value", {"float64": [0.1]}),
-            of("model.value", {"float64": []}),
-            of("model.value", {"float64": [0.1, 0.2, 1.5]}),
-            of("model.value", {"float64": [-0.1, 0.2, 0.5]}),
-            of("model.value", {"int64": [0, 1, 1]}),
-            of("model.value", {"text": ["a", "b", "c"]}),
-            of("model", NESTED),
-            of("columns", None),
-            of("columns", []),
+            put("model.edges", None),
+            put("model.edges", "0.25"),
+            put("model.edges", [0.25, 0.5]),
+            put("model.edges", {"float64": ["0.25", "0.5"]}),
+            put("model.edges", {"float64": [True, False]}),
+            put("model.edges", {"float64": [[0.25], [0.5]]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": [-1]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": [1, 2]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": [3]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": "2"}),
+            put("model.edges", {"float64": [0.25, 0.5], "other": 1}),
+            put("model.edges", {"float64": {"a": 1}}),
+            put("model.edges", {"float64": "no base64!"}),
+            put("model.edges", {"float64": "AAA="}),
+            put("model.edges", {"float64": PACKED, "shape": [2]}),
+            put("model.edges", {"float16": [0.25, 0.5]}),
+            put("model.edges", {"object": [0.25, 0.5]}),
+            put("model.edges", {"int64": [0.25, 0.5]}),
+            put("model.edges", {"int64": [10**30, 1]}),
+            put("model.edges", {"text": ["0.25", "0.5"]}),
+            put("model.edges", {"number": "nan"}),
+            put("model.value", {"float64": [0.1]}),
+            put("model.value", {"float64": []}),
+            put("model.value", {"float64": [0.1, 0.2, 1.5]}),
+            put("model.value", {"float64": [-0.1, 0.2, 0.5]}),
+            put("model.value", {"int64": [0, 1, 1]}),
+            put("model.value", {"text": ["a", "b", "c"]}),
+            put("model", NESTED),
+            put("columns", None),
+            put("columns", []),
             without("columns.score"),
-            of("columns.score", 3),
-            of("columns.features", "x*"),
-            of("columns.features", ["x"]),
-            of("columns.groups", "site"),
-            of("columns.width", 10**15),
-            of("columns.width", 10**9),
-            of("columns.width", -1),
-            of("columns.width", "3"),
-            of("columns.width", 0.5),
-            of("columns.width", True),
-            of("columns.more", 1),
-            of("columns.logit", "no"),
-            of("task", {}),
-            of("task", 0.3),
-            of("task", {"utility": [[0, 0], [0, 0]], "decision_threshold": 0.5, "threshold": 0.5}),
-            of("task", {"utility": [[0.0, -0.5], [-0.5, 0.0]], "decision_threshold": 0.5, "threshold": 0.4}),
-            of("fitted_on", None),
-            of("fitted_on", [1]),
-            of("method", None),
-            of("more", 1),
+            put("columns.score", 3),
+            put("columns.features", "x*"),
+            put("columns.features", ["x"]),
+            put("columns.groups", "site"),
+            put("columns.width", 10**15),
+            put("columns.width", 10**9),
+            put("columns.width", -1),
+            put("columns.width", "3"),
+            put("columns.width", 0.5),
+            put("columns.width", True),
+            put("columns.more", 1),
+            put("columns.logit", "no"),
+            put("task", {}),
+            put("task", 0.3),
+            put("task", {"utility": [[0, 0], [0, 0]], "decision_threshold": 0.5, "threshold": 0.5}),
+            put("task", {"utility": [[0.0, -0.5], [-0.5, 0.0]], "decision_threshold": 0.5, "threshold": 0.4}),
+            put("fitted_on", None),
+            put("fitted_on", [1]),
+            put("method", None),
+            put("more", 1),
             without("task"),
             without("method"),
         ],
@@ -378,15 +378,15 @@ class TestForged:
     @pytest.mark.parametrize(
         "change",
         [
-            of("model.on", "p\u001b[31m"),
-            of("model.slope", "steep"),
-            of("model.slope", None),
-            of("model.slope", {"number": "nan"}),
-            of("model.slope", {"number": "inf"}),
-            of("model.slope", {"number": "1.5"}),
-            of("model.slope", {"number": "1e400"}),
-            of("model.slope", {"float64": [1.0, 2.0, 3.0]}),
-            of("model.intercept", [[]]),
+            put("model.on", "p\u001b[31m"),
+            put("model.slope", "steep"),
+            put("model.slope", None),
+            put("model.slope", {"number": "nan"}),
+            put("model.slope", {"number": "inf"}),
+            put("model.slope", {"number": "1.5"}),
+            put("model.slope", {"number": "1e400"}),
+            put("model.slope", {"float64": [1.0, 2.0, 3.0]}),
+            put("model.intercept", [[]]),
         ],
     )
     def test_numbers_that_are_none(self, change: Callable[[dict[str, Any]], None]) -> None:
@@ -395,22 +395,22 @@ class TestForged:
     @pytest.mark.parametrize(
         "change",
         [
-            of("model.tree.left", {"int32": [0, -1, -1]}),
-            of("model.tree.left", {"int32": [1, 0, -1]}),
-            of("model.tree.left", {"int32": [1, -1]}),
-            of("model.tree.right", {"int32": [9, -1, -1]}),
-            of("model.tree.feature", {"int32": [7, 0, 0]}),
-            of("model.tree.feature", {"int32": [-1, 0, 0]}),
-            of("model.tree.columns", 2),
-            of("model.tree.columns", "3"),
-            of("model.tree.value", {"text": ["a", "b", "c"]}),
-            of("model.tree.threshold", {"float64": "AAAAAAAA8H8AAAAAAAAAAAAAAAAAAAAA", "shape": [3]}),
-            of("model.cells", "ten"),
-            of("model.cells", None),
-            of("model.column", {"int64": [5, 5, 5]}),
-            of("model.kind", {"int64": [9, 2, 2, 2]}),
-            of("model.subset", {"int64": [99]}),
-            of("model.tree", {"model": "Curve", "at": {"float64": [0.0]}, "value": {"float64": [0.0]}}),
+            put("model.tree.left", {"int32": [0, -1, -1]}),
+            put("model.tree.left", {"int32": [1, 0, -1]}),
+            put("model.tree.left", {"int32": [1, -1]}),
+            put("model.tree.right", {"int32": [9, -1, -1]}),
+            put("model.tree.feature", {"int32": [7, 0, 0]}),
+            put("model.tree.feature", {"int32": [-1, 0, 0]}),
+            put("model.tree.columns", 2),
+            put("model.tree.columns", "3"),
+            put("model.tree.value", {"text": ["a", "b", "c"]}),
+            put("model.tree.threshold", {"float64": "AAAAAAAA8H8AAAAAAAAAAAAAAAAAAAAA", "shape": [3]}),
+            put("model.cells", "ten"),
+            put("model.cells", None),
+            put("model.column", {"int64": [5, 5, 5]}),
+            put("model.kind", {"int64": [9, 2, 2, 2]}),
+            put("model.subset", {"int64": [99]}),
+            put("model.tree", {"model": "Curve", "at": {"float64": [0.0]}, "value": {"float64": [0.0]}}),
         ],
     )
     def test_trees_that_never_end_and_patches_of_nobody(self, change: Callable[[dict[str, Any]], None]) -> None:

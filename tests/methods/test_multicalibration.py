@@ -26,7 +26,7 @@ from tests.helpers.worlds import rows_by_level as by_level
 CELLS = 4
 
 
-def sample(size: int, subsets: int, seed: int) -> PatchedRows:
+def overlapping_subsets(size: int, subsets: int, seed: int) -> PatchedRows:
     """Overlapping subsets, the first of everyone; they shift the truth away from the score."""
     rng = np.random.default_rng(seed)
     member = rng.random((subsets, size)) < 0.4
@@ -36,10 +36,10 @@ def sample(size: int, subsets: int, seed: int) -> PatchedRows:
     return PatchedRows(score, (rng.random(size) < truth).astype(float), rng.uniform(0.5, 2, size), member)
 
 
-samples = st.builds(sample, st.integers(5, 200), st.integers(2, 5), st.integers(0, 10**6))
+any_subsets = st.builds(overlapping_subsets, st.integers(5, 200), st.integers(2, 5), st.integers(0, 10**6))
 
 
-@given(rows=samples)
+@given(rows=any_subsets)
 def test_every_patch_lowers_the_squared_error_until_all_subsets_are_calibrated_in_all_cells(rows: PatchedRows) -> None:
     for _ in range(2000):
         patch = best_patch(rows, CELLS)
@@ -58,9 +58,9 @@ def largest_violation(rows: PatchedRows) -> float:
     return float(np.abs(sums).max() / rows.weight.sum())
 
 
-@given(rows=samples, seed=st.integers(0, 100))
+@given(rows=any_subsets, seed=st.integers(0, 100))
 def test_patches_are_kept_up_to_the_smallest_loss_of_the_rows_held_out(rows: PatchedRows, seed: int) -> None:
-    held = sample(100, len(rows.member), seed)
+    held = overlapping_subsets(100, len(rows.member), seed)
     kept = kept_patches(rows, held, CELLS, most=30)
     losses = [held.loss]
     for patch in kept:
@@ -103,11 +103,11 @@ def test_the_rows_that_stop_it_teach_it_nothing() -> None:
 
 def test_it_finds_groups_and_regions_that_isotonic_regression_cannot_see() -> None:
     rows, new = random_training(6000, 0), random_training(6000, 1)
-    found = {key: fit_method(key, rows)(unlabelled(new)).score for key in ("isotonic", "multicalibration")}
-    brier = {key: np.mean((score - new.label) ** 2) for key, score in found.items()}
+    scores = {key: fit_method(key, rows)(unlabelled(new)).score for key in ("isotonic", "multicalibration")}
+    brier = {key: np.mean((score - new.label) ** 2) for key, score in scores.items()}
     assert brier["multicalibration"] < brier["isotonic"] - 0.01
     here = new.groups["group"] == "b"
-    off = {key: abs(np.mean((score - new.label)[here])) for key, score in found.items()}
+    off = {key: abs(np.mean((score - new.label)[here])) for key, score in scores.items()}
     assert off["multicalibration"] < 0.5 * off["isotonic"]
 
 

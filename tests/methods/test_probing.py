@@ -16,7 +16,7 @@ from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 
 
-def drawn(rows: int, seed: int) -> tuple[Training, np.ndarray]:
+def rows_and_truth(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     """Labels of a world that is not logistic, and their true probability given the score and the features."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(rows, 4))
@@ -27,13 +27,13 @@ def drawn(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     return Training(score, label, features=x), truth
 
 
-def fitted(rows: Training, probes: int = 40) -> Probes:
+def fitted_probes(rows: Training, probes: int = 40) -> Probes:
     model = fit(parse(f"probing(probes={probes})"), rows)
     assert isinstance(model, Probes)
     return model
 
 
-def loss(decided: np.ndarray, label: np.ndarray, edges: np.ndarray) -> float:
+def area_of_losses(decided: np.ndarray, label: np.ndarray, edges: np.ndarray) -> float:
     """2 integral of L(H(t), t) dt: exact, since the loss of a probe is linear in t over its cell.
 
     label: 0 or 1, or its probability: costs are linear in the label too.
@@ -46,32 +46,32 @@ def loss(decided: np.ndarray, label: np.ndarray, edges: np.ndarray) -> float:
 @given(st.integers(20, 300), st.integers(1, 25), st.integers(0, 10**6))
 def test_the_brier_bound_holds_on_every_table(rows: int, probes: int, seed: int) -> None:
     """Tasche 2021, thm. 4.2 with the table as the world: the labels' best loss is part of both sides."""
-    train, _ = drawn(rows, seed)
-    new, _ = drawn(rows, seed + 1)
-    model = fitted(train, probes)
+    train, _ = rows_and_truth(rows, seed)
+    new, _ = rows_and_truth(rows, seed + 1)
+    model = fitted_probes(train, probes)
     for table in (train, new):
         brier = np.mean((model(table).score - table.label) ** 2)
-        assert brier <= loss(model.decisions(table), table.label, model.edges) + 1e-12
+        assert brier <= area_of_losses(model.decisions(table), table.label, model.edges) + 1e-12
 
 
 @pytest.mark.parametrize("rows", [300, 3000])
 def test_the_distance_from_the_truth_is_bounded_by_what_the_classifiers_lose(rows: int) -> None:
     """Tasche 2021, thm. 4.2: E (Z - Psi)^2 <= 2 integral of L(H(t), t) - L*(t) dt, where Psi is known."""
-    model = fitted(drawn(rows, 0)[0])
-    new, truth = drawn(4000, 1)
+    model = fitted_probes(rows_and_truth(rows, 0)[0])
+    new, truth = rows_and_truth(4000, 1)
     distance = np.mean((model(new).score - truth) ** 2)
     # Tasche 2021, eq. 4.2b: twice the integral of the Bayes loss is E Psi (1 - Psi).
-    lost = loss(model.decisions(new), truth, model.edges) - np.mean(truth * (1 - truth))
+    lost = area_of_losses(model.decisions(new), truth, model.edges) - np.mean(truth * (1 - truth))
     assert 0 < distance <= lost + 1e-12
 
 
 def test_the_bound_is_strict_where_classifiers_contradict_one_another() -> None:
-    new, truth = drawn(1000, 0)
+    new, truth = rows_and_truth(1000, 0)
     rng = np.random.default_rng(0)
     planes = Planes(Units(np.zeros(5), np.ones(5)), rng.normal(size=(8, 5)), np.zeros(8))
     model = Probes(ScoreColumn(Curve(np.array([0.0, 1.0]), np.array([0.0, 1.0])), 1e-6), planes, grid(8))
     distance = np.mean((model(new).score - truth) ** 2)
-    assert distance + 0.01 < loss(model.decisions(new), truth, model.edges) - np.mean(truth * (1 - truth))
+    assert distance + 0.01 < area_of_losses(model.decisions(new), truth, model.edges) - np.mean(truth * (1 - truth))
 
 
 def test_the_bound_is_an_identity_where_decisions_are_those_of_a_score() -> None:
@@ -80,12 +80,12 @@ def test_the_bound_is_an_identity_where_decisions_are_those_of_a_score() -> None
     edges = grid(12)
     score, label = rng.choice(edges, 500), rng.integers(0, 2, 500).astype(float)
     decided = score[:, None] > (edges[1:] + edges[:-1]) / 2
-    assert loss(decided, label, edges) == pytest.approx(np.mean((score - label) ** 2), abs=1e-12)
+    assert area_of_losses(decided, label, edges) == pytest.approx(np.mean((score - label) ** 2), abs=1e-12)
 
 
 def test_each_probe_is_a_cost_weighted_regression_cut_at_its_middle() -> None:
-    train = drawn(500, 0)[0].in_order()
-    model = fitted(train, 5)
+    train = rows_and_truth(500, 0)[0].in_order()
+    model = fitted_probes(train, 5)
     _, columns = with_recalibrated(train)
     seen = model.planes.units(columns)
     for k, middle in enumerate((model.edges[1:] + model.edges[:-1]) / 2):
@@ -95,8 +95,8 @@ def test_each_probe_is_a_cost_weighted_regression_cut_at_its_middle() -> None:
 
 
 def test_decisions_are_better_than_the_recalibrated_scores() -> None:
-    model, new = fitted(drawn(3000, 0)[0]), drawn(4000, 1)
-    curve = fit(parse("isotonic"), drawn(3000, 0)[0])
+    model, new = fitted_probes(rows_and_truth(3000, 0)[0]), rows_and_truth(4000, 1)
+    curve = fit(parse("isotonic"), rows_and_truth(3000, 0)[0])
     for t in (0.05, 0.3, 0.7):
         won = [np.mean(np.where(each(new[0]).score >= t, new[1] - t, 0)) for each in (model, curve)]
         best = np.mean(np.maximum(new[1] - t, 0))
@@ -114,34 +114,34 @@ def test_the_grid_covers_the_thresholds_and_is_finer_at_its_ends(probes: int) ->
 
 
 def test_the_score_is_1_where_every_probe_decides_1() -> None:
-    train, _ = drawn(300, 0)
-    model = fitted(train, 7)
+    train, _ = rows_and_truth(300, 0)
+    model = fitted_probes(train, 7)
     far = Unlabelled(np.array([1.0, 0.0]), features=np.array([[1e9, 1e9, 0, 0], [-1e9, -1e9, 0, 0]]))
     np.testing.assert_allclose(model(far).score, [1, 0], atol=1e-12)
 
 
 def test_it_is_deterministic_and_goes_row_by_row() -> None:
-    train, new = drawn(400, 0)[0], drawn(60, 1)[0]
-    score = fitted(train)(new).score
+    train, new = rows_and_truth(400, 0)[0], rows_and_truth(60, 1)[0]
+    score = fitted_probes(train)(new).score
     other = train.take(np.random.default_rng(0).permutation(400))
-    np.testing.assert_array_equal(score, fitted(other)(new).score)
-    np.testing.assert_array_equal(score[[5, 50]], fitted(train)(new.take(np.array([5, 50]))).score)
+    np.testing.assert_array_equal(score, fitted_probes(other)(new).score)
+    np.testing.assert_array_equal(score[[5, 50]], fitted_probes(train)(new.take(np.array([5, 50]))).score)
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e30, 1e-310, np.inf])
 def test_odd_features_are_fitted(scale: float) -> None:
-    train = drawn(60, 0)[0]
+    train = rows_and_truth(60, 0)[0]
     with np.errstate(invalid="ignore"):
         features = np.nan_to_num(train.features * scale, nan=0.0, posinf=np.inf, neginf=-np.inf)
     rows = dataclasses.replace(train, features=features, weight=np.linspace(1e-3, 1e3, 60))
-    score = fitted(rows)(rows).score
+    score = fitted_probes(rows)(rows).score
     assert ((score >= 0) & (score <= 1)).all()
 
 
 def test_few_rows_of_many_features_are_fitted() -> None:
     rng = np.random.default_rng(0)
     rows = Training(np.array([0.1, 0.9, 0.5]), np.array([0.0, 1.0, 1.0]), features=rng.normal(size=(3, 400)))
-    assert np.isfinite(fitted(rows)(rows).score).all()
+    assert np.isfinite(fitted_probes(rows)(rows).score).all()
 
 
 @pytest.mark.parametrize("edges", [[0, 1], [0, 0.5, 0.5], [0, 0.7, 0.9], [0.1, 0.5, 1]])

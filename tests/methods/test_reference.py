@@ -39,9 +39,9 @@ def test_the_brier_score_on_the_other_half_is_the_peers(key: str) -> None:
 @pytest.mark.parametrize("key", COEFFICIENTS)
 def test_the_coefficients_are_the_peers(key: str) -> None:
     expected, origin = COEFFICIENTS[key]
-    found = fit_method(key, shipped_training("cal"))
+    model = fit_method(key, shipped_training("cal"))
     for name, value in expected.items():
-        assert getattr(found, name) == pytest.approx(value, abs=1e-6), origin
+        assert getattr(model, name) == pytest.approx(value, abs=1e-6), origin
 
 
 def test_isotonic_returns_the_peers_zeros_and_ones() -> None:

@@ -35,7 +35,7 @@ def island_world(rows: int, seed: int) -> tuple[Training, np.ndarray]:
     return Training(score, (rng.random(rows) < truth).astype(float), features=x), truth
 
 
-def applied(name: str, rows: Training, new: Unlabelled) -> np.ndarray:
+def scored(name: str, rows: Training, new: Unlabelled) -> np.ndarray:
     return fit(parse(name), rows)(new).score
 
 
@@ -53,7 +53,7 @@ def brier(score: np.ndarray, truth: np.ndarray) -> float:
 def test_regressions_reach_the_best_utility_in_a_logistic_world(name: str) -> None:
     train, _ = logistic_world(3000, 0)
     test, truth = logistic_world(3000, 1)
-    score = applied(name, train, test)
+    score = scored(name, train, test)
     for t in (0.1, 0.5, 0.9):
         assert expected_utility(score, truth, t) > expected_utility(truth, truth, t) - 0.002
     assert brier(score, truth) < 0.001
@@ -67,7 +67,7 @@ LEARNED.remove((island_world, "stack"))  # no linear function of the features te
 def test_stacks_beat_isotonic_where_features_matter(world: Any, name: str) -> None:
     train, _ = world(2000, 0)
     test, truth = world(2000, 1)
-    score, curve = applied(name, train, test), applied("isotonic", train, test)
+    score, curve = scored(name, train, test), scored("isotonic", train, test)
     assert brier(score, truth) < 0.75 * brier(curve, truth)
     assert expected_utility(score, truth, 0.5) > expected_utility(curve, truth, 0.5)
 
@@ -77,7 +77,7 @@ def test_stacks_keep_a_score_that_knows_all(name: str) -> None:
     rng = np.random.default_rng(0)
     truth = rng.random(3000)
     rows = Training(truth, (rng.random(3000) < truth).astype(float), features=rng.normal(size=(3000, 6)))
-    assert brier(applied(name, rows.take(np.arange(2000)), rows.take(np.arange(2000, 3000))), truth[2000:]) < 0.02
+    assert brier(scored(name, rows.take(np.arange(2000)), rows.take(np.arange(2000, 3000))), truth[2000:]) < 0.02
 
 
 def test_refit_is_scikit_learns_regression_with_its_defaults() -> None:
@@ -97,37 +97,37 @@ def test_trees_say_what_scikit_learns_say() -> None:
         columns, train.label
     )
     np.testing.assert_allclose(
-        applied("stack-forest(trees=20)", train, new), forest.predict_proba(seen)[:, 1], atol=1e-12
+        scored("stack-forest(trees=20)", train, new), forest.predict_proba(seen)[:, 1], atol=1e-12
     )
     boosted = HistGradientBoostingClassifier(
         learning_rate=0.05, max_iter=120, max_leaf_nodes=16, max_bins=63, max_features=0.3,
         min_samples_leaf=20, early_stopping=False, random_state=0,
     ).fit(columns, train.label)  # fmt: skip
-    np.testing.assert_allclose(applied("stack-boosting", train, new), boosted.predict_proba(seen)[:, 1], atol=1e-12)
+    np.testing.assert_allclose(scored("stack-boosting", train, new), boosted.predict_proba(seen)[:, 1], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_rows_and_other_rows_make_no_difference(name: str) -> None:
     train, new = island_world(400, 0)[0], island_world(50, 1)[0]
     other = train.take(np.random.default_rng(0).permutation(400))
-    score = applied(name, train, new)
-    np.testing.assert_array_equal(score, applied(name, other, new))
+    score = scored(name, train, new)
+    np.testing.assert_array_equal(score, scored(name, other, new))
     some = np.array([3, 30, 7])
-    np.testing.assert_array_equal(score[some], applied(name, train, new.take(some)))
+    np.testing.assert_array_equal(score[some], scored(name, train, new.take(some)))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_heavy_rows_pull(name: str) -> None:
     train, new = logistic_world(600, 0)[0], logistic_world(200, 1)[0]
     heavy = dataclasses.replace(train, weight=np.where(train.label > 0, 9.0, 1.0))
-    assert applied(name, heavy, new).mean() > applied(name, train, new).mean() + 0.1
+    assert scored(name, heavy, new).mean() > scored(name, train, new).mean() + 0.1
 
 
 @pytest.mark.parametrize("name", ["stack-forest(trees=20)", "stack-boosting"])
 def test_trees_see_what_rows_weigh_beside_one_another(name: str) -> None:
     train = logistic_world(300, 0)[0]
     weight = np.linspace(1, 2, 300)
-    one, other = (applied(name, dataclasses.replace(train, weight=weight * by), train) for by in (1, 2.0**-40))
+    one, other = (scored(name, dataclasses.replace(train, weight=weight * by), train) for by in (1, 2.0**-40))
     np.testing.assert_allclose(one, other, atol=1e-9)
 
 
@@ -152,13 +152,13 @@ def test_odd_features_are_fitted(name: str, odd: str) -> None:
     label = np.arange(len(features)) % 2.0
     rows = Training(train.score[: len(features)], label, features=features)
     for weight in (None, np.linspace(1e-3, 1e3, len(label))):
-        score = applied(name, dataclasses.replace(rows, weight=weight), rows)
+        score = scored(name, dataclasses.replace(rows, weight=weight), rows)
         assert ((score >= 0) & (score <= 1)).all()
 
 
 def test_a_large_seed_is_a_seed() -> None:
     train = island_world(100, 0)[0]
-    scores = [applied("stack-forest", dataclasses.replace(train, seed=seed), train) for seed in (1, 2, 2**63)]
+    scores = [scored("stack-forest", dataclasses.replace(train, seed=seed), train) for seed in (1, 2, 2**63)]
     assert not np.array_equal(scores[0], scores[1])
 
 

@@ -16,7 +16,7 @@ from tests.helpers.worlds import any_rows
 from tests.helpers.worlds import rows_by_level as by_level
 
 
-def loss(model: Sigmoid | Beta, rows: Rows, target: np.ndarray) -> float:
+def log_loss(model: Sigmoid | Beta, rows: Rows, target: np.ndarray) -> float:
     """Mean log loss in log-odds, which stays finite."""
     if isinstance(model, Beta):
         first, second = beta_terms(rows.score)
@@ -50,10 +50,10 @@ def test_no_curve_beside_it_is_likelier(rows: Rows, key: str) -> None:
     model = fitted_or_skipped(key, rows)
     assert isinstance(model, Sigmoid)
     target = rows.label if "labels" in key else platts_targets(rows)
-    best = loss(model, rows, target)
+    best = log_loss(model, rows, target)
     for slope, intercept in STEPS:
         beside = Sigmoid(model.on, model.slope + slope, model.intercept + intercept)
-        assert loss(beside, rows, target) >= best - 1e-10
+        assert log_loss(beside, rows, target) >= best - 1e-10
 
 
 def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
@@ -61,10 +61,10 @@ def test_a_newton_step_that_would_overshoot_is_cut_short() -> None:
     rows = Rows(np.array([0.5, 0.999, 1.0]), np.array([0, 1, 1]), np.array([0.126, 788.0, 4.6]))
     model = fit_method("platt", training_of(rows))
     assert isinstance(model, Sigmoid) and model.slope == pytest.approx(0.8998, abs=1e-3)
-    best = loss(model, rows, platts_targets(rows))
+    best = log_loss(model, rows, platts_targets(rows))
     for slope, intercept in STEPS:
         beside = Sigmoid("logit", model.slope + slope, model.intercept + intercept)
-        assert loss(beside, rows, platts_targets(rows)) >= best
+        assert log_loss(beside, rows, platts_targets(rows)) >= best
 
 
 @given(rows=any_rows(least=4, inner=True))
@@ -72,18 +72,18 @@ def test_no_temperature_beside_it_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("temperature", rows)
     assert isinstance(model, Sigmoid) and model.slope >= 0 and model.intercept == 0
     for slope in (max(model.slope - 1e-3, 0.0), model.slope + 1e-3):
-        assert loss(Sigmoid("logit", slope, 0.0), rows, rows.label) >= loss(model, rows, rows.label) - 1e-10
+        assert log_loss(Sigmoid("logit", slope, 0.0), rows, rows.label) >= log_loss(model, rows, rows.label) - 1e-10
 
 
 @given(rows=any_rows(least=5, inner=True))
 def test_beta_obeys_its_constraints_and_no_other_such_curve_is_likelier(rows: Rows) -> None:
     model = fitted_or_skipped("beta", rows)
     assert isinstance(model, Beta) and model.a >= 0 and model.b >= 0
-    best = loss(model, rows, rows.label)
+    best = log_loss(model, rows, rows.label)
     for a, b in STEPS:
         for c in (-1e-3, 0, 1e-3):
             beside = Beta(max(model.a + a, 0.0), max(model.b + b, 0.0), model.c + c)
-            assert loss(beside, rows, rows.label) >= best - 1e-9
+            assert log_loss(beside, rows, rows.label) >= best - 1e-9
 
 
 def test_a_score_that_ranks_the_wrong_way_gets_an_infinite_temperature() -> None:
@@ -103,9 +103,9 @@ def test_beta_is_found_where_only_a_curve_that_falls_again_separates_the_labels(
     rows = by_level({0.1: "00", 0.3: "11", 0.5: "11", 0.8: "0"})
     model = fit_method("beta", training_of(rows))
     assert isinstance(model, Beta) and model.a > 0 and model.b == 0
-    best = loss(model, rows, rows.label)
-    assert loss(Beta(model.a + 1e-3, 0.0, model.c), rows, rows.label) > best
-    assert loss(Beta(model.a, 1e-3, model.c), rows, rows.label) > best
+    best = log_loss(model, rows, rows.label)
+    assert log_loss(Beta(model.a + 1e-3, 0.0, model.c), rows, rows.label) > best
+    assert log_loss(Beta(model.a, 1e-3, model.c), rows, rows.label) > best
 
 
 SEPARATED = by_level({0.2: "00", 0.4: "0", 0.7: "11"})

@@ -51,10 +51,10 @@ def test_it_leaves_no_calibration_regret_where_the_curve_is_monotone(rows: Rows,
 
 def _as_rows(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Two weighted rows a level, of each label one."""
-    there = np.concatenate((table.n - table.pos, table.pos)) > 1e-9
-    weight = np.concatenate((table.n - table.pos, table.pos))[there]
-    label = np.repeat([0, 1], len(table))[there]
-    return np.tile(table.score, 2)[there], label, weight
+    kept = np.concatenate((table.n - table.pos, table.pos)) > 1e-9
+    weight = np.concatenate((table.n - table.pos, table.pos))[kept]
+    label = np.repeat([0, 1], len(table))[kept]
+    return np.tile(table.score, 2)[kept], label, weight
 
 
 def test_it_is_the_threshold_that_the_metric_names() -> None:

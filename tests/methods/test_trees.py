@@ -15,7 +15,7 @@ from decal_cli.crossfit.regions import narrow, with_score
 from decal_cli.methods.numerics.trees import MAX_PAIRS, Forest, Tree, baseline_of
 
 
-def world(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def tree_rows(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features, some of them with ties, labels that depend on two of them, weights."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(rows, columns))
@@ -25,41 +25,41 @@ def world(rows: int, columns: int, seed: int) -> tuple[np.ndarray, np.ndarray, n
     return features, label, rng.uniform(0.5, 2, rows)
 
 
-worlds = {"rows": st.integers(10, 400), "columns": st.integers(1, 6), "seed": st.integers(0, 10**6)}
+any_tree_rows = {"rows": st.integers(10, 400), "columns": st.integers(1, 6), "seed": st.integers(0, 10**6)}
 
 
 @settings(max_examples=15)
-@given(**worlds)
+@given(**any_tree_rows)
 def test_a_single_tree_gives_scikit_learns_leaves_and_values(rows: int, columns: int, seed: int) -> None:
-    features, label, weight = world(rows, columns, seed)
+    features, label, weight = tree_rows(rows, columns, seed)
     for kind in (DecisionTreeRegressor, DecisionTreeClassifier):
         for leaves in (None, 5):
             fitted = kind(max_leaf_nodes=leaves, random_state=0).fit(features, label, weight)
             tree = Tree.of_sklearn(fitted)
-            new = narrow(np.vstack((features, world(50, columns, seed + 1)[0])))
+            new = narrow(np.vstack((features, tree_rows(50, columns, seed + 1)[0])))
             np.testing.assert_array_equal(tree.leaf(new), fitted.apply(new))
             expected = fitted.predict_proba(new)[:, 1] if kind is DecisionTreeClassifier else fitted.predict(new)
             np.testing.assert_allclose(tree.value[tree.leaf(new)], expected, atol=1e-12)
 
 
 @settings(max_examples=10)
-@given(**worlds)
+@given(**any_tree_rows)
 def test_a_forest_gives_scikit_learns_probabilities(rows: int, columns: int, seed: int) -> None:
-    features, label, weight = world(rows, columns, seed)
+    features, label, weight = tree_rows(rows, columns, seed)
     fitted = RandomForestClassifier(7, random_state=seed).fit(features, label, weight)
-    new = np.vstack((features, world(50, columns, seed + 1)[0]))
+    new = np.vstack((features, tree_rows(50, columns, seed + 1)[0]))
     np.testing.assert_allclose(Forest.of_forest(fitted).total(narrow(new)), fitted.predict_proba(new)[:, 1], atol=1e-12)
 
 
 @settings(max_examples=10)
-@given(**worlds)
+@given(**any_tree_rows)
 def test_boosting_gives_scikit_learns_log_odds(rows: int, columns: int, seed: int) -> None:
-    features, label, weight = world(rows, columns, seed)
+    features, label, weight = tree_rows(rows, columns, seed)
     seen = narrow(features)
     fitted = HistGradientBoostingClassifier(max_iter=8, min_samples_leaf=3, early_stopping=False).fit(
         seen, label, weight
     )
-    new = narrow(np.vstack((features, world(50, columns, seed + 1)[0])))
+    new = narrow(np.vstack((features, tree_rows(50, columns, seed + 1)[0])))
     forest = Forest.of_boosting(fitted)
     np.testing.assert_allclose(forest.total(new) + baseline_of(fitted), fitted.decision_function(new), atol=1e-12)
 
@@ -91,7 +91,7 @@ def test_the_score_stands_before_the_features() -> None:
 
 
 def test_no_rows_make_no_values() -> None:
-    features, label, _ = world(30, 2, 0)
+    features, label, _ = tree_rows(30, 2, 0)
     forest = Forest.of_forest(RandomForestClassifier(3).fit(features, label))
     assert len(forest) == 3
     assert forest.total(narrow(features[:0])).shape == (0,)
@@ -99,7 +99,7 @@ def test_no_rows_make_no_values() -> None:
 
 
 def test_blocks_of_rows_make_no_difference_and_bound_the_memory() -> None:
-    features, label, _ = world(4 * MAX_PAIRS // 50 + 7, 2, 0)
+    features, label, _ = tree_rows(4 * MAX_PAIRS // 50 + 7, 2, 0)
     forest = Forest.of_forest(RandomForestClassifier(50, max_depth=3, random_state=0).fit(features[:500], label[:500]))
     seen = narrow(features)
     tracemalloc.start()

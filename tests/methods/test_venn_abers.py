@@ -29,19 +29,19 @@ def test_the_lookup_gives_what_refitting_gives(rows: Rows, more: list[float]) ->
     except Undefined:
         return  # One class.
     new = np.concatenate((np.unique(rows.score), [0.0, 1.0], more))
-    found = model(Unlabelled(new))
+    applied = model(Unlabelled(new))
     p0, p1 = np.array([refitted(rows, float(each)) for each in new]).T
-    np.testing.assert_allclose(found.lower, p0, atol=1e-12)
-    np.testing.assert_allclose(found.upper, p1, atol=1e-12)
-    np.testing.assert_allclose(found.score, p1 / (1 - p0 + p1), atol=1e-12)
+    np.testing.assert_allclose(applied.lower, p0, atol=1e-12)
+    np.testing.assert_allclose(applied.upper, p1, atol=1e-12)
+    np.testing.assert_allclose(applied.score, p1 / (1 - p0 + p1), atol=1e-12)
 
 
 def test_the_interval_holds_the_score_and_never_is_0_or_1() -> None:
     rows = random_training(300, 0)
-    found = fit_method("venn-abers", rows)(Unlabelled(np.linspace(0, 1, 1001)))
-    assert found.lower is not None and found.upper is not None
-    assert (found.lower <= found.score).all() and (found.score <= found.upper).all()
-    assert (np.diff(found.score) >= 0).all() and found.score[0] > 0 and found.score[-1] < 1
+    applied = fit_method("venn-abers", rows)(Unlabelled(np.linspace(0, 1, 1001)))
+    assert applied.lower is not None and applied.upper is not None
+    assert (applied.lower <= applied.score).all() and (applied.score <= applied.upper).all()
+    assert (np.diff(applied.score) >= 0).all() and applied.score[0] > 0 and applied.score[-1] < 1
 
 
 def test_a_long_table_is_fitted_in_linear_time_and_kept_short() -> None:

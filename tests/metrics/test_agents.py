@@ -31,9 +31,9 @@ def best_rule(points: np.ndarray, at0: np.ndarray, at1: np.ndarray) -> float:
     """max over proper rules S(point, label) in [0, 1] of sum at0 S(., 0) + at1 S(., 1): one constraint a pair."""
     k = len(points)
     proper = np.zeros((k * k, 2 * k))
-    true, said = np.repeat(np.arange(k), k), np.tile(np.arange(k), k)
+    true, reported = np.repeat(np.arange(k), k), np.tile(np.arange(k), k)
     for label, chance_of in ((0, 1 - points[true]), (1, points[true])):
-        np.add.at(proper, (np.arange(k * k), said + label * k), chance_of)
+        np.add.at(proper, (np.arange(k * k), reported + label * k), chance_of)
         np.add.at(proper, (np.arange(k * k), true + label * k), -chance_of)
     objective = -np.concatenate((at0, at1))
     return -float(linprog(objective, A_ub=proper, b_ub=np.zeros(k * k), bounds=(0, 1), method="highs").fun)
@@ -102,8 +102,8 @@ def lost_in(t: Table, utility: tuple[tuple[float, float], ...]) -> float:
         return payoff[:, :1] * (1 - chance_of) + payoff[:, 1:] * chance_of
 
     rate = t.pos / t.n
-    taken = expected(t.score).argmax(axis=0)
-    return float((t.n * (expected(rate).max(axis=0) - expected(rate)[taken, np.arange(len(t))])).sum() / t.total)
+    action = expected(t.score).argmax(axis=0)
+    return float((t.n * (expected(rate).max(axis=0) - expected(rate)[action, np.arange(len(t))])).sum() / t.total)
 
 
 @given(rows=any_rows())
@@ -137,8 +137,8 @@ def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
             continue
         assert key == "u_cal" or len(worst.utility) == 2
         if len(worst.utility) == 2:
-            found = value_of("external_regret", t, BinaryTask.of_utility(worst.utility))
-            assert found == pytest.approx(value_of(key, t), abs=1e-8)
+            regret = value_of("external_regret", t, BinaryTask.of_utility(worst.utility))
+            assert regret == pytest.approx(value_of(key, t), abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_against_the_base_rate_it_shows_the_external_regret(rows: Rows) -> None:
 def test_a_kink_on_a_score_of_0_half_or_1(table: Rows) -> None:
     t = table.table
     worst = worst_task(t, "v_cdl", levels="exact")
-    found = value_of("cfdl(levels=exact)", t, BinaryTask.of_utility(worst.utility))
-    assert found == pytest.approx(value_of("v_cdl(levels=exact)", t), abs=1e-8)
+    loss = value_of("cfdl(levels=exact)", t, BinaryTask.of_utility(worst.utility))
+    assert loss == pytest.approx(value_of("v_cdl(levels=exact)", t), abs=1e-8)
     assert 0 < worst.thresholds[0] < 1 and abs(worst.thresholds[0] - value_of("cdl_threshold(levels=exact)", t)) <= 1e-9
 
 
@@ -181,9 +181,9 @@ def many(m: int, seed: int) -> Table:
 def test_chunks_find_what_all_kinks_at_once_find(seed: int, kinks: int) -> None:
     t = many(1500, seed)
     for curve, at_once in ((envelope.of_levels, dense.of_levels), (envelope.of_constant, dense.of_constant)):
-        found = curve(t).one_kink() if kinks == 1 else curve(t).any_kinks()
+        worst = curve(t).one_kink() if kinks == 1 else curve(t).any_kinks()
         expected = float(at_once(t.score, t.n * 1.0, t.pos * 1.0, kinks))
-        assert found.loss == pytest.approx(expected, abs=1e-12)
+        assert worst.loss == pytest.approx(expected, abs=1e-12)
 
 
 def test_levels_are_those_of_cfdl() -> None:

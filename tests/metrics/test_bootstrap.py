@@ -11,7 +11,7 @@ from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 
 
-def world(rows: int, seed: int = 1, weighted: bool = False) -> Table:
+def beta_table(rows: int, seed: int = 1, weighted: bool = False) -> Table:
     rng = np.random.default_rng(seed)
     score = rng.beta(1, 2, rows)
     label = (rng.random(rows) < score).astype(np.uint8)
@@ -27,7 +27,7 @@ def declared(name: str) -> MetricSpec:
     return Spec(replace(METRICS[name], interval="bootstrap"))
 
 
-def interval(name: str, table: Table) -> tuple[float, float] | None:
+def ends(name: str, table: Table) -> tuple[float, float] | None:
     spec = declared(name)
     return measure_all([spec], inputs(table), 0.9)[spec].interval
 
@@ -35,9 +35,9 @@ def interval(name: str, table: Table) -> tuple[float, float] | None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ["brier", "expected_utility", "auc"])
 def test_it_agrees_with_the_analytic_interval_where_there_is_one(name: str, weighted: bool) -> None:
-    table = world(1500, weighted=weighted)
+    table = beta_table(1500, weighted=weighted)
     analytic = interval_of(parse(name), inputs(table), 0.9)
-    resampled = interval(name, table)
+    resampled = ends(name, table)
     assert analytic is not None and resampled is not None
     width = analytic[1] - analytic[0]
     assert resampled[1] - resampled[0] == pytest.approx(width, rel=0.15)
@@ -45,7 +45,7 @@ def test_it_agrees_with_the_analytic_interval_where_there_is_one(name: str, weig
 
 
 def test_an_interval_does_not_depend_on_what_else_is_computed() -> None:
-    given = inputs(world(300), seed=3)
+    given = inputs(beta_table(300), seed=3)
     specs = [declared(name) for name in ("average_precision", "c_emp", "utility_share")]
     together = measure_all(specs, given, 0.95)
     for spec in specs:
@@ -53,17 +53,20 @@ def test_an_interval_does_not_depend_on_what_else_is_computed() -> None:
 
 
 def test_the_second_thread_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = world(400)
-    alone = interval("average_precision", table)
+    table = beta_table(400)
+    alone = ends("average_precision", table)
     monkeypatch.setattr(bootstrap, "_SMALL", 10)
-    assert interval("average_precision", table) == alone
+    assert ends("average_precision", table) == alone
 
 
 def test_ends_are_cut_to_the_range() -> None:
-    low, high = interval("average_precision", tabulate(np.array([0.1, 0.2, 0.9]), np.array([0, 0, 1]))) or (0, 0)
+    low, high = ends("average_precision", tabulate(np.array([0.1, 0.2, 0.9]), np.array([0, 0, 1]))) or (
+        0,
+        0,
+    )
     assert 0 <= low <= high <= 1
 
 
 def test_a_metric_undefined_on_most_draws_has_no_interval() -> None:
     # One positive among two rows: half of the draws or more lack a class.
-    assert interval("utility_share", tabulate(np.array([0.2, 0.9]), np.array([0, 1]))) is None
+    assert ends("utility_share", tabulate(np.array([0.2, 0.9]), np.array([0, 1]))) is None

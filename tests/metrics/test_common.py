@@ -153,5 +153,5 @@ def test_a_large_table_gives_what_a_small_one_would(monkeypatch: pytest.MonkeyPa
 
 def test_no_value_is_nan() -> None:
     for metric in METRICS.values():
-        found = value_or_reason(metric, known_rows("ties").table, TASKS[1])
-        assert isinstance(found, str) or math.isfinite(found)
+        value = value_or_reason(metric, known_rows("ties").table, TASKS[1])
+        assert isinstance(value, str) or math.isfinite(value)

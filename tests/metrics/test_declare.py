@@ -24,8 +24,8 @@ def test_the_families_are_those_of_the_specification() -> None:
 
 
 def test_a_table_prints_a_readable_choice() -> None:
-    shown = [metric.name for metric in METRICS.values() if metric.shown and metric.family != "regret"]
-    assert shown == [
+    names = [metric.name for metric in METRICS.values() if metric.shown and metric.family != "regret"]
+    assert names == [
         *("brier", "log_loss", "corp_mcb", "corp_dsc", "auc", "ece", "ece_null", "ece_debiased", "c_emp"),
         *("expected_utility", "utility_share", "net_benefit"),
     ]

@@ -86,7 +86,7 @@ def test_the_squared_errors_share_the_interval_of_the_debiased_one() -> None:
     assert interval_of("rmsce", table) == pytest.approx((max(low, 0.0) ** 0.5, high**0.5))
 
 
-def sample(rng: np.random.Generator, size: int, slope: float, weighted: bool) -> Rows:
+def rows_of_slope(rng: np.random.Generator, size: int, slope: float, weighted: bool) -> Rows:
     """Labels of log-odds slope * logit(p); slope 1 is a calibrated world."""
     x = rng.normal(size=size) * 1.2 - 0.5
     label = rng.random(size) < 1 / (1 + np.exp(-slope * x))
@@ -101,13 +101,13 @@ COVERED = ["brier", "auc", "expected_utility", "calibration_slope", "observed_ex
 def test_ninety_percent_intervals_hold_the_truth(slope: float, weighted: bool) -> None:
     """Fifty worlds of 600 rows: at least .74 each, which 90 % intervals miss less than once in a thousand times."""
     rng = np.random.default_rng(11)
-    population = sample(rng, 500_000, slope, weighted=False).table
+    population = rows_of_slope(rng, 500_000, slope, weighted=False).table
     truth = {key: value_of(key, population, TASK) for key in COVERED}
     if slope == 1:
         truth |= {"ece": 0.0, "corp_mcb": 0.0}
     held = dict.fromkeys(COVERED, 0)
     for _ in range(50):
-        table = sample(rng, 600, slope, weighted).table
+        table = rows_of_slope(rng, 600, slope, weighted).table
         for key in COVERED:
             low, high = interval_of(key, table, TASK, 0.9) or (0.0, 0.0)
             held[key] += low <= truth[key] <= high

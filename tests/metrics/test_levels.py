@@ -38,10 +38,10 @@ def test_auto_is_what_it_says() -> None:
 @pytest.mark.parametrize("key", ["ece_exact", "k2"])
 def test_the_computed_nulls_are_means_over_drawn_tables(key: str, name: str) -> None:
     table, rng = known_rows(name).table, np.random.default_rng(0)
-    drawn = np.array([value_of(key, table.null(rng)) for _ in range(600)])
-    assert value_of(f"{key}_null", table) == pytest.approx(drawn.mean(), abs=5 * drawn.std() / np.sqrt(600) + 1e-12)
+    values = np.array([value_of(key, table.null(rng)) for _ in range(600)])
+    assert value_of(f"{key}_null", table) == pytest.approx(values.mean(), abs=5 * values.std() / np.sqrt(600) + 1e-12)
     low, high = interval_of(f"{key}_null", table) or (0.0, 0.0)
-    assert high - low == pytest.approx(2 * 1.96 * drawn.std(), rel=0.25)
+    assert high - low == pytest.approx(2 * 1.96 * values.std(), rel=0.25)
 
 
 def test_the_null_of_crowded_levels_agrees_with_the_normal_law() -> None:

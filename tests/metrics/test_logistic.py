@@ -21,8 +21,8 @@ def by_optimiser(rows: Rows) -> tuple[float, float]:
         linear = at[0] + at[1] * x
         return float((weight * (np.logaddexp(0, linear) - rows.label * linear)).sum())
 
-    found = optimize.minimize(minus_likelihood, [0, 0], method="BFGS", options={"gtol": 1e-9})
-    return float(found.x[0]), float(found.x[1])
+    optimum = optimize.minimize(minus_likelihood, [0, 0], method="BFGS", options={"gtol": 1e-9})
+    return float(optimum.x[0]), float(optimum.x[1])
 
 
 @given(rows=any_rows(least=8, inner=True))
@@ -46,7 +46,7 @@ def test_an_optimiser_finds_the_same(name: str) -> None:
     assert value_of("calibration_slope", known_rows(name).table) == pytest.approx(slope, abs=1e-5)
 
 
-def sample(rng: np.random.Generator, size: int, slope: float, intercept: float) -> Rows:
+def rows_of_line(rng: np.random.Generator, size: int, slope: float, intercept: float) -> Rows:
     x = rng.normal(size=size)
     chance = 1 / (1 + np.exp(-(intercept + slope * x)))
     return Rows(1 / (1 + np.exp(-x)), (rng.random(size) < chance).astype(int))
@@ -54,7 +54,7 @@ def sample(rng: np.random.Generator, size: int, slope: float, intercept: float) 
 
 def test_they_recover_what_the_world_was_made_with_above_the_number_of_cells() -> None:
     """150,000 levels: the start comes from 65,536 cells, the last steps from every level."""
-    world = sample(np.random.default_rng(0), 150_000, 0.6, 0.2)
+    world = rows_of_line(np.random.default_rng(0), 150_000, 0.6, 0.2)
     fit = calibration_line(world.table)
     assert fit.slope.mean == pytest.approx(0.6, abs=4 * fit.slope.error)
     assert fit.intercept.mean == pytest.approx(0.2, abs=4 * fit.intercept.error)
@@ -79,5 +79,5 @@ def test_where_there_is_no_maximum_they_are_undefined(reason: str) -> None:
 
 
 def test_extreme_scores_converge() -> None:
-    found = value_of("calibration_slope", rows_by_level({1e-12: "0001", 0.5: "0011", 1 - 1e-12: "0111"}).table)
-    assert found == pytest.approx(np.log(3) / np.log((1 - 1e-12) / 1e-12), rel=1e-4)
+    slope = value_of("calibration_slope", rows_by_level({1e-12: "0001", 0.5: "0011", 1 - 1e-12: "0111"}).table)
+    assert slope == pytest.approx(np.log(3) / np.log((1 - 1e-12) / 1e-12), rel=1e-4)

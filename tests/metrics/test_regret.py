@@ -18,7 +18,7 @@ from decal_cli.task import BinaryTask
 from tests.helpers.worlds import any_rows, any_task, fixture_columns, known_rows
 
 
-def seen(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Inputs:
+def from_features(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Inputs:
     """What the features say of some rows."""
     return Inputs(Rows(score, label, features=features))
 
@@ -26,17 +26,19 @@ def seen(score: np.ndarray, label: np.ndarray, features: np.ndarray) -> Inputs:
 NOTHING = Inputs()
 
 
-def value(key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING) -> float:
+def value_with(key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING) -> float:
     return value_of(parse(key), features.having(table, task))
 
 
-def interval(key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING) -> tuple[float, float]:
-    found = interval_of(parse(key), features.having(table, task), 0.95)
-    assert found is not None
-    return found
+def interval_with(
+    key: str, table: Table | None, task: BinaryTask | None, features: Inputs = NOTHING
+) -> tuple[float, float]:
+    ends = interval_of(parse(key), features.having(table, task), 0.95)
+    assert ends is not None
+    return ends
 
 
-def by_hand() -> Inputs:
+def regions_by_hand() -> Inputs:
     """One bin, 100 rows in each half: a leaf of 50 with 40 positives, and one of 50 with 10; ten rows held out."""
     half = Leaves(np.array([0, 0]), np.array([50.0, 50.0]), np.array([40.0, 10.0]), np.array([50.0, 50.0]))
     probed = Probed(
@@ -72,21 +74,21 @@ BY_HAND = {
 
 @pytest.mark.parametrize(("key", "task"), BY_HAND)
 def test_regions_made_by_hand(key: str, task: BinaryTask | None) -> None:
-    assert value(key, None, task, by_hand()) == pytest.approx(BY_HAND[key, task], abs=1e-12)
+    assert value_with(key, None, task, regions_by_hand()) == pytest.approx(BY_HAND[key, task], abs=1e-12)
 
 
 @given(rows=any_rows(least=20), task=any_task)
 def test_the_gains_are_one_chain(rows: Rows, task: BinaryTask) -> None:
     table = rows.table
-    parts = [value(key, table, task, by_hand()) for key in ("gain_recalibration", "gain_beyond")]
-    assert value("gain_post_training", table, task, by_hand()) == pytest.approx(sum(parts), abs=1e-12)
+    parts = [value_with(key, table, task, regions_by_hand()) for key in ("gain_recalibration", "gain_beyond")]
+    assert value_with("gain_post_training", table, task, regions_by_hand()) == pytest.approx(sum(parts), abs=1e-12)
 
 
 @given(rows=any_rows(least=20), task=any_task)
 def test_the_gain_over_a_constant_decision_is_that_over_the_score_plus_its_lead(rows: Rows, task: BinaryTask) -> None:
     table = rows.table
     over_constant, over_score, lead = (
-        value(key, table, task) for key in ("gain_over_constant", "gain_recalibration", "external_regret")
+        value_with(key, table, task) for key in ("gain_over_constant", "gain_recalibration", "external_regret")
     )
     assert over_constant == pytest.approx(over_score - lead, abs=1e-9)
 
@@ -95,8 +97,8 @@ def test_the_gain_over_a_constant_decision_is_that_over_the_score_plus_its_lead(
 def test_what_is_at_stake_lies_between_perfect_and_constant_decisions(rows: Rows, task: BinaryTask) -> None:
     table, (never, always) = rows.table, task.utility
     perfect = (1 - table.base_rate) * never[0] + table.base_rate * always[1]
-    constant = max(value("eu_never", table, task), value("eu_always", table, task))
-    assert value("utility_at_stake", table, task) == pytest.approx(perfect - constant, abs=1e-9)
+    constant = max(value_with("eu_never", table, task), value_with("eu_always", table, task))
+    assert value_with("utility_at_stake", table, task) == pytest.approx(perfect - constant, abs=1e-9)
 
 
 ON_EXACT_LEVELS = {0.2: 0.0046666667, 0.4: 0.0126666667, 0.6: 0.0186666667, 0.8: 0.0353333333}
@@ -104,8 +106,8 @@ ON_EXACT_LEVELS = {0.2: 0.0046666667, 0.4: 0.0126666667, 0.6: 0.0186666667, 0.8:
 
 @pytest.mark.parametrize("threshold", ON_EXACT_LEVELS)
 def test_calibration_regret_of_the_reference_file(threshold: float) -> None:
-    found = value("regret_calibration(bins=1000)", known_rows("ties").table, BinaryTask.of_threshold(threshold))
-    assert found == pytest.approx(ON_EXACT_LEVELS[threshold], abs=1e-9)
+    regret = value_with("regret_calibration(bins=1000)", known_rows("ties").table, BinaryTask.of_threshold(threshold))
+    assert regret == pytest.approx(ON_EXACT_LEVELS[threshold], abs=1e-9)
 
 
 @given(rows=any_rows(), task=any_task)
@@ -117,23 +119,23 @@ def test_calibration_regret_is_a_sum_over_rows(rows: Rows, task: BinaryTask) -> 
     rate = (np.bincount(number, weight * rows.label) / np.bincount(number, weight))[number]
     wrong = (rate >= task.threshold) != (rows.score >= task.decision_threshold)
     lost = float(weight @ (wrong * np.abs(rate - task.threshold)) / weight.sum())
-    assert value("regret_calibration", table, task) == pytest.approx(task.u_delta * lost, abs=1e-9)
+    assert value_with("regret_calibration", table, task) == pytest.approx(task.u_delta * lost, abs=1e-9)
 
 
 def test_the_adjusted_threshold_is_where_the_isotonic_fit_reaches_t() -> None:
     table = known_rows("hand").table  # fits .2, .5 and 1 at scores .2, .6 and .9
-    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.4)) == 0.6
-    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.5)) == 0.6
-    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.51)) == 0.9
-    assert value("threshold_adjusted", table, BinaryTask.of_threshold(0.1)) == 0.2
+    assert value_with("threshold_adjusted", table, BinaryTask.of_threshold(0.4)) == 0.6
+    assert value_with("threshold_adjusted", table, BinaryTask.of_threshold(0.5)) == 0.6
+    assert value_with("threshold_adjusted", table, BinaryTask.of_threshold(0.51)) == 0.9
+    assert value_with("threshold_adjusted", table, BinaryTask.of_threshold(0.1)) == 0.2
     with pytest.raises(Undefined, match=r"no recalibrated score reaches t\* = 0.7 \(the highest is 0.5\): decide 0"):
-        value("threshold_adjusted", tabulate(np.full(4, 0.9), np.arange(4) % 2), BinaryTask.of_threshold(0.7))
+        value_with("threshold_adjusted", tabulate(np.full(4, 0.9), np.arange(4) % 2), BinaryTask.of_threshold(0.7))
 
 
 def test_the_worst_case_is_the_upper_bound_of_a_bin_that_knows_every_label() -> None:
     table = tabulate(np.full(10, 0.3), np.arange(10) % 2)
-    assert value("regret_grouping_worst", table, HALF) == pytest.approx(0.25)
-    assert value("regret_grouping_worst", table, FIFTH) == pytest.approx((np.sqrt(0.25 + 0.09) - 0.3) / 2)
+    assert value_with("regret_grouping_worst", table, HALF) == pytest.approx(0.25)
+    assert value_with("regret_grouping_worst", table, FIFTH) == pytest.approx((np.sqrt(0.25 + 0.09) - 0.3) / 2)
 
 
 @settings(max_examples=200)
@@ -151,7 +153,7 @@ def test_grouping_loss_of_leaves_is_unbiased_and_its_error_is_right() -> None:
     chance, rows = np.array([0.2, 0.5, 0.6]), np.array([30, 50, 20])
     rate = float(chance @ rows / 100)
     truth = float(rows @ (chance - rate) ** 2 / 100)
-    found = []
+    estimates = []
     for _ in range(4000):
         halves = []
         for _half in range(2):
@@ -162,31 +164,31 @@ def test_grouping_loss_of_leaves_is_unbiased_and_its_error_is_right() -> None:
         pos = np.array([halves[0].pos.sum() + halves[1].pos.sum()])
         both = (halves[0], halves[1])
         estimate = grouping.loss(Regions(total, pos, total, np.zeros(1), both, both))
-        found.append((estimate.mean, estimate.error))
-    mean, error = np.array(found).T
+        estimates.append((estimate.mean, estimate.error))
+    mean, error = np.array(estimates).T
     assert mean.mean() == pytest.approx(truth, abs=4 * mean.std() / np.sqrt(len(mean)))
     assert np.sqrt((error**2).mean()) == pytest.approx(mean.std(), rel=0.1)
 
 
 def test_parts_add_up_and_scale_with_the_stakes() -> None:
-    table, features = reference()
+    table, features = reference_file()
     small = BinaryTask.of_threshold(0.2)
     large = BinaryTask.of_costs(20, 80)
     for task in (small, large):
-        parts = value("regret_calibration", table, task) + value("regret_grouping", table, task, features)
-        assert value("regret", table, task, features) == pytest.approx(parts)
+        parts = value_with("regret_calibration", table, task) + value_with("regret_grouping", table, task, features)
+        assert value_with("regret", table, task, features) == pytest.approx(parts)
     for metric in METRICS.values():
         if metric.family == "regret" and metric.unit == "utility":
-            scaled = 100 * value(metric.name, table, small, features)
-            assert value(metric.name, table, large, features) == pytest.approx(scaled), metric.name
+            scaled = 100 * value_with(metric.name, table, small, features)
+            assert value_with(metric.name, table, large, features) == pytest.approx(scaled), metric.name
 
 
-def reference() -> tuple[Table, Inputs]:
+def reference_file() -> tuple[Table, Inputs]:
     """The reference file, its features x1, x2 and x3."""
     rows = known_rows("binary")
     data = fixture_columns("binary_n2000.csv")
     features = np.column_stack([data[name].astype(float) for name in ("x1", "x2", "x3")])
-    return rows.table, seen(rows.score, rows.label, features)
+    return rows.table, from_features(rows.score, rows.label, features)
 
 
 POPULATION = {0.1: (0.0082, 0.0063), 0.2: (0.0039, 0.0167), 0.3: (0.0004, 0.0228)}
@@ -195,12 +197,12 @@ POPULATION = {0.1: (0.0082, 0.0063), 0.2: (0.0039, 0.0167), 0.3: (0.0004, 0.0228
 
 @pytest.mark.parametrize("threshold", POPULATION)
 def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: float) -> None:
-    table, features = reference()
+    table, features = reference_file()
     task = BinaryTask.of_threshold(threshold)
     calibration, beyond = POPULATION[threshold]
 
     def holds(key: str, truth: float) -> bool:
-        low, high = interval(key, table, task, features)
+        low, high = interval_with(key, table, task, features)
         return low <= truth <= high
 
     assert holds("gain_recalibration", calibration)
@@ -210,9 +212,9 @@ def test_the_population_lies_in_the_intervals_of_the_reference_file(threshold: f
 
 
 def test_one_error_of_calibration_is_worth_another_gain_at_every_threshold() -> None:
-    table, features = reference()
-    won = {t: value("gain_recalibration", table, BinaryTask.of_threshold(t)) for t in POPULATION}
-    beyond = {t: value("gain_beyond", table, BinaryTask.of_threshold(t), features) for t in POPULATION}
+    table, features = reference_file()
+    won = {t: value_with("gain_recalibration", table, BinaryTask.of_threshold(t)) for t in POPULATION}
+    beyond = {t: value_with("gain_beyond", table, BinaryTask.of_threshold(t), features) for t in POPULATION}
     assert won[0.1] > 0.002 > won[0.3]
     assert beyond[0.3] > 0.012 > beyond[0.1]
 
@@ -229,17 +231,17 @@ FEW = {
 @pytest.mark.parametrize("name", FEW)
 def test_few_rows_have_a_value_or_a_reason(name: str) -> None:
     score, label = FEW[name]
-    table, features = tabulate(score, label), seen(score, label, score[:, None])
+    table, features = tabulate(score, label), from_features(score, label, score[:, None])
     for metric in METRICS.values():
         if metric.family != "regret":
             continue
         try:
-            found = value(metric.name, table, FIFTH, features)
+            estimate = value_with(metric.name, table, FIFTH, features)
         except Undefined as undefined:
             assert undefined.reason
             continue
         low, high = metric.range
-        assert low <= found <= high
+        assert low <= estimate <= high
         if callable(metric.interval):
             ends = interval_of(parse(metric.name), features.having(table, FIFTH), 0.9)
             assert ends is None or low - 1e-12 <= ends[0] <= ends[1] <= high + 1e-12

@@ -9,14 +9,12 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 
-from decal_cli.commands.app import run
 from decal_cli.metrics import METRICS, parse
 from decal_cli.tables.table import Table
-from tests.helpers.command import FIXTURES
+from tests.helpers.command import BINARY, FIXTURES, Decal, valid_json
 from tests.helpers.worlds import random_table
 
 Run = Callable[..., str]
@@ -38,65 +36,67 @@ EDGES = {
 
 
 @pytest.fixture
-def decal(capsys: pytest.CaptureFixture[str]) -> Run:
-    def called(*arguments: object) -> str:
-        assert run([*map(str, arguments)]) == 0
-        return capsys.readouterr().out
+def printed(decal: Decal) -> Run:
+    """What a run prints that comes to a result."""
 
-    return called
+    def ran(*arguments: object) -> str:
+        done = decal(*arguments)
+        assert done.code == 0, done.err
+        return done.out
 
-
-def value(decal: Run, path: Path, key: str, *more: str) -> float:
-    shown = decal("evaluate", path, "-s", "p", "-y", "y", "--metric", key, "--no-intervals", "-f", "json", *more)
-    return float(json.loads(shown)["metrics"][key]["value"])
+    return ran
 
 
-def pasted_back(decal: Run, path: Path, *metrics: str) -> dict[str, int]:
+def printed_value(printed: Run, path: Path, key: str, *more: str) -> float:
+    text = printed("evaluate", path, "-s", "p", "-y", "y", "--metric", key, "--no-intervals", "-f", "json", *more)
+    return float(json.loads(text)["metrics"][key]["value"])
+
+
+def pasted_back(printed: Run, path: Path, *metrics: str) -> dict[str, int]:
     """Actions of the worst agent of each printed metric; every printed task loses what the metric says."""
     actions = {}
-    for line in decal("evaluate", path, "-s", "p", "-y", "y", "--no-intervals", *metrics).splitlines():
+    for line in printed("evaluate", path, "-s", "p", "-y", "y", "--no-intervals", *metrics).splitlines():
         if not line.startswith("worst agent"):
             continue
-        found = LINE.fullmatch(line)
-        assert found, line
-        for key in re.split(r", (?=\w)", found["keys"]):
-            actions[key] = int(found["actions"] or 2)
+        match = LINE.fullmatch(line)
+        assert match, line
+        for key in re.split(r", (?=\w)", match["keys"]):
+            actions[key] = int(match["actions"] or 2)
             lost = key if actions[key] == 2 else re.sub("^(u_)?", "v_", key)
-            seen = value(decal, path, found["shown"], *shlex.split(found["paste"]))
-            assert seen == pytest.approx(value(decal, path, lost), abs=1e-8), line
+            seen = printed_value(printed, path, match["shown"], *shlex.split(match["paste"]))
+            assert seen == pytest.approx(printed_value(printed, path, lost), abs=1e-8), line
     return actions
 
 
-def test_the_printed_tasks_lose_what_was_said(decal: Run) -> None:
+def test_the_printed_tasks_lose_what_was_said(printed: Run) -> None:
     """v_cdl and v_cal always; cdl and u_cal where two actions attain them, else the best two-action agent."""
-    actions = pasted_back(decal, TIES, *EXACT, "--metric", "cdl")
+    actions = pasted_back(printed, TIES, *EXACT, "--metric", "cdl")
     assert actions == {"cdl(levels=exact)": 3, "v_cdl(levels=exact)": 2, "u_cal": 3, "v_cal": 2, "cdl": 3}
-    assert pasted_back(decal, FIXTURES / "binary_n2000.csv", "--metric", "cdl", "--metric", "v_cdl")["v_cdl"] == 2
+    assert pasted_back(printed, BINARY, "--metric", "cdl", "--metric", "v_cdl")["v_cdl"] == 2
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_so_they_do_where_a_kink_sits_on_a_score(decal: Run, tmp_path: Path, edge: str) -> None:
+def test_so_they_do_where_a_kink_sits_on_a_score(printed: Run, tmp_path: Path, edge: str) -> None:
     path = tmp_path / "edge.csv"
     path.write_text("p,y\n" + EDGES[edge])
-    assert pasted_back(decal, path, *EXACT)["v_cdl(levels=exact)"] == 2
+    assert pasted_back(printed, path, *EXACT)["v_cdl(levels=exact)"] == 2
 
 
-def written(t: Table, path: Path) -> Path:
+def write_rows(t: Table, path: Path) -> Path:
     labels = np.concatenate([np.arange(n) < pos for n, pos in zip(t.n, t.pos, strict=True)]).astype(int)
     rows = zip(np.repeat(t.score, t.n).tolist(), labels.tolist(), strict=True)
     path.write_text("p,y\n" + "".join(f"{score!r},{label}\n" for score, label in rows))
     return path
 
 
-def test_and_on_random_tables_cdl_too_where_it_has_two_actions(decal: Run, tmp_path: Path) -> None:
+def test_and_on_random_tables_cdl_too_where_it_has_two_actions(printed: Run, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    found = [pasted_back(decal, written(random_table(rng), tmp_path / "r.csv"), *EXACT) for _ in range(8)]
-    assert {each["cdl(levels=exact)"] for each in found} == {2, 3}, "both kinds were met"
+    actions = [pasted_back(printed, write_rows(random_table(rng), tmp_path / "r.csv"), *EXACT) for _ in range(8)]
+    assert {each["cdl(levels=exact)"] for each in actions} == {2, 3}, "both kinds were met"
 
 
-def test_json_holds_the_whole_task(decal: Run) -> None:
-    document = json.loads(decal("evaluate", TIES, "-s", "p", "-y", "y", "--no-intervals", "-f", "json"))
-    jsonschema.validate(document, json.loads((FIXTURES.parent / "decal_cli" / "report.schema.json").read_text()))
+def test_json_holds_the_whole_task(printed: Run) -> None:
+    document = valid_json(printed("evaluate", TIES, "-s", "p", "-y", "y", "--no-intervals", "-f", "json"))
     held = {key for key, result in document["metrics"].items() if "worst_agent" in result}
     assert held == {name for name, metric in METRICS.items() if metric.witness}
     worst = document["metrics"]["cdl"]["worst_agent"]
@@ -106,27 +106,26 @@ def test_json_holds_the_whole_task(decal: Run) -> None:
         assert parse(document["metrics"][key]["worst_agent"]["two_actions"]["shown_by"])
 
 
-def test_models_and_groups_are_named(decal: Run) -> None:
-    lines = decal(
-        "evaluate", FIXTURES / "binary_n2000.csv", "-s", "p", "-s", "q", "-y", "y", "--group", "group",
+def test_models_and_groups_are_named(printed: Run) -> None:
+    lines = printed(
+        "evaluate", BINARY, "-s", "p", "-s", "q", "-y", "y", "--group", "group",
         "--metric", "v_cdl", "--no-intervals",
     )  # fmt: skip
     named = re.findall(r"worst agent of v_cdl on (.+?):", lines)
     assert named == ["p", "p, A", "p, B", "q", "q, A", "q, B"]
 
 
-def test_where_nobody_loses_no_task_is_named(decal: Run, tmp_path: Path) -> None:
+def test_where_nobody_loses_no_task_is_named(printed: Run, tmp_path: Path) -> None:
     path = tmp_path / "right.csv"
     path.write_text("p,y\n0,0\n1,1\n")
-    assert "worst agent" not in decal("evaluate", path, "-s", "p", "-y", "y", *EXACT)
+    assert "worst agent" not in printed("evaluate", path, "-s", "p", "-y", "y", *EXACT)
 
 
-def test_the_other_texts_show_it_too(decal: Run, tmp_path: Path) -> None:
-    printed = [
-        line for line in decal("evaluate", TIES, "-s", "p", "-y", "y", *EXACT).splitlines() if "--utility" in line
-    ]
-    markdown = decal("evaluate", TIES, "-s", "p", "-y", "y", *EXACT, "-f", "markdown")
-    assert all(f"- {line}" in markdown for line in printed)
+def test_the_other_texts_show_it_too(printed: Run, tmp_path: Path) -> None:
+    text = printed("evaluate", TIES, "-s", "p", "-y", "y", *EXACT)
+    lines = [line for line in text.splitlines() if "--utility" in line]
+    markdown = printed("evaluate", TIES, "-s", "p", "-y", "y", *EXACT, "-f", "markdown")
+    assert all(f"- {line}" in markdown for line in lines)
     page = tmp_path / "page.html"
-    decal("report", TIES, "-s", "p", "-y", "y", "-t", "0.3", "-o", page)
+    printed("report", TIES, "-s", "p", "-y", "y", "-t", "0.3", "-o", page)
     assert re.search(r"worst agent of u_cal: .*--utility '[^']+'", unescape(page.read_text()))

@@ -29,7 +29,7 @@ GRID = Grid(parse_thresholds("0.02:0.98:0.02"))
 FRAME = {"y": LABEL, "p_a": SCORE, "p_b": np.round(SCORE**2, 1)} | {f"x{k}": X[:, k] for k in range(3)}
 
 
-def made(scores: tuple[str, ...] = ("p_a",), task: BinaryTask | None = None, **more: object) -> Sweep:
+def sweep_of(scores: tuple[str, ...] = ("p_a",), task: BinaryTask | None = None, **more: object) -> Sweep:
     from decal_cli.data import Columns
 
     data = from_arrays(FRAME, "y", columns=Columns(score=scores), **more)
@@ -43,12 +43,12 @@ def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> matplotlib.figure.Figu
 
 @pytest.fixture(scope="module")
 def one() -> Sweep:
-    return made(task=BinaryTask.of_utility(((0, -7), (-3, 0))), features="x*")
+    return sweep_of(task=BinaryTask.of_utility(((0, -7), (-3, 0))), features="x*")
 
 
 @pytest.fixture(scope="module")
 def two() -> Sweep:
-    return made(("p_a", "p_b"))
+    return sweep_of(("p_a", "p_b"))
 
 
 @pytest.mark.parametrize(("suffix", "head"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])

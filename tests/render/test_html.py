@@ -92,8 +92,8 @@ def test_a_browser_shows_it(page: Path, tmp_path: Path) -> None:
         command = [str(BROWSER), *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *arguments, page.as_uri()]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
 
-    shown = browse("--dump-dom")
-    assert shown.count("<summary>") == len(METRICS) + 1
+    page_text = browse("--dump-dom")
+    assert page_text.count("<summary>") == len(METRICS) + 1
     picture = tmp_path / "page.png"
     browse("--window-size=1200,2400", f"--screenshot={picture}")
     assert picture.stat().st_size > 50_000  # a blank page of this size is a tenth of it

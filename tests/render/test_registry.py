@@ -91,9 +91,9 @@ def test_html_nests_and_holds_the_words_of_the_text(command: str) -> None:
     tags = Nesting()
     tags.feed(page)
     assert not tags.open
-    shown = " ".join(re.sub("<[^>]*>", " ", page).split())
+    page_words = " ".join(re.sub("<[^>]*>", " ", page).split())
     for words in ("preds.parquet", "2 halvings", "400 rows"):
-        assert (words in shown) == (words in as_text(result))
+        assert (words in page_words) == (words in as_text(result))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -18,29 +18,29 @@ from tests.helpers.pairs import any_pairs, pair_columns
 TASK = BinaryTask.of_threshold(0.3)
 
 
-def same_table(got: Table, wanted: Table) -> None:
+def same_table(actual: Table, expected: Table) -> None:
     for name in ("score", "n", "pos", "n2", "pos2"):
-        mine, theirs = getattr(got, name), getattr(wanted, name)
+        mine, theirs = getattr(actual, name), getattr(expected, name)
         assert (mine is None) == (theirs is None), name
         if mine is not None:
             np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 @given(any_pairs, st.booleans())
-def test_the_tables_of_both_models_are_those_of_the_rows(drawn: list, weighted: bool) -> None:
-    a, b, label, weight = pair_columns(drawn)
+def test_the_tables_of_both_models_are_those_of_the_rows(rows: list, weighted: bool) -> None:
+    a, b, label, weight = pair_columns(rows)
     pairs = pair_up(a, b, label, weight if weighted else None)
-    for got, score in zip(pairs.tables, (a, b), strict=True):
-        same_table(got, tabulate(score, label, weight if weighted else None))
+    for table, score in zip(pairs.tables, (a, b), strict=True):
+        same_table(table, tabulate(score, label, weight if weighted else None))
     assert pairs.total == pytest.approx(weight.sum() if weighted else len(a))
 
 
 @given(any_pairs, st.booleans(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_never_matters(drawn: list, weighted: bool, random: object) -> None:
-    shuffled = list(drawn)
+def test_the_order_of_rows_never_matters(rows: list, weighted: bool, random: object) -> None:
+    shuffled = list(rows)
     random.shuffle(shuffled)
     tables = []
-    for some in (drawn, shuffled):
+    for some in (rows, shuffled):
         a, b, label, weight = pair_columns(some)
         tables.append(pair_up(a, b, label, weight if weighted else None))
     for name in ("a", "b", "n", "pos", "n2", "pos2"):
@@ -49,8 +49,8 @@ def test_the_order_of_rows_never_matters(drawn: list, weighted: bool, random: ob
 
 
 @given(any_pairs, st.booleans())
-def test_mean_differences_and_their_errors_are_those_of_the_rows(drawn: list, weighted: bool) -> None:
-    a, b, label, weight = pair_columns(drawn)
+def test_mean_differences_and_their_errors_are_those_of_the_rows(rows: list, weighted: bool) -> None:
+    a, b, label, weight = pair_columns(rows)
     w = weight if weighted else np.ones(len(a))
     pairs = pair_up(a, b, label, weight if weighted else None)
 
@@ -73,9 +73,9 @@ def test_mean_differences_and_their_errors_are_those_of_the_rows(drawn: list, we
         each = value(b) - value(a)
         mean = np.average(each, weights=w)
         error = math.sqrt((w**2 * (each - mean) ** 2).sum()) / w.sum()
-        found = analytic.difference(parse(name), pairs, TASK)
-        assert found is not None
-        assert found == pytest.approx((mean, error), abs=1e-12), name
+        difference = analytic.difference(parse(name), pairs, TASK)
+        assert difference is not None
+        assert difference == pytest.approx((mean, error), abs=1e-12), name
 
 
 def test_the_auc_difference_has_delongs_error() -> None:
@@ -90,8 +90,8 @@ def test_the_auc_difference_has_delongs_error() -> None:
 
     (pos_a, neg_a), (pos_b, neg_b) = components(a), components(b)
     error = math.sqrt(np.var(pos_b - pos_a, ddof=1) / ones.sum() + np.var(neg_b - neg_a, ddof=1) / zeros.sum())
-    found = analytic.difference(parse("auc"), pair_up(a, b, label), None)
-    assert found == pytest.approx((pos_b.mean() - pos_a.mean(), error), abs=1e-12)
+    difference = analytic.difference(parse("auc"), pair_up(a, b, label), None)
+    assert difference == pytest.approx((pos_b.mean() - pos_a.mean(), error), abs=1e-12)
 
 
 def test_weights_of_two_count_as_two_rows_in_the_difference() -> None:
@@ -135,14 +135,14 @@ def test_resamples_spread_as_the_analytic_error_says() -> None:
     label = (rng.random(800) < chance).astype(np.uint8)
     a, b = np.clip(chance + rng.normal(0, 0.2, 800), 0, 1), np.clip(chance + rng.normal(0, 0.1, 800), 0, 1)
     pairs = pair_up(a, b, label)
-    found = analytic.difference(parse("brier"), pairs, None)
+    difference = analytic.difference(parse("brier"), pairs, None)
     brier = parse("brier")
-    drawn = []
+    differences = []
     for _ in range(300):
         first, second = pairs.resample(rng)
-        drawn.append(value_of(brier, Inputs.of(second)) - value_of(brier, Inputs.of(first)))
-    assert found is not None
-    assert np.std(drawn) == pytest.approx(found.error, rel=0.15)
+        differences.append(value_of(brier, Inputs.of(second)) - value_of(brier, Inputs.of(first)))
+    assert difference is not None
+    assert np.std(differences) == pytest.approx(difference.error, rel=0.15)
 
 
 def test_an_empty_resample_is_undefined() -> None:
@@ -184,7 +184,7 @@ def test_every_metric_says_how_its_paired_interval_is_made() -> None:
     assert methods["gain_recalibration"] is methods["regret_grouping"] is None
 
 
-def _world(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def two_scores(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     x, z = rng.normal(size=rows), rng.normal(size=rows)
     chance = 1 / (1 + np.exp(-(x + 0.7 * z)))
     a, b = 1 / (1 + np.exp(-1.5 * x)), 1 / (1 + np.exp(-(0.6 * x + 0.9 * z)))
@@ -195,11 +195,11 @@ def _world(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
 def test_paired_intervals_hold_the_truth(name: str) -> None:
     """90 % intervals of differences at n = 2,000; the truth is taken from 500,000 rows."""
     choice: MetricSpec = parse(name)
-    truth = analytic.difference(choice, pair_up(*_world(500_000, np.random.default_rng(99))), TASK)
+    truth = analytic.difference(choice, pair_up(*two_scores(500_000, np.random.default_rng(99))), TASK)
     assert truth is not None
     held = 0
     for seed in range(100):
-        found = analytic.difference(choice, pair_up(*_world(2000, np.random.default_rng(seed))), TASK)
-        assert found is not None
-        held += abs(found.mean - truth.mean) <= 1.645 * found.error
+        difference = analytic.difference(choice, pair_up(*two_scores(2000, np.random.default_rng(seed))), TASK)
+        assert difference is not None
+        held += abs(difference.mean - truth.mean) <= 1.645 * difference.error
     assert held / 100 >= 0.85

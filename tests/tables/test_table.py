@@ -17,7 +17,7 @@ from decal_cli.tables.table import CELLS, Table, tabulate
 from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 
 
-def levels(table: Table) -> list[tuple[float, float, float]]:
+def levels_of(table: Table) -> list[tuple[float, float, float]]:
     return list(zip(table.score.tolist(), table.n.tolist(), table.pos.tolist(), strict=True))
 
 
@@ -25,7 +25,7 @@ def levels(table: Table) -> list[tuple[float, float, float]]:
 def test_tabulate_counts_rows_and_positives_of_each_score(rows: Rows) -> None:
     counts = Counter(rows.score.tolist())
     positives = Counter(rows.score[rows.label == 1].tolist())
-    assert levels(rows.table) == [(score, counts[score], positives[score]) for score in sorted(counts)]
+    assert levels_of(rows.table) == [(score, counts[score], positives[score]) for score in sorted(counts)]
 
 
 @given(rows=any_rows(weights="real"))
@@ -41,7 +41,7 @@ def test_tabulate_sums_weights_and_their_squares(rows: Rows) -> None:
 
 
 def test_minus_zero_is_zero() -> None:
-    assert levels(tabulate(np.array([-0.0, 0.0, 0.5]), np.array([1, 0, 1]))) == [(0.0, 2, 1), (0.5, 1, 1)]
+    assert levels_of(tabulate(np.array([-0.0, 0.0, 0.5]), np.array([1, 0, 1]))) == [(0.0, 2, 1), (0.5, 1, 1)]
 
 
 def test_the_smallest_and_the_largest_scores_keep_their_place() -> None:
@@ -59,11 +59,11 @@ def test_merging_tables_is_tabulating_all_their_rows(first: Rows, second: Rows) 
         np.concatenate([first.label, second.label]),
         None if plain else np.concatenate(weight),
     ).table
-    for ours, theirs in zip(columns(merged), columns(together), strict=True):
+    for ours, theirs in zip(columns_of_table(merged), columns_of_table(together), strict=True):
         assert ours == pytest.approx(theirs)
 
 
-def columns(table: Table) -> list[list[float]]:
+def columns_of_table(table: Table) -> list[list[float]]:
     return [column.tolist() for column in (table.score, table.n, table.pos, table.n2, table.pos2)]
 
 
@@ -71,7 +71,7 @@ def test_merging_in_parts_is_merging_at_once() -> None:
     binary = known_rows("binary")
     parts = [binary.take(np.arange(start, 2000, 3)).table for start in range(3)]
     for ours, theirs in zip(
-        columns(Table.merge([Table.merge(parts[:2]), parts[2]])), columns(binary.table), strict=True
+        columns_of_table(Table.merge([Table.merge(parts[:2]), parts[2]])), columns_of_table(binary.table), strict=True
     ):
         assert ours == theirs
 
@@ -117,9 +117,9 @@ def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -
         cells = rows.table.confusion(threshold)
         act = rows.score >= threshold
         for name, decided, label in (("tn", 0, 0), ("fn", 0, 1), ("fp", 1, 0), ("tp", 1, 1)):
-            there = (act == decided) & (rows.label == label)
-            assert getattr(cells, name) == pytest.approx(weight[there].sum(), abs=1e-12)
-            assert getattr(cells, name + "2") == pytest.approx((weight[there] ** 2).sum(), abs=1e-9)
+            in_cell = (act == decided) & (rows.label == label)
+            assert getattr(cells, name) == pytest.approx(weight[in_cell].sum(), abs=1e-12)
+            assert getattr(cells, name + "2") == pytest.approx((weight[in_cell] ** 2).sum(), abs=1e-9)
 
 
 @given(rows=any_rows(least=2))
@@ -158,9 +158,9 @@ def test_a_null_table_keeps_its_scores_and_draws_labels_from_them(weighted: bool
     if weighted:
         hand = replace(hand, weight=np.full(12, 0.5))
     table = hand.table
-    drawn = [table.null(rng) for _ in range(4000)]
-    assert all(each.score is table.score and (each.pos <= each.n).all() for each in drawn)
-    mean, variance = drawn_mean_and_variance(drawn)
+    tables = [table.null(rng) for _ in range(4000)]
+    assert all(each.score is table.score and (each.pos <= each.n).all() for each in tables)
+    mean, variance = drawn_mean_and_variance(tables)
     weight = np.asarray(table.n, float)
     assert mean == pytest.approx(weight * table.score, rel=0.03)
     unit = 0.5 if weighted else 1.0
@@ -172,8 +172,8 @@ def test_draws_on_many_levels_have_the_same_moments_as_on_few() -> None:
     rng = np.random.default_rng(1)
     n = np.tile([3, 40, 400], 2000)
     table = Table(np.arange(1, 6001) / 6001, n, (n * 0.5).astype(np.int64))
-    drawn = np.array([table.resample(rng).n.sum() for _ in range(50)])
-    assert drawn.mean() == pytest.approx(table.total, rel=0.001)
+    totals = np.array([table.resample(rng).n.sum() for _ in range(50)])
+    assert totals.mean() == pytest.approx(table.total, rel=0.001)
     surplus = np.array([float((table.null(rng).pos - n * table.score).sum()) for _ in range(200)])
     variance = float((n * table.score * (1 - table.score)).sum())
     assert abs(surplus.mean()) < 4 * np.sqrt(variance / 200)
@@ -183,7 +183,7 @@ def test_draws_on_many_levels_have_the_same_moments_as_on_few() -> None:
 def test_draws_depend_on_the_seed_alone() -> None:
     table = known_rows("binary").table
     once, again = (table.resample(np.random.default_rng(5)) for _ in range(2))
-    assert columns(once) == columns(again)
+    assert columns_of_table(once) == columns_of_table(again)
 
 
 def large(size: int = 100_000) -> Rows:
@@ -222,10 +222,10 @@ def test_a_table_of_one_class_says_so() -> None:
 def test_aggregates_are_the_table_of_their_rows() -> None:
     whole = known_rows("ties").table
     again = Table.of_counts(whole.score.tolist(), whole.n.tolist(), whole.pos.tolist())
-    assert columns(again) == columns(whole) and again.n.dtype == np.int64 and not again.weighted
+    assert columns_of_table(again) == columns_of_table(whole) and again.n.dtype == np.int64 and not again.weighted
     heavy = known_rows("binary weighted").table
     weighted = Table.of_counts(heavy.score, heavy.n, heavy.pos, heavy.n2, heavy.pos2)
-    assert columns(weighted) == columns(heavy) and weighted.weighted
+    assert columns_of_table(weighted) == columns_of_table(heavy) and weighted.weighted
     assert Table.of_counts([-0.0], [1], [True]).score.tobytes() == np.array([0.0]).tobytes()
 
 

@@ -22,7 +22,7 @@ def summary() -> Summary:
     return summarise(made_up_study())
 
 
-def drawn(summary: Summary, picture: str) -> Any:
+def laid_out(summary: Summary, picture: str) -> Any:
     """The figure, laid out."""
     with matplotlib.rc_context(_RC):
         figure = study_figure(summary, picture)
@@ -30,17 +30,17 @@ def drawn(summary: Summary, picture: str) -> Any:
     return figure
 
 
-def words(figure: Any) -> list[Text]:
+def visible_texts(figure: Any) -> list[Text]:
     """All texts that are seen: ticks beyond the ends of an axis are not."""
-    found = []
+    texts = []
     for axes in figure.axes:
-        found += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]
+        texts += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]
         for axis in (axes.xaxis, axes.yaxis):
             low, high = sorted(axis.get_view_interval())
-            found += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            texts += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
     for legend in figure.legends:
-        found += [legend.get_title(), *legend.get_texts()]
-    return [text for text in found if text.get_visible() and text.get_text().strip()]
+        texts += [legend.get_title(), *legend.get_texts()]
+    return [text for text in texts if text.get_visible() and text.get_text().strip()]
 
 
 @pytest.mark.parametrize("picture", ["correlations", "time"])
@@ -52,9 +52,9 @@ def test_a_picture_is_a_png_and_the_same_each_time(summary: Summary, picture: st
 
 @pytest.mark.parametrize("picture", STUDY_PICTURES)
 def test_nothing_is_cut_off_and_no_words_lie_on_others(summary: Summary, picture: str) -> None:
-    figure = drawn(summary, picture)
+    figure = laid_out(summary, picture)
     renderer = figure.canvas.get_renderer()
-    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in words(figure)]
+    boxes = [(text.get_text(), text.get_window_extent(renderer)) for text in visible_texts(figure)]
     page = figure.bbox
     for text, box in boxes:
         assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= page.x1 + 1 and box.y1 <= page.y1 + 1, text
@@ -66,13 +66,13 @@ def test_nothing_is_cut_off_and_no_words_lie_on_others(summary: Summary, picture
 
 
 def test_the_legend_says_which_mark_is_which_file(summary: Summary) -> None:
-    figure = drawn(summary, "post-training")
+    figure = laid_out(summary, "post-training")
     (legend,) = figure.legends
     named = [text.get_text() for text in legend.get_texts()]
     assert named == [*(f"file_{k}" for k in range(6)), "gain = estimate"]
-    shown = [(line.get_color(), line.get_marker()) for line in legend.get_lines()[:6]]
+    in_legend = [(line.get_color(), line.get_marker()) for line in legend.get_lines()[:6]]
     in_panel = [(line.get_color(), line.get_marker()) for line in figure.axes[0].get_lines()[1:]]
-    assert shown == in_panel and len(set(shown)) == 6
+    assert in_legend == in_panel and len(set(in_legend)) == 6
     assert [axes.get_title(loc="left").split("\n")[0] for axes in figure.axes] == [
         "Gain of refit",
         "Gain of refit",
@@ -83,38 +83,38 @@ def test_the_legend_says_which_mark_is_which_file(summary: Summary) -> None:
 @pytest.mark.parametrize("picture", ["recalibration", "beyond"])
 def test_long_and_strange_names_of_files_stay_readable(summary: Summary, picture: str) -> None:
     names = ("_hidden", "cost in $ and $", "a" * 60, "b", "c", "d")
-    figure = drawn(replace(summary, points=replace(summary.points, files=names)), picture)
-    shown = [text.get_text().strip() for text in figure.legends[0].get_texts()]
-    assert shown[:2] == ["_hidden", "cost in $ and $"] and len(shown) == 7
+    figure = laid_out(replace(summary, points=replace(summary.points, files=names)), picture)
+    named = [text.get_text().strip() for text in figure.legends[0].get_texts()]
+    assert named[:2] == ["_hidden", "cost in $ and $"] and len(named) == 7
     assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
     renderer = figure.canvas.get_renderer()
-    assert all(text.get_window_extent(renderer).x1 <= figure.bbox.x1 for text in words(figure))
+    assert all(text.get_window_extent(renderer).x1 <= figure.bbox.x1 for text in visible_texts(figure))
 
 
 def test_of_very_many_files_some_are_named() -> None:
-    figure = drawn(summarise(made_up_study(files=40, scores=1, seeds=1)), "recalibration")
+    figure = laid_out(summarise(made_up_study(files=40, scores=1, seeds=1)), "recalibration")
     named = [text.get_text() for text in figure.legends[0].get_texts()]
     assert len(named) == 26 and named[-2:] == ["and 16 more", "gain = estimate"]
     assert figure.axes[0].get_position().height > 0.4
 
 
 def test_every_method_is_named_with_its_time(summary: Summary) -> None:
-    named = [text.get_text() for text in drawn(summary, "time").legends[0].get_texts()]
+    named = [text.get_text() for text in laid_out(summary, "time").legends[0].get_texts()]
     assert [name.split(",")[0] for name in named] == list(STUDY_METHODS)
     assert named[0] == "isotonic, 1.0 ms" and named[-1] == "blend, 0.12 s"
 
 
 def test_what_the_methods_do_not_allow_is_not_drawn() -> None:
     few = summarise(made_up_study(methods=("isotonic", "platt")))
-    there = [picture for picture in STUDY_PICTURES if draw_study(few, picture) is not None]
-    assert there == ["recalibration", "correlations", "time"]
+    pictures = [picture for picture in STUDY_PICTURES if draw_study(few, picture) is not None]
+    assert pictures == ["recalibration", "correlations", "time"]
     none = summarise(made_up_study(methods=("platt",)))
     assert all(draw_study(none, picture) is None for picture in STUDY_PICTURES)
 
 
 def test_one_score_alone_can_be_drawn(tmp_path: Path) -> None:
     one = summarise(made_up_study(files=1, scores=1, seeds=1))
-    there = [picture for picture in STUDY_PICTURES if draw_study(one, picture) is not None]
-    assert there == [picture for picture in STUDY_PICTURES if picture != "correlations"]
-    titles = [axes.get_title(loc="left") for axes in drawn(one, "recalibration").axes]
+    pictures = [picture for picture in STUDY_PICTURES if draw_study(one, picture) is not None]
+    assert pictures == [picture for picture in STUDY_PICTURES if picture != "correlations"]
+    titles = [axes.get_title(loc="left") for axes in laid_out(one, "recalibration").axes]
     assert titles == ["Gain of isotonic"] * 2, "three points have no correlation"

@@ -36,15 +36,15 @@ def relabelled(rows: np.ndarray) -> Predictions:
     return replace(WORLD, rows=replace(WORLD.rows, label=label))
 
 
-def of(found: dict, what: str) -> list:
-    return [point[what] for point in found["points"]]
+def each_point(record: dict, what: str) -> list:
+    return [point[what] for point in record["points"]]
 
 
 def test_a_record_is_plain_data(measured: dict) -> None:
     assert json.loads(json.dumps(measured, allow_nan=False)) == measured
     assert (measured["file"], measured["score"], measured["seed"], measured["rows"]) == ("file.csv", "p", SEED, SIZE)
     assert measured["positives"] == WORLD.rows.positives
-    assert of(measured, "threshold") == list(SETTING.thresholds)
+    assert each_point(measured, "threshold") == list(SETTING.thresholds)
     for point in measured["points"]:
         assert tuple(point["estimates"]) == ESTIMATES
         assert set(point["gains"]) == {chosen.key for chosen in SETTING.methods} == set(measured["seconds"])
@@ -53,19 +53,21 @@ def test_a_record_is_plain_data(measured: dict) -> None:
 def test_the_same_unit_gives_the_same_numbers_and_another_seed_others(measured: dict) -> None:
     again, other = measure(UNIT, WORLD, SETTING), measure(replace(UNIT, seed=4), WORLD, SETTING)
     assert again["points"] == measured["points"]
-    assert of(other, "estimates") != of(measured, "estimates") and of(other, "gains") != of(measured, "gains")
+    assert each_point(other, "estimates") != each_point(measured, "estimates") and each_point(
+        other, "gains"
+    ) != each_point(measured, "gains")
 
 
 def test_labels_of_the_test_half_do_not_reach_the_estimates(measured: dict) -> None:
     changed = measure(UNIT, relabelled(TEST), SETTING)
-    assert of(changed, "estimates") == of(measured, "estimates")
-    assert of(changed, "gains") != of(measured, "gains")
+    assert each_point(changed, "estimates") == each_point(measured, "estimates")
+    assert each_point(changed, "gains") != each_point(measured, "gains")
 
 
 def test_labels_of_the_fit_half_change_estimates_and_what_is_fitted(measured: dict) -> None:
     changed = measure(UNIT, relabelled(FIT), SETTING)
-    assert of(changed, "estimates") != of(measured, "estimates")
-    assert of(changed, "gains") != of(measured, "gains")
+    assert each_point(changed, "estimates") != each_point(measured, "estimates")
+    assert each_point(changed, "gains") != each_point(measured, "gains")
 
 
 @pytest.mark.parametrize("name", ["isotonic", "platt", "threshold", "refit", "glar"])
@@ -101,7 +103,7 @@ def test_estimates_are_over_u_delta(measured: dict, name: str) -> None:
 
 def test_what_others_look_at_is_the_same_at_every_threshold(measured: dict) -> None:
     for choice in OF_SCORES:
-        assert len({tuple(estimates[choice.key]) for estimates in of(measured, "estimates")}) == 1
+        assert len({tuple(estimates[choice.key]) for estimates in each_point(measured, "estimates")}) == 1
 
 
 def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
@@ -110,8 +112,8 @@ def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
     score = np.repeat([0.2, 0.8], 10_000) + rng.uniform(-0.05, 0.05, 20_000)
     label = (rng.random(len(score)) < np.repeat([0.5, 0.8], 10_000)).astype(np.uint8)
     model = Predictions("p", ("p",), Rows(score, label))
-    found = measure(UNIT, model, study_setting("isotonic", "histogram", "threshold", thresholds=(0.35, 0.9)))
-    one, none = found["points"]
+    record = measure(UNIT, model, study_setting("isotonic", "histogram", "threshold", thresholds=(0.35, 0.9)))
+    one, none = record["points"]
     for name in ("regret_calibration", "gain_recalibration"):
         assert one["estimates"][name][0] == pytest.approx(0.075, abs=0.01)
         assert none["estimates"][name][0] == pytest.approx(0, abs=0.01)
@@ -120,10 +122,10 @@ def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
 
 
 def test_without_features_methods_that_need_them_say_so() -> None:
-    found = measure(UNIT, study_predictions(SIZE, features=False), SETTING)
-    assert set(found["seconds"]) == {"isotonic", "platt", "threshold"} == set(found["points"][0]["gains"])
-    assert {name: reason.split(":")[0] for name, reason in found["reasons"].items()} == {
+    record = measure(UNIT, study_predictions(SIZE, features=False), SETTING)
+    assert set(record["seconds"]) == {"isotonic", "platt", "threshold"} == set(record["points"][0]["gains"])
+    assert {name: reason.split(":")[0] for name, reason in record["reasons"].items()} == {
         "refit": "needs features",
         "glar": "needs features",
     }
-    assert found["points"][0]["estimates"]["gain_beyond"] == [None, None, None]
+    assert record["points"][0]["estimates"]["gain_beyond"] == [None, None, None]

@@ -42,21 +42,21 @@ NOTHING = [0.0, 0.088, 0.11, 0.03]
 def studied(methods: tuple[str, ...] = METHODS) -> Study:
     """Two scores of two points each."""
     points = [
-        study_point(0.1 * (k + 1), found, dict(zip(methods, gains, strict=False)))
-        for k, (_, found, gains) in enumerate(POINTS)
+        study_point(0.1 * (k + 1), estimated, dict(zip(methods, gains, strict=False)))
+        for k, (_, estimated, gains) in enumerate(POINTS)
     ]
     records = (study_record("a.csv", "p", 0, points[:2]), study_record("a.csv", "q", 0, points[2:]))
     return Study(records, (), study_setting(*methods))
 
 
 def test_the_advice_is_that_of_the_flowchart() -> None:
-    found = advised(points_of(studied()), [1000] * 4, {"recalibrate": 0.002, "post-train": 0.01})
-    said = ["nothing" if action in ("done", "do-not-post-train") else action for action in found]
-    assert said == [action for action, _, _ in POINTS]
+    actions = advised(points_of(studied()), [1000] * 4, {"recalibrate": 0.002, "post-train": 0.01})
+    expected = ["nothing" if action in ("done", "do-not-post-train") else action for action in actions]
+    assert expected == [action for action, _, _ in POINTS]
 
 
 def test_losses_are_those_by_hand() -> None:
-    found = policies(points_of(studied()), [1000] * 4, 1.0)
+    result = policies(points_of(studied()), [1000] * 4, 1.0)
     by_hand = {
         "follow the advice": FOLLOWED,
         "always nothing": NOTHING,
@@ -64,31 +64,31 @@ def test_losses_are_those_by_hand() -> None:
         "always refit": REFIT,
         "always blend": BLEND,
     }
-    assert [policy.name for policy in found.policies] == list(by_hand)
-    for policy in found.policies:
+    assert [policy.name for policy in result.policies] == list(by_hand)
+    for policy in result.policies:
         losses = by_hand[policy.name]
         assert policy.loss == pytest.approx(np.mean(losses), abs=1e-12)
         by_score = [np.mean(losses[:2]), np.mean(losses[2:])]
         assert policy.error == pytest.approx(np.std(by_score, ddof=1) / np.sqrt(2), abs=1e-12)
-    assert found.share == pytest.approx(np.mean(FOLLOWED) / min(np.mean(ISOTONIC), np.mean(REFIT)))
-    assert found.right == 0.5
-    assert found.policies[0].chosen == {"do-not-post-train": 0.25, "post-train": 0.25, "recalibrate": 0.5}
-    assert found.policies[3].chosen == {"refit": 1.0}
+    assert result.share == pytest.approx(np.mean(FOLLOWED) / min(np.mean(ISOTONIC), np.mean(REFIT)))
+    assert result.right == 0.5
+    assert result.policies[0].chosen == {"do-not-post-train": 0.25, "post-train": 0.25, "recalibrate": 0.5}
+    assert result.policies[3].chosen == {"refit": 1.0}
 
 
 def test_where_methods_cost_more_than_they_win_nothing_is_best() -> None:
-    found = policies(points_of(studied()), [1000] * 4, 1000.0)
-    loss = {policy.name: policy.loss for policy in found.policies}
-    assert loss["always nothing"] == loss["follow the advice"] == 0 and found.right == 1
+    losses = policies(points_of(studied()), [1000] * 4, 1000.0)
+    loss = {policy.name: policy.loss for policy in losses.policies}
+    assert loss["always nothing"] == loss["follow the advice"] == 0 and losses.right == 1
     assert loss["always isotonic"] == pytest.approx(2 - np.mean([gains[0] for _, _, gains in POINTS]))
 
 
 def test_points_without_a_gain_are_left_out() -> None:
-    made = studied()
-    made.records[1]["points"][1]["gains"]["refit"] = None
-    found = policies(points_of(made), [1000] * 4, 1.0)
-    assert found.policies[0].loss == pytest.approx(np.mean(FOLLOWED[:3]))
-    assert found.right == pytest.approx(2 / 3)
+    study = studied()
+    study.records[1]["points"][1]["gains"]["refit"] = None
+    losses = policies(points_of(study), [1000] * 4, 1.0)
+    assert losses.policies[0].loss == pytest.approx(np.mean(FOLLOWED[:3]))
+    assert losses.right == pytest.approx(2 / 3)
 
 
 def test_without_the_methods_there_is_nothing_to_compare() -> None:

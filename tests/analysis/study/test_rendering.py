@@ -68,22 +68,22 @@ def test_the_first_lines_say_what_was_studied(summary: Summary) -> None:
 
 
 def test_the_json_is_known_to_the_schema_and_holds_everything(summary: Summary) -> None:
-    found = valid_json(as_text(Studied(summary), "json"))["study"]
-    assert found["files"][0] == "file_0" and found["scores"][0] == ["file_0", "p_0"]
-    assert (found["thresholds"], found["seeds"], found["points"]) == ([0.1, 0.5, 0.9], [0, 1], 72)
-    assert found["notes"] == ["folder/file_0.csv, p_none: dropped"]
-    assert len(found["relations"]) == len(summary.relations)
-    relation = next(each for each in found["relations"] if (each["estimate"], each["target"]) == ("regret", "refit"))
+    document = valid_json(as_text(Studied(summary), "json"))["study"]
+    assert document["files"][0] == "file_0" and document["scores"][0] == ["file_0", "p_0"]
+    assert (document["thresholds"], document["seeds"], document["points"]) == ([0.1, 0.5, 0.9], [0, 1], 72)
+    assert document["notes"] == ["folder/file_0.csv, p_none: dropped"]
+    assert len(document["relations"]) == len(summary.relations)
+    relation = next(each for each in document["relations"] if (each["estimate"], each["target"]) == ("regret", "refit"))
     assert relation["r2"] == summary.relations["regret", "refit"].r2
-    assert [each["multiple"] for each in found["policies"]] == [0.5, 1.0, 2.0, 4.0]
+    assert [each["multiple"] for each in document["policies"]] == [0.5, 1.0, 2.0, 4.0]
 
 
 def test_what_is_undefined_is_null_in_json_and_a_dash_in_tables() -> None:
     """One file of one score: nothing to draw from, no error of a mean."""
     few = summarise(made_up_study(files=1, scores=1, seeds=1))
-    found = valid_json(as_text(Studied(few), "json"))["study"]
-    assert {each["interval"] for each in found["relations"]} == {None}
-    assert {policy["error"] for each in found["policies"] for policy in each["policies"]} == {None}
+    document = valid_json(as_text(Studied(few), "json"))["study"]
+    assert {each["interval"] for each in document["relations"]} == {None}
+    assert {policy["error"] for each in document["policies"] for policy in each["policies"]} == {None}
     for text in (as_text(Studied(few)), as_text(Studied(few), "markdown")):
         assert "nan" not in text and "bootstrap" not in text
     (table,) = (each for each in study_tables(few) if each.title == "What predicts the gain of post-training")

@@ -43,9 +43,9 @@ def without_seconds(records: tuple) -> list[dict]:
 
 
 def test_two_processes_measure_what_one_does_in_the_same_order(files: list[str], tmp_path: Path) -> None:
-    told: list[tuple[int, int, int]] = []
+    progress: list[tuple[int, int, int]] = []
     one = run(files, dropping(), SETTING, range(2), tmp_path / "one", 1)
-    two = run(files, dropping(), SETTING, range(2), tmp_path / "two", 2, lambda *done: told.append(done))
+    two = run(files, dropping(), SETTING, range(2), tmp_path / "two", 2, lambda *done: progress.append(done))
     assert without_seconds(one.records) == without_seconds(two.records)
     assert [(Path(r["file"]).stem, r["score"], r["seed"]) for r in two.records] == [
         ("0", "p_a", 0),
@@ -55,7 +55,7 @@ def test_two_processes_measure_what_one_does_in_the_same_order(files: list[str],
         ("1", "p_a", 0),
         ("1", "p_a", 1),
     ]
-    assert told == [(k, 6, 0) for k in range(7)]
+    assert progress == [(k, 6, 0) for k in range(7)]
 
 
 def test_what_is_left_out_is_said(files: list[str], tmp_path: Path) -> None:
@@ -74,12 +74,12 @@ def test_what_is_there_is_not_measured_again(files: list[str], tmp_path: Path, m
         return {**whole.records[0], "score": unit.score, "seed": unit.seed}
 
     monkeypatch.setattr(sys.modules["decal_cli.analysis.study.run"], "_measure", counted)
-    told: list[tuple[int, int, int]] = []
-    again = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1, lambda *done: told.append(done))
-    assert again.records == whole.records and not measured and told == [(6, 6, 6)]
+    progress: list[tuple[int, int, int]] = []
+    again = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1, lambda *done: progress.append(done))
+    assert again.records == whole.records and not measured and progress == [(6, 6, 6)]
     # More seeds and another setting: only what is new.
-    run(files, dropping(), SETTING, range(3), tmp_path / "out", 1, lambda *done: told.append(done))
-    assert measured == [("p_a", 2), ("p_b", 2), ("p_a", 2)] and told[1:] == [(k, 9, 6) for k in range(6, 10)]
+    run(files, dropping(), SETTING, range(3), tmp_path / "out", 1, lambda *done: progress.append(done))
+    assert measured == [("p_a", 2), ("p_b", 2), ("p_a", 2)] and progress[1:] == [(k, 9, 6) for k in range(6, 10)]
     run(files, dropping(), study_setting("isotonic"), range(1), tmp_path / "out", 1)
     assert len(measured) == 3 + 3
 
@@ -88,18 +88,18 @@ def test_a_unit_cut_off_is_measured_again(files: list[str], tmp_path: Path) -> N
     whole = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1)
     path = tmp_path / "out" / NAME
     path.write_bytes(path.read_bytes()[:-9])
-    told: list[tuple[int, int, int]] = []
-    again = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: told.append(done))
+    progress: list[tuple[int, int, int]] = []
+    again = run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: progress.append(done))
     assert without_seconds(again.records) == without_seconds(whole.records)
-    assert told == [(1, 2, 1), (2, 2, 1)]
+    assert progress == [(1, 2, 1), (2, 2, 1)]
 
 
 def test_a_file_that_moved_is_not_measured_again_and_has_its_new_name(files: list[str], tmp_path: Path) -> None:
     run(files[:1], dropping(), SETTING, range(1), tmp_path / "out", 1)
     moved = Path(files[0]).rename(tmp_path / "moved.csv")
-    told: list[tuple[int, int, int]] = []
-    again = run([str(moved)], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: told.append(done))
-    assert told == [(2, 2, 2)] and {record["file"] for record in again.records} == {str(moved)}
+    progress: list[tuple[int, int, int]] = []
+    again = run([str(moved)], dropping(), SETTING, range(1), tmp_path / "out", 1, lambda *done: progress.append(done))
+    assert progress == [(2, 2, 2)] and {record["file"] for record in again.records} == {str(moved)}
 
 
 def test_a_file_that_changed_is_measured_anew(files: list[str], tmp_path: Path) -> None:

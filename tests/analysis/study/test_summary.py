@@ -23,16 +23,16 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def made() -> Study:
+def study() -> Study:
     return made_up_study()
 
 
 @pytest.fixture(scope="module")
-def summary(made: Study) -> Summary:
-    return summarise(made)
+def summary(study: Study) -> Summary:
+    return summarise(study)
 
 
-def columns(points: Points, estimate: str, target: str) -> tuple[np.ndarray, np.ndarray]:
+def estimate_and_target(points: Points, estimate: str, target: str) -> tuple[np.ndarray, np.ndarray]:
     return points.estimates[estimate], points.targets[target]
 
 
@@ -43,7 +43,7 @@ def per_seed(points: Points, compute: Callable[[np.ndarray], float], rows: np.nd
 
 
 def squared(points: Points, estimate: str, target: str, rows: np.ndarray | None = None) -> float:
-    x, y = columns(points, estimate, target)
+    x, y = estimate_and_target(points, estimate, target)
     return per_seed(points, lambda here: np.corrcoef(x[here], y[here])[0, 1] ** 2, rows)
 
 
@@ -51,11 +51,11 @@ def squared(points: Points, estimate: str, target: str, rows: np.ndarray | None 
 def test_correlation_slope_and_error_are_numpys_averaged_over_seeds(
     summary: Summary, estimate: str, target: str
 ) -> None:
-    points, found = summary.points, summary.relations[estimate, target]
-    x, y = columns(points, estimate, target)
-    assert found.r2 == pytest.approx(squared(points, estimate, target), abs=1e-12)
-    assert found.slope == pytest.approx(per_seed(points, lambda h: np.polyfit(x[h], y[h], 1)[0]), abs=1e-10)
-    assert found.mean_error == pytest.approx(per_seed(points, lambda h: np.mean(y[h] - x[h])), abs=1e-12)
+    points, relation = summary.points, summary.relations[estimate, target]
+    x, y = estimate_and_target(points, estimate, target)
+    assert relation.r2 == pytest.approx(squared(points, estimate, target), abs=1e-12)
+    assert relation.slope == pytest.approx(per_seed(points, lambda h: np.polyfit(x[h], y[h], 1)[0]), abs=1e-10)
+    assert relation.mean_error == pytest.approx(per_seed(points, lambda h: np.mean(y[h] - x[h])), abs=1e-12)
 
 
 @pytest.mark.parametrize(("estimate", "target"), PAIRS)
@@ -77,13 +77,13 @@ def test_every_estimate_meets_every_target(summary: Summary) -> None:
     assert ("threshold_adjusted", "refit") not in summary.relations
 
 
-def test_intervals_are_of_files(made: Study, summary: Summary) -> None:
+def test_intervals_are_of_files(study: Study, summary: Summary) -> None:
     """As wide as what a plain bootstrap over files gives; the same each time; wider than nothing."""
     points = summary.points
     rng = np.random.default_rng(5)
     for estimate, target in PAIRS:
-        found = summary.relations[estimate, target]
-        x, y = columns(points, estimate, target)
+        relation = summary.relations[estimate, target]
+        x, y = estimate_and_target(points, estimate, target)
         draws = []
         for _ in range(200):
             rows = np.concatenate([np.flatnonzero(points.file == k) for k in rng.integers(6, size=6)])
@@ -93,11 +93,11 @@ def test_intervals_are_of_files(made: Study, summary: Summary) -> None:
                 return float(np.corrcoef(x[kept], y[kept])[0, 1] ** 2)
 
             draws.append(per_seed(points, of))
-        low, high = found.interval
-        assert 0 <= low <= found.r2 <= high <= 1
+        low, high = relation.interval
+        assert 0 <= low <= relation.r2 <= high <= 1
         reach = 1.96 * np.std(draws)
-        assert max(found.r2 - low, high - found.r2) == pytest.approx(reach, rel=0.35)
-    assert summarise(made).relations == summary.relations
+        assert max(relation.r2 - low, high - relation.r2) == pytest.approx(reach, rel=0.35)
+    assert summarise(study).relations == summary.relations
 
 
 def test_of_few_files_scores_are_drawn_and_of_few_scores_nothing() -> None:
@@ -107,44 +107,44 @@ def test_of_few_files_scores_are_drawn_and_of_few_scores_nothing() -> None:
     assert {relation.interval for relation in few.relations.values()} == {None}
 
 
-def test_what_does_not_vary_correlates_with_nothing(made: Study) -> None:
+def test_what_does_not_vary_correlates_with_nothing(study: Study) -> None:
     records = [
         {**each, "points": [{**p, "estimates": {**p["estimates"], "ece": [0.1, None, None]}} for p in each["points"]]}
-        for each in made.records
+        for each in study.records
     ]
     with np.errstate(all="raise"):
-        found = summarise(replace(made, records=tuple(records)))
-    relation = found.relations["ece", "refit"]
+        constant_ece = summarise(replace(study, records=tuple(records)))
+    relation = constant_ece.relations["ece", "refit"]
     assert np.isnan(relation.r2) and np.isnan(relation.slope) and relation.interval is None
-    assert found.relations["regret", "refit"].r2 > 0.5
-    assert np.isnan(list(by_threshold(found.points, "ece", "refit").values())).all()
+    assert constant_ece.relations["regret", "refit"].r2 > 0.5
+    assert np.isnan(list(by_threshold(constant_ece.points, "ece", "refit").values())).all()
 
 
-def test_a_method_that_fails_somewhere_takes_no_points_from_the_others(made: Study, summary: Summary) -> None:
-    first = made.records[0]
+def test_a_method_that_fails_somewhere_takes_no_points_from_the_others(study: Study, summary: Summary) -> None:
+    first = study.records[0]
     points = [{**p, "gains": {**p["gains"], "blend": None}} for p in first["points"]]
     failed = {**first, "points": points, "reasons": {"blend": "needs more rows"}}
-    found = summarise(replace(made, records=(failed, *made.records[1:])))
-    others, alone = found.relations["regret", "refit"], summary.relations["regret", "refit"]
+    with_a_failure = summarise(replace(study, records=(failed, *study.records[1:])))
+    others, alone = with_a_failure.relations["regret", "refit"], summary.relations["regret", "refit"]
     for name in ("r2", "interval", "slope", "mean_error"):
         np.testing.assert_allclose(getattr(others, name), getattr(alone, name), rtol=1e-12, err_msg=name)
-    x, y = columns(found.points, "regret", "blend")
-    there = np.isfinite(y)
-    assert there.sum() == len(y) - 3
-    expected = per_seed(found.points, lambda here: np.corrcoef(x[here], y[here])[0, 1] ** 2, there)
-    assert found.relations["regret", "blend"].r2 == pytest.approx(expected, abs=1e-12)
-    assert found.reasons == {"blend": "in 1 of 24 halvings: needs more rows"}
+    x, y = estimate_and_target(with_a_failure.points, "regret", "blend")
+    fitted = np.isfinite(y)
+    assert fitted.sum() == len(y) - 3
+    expected = per_seed(with_a_failure.points, lambda here: np.corrcoef(x[here], y[here])[0, 1] ** 2, fitted)
+    assert with_a_failure.relations["regret", "blend"].r2 == pytest.approx(expected, abs=1e-12)
+    assert with_a_failure.reasons == {"blend": "in 1 of 24 halvings: needs more rows"}
 
 
-def test_a_reason_that_holds_everywhere_is_said_as_it_is(made: Study) -> None:
-    records = tuple({**each, "reasons": {"glar": "needs features"}} for each in made.records)
-    assert summarise(replace(made, records=records)).reasons == {"glar": "needs features"}
+def test_a_reason_that_holds_everywhere_is_said_as_it_is(study: Study) -> None:
+    records = tuple({**each, "reasons": {"glar": "needs features"}} for each in study.records)
+    assert summarise(replace(study, records=records)).reasons == {"glar": "needs features"}
 
 
-def test_seconds_are_medians(made: Study) -> None:
+def test_seconds_are_medians(study: Study) -> None:
     times = iter(range(1, 100))
-    records = tuple({**each, "seconds": {"isotonic": float(next(times))}} for each in made.records)
-    assert summarise(replace(made, records=records)).seconds == {"isotonic": 12.5}
+    records = tuple({**each, "seconds": {"isotonic": float(next(times))}} for each in study.records)
+    assert summarise(replace(study, records=records)).seconds == {"isotonic": 12.5}
 
 
 def test_means_have_the_error_of_scores() -> None:
@@ -156,14 +156,14 @@ def test_means_have_the_error_of_scores() -> None:
     assert np.isnan(points.mean(np.where(points.pair == 0, values, np.nan)).error)
 
 
-def test_points_as_columns_of_a_file(made: Study) -> None:
-    points = points_of(made)
-    found = columns_of(points)
-    assert {len(values) for values in found.values()} == {6 * 2 * 2 * 3}
-    assert [found[name][4] for name in ("file", "score", "seed", "threshold")] == ["file_0", "p_0", 1, 0.5]
-    assert found["gain of refit"][4] == made.records[1]["points"][1]["gains"]["refit"]
-    assert found["gain_beyond low"][4] == made.records[1]["points"][1]["estimates"]["gain_beyond"][1]
-    assert "regret low" not in found and np.isnan(found["threshold_adjusted"]).all()
+def test_points_as_columns_of_a_file(study: Study) -> None:
+    points = points_of(study)
+    table = columns_of(points)
+    assert {len(values) for values in table.values()} == {6 * 2 * 2 * 3}
+    assert [table[name][4] for name in ("file", "score", "seed", "threshold")] == ["file_0", "p_0", 1, 0.5]
+    assert table["gain of refit"][4] == study.records[1]["points"][1]["gains"]["refit"]
+    assert table["gain_beyond low"][4] == study.records[1]["points"][1]["estimates"]["gain_beyond"][1]
+    assert "regret low" not in table and np.isnan(table["threshold_adjusted"]).all()
 
 
 def test_files_of_one_name_keep_their_folders() -> None:
@@ -207,8 +207,8 @@ def test_few_points_of_a_halving_correlate_with_nothing_however_often_they_are_h
 
 
 def test_without_any_gain_there_is_no_study() -> None:
-    made = made_up_study(files=1, methods=())
+    study = made_up_study(files=1, methods=())
     reasons = {"glar": "needs features", "refit": "needs features", "platt": "needs rows"}
-    records = tuple({**each, "reasons": reasons} for each in made.records)
+    records = tuple({**each, "reasons": reasons} for each in study.records)
     with pytest.raises(DecalError, match=r"could be fitted \(glar, refit: needs features; platt: needs rows\)"):
-        summarise(replace(made, records=records))
+        summarise(replace(study, records=records))
