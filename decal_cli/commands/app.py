@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from decal_cli.commands.help import Command, Group
 from decal_cli.commands.options import (
     FORMATS,
     AdviceOptions,
@@ -18,15 +17,16 @@ from decal_cli.commands.options import (
     FitOptions,
     GateOptions,
     InputOptions,
+    MethodName,
+    MetricName,
     MetricOptions,
     OutputOptions,
     PreferenceOptions,
     StudyOptions,
     SweepOptions,
     TaskOptions,
-    flat,
 )
-from decal_cli.commands.options.choices import method_names, metric_names
+from decal_cli.commands.tree import ACT, EXPLAIN, JUDGE, Group, under
 from decal_cli.errors import DecalError, Exit, Interrupted
 from decal_cli.version import __version__
 
@@ -38,8 +38,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
 
 
 def _version(asked: bool) -> None:
@@ -62,8 +60,7 @@ def decal(
     """
 
 
-@app.command(cls=Command, rich_help_panel=JUDGE)
-@flat
+@under(JUDGE)
 def evaluate(metrics: MetricOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Measure scores against labels: losses, calibration, and the regret of acting on them.
 
@@ -76,8 +73,7 @@ def evaluate(metrics: MetricOptions, source: InputOptions, task: TaskOptions, ou
     command.run(metrics, source, task, out)
 
 
-@app.command(cls=Command, rich_help_panel=JUDGE)
-@flat
+@under(JUDGE)
 def recommend(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Find out whether a model is suboptimal for your decision, and what to do about it.
 
@@ -90,8 +86,7 @@ def recommend(preferences: AdviceOptions, source: InputOptions, task: TaskOption
     command.run(preferences, source, task, out)
 
 
-@app.command(cls=Command, rich_help_panel=JUDGE)
-@flat
+@under(JUDGE)
 def gate(gates: GateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Pass or fail a model by rules, for continuous integration.
 
@@ -104,8 +99,7 @@ def gate(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Outpu
     raise typer.Exit(command.run(gates, source, task, out))
 
 
-@app.command(cls=Command, rich_help_panel=JUDGE)
-@flat
+@under(JUDGE)
 def compare(
     models: CompareOptions,
     metrics: MetricOptions,
@@ -133,8 +127,7 @@ def compare(
     command.run(models, metrics, source, task, out)
 
 
-@app.command(cls=Command, rich_help_panel=JUDGE)
-@flat
+@under(JUDGE)
 def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Show what every threshold t* costs: curves of Brier loss, regret and net benefit.
 
@@ -145,8 +138,7 @@ def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Ou
     command.run(curves, source, task, out)
 
 
-@app.command(cls=Command, rich_help_panel=JUDGE)
-@flat
+@under(JUDGE)
 def report(
     preferences: PreferenceOptions,
     source: InputOptions,
@@ -162,8 +154,7 @@ def report(
     command.run(preferences, source, task, out)
 
 
-@app.command(cls=Command, rich_help_panel=ACT)
-@flat
+@under(ACT)
 def fit(
     options: Annotated[FitOptions, {"seed": "Seed of folds and methods."}],
     source: Annotated[
@@ -186,8 +177,7 @@ def fit(
     command.run(options, source, task, preferences)
 
 
-@app.command(cls=Command, rich_help_panel=ACT)
-@flat
+@under(ACT)
 def apply(options: ApplyOptions) -> None:
     """Score new rows with a model file. Every column is kept, and the new score is added.
 
@@ -198,8 +188,7 @@ def apply(options: ApplyOptions) -> None:
     command.run(options)
 
 
-@app.command(cls=Command, rich_help_panel=ACT)
-@flat
+@under(ACT)
 def study(
     options: StudyOptions,
     source: Annotated[
@@ -221,18 +210,8 @@ def study(
     command.run(options, source)
 
 
-@app.command(cls=Command, rich_help_panel=EXPLAIN)
-def methods(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Method to explain; without it, all are listed.",
-            autocompletion=method_names,
-            rich_help_panel="Arguments",
-        ),
-    ] = None,
-) -> None:
+@under(EXPLAIN)
+def methods(named: MethodName) -> None:
     """List the post-training methods, or explain one.
 
     An explanation says what the method does, its parameters, its source, and what it needs.
@@ -241,21 +220,11 @@ def methods(
     """
     from decal_cli.commands import methods as command
 
-    command.run(name)
+    command.run(named.name)
 
 
-@app.command(cls=Command, rich_help_panel=EXPLAIN)
-def metrics(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Metric to explain; without it, all are listed.",
-            autocompletion=metric_names,
-            rich_help_panel="Arguments",
-        ),
-    ] = None,
-) -> None:
+@under(EXPLAIN)
+def metrics(named: MetricName) -> None:
     """List the metrics, or explain one.
 
     An explanation gives the formula, range, direction, parameters, source, and what the metric needs.
@@ -264,7 +233,7 @@ def metrics(
     """
     from decal_cli.commands import metrics as command
 
-    command.run(name)
+    command.run(named.name)
 
 
 def run(arguments: list[str]) -> int:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
 
 from decal_cli.commands.options.common import DECISION, INPUT, OUTPUT, STATISTICS
-from decal_cli.errors import Exit
 
 OTHER = "Other"
 SHARED = ("Cost of post-training", INPUT, DECISION, STATISTICS, OUTPUT, OTHER)
@@ -26,33 +25,18 @@ class Command(TyperCommand):
         return usage(self)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        _write_text(formatter, self)
+        write_text(formatter, self)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        _write_sections(formatter, {title: _rows(each) for title, each in panels(self.get_params(ctx))})
+        write_sections(formatter, {title: rows(each) for title, each in panels(self.get_params(ctx))})
 
 
-class Group(TyperGroup):
-    """All commands, under headings, each with its first sentence."""
-
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        _write_text(formatter, self)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        sections = {
-            title: [(command.name, summary(command)) for command in commands]
-            for title, commands in by_heading(self.commands.values())
-        }
-        sections["Options"] = _rows(self.get_params(ctx))
-        sections["Exit codes"] = [(str(code.value), code.meaning) for code in Exit]
-        _write_sections(formatter, sections)
-
-
-def _rows(parameters: Iterable[Any]) -> Rows:
+def rows(parameters: Iterable[Any]) -> Rows:
+    """Parameters as they are spelled, each with its help."""
     return [(spelled(each), each.help or "") for each in parameters]
 
 
-def _write_sections(formatter: Any, sections: dict[str, Rows]) -> None:
+def write_sections(formatter: Any, sections: dict[str, Rows]) -> None:
     """Sections of rows that begin in one column; what is longer than that stands on a line of its own."""
     width = max(len(left) for rows in sections.values() for left, _ in rows if len(left) <= MAX_LEFT)
     for title, rows in sections.items():
@@ -60,7 +44,8 @@ def _write_sections(formatter: Any, sections: dict[str, Rows]) -> None:
             formatter.write_dl([(left.ljust(width), text) for left, text in rows], col_max=width)
 
 
-def _write_text(formatter: Any, command: Any) -> None:
+def write_text(formatter: Any, command: Any) -> None:
+    """What a command is for, and its examples."""
     with formatter.indentation():
         for paragraph in description(command):
             formatter.write_paragraph()

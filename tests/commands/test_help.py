@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -132,3 +134,14 @@ def test_shells_complete_commands_options_and_names(decal: Decal, shell: str, wo
     environment |= {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     environment |= {"_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     assert expected in decal(**environment).out
+
+
+def test_the_help_of_decal_builds_no_command_and_a_run_builds_its_own() -> None:
+    code = (
+        "import sys\nfrom decal_cli.commands.app import run\nfrom decal_cli.commands.tree import COMMANDS\n"
+        "run(sys.argv[1:])\n"
+        "print('built', *[name for name, each in COMMANDS.declared.items() if 'built' in vars(each)])"
+    )
+    for words, built in ((["--help"], "built"), (["metrics", "--help"], "built metrics")):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == built

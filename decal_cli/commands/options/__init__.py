@@ -3,7 +3,7 @@
 from decal_cli.commands.options.acting import ApplyOptions, FitOptions, StudyOptions
 from decal_cli.commands.options.choices import Missing, Picture
 from decal_cli.commands.options.common import FORMATS, InputOptions, OutputOptions, SeedOptions, TaskOptions
-from decal_cli.commands.options.flat import flat
+from decal_cli.commands.options.explaining import MethodName, MetricName
 from decal_cli.commands.options.judging import (
     AdviceOptions,
     CompareOptions,
@@ -21,6 +21,8 @@ __all__ = [
     "FitOptions",
     "GateOptions",
     "InputOptions",
+    "MethodName",
+    "MetricName",
     "MetricOptions",
     "Missing",
     "OutputOptions",
@@ -30,5 +32,4 @@ __all__ = [
     "StudyOptions",
     "SweepOptions",
     "TaskOptions",
-    "flat",
 ]

@@ -1,0 +1,22 @@
+"""Options of the commands that explain: metrics, methods."""
+
+from __future__ import annotations
+
+from decal_cli.commands.options.choices import method_names, metric_names
+from decal_cli.commands.options.declare import argument, options
+
+ARGUMENTS = "Arguments"
+
+
+@options(ARGUMENTS)
+class MetricName:
+    """Which metric is explained."""
+
+    name: str | None = argument("Metric to explain; without it, all are listed.", "NAME", complete=metric_names)
+
+
+@options(ARGUMENTS)
+class MethodName:
+    """Which method is explained."""
+
+    name: str | None = argument("Method to explain; without it, all are listed.", "NAME", complete=method_names)

@@ -1,0 +1,94 @@
+"""The commands of `decal`. Typer builds one when it is asked for, so that help and a run pay for no other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from decal_cli.commands import help
+from decal_cli.commands.options.flat import flat
+from decal_cli.errors import Exit
+
+JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
+
+
+@dataclass(eq=False)
+class Declared:
+    """A command as it is declared: what the list of commands shows of it, and how to build it."""
+
+    function: Callable[..., None]
+    rich_help_panel: str
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    @property
+    def help(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    @cached_property
+    def built(self) -> Any:
+        """The command with its options, as Typer makes it."""
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        alone.command(self.name, cls=help.Command, rich_help_panel=self.rich_help_panel)(flat(self.function))
+        return typer.main.get_command(alone)
+
+
+@dataclass(eq=False)
+class Commands(Mapping[str, Any]):
+    """Commands by name, in the order of their declaration."""
+
+    declared: dict[str, Declared] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.declared[name].built
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.declared)
+
+    def __len__(self) -> int:
+        return len(self.declared)
+
+
+COMMANDS = Commands()
+
+
+def under(heading: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare a command, listed under this heading. Its docstring is its help, its option groups are its parameters."""
+
+    def declare(function: Callable[..., None]) -> Callable[..., None]:
+        declared = Declared(function, heading)
+        COMMANDS.declared[declared.name] = declared
+        return function
+
+    return declare
+
+
+class Group(TyperGroup):
+    """All commands, under headings, each with its first sentence."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = COMMANDS  # type: ignore[assignment]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        help.write_text(formatter, self)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections = {
+            title: [(each.name, help.summary(each)) for each in commands]
+            for title, commands in help.by_heading(COMMANDS.declared.values())
+        }
+        sections["Options"] = help.rows(self.get_params(ctx))
+        sections["Exit codes"] = [(str(code.value), code.meaning) for code in Exit]
+        help.write_sections(formatter, sections)
