@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
-    *("errors", "version", "citations", "defaults"),
+    *("errors", "version"),
     *("spec", "task", "roles"),
     "tables",
     *("data", "crossfit"),

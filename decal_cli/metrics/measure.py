@@ -12,7 +12,7 @@ from decal_cli.metrics.confidence import Interval, within
 from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
-from decal_cli.spec import Spec
+from decal_cli.spec.declaration import Spec
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 
