@@ -13,6 +13,7 @@ from decal_cli.analysis.evaluate import Plan, Report, all_choices
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.data import Columns, Dataset, from_arrays
 from decal_cli.data.words import text_of
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
 from decal_cli.render.formats import write
@@ -20,7 +21,6 @@ from decal_cli.render.page import Page
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.recommendation import Recommended
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES
-from decal_cli.spec.defaults import CONFIDENCE, SEED
 from decal_cli.task import SPELLINGS, BinaryTask, task_of
 
 

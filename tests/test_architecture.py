@@ -9,7 +9,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
     *("errors", "version"),
-    *("spec", "task", "roles"),
+    *("declarations", "task", "roles"),
     "tables",
     *("data", "crossfit"),
     "metrics",

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from decal_cli.data import Dataset, Input, Predictions
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
-from decal_cli.spec.defaults import CONFIDENCE, SEED
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS
 from decal_cli.task import BinaryTask

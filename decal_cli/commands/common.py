@@ -24,11 +24,11 @@ from decal_cli.commands.options import (
 from decal_cli.commands.settings import Settings, find_settings
 from decal_cli.commands.writing import check_not_read, check_writable, write_whole
 from decal_cli.data import Columns, Dataset, read
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.formats import DEFAULT, write
 from decal_cli.render.page import Page
-from decal_cli.spec.defaults import CONFIDENCE, SEED
 from decal_cli.task import BinaryTask, task_of
 
 T = TypeVar("T")

@@ -125,9 +125,9 @@ def _methods() -> str:
 
 def _papers() -> str:
     """The papers that are cited, with the metrics and methods that name them as their source."""
+    from decal_cli.declarations.papers import PAPERS
     from decal_cli.methods import METHODS
     from decal_cli.metrics import METRICS
-    from decal_cli.spec.papers import PAPERS
 
     sources = [(each.name, each.source + each.interval_text) for each in METRICS.values()]
     sources += [(each.name, each.source) for each in METHODS.values()]

@@ -9,10 +9,10 @@ from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, se
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.plot import draw, ready
 from decal_cli.render.results.page import ReportPage
-from decal_cli.spec.defaults import SWEEP_THRESHOLDS
 
 
 def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from decal_cli.data.words import first_line, nearest, quote, text_of
+from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
-from decal_cli.spec.defaults import CONFIDENCE
 from decal_cli.task import SPELLINGS
 
 

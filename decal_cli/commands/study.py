@@ -21,6 +21,7 @@ from decal_cli.commands.signals import ending_as_interrupt
 from decal_cli.commands.writing import write_whole
 from decal_cli.curves import parse_thresholds
 from decal_cli.data import as_file
+from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.methods import METHODS, parse
 from decal_cli.plot import STUDY_PICTURES, draw_study
@@ -29,7 +30,6 @@ from decal_cli.render.formats.json import Json
 from decal_cli.render.formats.markdown import Markdown
 from decal_cli.render.page import Page
 from decal_cli.render.results.study import Studied
-from decal_cli.spec.defaults import CONFIDENCE
 
 
 def run(options: StudyOptions, source: InputOptions) -> None:

@@ -16,12 +16,12 @@ from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, Curve
 from decal_cli.curves.sums import Levels, Means, levels_of
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import bias_corrected, normal, quantile
 from decal_cli.metrics.families.levels import at_levels
 from decal_cli.metrics.numerics import decisions, grouping
-from decal_cli.spec.defaults import CONFIDENCE, SEED
 from decal_cli.tables import resample as draw
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Ints, Table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from decal_cli.declarations.papers import cite
 from decal_cli.metrics import METRICS
-from decal_cli.spec.papers import cite
 from decal_cli.tables.table import Floats
 
 Block = Literal["loss", "regret", "decision"]

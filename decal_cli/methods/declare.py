@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import Regions
+from decal_cli.declarations.defaults import SEED
+from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_of
 from decal_cli.errors import Undefined
 from decal_cli.metrics.inputs import KINDS
-from decal_cli.spec.declaration import Declaration, Registry, Spec, parameters_of
-from decal_cli.spec.defaults import SEED
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask

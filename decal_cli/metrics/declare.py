@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_type_hints
 
+from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.result import Witness
-from decal_cli.spec.declaration import Declaration, Registry, parameters_of
 from decal_cli.task import BinaryTask
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]

@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
+from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import Interval, within
 from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
-from decal_cli.spec.declaration import Spec
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 

@@ -16,9 +16,9 @@ import pytest
 
 from decal_cli.commands import help
 from decal_cli.commands.manual import command_tree
+from decal_cli.declarations import defaults
 from decal_cli.errors import Exit
 from decal_cli.roles import DECLARATIONS
-from decal_cli.spec import defaults
 from decal_cli.task import SPELLINGS
 from tests.helpers.command import FIXTURES, Decal
 

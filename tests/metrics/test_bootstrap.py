@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from decal_cli.declarations.spec import Spec
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, bootstrap, interval_of, measure_all, parse
-from decal_cli.spec.declaration import Spec
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 

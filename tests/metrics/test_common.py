@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 
 import decal_cli.tables.table as table_module
+from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, Metric, interval_of, value_of
-from decal_cli.spec.declaration import Spec
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from decal_cli.declarations.spec import Spec
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, parse
 from decal_cli.metrics import value_of as value_of_spec
-from decal_cli.spec.declaration import Spec
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from decal_cli.analysis.study.columns import Points, points_of
 from decal_cli.analysis.study.policies import MULTIPLES, Policies, policies
 from decal_cli.analysis.study.run import Study
+from decal_cli.declarations.defaults import SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
-from decal_cli.spec.defaults import SEED
 from decal_cli.tables.table import Floats
 
 N_RESAMPLES = 400

@@ -7,7 +7,7 @@ from decal_cli.commands.options.common import INPUT, OUTPUT, ConfidenceOptions, 
 from decal_cli.commands.options.declare import argument, option, options
 from decal_cli.commands.options.formats import format_option
 from decal_cli.commands.options.judging import THRESHOLDS
-from decal_cli.spec.defaults import N_STUDY_SEEDS, STUDY_FOLDER, STUDY_THRESHOLDS
+from decal_cli.declarations.defaults import N_STUDY_SEEDS, STUDY_FOLDER, STUDY_THRESHOLDS
 
 OUT = ("--output", "-o")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from decal_cli.commands.options.declare import argument, option, options
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.roles import DECLARATIONS
-from decal_cli.spec.defaults import CONFIDENCE, SEED
 
 INPUT, DECISION, STATISTICS, OUTPUT = "Input", "Decision", "Statistics", "Output"
 FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."

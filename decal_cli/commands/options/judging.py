@@ -6,9 +6,9 @@ from decal_cli.commands.options.choices import Picture, method_names, metric_nam
 from decal_cli.commands.options.common import STATISTICS
 from decal_cli.commands.options.declare import option, options
 from decal_cli.commands.options.formats import format_option
+from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.render.format import Face
 from decal_cli.render.formats import DEFAULT, suffixes
-from decal_cli.spec.defaults import SWEEP_THRESHOLDS
 
 THRESHOLDS = "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5."
 SWEEP_FACES: tuple[Face, ...] = ("blocks", "data", "rows", "columns")

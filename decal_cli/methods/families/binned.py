@@ -7,12 +7,12 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between, Bins
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperature
 from decal_cli.methods.numerics.likelihood import need_different_scores
-from decal_cli.spec.declaration import Between, Bins
-from decal_cli.spec.papers import cite
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from decal_cli.declarations.papers import cite
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.retrain import Stacked, StackedBoosting, stack, stack_boosting
 from decal_cli.methods.numerics.likelihood import logit
-from decal_cli.spec.papers import cite
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LEAVES, Narrow, build_regions, narrow
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import COUNT, Bins
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.binned import bin_of, edges_of
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.trees import Tree
 from decal_cli.metrics.numerics import grouping
-from decal_cli.spec.declaration import COUNT, Bins
-from decal_cli.spec.papers import cite
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints
 from decal_cli.task import BinaryTask

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from decal_cli.crossfit.regions import IsotonicFit
+from decal_cli.declarations.papers import cite
 from decal_cli.methods.declare import Applied, Training, method, model
-from decal_cli.spec.papers import cite
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats, Table
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import POOLED_LEAVES, narrow
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import COUNT
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.trees import Tree
-from decal_cli.spec.declaration import COUNT
-from decal_cli.spec.papers import cite
 from decal_cli.tables.rows import Groups, Unlabelled
 from decal_cli.tables.table import Floats, Ints
 

@@ -8,10 +8,10 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, planes_of, with_recalibrated
-from decal_cli.spec.declaration import Between
-from decal_cli.spec.papers import cite
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 

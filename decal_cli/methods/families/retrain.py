@@ -14,6 +14,8 @@ from typing import Annotated, Literal
 import numpy as np
 
 from decal_cli.crossfit.regions import Narrow, narrow, with_score
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.linear import (
@@ -26,8 +28,6 @@ from decal_cli.methods.numerics.linear import (
     with_recalibrated,
 )
 from decal_cli.methods.numerics.trees import Forest, baseline_of
-from decal_cli.spec.declaration import Between
-from decal_cli.spec.papers import cite
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats

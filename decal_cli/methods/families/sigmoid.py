@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.likelihood import (
@@ -19,7 +20,6 @@ from decal_cli.methods.numerics.likelihood import (
     need_different_scores,
     need_overlap,
 )
-from decal_cli.spec.papers import cite
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats, Table

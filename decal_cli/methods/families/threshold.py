@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
 from decal_cli.methods.declare import Applied, Training, method, model
-from decal_cli.spec.papers import cite
 from decal_cli.tables.rows import Unlabelled
 
 NEVER = 2.0

@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Witness, metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, levels_used
 from decal_cli.metrics.numerics import cell_bootstrap, dense, envelope, gaps
 from decal_cli.metrics.numerics.envelope import Kink, Worst
-from decal_cli.spec.papers import cite
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 

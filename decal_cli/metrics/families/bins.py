@@ -7,14 +7,14 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import COUNT
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import gaps
 from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
 from decal_cli.metrics.numerics.gaps import Norm
-from decal_cli.spec.declaration import COUNT
-from decal_cli.spec.papers import cite
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Strategy, Table
 

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
 from decal_cli.metrics.declare import metric
-from decal_cli.spec.declaration import Between
-from decal_cli.spec.papers import cite
 from decal_cli.tables.table import Table
 
 Delta = Annotated[float, "probability that the bound fails", Between(0, 1)]

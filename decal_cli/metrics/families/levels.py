@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import gaps
-from decal_cli.spec.papers import cite
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Block, Estimate, Floats, Table
 

@@ -7,14 +7,14 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import corp
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
-from decal_cli.spec.declaration import Between
-from decal_cli.spec.papers import cite
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Block, Estimate, Floats, Table
 

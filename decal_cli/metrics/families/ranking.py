@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.declare import metric
-from decal_cli.spec.papers import cite
 from decal_cli.tables.design import dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Estimate, Table

@@ -10,14 +10,14 @@ from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Regions
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.metrics.numerics.decimals import shortest_between
 from decal_cli.metrics.numerics.grouping import Bounds
-from decal_cli.spec.declaration import Bins
-from decal_cli.spec.papers import cite
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Floats, Table
 from decal_cli.task import BinaryTask

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from decal_cli.declarations.papers import cite
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families import interval
 from decal_cli.metrics.numerics import cell_bootstrap, heat, merging, relplot, smooth_calibration, transport
-from decal_cli.spec.papers import cite
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Table
 

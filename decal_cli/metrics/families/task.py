@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels
 from decal_cli.metrics.numerics import decisions, gaps
-from decal_cli.spec.papers import cite
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Table
 from decal_cli.task import BinaryTask, Matrix

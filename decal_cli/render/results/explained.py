@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+from decal_cli.declarations.spec import Parameter
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.inputs import KINDS
 from decal_cli.render.blocks import Block, Facts, Paragraph
-from decal_cli.spec.declaration import Parameter
 
 Fact = tuple[str, str]
 _DIRECTIONS = {
