@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
+from decal_cli.analysis.baseline import Baseline
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
-from decal_cli.errors import DecalError, Exit
-from decal_cli.metrics import MetricSpec, Result, parse
+from decal_cli.errors import DecalError, Exit, Undefined
+from decal_cli.metrics import MetricSpec, parse
+from decal_cli.task import BinaryTask
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -86,10 +87,6 @@ class GateRow:
     reason: str | None = None
 
 
-Baseline = Mapping[tuple[str, str | None], Mapping[str, float | None]]
-"""Values of an earlier report by (model, group) and key."""
-
-
 @dataclass(frozen=True, eq=False)
 class GateOutcome:
     """An evaluation and what the rules say of it."""
@@ -119,7 +116,10 @@ def gate(
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.as_reports()
-    return GateOutcome(evaluation, judge(rules, evaluation.reports, baseline, differences))
+    rows = judge(rules, evaluation.reports, baseline, differences, plan.task)
+    if baseline is not None and any(rule.baseline for rule in rules):
+        evaluation = replace(evaluation, notes=(*evaluation.notes, *baseline.note(evaluation.inputs)))
+    return GateOutcome(evaluation, rows)
 
 
 def parse_rule(text: str) -> Rule:
@@ -162,10 +162,12 @@ def judge(
     reports: Sequence[Report],
     baseline: Baseline | None = None,
     differences: Sequence[Report] = (),
+    task: BinaryTask | None = None,
 ) -> tuple[GateRow, ...]:
     """Every rule on every report in its scope; a rule that finds none cannot be judged.
 
-    differences: reports of the difference of two models, which the rules on delta(..) look at.
+    differences: reports of the difference of two models, which the rules on delta(..) look at. task: what the reports
+    were measured for.
     """
     rows: list[GateRow] = []
     for rule in rules:
@@ -179,58 +181,64 @@ def judge(
             rows.append(GateRow(rule.text, "", None, None, None, None, _nothing_in_scope(rule, candidates)))
         elif rule.over in ("max", "gap"):
             for model in dict.fromkeys(report.model for report in scoped):
-                rows.append(_judge_groups(rule, model, [r for r in scoped if r.model == model], baseline))
+                groups = [report for report in scoped if report.model == model]
+                rows.append(_judge(rule, model, None, groups, baseline, task))
         else:
-            rows.extend(_judge_one(rule, report, baseline) for report in scoped)
+            rows.extend(_judge(rule, report.model, report.group, [report], baseline, task) for report in scoped)
     return tuple(rows)
 
 
-def _judge_one(rule: Rule, report: Report, baseline: Baseline | None) -> GateRow:
-    value, reason = _side(rule, report.results[rule.choice.key])
-    return _row(rule, report.model, report.group, value, reason, baseline)
-
-
-def _judge_groups(rule: Rule, model: str, reports: Sequence[Report], baseline: Baseline | None) -> GateRow:
-    values = []
-    for report in reports:
-        result = report.results[rule.choice.key]
-        if result.value is None:
-            return _row(rule, model, None, None, f"undefined in group {report.group}: {result.reason}", baseline)
-        values.append(result.value)
-    value = max(values) if rule.over == "max" else max(values) - min(values)
-    return _row(rule, model, None, value, None, baseline)
-
-
-def _side(rule: Rule, result: Result) -> tuple[float | None, str | None]:
-    if result.value is None:
-        return None, f"{rule.measure} is undefined: {result.reason}"
-    if not rule.needs_interval:
-        return result.value, None
-    if result.interval is None:
-        return None, f"{rule.measure} has no interval here"
-    return result.interval[1 if rule.over == "upper" else 0], None
-
-
-def _row(
-    rule: Rule, model: str, group: str | None, value: float | None, reason: str | None, baseline: Baseline | None
+def _judge(
+    rule: Rule,
+    model: str,
+    group: str | None,
+    reports: Sequence[Report],
+    baseline: Baseline | None,
+    task: BinaryTask | None,
 ) -> GateRow:
-    bound: float | None = rule.number
-    if rule.baseline and baseline is not None:
-        before = _before(rule, model, group, baseline)
-        bound = None if before is None else before + rule.number
-        if bound is None and reason is None:
-            reason = f"the baseline holds no value of {rule.choice.key} for this model and group"
+    """A rule on one report, or on those of a model's groups."""
+    value, no_value = _or_reason(lambda: _value(rule, reports))
+    bound, no_bound = _or_reason(lambda: _bound(rule, model, group, baseline, task))
     passed = None if value is None or bound is None else _OPERATORS[rule.operator](value, bound)
-    return GateRow(rule.text, model, group, value, bound, passed, reason)
+    return GateRow(rule.text, model, group, value, bound, passed, no_value or no_bound)
 
 
-def _before(rule: Rule, model: str, group: str | None, baseline: Baseline) -> float | None:
-    """The baseline's value: of the same model and group, or, where it holds one model only, of that one."""
+def _or_reason(number: Callable[[], float]) -> tuple[float | None, str | None]:
+    try:
+        return number(), None
+    except Undefined as undefined:
+        return None, undefined.reason
+
+
+def _value(rule: Rule, reports: Sequence[Report]) -> float:
+    """What stands left of the operator."""
     if rule.over in ("max", "gap"):
-        return None
-    models = {name for name, _ in baseline}
-    name = next(iter(models)) if len(models) == 1 else model
-    return baseline.get((name, group), {}).get(rule.choice.key)
+        values = [_in_group(rule, report) for report in reports]
+        return max(values) if rule.over == "max" else max(values) - min(values)
+    result = reports[0].results[rule.choice.key]
+    if result.value is None:
+        raise Undefined(f"{rule.measure} is undefined: {result.reason}")
+    if not rule.needs_interval:
+        return result.value
+    if result.interval is None:
+        raise Undefined(f"{rule.measure} has no interval here")
+    return result.interval[1 if rule.over == "upper" else 0]
+
+
+def _in_group(rule: Rule, report: Report) -> float:
+    result = report.results[rule.choice.key]
+    if result.value is None:
+        raise Undefined(f"undefined in group {report.group}: {result.reason}")
+    return result.value
+
+
+def _bound(rule: Rule, model: str, group: str | None, baseline: Baseline | None, task: BinaryTask | None) -> float:
+    """What stands right of the operator."""
+    if not rule.baseline or baseline is None:
+        return rule.number
+    if rule.over in ("max", "gap"):
+        raise Undefined(f"{rule.over}(..) goes without a baseline")
+    return baseline.value_of(rule.choice, model, group, task) + rule.number
 
 
 def _not_two_models(reports: Sequence[Report]) -> str:
@@ -252,22 +260,3 @@ def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
         if value not in known[name]
     ]
     return "; ".join(wrong) or "no report is in its scope"
-
-
-def baseline_of(document: Any, path: str) -> Baseline:
-    """The values of a JSON report that decal wrote earlier."""
-    if not isinstance(document, dict) or document.get("schema") != 1:
-        raise DecalError(
-            f"baseline {path} is not a decal report of schema 1",
-            "write one with: decal evaluate FILE --format json --output report.json",
-        )
-    entries = document.get("reports", [document])
-    try:
-        return {
-            (entry["model"], entry["group"]): {key: result["value"] for key, result in entry["metrics"].items()}
-            for entry in entries
-        }
-    except (KeyError, TypeError, AttributeError):
-        raise DecalError(
-            f"baseline {path} lacks its metrics", "write it anew with decal evaluate --format json"
-        ) from None

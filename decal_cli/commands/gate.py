@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from decal_cli.analysis import gate as gating
+from decal_cli.analysis.baseline import Baseline, baseline_of
 from decal_cli.commands.common import data_of, emit, plan_of, settings_of
 from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
@@ -31,7 +32,7 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
     return gating.outcome(result.rows)
 
 
-def _baseline(path: str | None) -> gating.Baseline | None:
+def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
     try:
@@ -42,4 +43,4 @@ def _baseline(path: str | None) -> gating.Baseline | None:
         raise DecalError(
             f"baseline {path} is not JSON", "write it with: decal evaluate --format json -o FILE"
         ) from None
-    return gating.baseline_of(document, path)
+    return baseline_of(document, path)

@@ -9,10 +9,10 @@ from decal_cli.render.results.evaluation import ReportData, ReportsData
 from decal_cli.render.results.fitting import FittedData
 from decal_cli.render.results.gates import GatedData, GatedReportsData
 from decal_cli.render.results.recommendation import AdvisedData, AdvisedReportsData
-from decal_cli.render.results.source import SCHEMA
 from decal_cli.render.results.study import StudiedData
 from decal_cli.render.results.sweep import SweptData, SweptReportsData
 from decal_cli.render.schema import schema_of
+from decal_cli.version import SCHEMA
 
 DOCUMENTS: tuple[type, ...] = (
     *(ReportData, ReportsData),

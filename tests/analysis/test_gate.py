@@ -1,10 +1,15 @@
 """Gate rules: the grammar, the judgement, and that what cannot be judged never passes."""
 
+from dataclasses import replace
+
 import pytest
 
+from decal_cli.analysis.baseline import Baseline, baseline_of
 from decal_cli.analysis.evaluate import Report, Result
-from decal_cli.analysis.gate import GateRow, baseline_of, judge, outcome, parse_rule
+from decal_cli.analysis.gate import GateRow, judge, outcome, parse_rule
+from decal_cli.data import Input
 from decal_cli.errors import DecalError, Exit
+from decal_cli.task import BinaryTask
 
 
 def report(model: str = "p", group: str | None = None, **results: Result) -> Report:
@@ -12,6 +17,17 @@ def report(model: str = "p", group: str | None = None, **results: Result) -> Rep
 
 
 FULL = report(brier=Result(0.2, (0.15, 0.25)), auc=Result(None, None, "needs both classes"), c_bound=Result(0.3))
+
+
+def earlier(task: BinaryTask | None = None, **models: dict[str, float | None]) -> Baseline:
+    """A baseline of the values of these models, as its JSON report holds them."""
+    named = {
+        name: {key: {"value": value, "reason": "why"} for key, value in values.items()}
+        for name, values in models.items()
+    }
+    reports = [{"model": name, "group": None, "metrics": metrics} for name, metrics in named.items()]
+    held = None if task is None else {"utility": task.utility, "decision_threshold": task.decision_threshold}
+    return baseline_of({"schema": 1, "task": held, "inputs": [], "reports": reports}, "report.json")
 
 
 def passed(rule: str, *reports: Report, baseline: object = None) -> list[bool | None]:
@@ -96,7 +112,7 @@ def test_max_and_gap_go_over_groups() -> None:
 
 
 def test_a_baseline_is_met_up_to_its_tolerance() -> None:
-    baseline = {("old_name", None): {"brier": 0.196, "auc": None}}
+    baseline = earlier(old_name={"brier": 0.196, "auc": None})
     assert passed("brier<=baseline+0.005", baseline=baseline) == [True]
     assert passed("brier<=baseline + 0.003", baseline=baseline) == [False]
     assert passed("brier<=baseline", baseline=baseline) == [False]
@@ -106,7 +122,7 @@ def test_a_baseline_is_met_up_to_its_tolerance() -> None:
 
 
 def test_a_baseline_of_several_models_is_matched_by_model_and_group() -> None:
-    baseline = {("p", None): {"brier": 0.1}, ("q", None): {"brier": 0.3}}
+    baseline = earlier(p={"brier": 0.1}, q={"brier": 0.3})
     reports = [report("p", None, brier=Result(0.2)), report("q", None, brier=Result(0.2))]
     assert passed("brier<=baseline", *reports, baseline=baseline) == [False, True]
 
@@ -132,8 +148,62 @@ def test_without_two_models_a_difference_cannot_be_judged() -> None:
     assert outcome([row]) is Exit.CANNOT_JUDGE
 
 
+UNIT = BinaryTask.of_threshold(0.3)
+
+
+@pytest.mark.parametrize(
+    ("rule", "task", "says"),
+    [
+        ("regret_calibration<=baseline", BinaryTask.of_costs(3, 7), "utility '0,-7;-3,0'"),
+        ("regret_calibration<=baseline", BinaryTask.of_threshold(0.5), "the tasks differ: ours is t* = 0.5 (utility"),
+        ("regret_calibration<=baseline", BinaryTask.of_threshold(0.3, 0.5), "decided at 0.5"),
+        ("regret_calibration<=baseline", None, "ours is none; the baseline's is t* = 0.3"),
+        ("accuracy<=baseline", BinaryTask.of_threshold(0.5), "the tasks differ"),
+        ("accuracy<=baseline", BinaryTask.of_costs(3, 7), None),
+        ("regret_calibration<=baseline", BinaryTask.of_costs(0.3, 0.7), None),
+        ("brier<=baseline", BinaryTask.of_threshold(0.5), None),
+    ],
+)
+def test_a_baseline_of_another_task_cannot_be_judged(rule: str, task: BinaryTask | None, says: str | None) -> None:
+    now = report(regret_calibration=Result(0.2), accuracy=Result(0.2), brier=Result(0.2))
+    baseline = earlier(UNIT, p={"regret_calibration": 0.3, "accuracy": 0.3, "brier": 0.3})
+    (row,) = judge([parse_rule(rule)], [now], baseline, task=task)
+    assert row.passed is (None if says else True)
+    assert says is None or says in (row.reason or "")
+
+
+def test_a_baseline_of_other_parameters_cannot_be_judged() -> None:
+    now = report(ece=Result(0.1))
+    for key, given in (("ece(bins=20)", {}), ("ece", {"parameters": {"bins": 20, "strategy": "mass"}})):
+        document = {
+            **{"schema": 1, "task": None, "inputs": [], "model": "p", "group": None},
+            "metrics": {key: {"value": 0.2, **given}},
+        }
+        (row,) = judge([parse_rule("ece<=baseline")], [now], baseline_of(document, "report.json"))
+        assert row.passed is None
+        assert row.reason == (
+            "the parameters differ: ours is ece(bins=15, strategy=mass); the baseline's is ece(bins=20, strategy=mass)"
+        )
+
+
+def test_a_baseline_of_another_schema_cannot_be_judged() -> None:
+    rules = [parse_rule("brier<=baseline"), parse_rule("brier<=0.2")]
+    compared, absolute = judge(rules, [FULL], baseline_of({"schema": 2, "anything": "else"}, "report.json"))
+    assert (compared.passed, compared.reason) == (None, "the schemas differ: ours is 1; the baseline's is 2")
+    assert absolute.passed
+
+
+def test_a_baseline_of_other_data_is_named() -> None:
+    ours, theirs = Input("new.csv", 100, 40, "a" * 64), Input("old.csv", 90, 30, "b" * 64)
+    assert not Baseline("r.json", "", inputs=(ours,)).note([ours])
+    (line,) = Baseline("r.json", "", inputs=(theirs,)).note([ours])
+    assert line == "baseline r.json was computed on other data: old.csv (90 rows, 30 positive)"
+    (line,) = Baseline("r.json", "", inputs=(replace(ours, sha256="c" * 64),)).note([ours])
+    assert line == "baseline r.json was computed on other contents of new.csv (100 rows, 40 positive)"
+
+
 def test_a_foreign_baseline_is_refused() -> None:
-    for document in (None, [], {}, {"schema": 2}, {"schema": 1}, {"schema": 1, "model": "p"}):
+    for document in (None, [], {}, {"schema": "1"}, {"schema": 1}, {"schema": 1, "model": "p"}):
         with pytest.raises(DecalError, match="baseline"):
             baseline_of(document, "report.json")
 

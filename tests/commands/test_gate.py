@@ -36,6 +36,14 @@ class TestGate:
         assert decal("gate", BINARY).code == 0
         assert decal("gate", BINARY, "--rule", "brier<baseline").code == 1
 
+    def test_a_baseline_in_other_units_cannot_be_judged(self, decal: Decal) -> None:
+        assert decal("evaluate", *NAMED, "--threshold", "0.3", "-f", "json", "-o", "report.json").code == 0
+        rules = ("--baseline", "report.json", "--rule", "regret_calibration<=baseline+0.001")
+        assert decal("gate", *NAMED, "--cost-fp", "0.3", "--cost-fn", "0.7", *rules).code == 0
+        dearer = decal("gate", *NAMED, "--cost-fp", "30", "--cost-fn", "70", *rules)
+        assert dearer.code == 2
+        assert "cannot judge: the tasks differ: ours is t* = 0.3 (utility '0,-70;-30,0'); the base" in dearer.out
+
     def test_github_junit_and_json(self, decal: Decal) -> None:
         rules = ("--rule", "brier<=0.1", "--rule", "auc>=0.5", "--rule", "regret<=1")
         github = decal("gate", *NAMED, *rules, "--format", "github").out.splitlines()

@@ -80,7 +80,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from places(each, (*path, number))
 
 
-FREE = {"columns", "metrics", "curves", "seconds", "reasons", "chosen"}
+FREE = {"columns", "metrics", "parameters", "curves", "seconds", "reasons", "chosen"}
 """Objects whose keys are names: any may be missing."""
 OPTIONAL = {"tried", "worst_agent", "recommendation", "gates"}
 """Keys that may be missing; without the last two, the document is that of an evaluation."""

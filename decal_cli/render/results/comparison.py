@@ -242,7 +242,7 @@ def _contest(comparison: Comparison, contest: Contest) -> ContestData:
         "group": contest.group,
         "rows": contest.rows,
         "positives": contest.positives,
-        "metrics": {key: _difference(comparison, each) for key, each in contest.differences.items()},
+        "metrics": {key: _difference(comparison, key, each) for key, each in contest.differences.items()},
         "thresholds": _thresholds(comparison, contest.thresholds),
     }
 
@@ -270,11 +270,11 @@ def _thresholds(comparison: Comparison, at: Thresholds) -> ThresholdsData:
     }
 
 
-def _difference(comparison: Comparison, each: Difference) -> DifferenceData:
+def _difference(comparison: Comparison, key: str, each: Difference) -> DifferenceData:
     return {
         "a": each.a.value,
         "b": each.b.value,
-        "difference": result_data(each.difference),
+        "difference": result_data(key, each.difference),
         "method": each.method,
         "better": None if each.better is None else comparison.name(each.better),
         "by_chance": each.by_chance,

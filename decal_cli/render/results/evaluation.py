@@ -74,5 +74,5 @@ def measured(report: Report) -> dict[str, Any]:
         "rows": report.rows,
         "positives": report.positives,
         "dropped": report.dropped,
-        "metrics": {key: result_data(result) for key, result in report.results.items()},
+        "metrics": {key: result_data(key, result) for key, result in report.results.items()},
     }

@@ -38,11 +38,12 @@ class WorstAgentData(TypedDict):
 
 
 class DefinedData(TypedDict):
-    """A value with its interval, null where it has none."""
+    """A value with its interval, null where it has none; parameters: those of the metric, defaults included."""
 
     value: float
     interval: Ends | None
     reason: None
+    parameters: dict[str, int | float | str]
     worst_agent: NotRequired[WorstAgentData]
 
 
@@ -52,16 +53,23 @@ class UndefinedData(TypedDict):
     value: None
     interval: None
     reason: Words
+    parameters: dict[str, int | float | str]
 
 
 ResultData = DefinedData | UndefinedData
 
 
-def result_data(result: Result) -> ResultData:
-    """A result as JSON has it."""
+def result_data(key: str, result: Result) -> ResultData:
+    """The result of a metric as JSON has it."""
+    parameters = parse(key).parameters
     if result.value is None:
-        return {"value": None, "interval": None, "reason": result.reason or ""}
-    defined: DefinedData = {"value": result.value, "interval": pair(result.interval), "reason": None}
+        return {"value": None, "interval": None, "reason": result.reason or "", "parameters": parameters}
+    defined: DefinedData = {
+        "value": result.value,
+        "interval": pair(result.interval),
+        "reason": None,
+        "parameters": parameters,
+    }
     if result.witness is not None:
         defined["worst_agent"] = _worst_agent(result.witness)
     return defined

@@ -10,10 +10,8 @@ from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.render.numbers import plain
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
 from decal_cli.task import BinaryTask
-from decal_cli.version import __version__
+from decal_cli.version import SCHEMA, __version__
 
-SCHEMA: Literal[1] = 1
-"""Version of the JSON documents."""
 MAX_NAMES = 8
 """Columns of one role that are listed by name."""
 Utility = Annotated[list[Ends], Limit(minItems=2, maxItems=2)]

@@ -12,10 +12,10 @@ from decal_cli.analysis.study.columns import columns_of
 from decal_cli.analysis.study.policies import Policies
 from decal_cli.analysis.study.summary import Relation, Summary
 from decal_cli.render.blocks import Block, Heading, Notes, Picture, Source
-from decal_cli.render.results.source import SCHEMA, pair
+from decal_cli.render.results.source import pair
 from decal_cli.render.results.study_tables import study_lines, study_tables
 from decal_cli.render.schema import Ends, Limit, Positive
-from decal_cli.version import __version__
+from decal_cli.version import SCHEMA, __version__
 
 
 class RelationData(TypedDict):

@@ -1,0 +1,122 @@
+"""An earlier JSON report as a baseline: its values, and why one of them cannot be compared with ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from decal_cli.data import Input
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics import MetricSpec, parse
+from decal_cli.task import BinaryTask, utility_text
+from decal_cli.version import SCHEMA
+
+TOLERANCE = 1e-9
+"""How far utilities may differ, in u_delta, and thresholds: spellings of one task differ by rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """The values of an earlier report by (model, group) and key, with what they depend on.
+
+    differs: why none of them can be compared with ours; empty where some can.
+    """
+
+    path: str
+    differs: str
+    task: BinaryTask | None = None
+    inputs: tuple[Input, ...] = ()
+    metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] | None = None
+
+    def value_of(self, spec: MetricSpec, model: str, group: str | None, task: BinaryTask | None) -> float:
+        """The value of the same model and group, or of its only model; Undefined names what differs from ours."""
+        if self.differs:
+            raise Undefined(self.differs)
+        if BinaryTask in spec.declared.needs and not _same_task(task, self.task, spec.declared.bounds_in_u_delta):
+            raise Undefined(f"the tasks differ: ours is {_task_text(task)}; the baseline's is {_task_text(self.task)}")
+        metrics = self.metrics or {}
+        models = {name for name, _ in metrics}
+        results = metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
+        return _value_of(spec, {key: each for key, each in results.items() if key.partition("(")[0] == spec.name})
+
+    def note(self, inputs: Sequence[Input]) -> tuple[str, ...]:
+        """A line where it was computed on other data than these."""
+        if self.differs or {each.sha256 for each in self.inputs} == {each.sha256 for each in inputs}:
+            return ()
+        theirs, ours = _data_text(self.inputs), _data_text(inputs)
+        if theirs == ours:
+            return (f"baseline {self.path} was computed on other contents of {ours}",)
+        return (f"baseline {self.path} was computed on other data: {theirs}",)
+
+
+def baseline_of(document: Any, path: str) -> Baseline:
+    """The baseline that a JSON report of decal is; of another schema, it holds nothing that can be compared."""
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if not isinstance(schema, int):
+        raise DecalError(f"baseline {path} is not a report of decal", f"write one with: {_HOW}")
+    if schema != SCHEMA:
+        return Baseline(path, f"the schemas differ: ours is {SCHEMA}; the baseline's is {schema}")
+    try:
+        return Baseline(
+            path,
+            "",
+            _task_of(document["task"]),
+            tuple(Input(**each) for each in document["inputs"]),
+            {(each["model"], each["group"]): dict(each["metrics"]) for each in document.get("reports", [document])},
+        )
+    except (KeyError, TypeError, ValueError):
+        raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
+
+
+_HOW = "decal evaluate FILE --format json --output report.json"
+
+
+def _task_of(task: Mapping[str, Any] | None) -> BinaryTask | None:
+    return None if task is None else BinaryTask.of_utility(task["utility"], task["decision_threshold"])
+
+
+def _value_of(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> float:
+    """The value at the same parameters. Reports of older versions hold them in the key only."""
+    parameters = {
+        key: each["parameters"] if "parameters" in each else parse(key).parameters for key, each in results.items()
+    }
+    same = [key for key, given in parameters.items() if given == spec.parameters]
+    if same:
+        value = results[same[0]]["value"]
+        if value is None:
+            raise Undefined(f"{spec.key} is undefined in the baseline: {results[same[0]]['reason']}")
+        return float(value)
+    if parameters:
+        theirs = " and ".join(_call_text(spec.name, given) for given in parameters.values())
+        ours = _call_text(spec.name, spec.parameters)
+        raise Undefined(f"the parameters differ: ours is {ours}; the baseline's is {theirs}")
+    raise Undefined(f"the baseline holds no value of {spec.key} for this model and group")
+
+
+def _same_task(a: BinaryTask | None, b: BinaryTask | None, in_utility: bool) -> bool:
+    """Whether decisions are the same; in_utility: whether their utilities are, too."""
+    if a is None or b is None:
+        return a is b
+    pairs = [(a.threshold, b.threshold, 1.0), (a.decision_threshold, b.decision_threshold, 1.0)]
+    if in_utility:
+        cells = zip((*a.utility[0], *a.utility[1]), (*b.utility[0], *b.utility[1]), strict=True)
+        pairs += [(ours, theirs, a.u_delta) for ours, theirs in cells]
+    return all(math.isclose(x, y, rel_tol=0, abs_tol=TOLERANCE * scale) for x, y, scale in pairs)
+
+
+def _task_text(task: BinaryTask | None) -> str:
+    if task is None:
+        return "none"
+    at = "" if task.decision_threshold == task.threshold else f", decided at {task.decision_threshold:.12g}"
+    return f"t* = {task.threshold:.12g}{at} (utility '{utility_text(task.utility)}')"
+
+
+def _call_text(name: str, parameters: Mapping[str, Any]) -> str:
+    listed = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    return f"{name}({listed})" if listed else name
+
+
+def _data_text(inputs: Sequence[Input]) -> str:
+    return ", ".join(f"{each.path} ({each.rows:,} rows, {each.positives:,} positive)" for each in inputs)
