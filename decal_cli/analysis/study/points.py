@@ -27,7 +27,7 @@ from decal_cli.task import BinaryTask
 
 OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
 """What others look at: the same whatever t* is."""
-PLUG_IN = ("regret_calibration", "regret_grouping", "regret")
+PLUG_IN = ("regret_calibration", "grouping_loss", "regret_grouping", "regret")
 """The estimates that [R] proposes."""
 OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, *PLUG_IN)))
 ESTIMATES = tuple(dict.fromkeys(choice.key for choice in (*OF_TASKS, *OF_SCORES)))
