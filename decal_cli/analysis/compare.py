@@ -105,7 +105,7 @@ class Comparison:
                 contest.pairs,
                 0,
                 False,
-                {key: found.difference for key, found in contest.differences.items()},
+                {key: measured.difference for key, measured in contest.differences.items()},
             )
             for contest in self.contests
         )

@@ -62,7 +62,7 @@ class Evaluation:
     plan: Plan
     inputs: tuple[Input, ...]
     columns: Mapping[str, str | tuple[str, ...]]
-    found: tuple[str, ...]
+    guessed: tuple[str, ...]
     notes: tuple[str, ...]
     reports: tuple[Report, ...]
 
@@ -104,7 +104,7 @@ def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: Non
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_report(model, group, rows, plan))
-    return Evaluation(plan, dataset.inputs, dataset.columns, dataset.found, dataset.notes, tuple(reports))
+    return Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.notes, tuple(reports))
 
 
 def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan) -> Report:

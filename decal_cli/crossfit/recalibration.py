@@ -45,7 +45,7 @@ def learned_cuts(neg: Weights, pos: Weights, threshold: float) -> NDArray[np.int
     others_neg, others_pos = neg.sum(axis=0) - neg, pos.sum(axis=0) - pos
     best = np.argmax(from_top(others_pos * (1 - threshold) - others_neg * threshold), axis=-1)
     held = others_neg + others_pos > 0
-    return np.array([cut + int(np.argmax(np.append(there[cut:], True))) for cut, there in zip(best, held, strict=True)])
+    return np.array([cut + int(np.argmax(np.append(level[cut:], True))) for cut, level in zip(best, held, strict=True)])
 
 
 def crossfitted_gain(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> float:

@@ -15,10 +15,10 @@ from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
 
 @dataclass(frozen=True)
 class Chosen(Columns):
-    """The columns of one file, every one by its name there; found: the roles that nobody named."""
+    """The columns of one file, every one by its name there; guessed: the roles that nobody named."""
 
     label: str = ""
-    found: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
     _check_no_clash(by_role, shown)
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
     values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
-    return Chosen(**values, found=tuple(role for role in ROLES if by_role[role] and not columns.names(role)))
+    return Chosen(**values, guessed=tuple(role for role in ROLES if by_role[role] and not columns.names(role)))
 
 
 def _check_no_clash(by_role: dict[str, tuple[str, ...]], shown: str) -> None:

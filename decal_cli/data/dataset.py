@@ -55,7 +55,7 @@ class Dataset:
 
     inputs: tuple[Input, ...]
     columns: dict[str, str | tuple[str, ...]]
-    found: tuple[str, ...]
+    guessed: tuple[str, ...]
     models: tuple[Predictions, ...]
     notes: tuple[str, ...]
 
@@ -107,7 +107,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         count = part.table.num_rows
         of_part = label[part.start : part.start + count]
         inputs.append(Input(part.source.raw.path, count, int(np.count_nonzero(of_part == 1)), digest))
-    return Dataset(tuple(inputs), chosen.roles(), chosen.found, tuple(models), tuple(notes))
+    return Dataset(tuple(inputs), chosen.roles(), chosen.guessed, tuple(models), tuple(notes))
 
 
 def _labels(parts: Sequence[Part], name: str, columns: Columns, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:

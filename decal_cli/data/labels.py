@@ -59,22 +59,22 @@ class Labels:
         Errors: neither 0/1 nor two values with one of them named as positive.
         """
         natural = self.seen <= NATURAL.keys()
-        found = sorted(self.seen, key=_by_number)
+        texts = sorted(self.seen, key=_by_number)
         what = f"{origin.shown}, column {quote(self.name)}: label"
         if len(self.seen) > MOST_LABELS:
             raise DecalError(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
-        if not natural and len(found) > 2:
-            odd = next(t for t in [*(t for t in found if t not in NATURAL), found[2]])
+        if not natural and len(texts) > 2:
+            odd = next(t for t in [*(t for t in texts if t not in NATURAL), texts[2]])
             row = int((codes == self.values[odd]).argmax())
             raise DecalError(
-                f"{origin.place(self.name, row)}: label is {quote(odd)}, and the column has {len(found)} values:"
-                f" {listed(found)}",
+                f"{origin.place(self.name, row)}: label is {quote(odd)}, and the column has {len(texts)} values:"
+                f" {listed(texts)}",
                 "a label has two; correct it or name another column",
             )
         meaning = np.full(256, MISSING_LABEL, dtype=np.uint8)
         if self.positive is None:
             if not natural:
-                raise self._ambiguous(found, what)
+                raise self._ambiguous(texts, what)
             if not self.seen & {"true", "false"}:
                 return None
             for text in self.seen:
@@ -84,18 +84,18 @@ class Labels:
         if natural and self.positive in NATURAL:
             same = {t for t in NATURAL if NATURAL[t] == NATURAL[self.positive]}
         elif self.positive not in self.seen:
-            raise DecalError(f"{what} is never {quote(self.positive)}, it is {listed(found)}", "correct --positive")
+            raise DecalError(f"{what} is never {quote(self.positive)}, it is {listed(texts)}", "correct --positive")
         for text in self.seen:
             meaning[self.values[text]] = text in same
         return meaning
 
-    def _ambiguous(self, found: list[str], what: str) -> DecalError:
-        if len(found) == 1:
-            return DecalError(f"{what} is always {quote(found[0])}", "add --positive with the value that counts as 1")
-        if _by_number(found[0])[0] == 0:
-            return DecalError(f"{what} is {found[0]} or {found[1]}, not 0 or 1", f"use --positive {found[1]}")
-        either = " or ".join(f"--positive {quote(t)}" for t in found)
-        return DecalError(f"{what} is {listed(found)}, not 0 or 1", f"say which counts as 1: {either}")
+    def _ambiguous(self, texts: list[str], what: str) -> DecalError:
+        if len(texts) == 1:
+            return DecalError(f"{what} is always {quote(texts[0])}", "add --positive with the value that counts as 1")
+        if _by_number(texts[0])[0] == 0:
+            return DecalError(f"{what} is {texts[0]} or {texts[1]}, not 0 or 1", f"use --positive {texts[1]}")
+        either = " or ".join(f"--positive {quote(t)}" for t in texts)
+        return DecalError(f"{what} is {listed(texts)}, not 0 or 1", f"say which counts as 1: {either}")
 
 
 def label_text(text: str | None) -> str | None:
@@ -183,10 +183,10 @@ def plain_encoded(part: Part, name: str, chunk: Any) -> tuple[list[str | None], 
 def settled(texts: list[str | None]) -> list[str]:
     """Group names that do not depend on the format: '2.0' is '2' and 'True' is 'true', unless that merges two."""
     plain = ["missing" if t is None else t for t in texts]
-    told = [t for t in texts if t is not None]
-    if told and all(t.lower() in ("true", "false") for t in told):
+    known = [t for t in texts if t is not None]
+    if known and all(t.lower() in ("true", "false") for t in known):
         return [t.lower() for t in plain]
-    if told and all(re.fullmatch(r"[+-]?\d+(\.0*)?", t) for t in told):
+    if known and all(re.fullmatch(r"[+-]?\d+(\.0*)?", t) for t in known):
         whole = [t if t == "missing" else t.split(".")[0] for t in plain]
         if len(set(whole)) == len(set(plain)):
             return whole

@@ -55,7 +55,7 @@ def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> 
         return dataset(sources, columns)
     model = Predictions(chosen.score[0], chosen.score, Rows(score.filled, label.filled))
     provenance = (Input(*item, digest) for item, digest in zip(inputs, digests.wait(), strict=True))
-    return Dataset(tuple(provenance), chosen.roles(), chosen.found, (model,), ())
+    return Dataset(tuple(provenance), chosen.roles(), chosen.guessed, (model,), ())
 
 
 class _Growing:

@@ -66,9 +66,9 @@ class Writer:
             else:
                 self._parquet(table.schema).write_table(table)
         except pa.ArrowException as error:
-            said = first_line(error).rstrip(".")
+            reason = first_line(error).rstrip(".")
             raise DecalError(
-                f"{self.path}: cannot hold all of the columns ({said})", "leave one out, or convert it"
+                f"{self.path}: cannot hold all of the columns ({reason})", "leave one out, or convert it"
             ) from None
         self.begun = True
 

@@ -55,12 +55,12 @@ def intervals(
             value = statistic(key, draw)
             if value is not None:
                 defined.append(value)
-    found = {}
+    intervals = {}
     for key, value in values.items():
-        centre, drawn = centres[key], np.array(draws[key])
-        if centre is not None and len(drawn) > MIN_DEFINED:
-            found[key] = bias_corrected(value, drawn, confidence, centre)
-    return found
+        centre, resampled = centres[key], np.array(draws[key])
+        if centre is not None and len(resampled) > MIN_DEFINED:
+            intervals[key] = bias_corrected(value, resampled, confidence, centre)
+    return intervals
 
 
 def _resamples(cells: Cells[Draw], rng: np.random.Generator) -> Iterator[Draw]:

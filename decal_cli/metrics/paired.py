@@ -39,19 +39,19 @@ def intervals(
     """
     if pairs.effective_rows < FEWEST_ROWS:
         return {}
-    found: dict[MetricSpec, Interval] = {}
+    intervals: dict[MetricSpec, Interval] = {}
     for spec, value in values.items():
         estimate = difference(spec, pairs, task)
         if estimate is not None:
-            found[spec] = normal(Estimate(value, estimate.error), confidence)
+            intervals[spec] = normal(Estimate(value, estimate.error), confidence)
     rest = {spec: value for spec, value in values.items() if method(spec.declared) == "bootstrap"}
 
     def apart(spec: MetricSpec, tables: tuple[Table, Table]) -> float | None:
         a, b = (value_or_none(spec, Inputs.of(table, task, seed=seed)) for table in tables)
         return None if a is None or b is None else b - a
 
-    found |= bootstrap.intervals(rest, apart, pairs.cells.tables, pairs.cells, confidence, seed)
-    return {spec: within(interval, _bounds(spec, task)) for spec, interval in found.items()}
+    intervals |= bootstrap.intervals(rest, apart, pairs.cells.tables, pairs.cells, confidence, seed)
+    return {spec: within(interval, _bounds(spec, task)) for spec, interval in intervals.items()}
 
 
 def _bounds(spec: MetricSpec, task: BinaryTask | None) -> Interval:

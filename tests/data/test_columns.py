@@ -23,13 +23,13 @@ def test_usual_names_are_found_whatever_their_case() -> None:
     scores = ("p", "Prob", "PROBA", "probability", "score", "y_prob", "y_score", "pred", "p_rf")
     for score, label in itertools.product(scores, ("Y", "label", "target", "y_true", "outcome")):
         data = from_arrays({"id": [1, 2], score: [0.5, 0.5], label: [0, 1]})
-        assert data.columns == {"score": (score,), "label": label} and data.found == ("score", "label")
+        assert data.columns == {"score": (score,), "label": label} and data.guessed == ("score", "label")
 
 
 def test_a_named_column_is_not_reported_as_found(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "q": FOUR_ROWS["p"]})
     data = read([path], Columns(score=("q",)))
-    assert data.found == ("label",) and data.models[0].name == "q"
+    assert data.guessed == ("label",) and data.models[0].name == "q"
 
 
 def test_globs_make_models_side_by_side_and_pass_over_other_roles(tmp_path: Path) -> None:

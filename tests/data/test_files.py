@@ -122,7 +122,7 @@ def test_batches_hold_the_same_rows_as_whole_columns(tmp_path: Path, form: str) 
     np.testing.assert_array_equal(lean.models[0].rows.score, whole.models[0].rows.score)
     np.testing.assert_array_equal(lean.models[0].rows.label, whole.models[0].rows.label)
     assert lean.inputs == whole.inputs
-    assert (lean.columns, lean.found, lean.notes) == (whole.columns, whole.found, whole.notes)
+    assert (lean.columns, lean.guessed, lean.notes) == (whole.columns, whole.guessed, whole.notes)
 
 
 def test_a_late_fault_is_named_with_its_row(tmp_path: Path) -> None:

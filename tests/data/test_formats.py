@@ -37,7 +37,7 @@ def test_a_small_file_of_any_format_from_disk_standard_input_or_a_pipe(tmp_path:
     assert (model.rows.weight, model.rows.groups, model.rows.features, model.feature_names) == (None, {}, None, ())
     content = Path(path).read_bytes()
     assert data.inputs[0] == type(data.inputs[0])(path, 4, 2, hashlib.sha256(content).hexdigest())
-    assert data.columns == {"score": ("p",), "label": "y"} and data.found == ("score", "label")
+    assert data.columns == {"score": ("p",), "label": "y"} and data.guessed == ("score", "label")
     for paths in ([], ["-"]):
         piped = read(paths, Columns(), io.BytesIO(content))
         assert_same_dataset(piped, data)

@@ -278,8 +278,8 @@ def regret_grouping(regions: Regions, task: BinaryTask) -> float:
 def _regret_interval(
     t: Table, regions: Regions, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float
 ) -> Interval:
-    kept = grouping.bin_losses(regions).judged
-    below, above = (side[kept] for side in _sides(t, t.bins(BINS), task))
+    judged = grouping.bin_losses(regions).judged
+    below, above = (side[judged] for side in _sides(t, t.bins(BINS), task))
 
     def calibration(rate: Floats) -> Floats:
         return decisions.calibration_regret(rate, below, above, task.threshold)

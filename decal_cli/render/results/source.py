@@ -122,7 +122,7 @@ def source_lines(evaluation: Evaluation) -> list[str]:
     columns = []
     for role, names in evaluation.columns.items():
         listed = names if isinstance(names, str) else _listed(names)
-        columns.append(f"{role} {listed}{' (found by its usual name)' if role in evaluation.found else ''}")
+        columns.append(f"{role} {listed}{' (found by its usual name)' if role in evaluation.guessed else ''}")
     lines += ["; ".join(columns)] if columns else []
     lines += [task_line(evaluation.task)] if evaluation.task else []
     return lines + list(evaluation.notes)
