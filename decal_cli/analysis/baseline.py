@@ -70,7 +70,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
 
 
-_HOW = "decal evaluate FILE --format json --output report.json"
+_HOW = "decal evaluate FILE -o report.json"
 
 
 def _task_of(task: Mapping[str, Any] | None) -> BinaryTask | None:

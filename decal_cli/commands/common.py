@@ -45,10 +45,10 @@ WHOLE = ("json", "csv")
 """Formats that hold every metric unasked: who reads them picks for himself."""
 
 
-def choices_of(metrics: MetricOptions) -> tuple[MetricSpec, ...]:
+def choices_of(metrics: MetricOptions, form: str) -> tuple[MetricSpec, ...]:
     """The metrics that the line names, or all of them, or none: then the command shows the main ones."""
     named = tuple(parse(text) for text in metrics.metric)
-    return named or (all_choices() if metrics.all_metrics or metrics.format in WHOLE else ())
+    return named or (all_choices() if metrics.all_metrics or form in WHOLE else ())
 
 
 def plan_of(choices: Sequence[MetricSpec], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:

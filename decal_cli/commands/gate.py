@@ -12,12 +12,14 @@ from decal_cli.commands.common import data_of, emit, plan_of, settings_of
 from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError, Exit
+from decal_cli.render.formats import format_for
 from decal_cli.render.results.gates import Gated
 
 
 def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> Exit:
     """Judge every rule, write the outcome, and return the exit code."""
     settings = settings_of(out)
+    form = format_for(gates.format, out.output, Gated)
     texts = gates.rule or list(settings.gates)
     if not texts:
         raise DecalError("there is no rule to judge by", "give --rule 'regret<=0.02', or gates = [..] in decal.toml")
@@ -28,7 +30,7 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
     data = data_of(source, settings, out.output)
     with progress_of() as progress:
         result = gating.gate(data, plan, rules, baseline, progress)
-    emit(Gated(result), gates.format, out)
+    emit(Gated(result), form, out)
     return gating.outcome(result.rows)
 
 
@@ -40,7 +42,5 @@ def _baseline(path: str | None) -> Baseline | None:
     except OSError as error:
         raise DecalError(f"baseline {path}: {error.strerror}", "name a JSON report that decal wrote") from None
     except ValueError:
-        raise DecalError(
-            f"baseline {path} is not JSON", "write it with: decal evaluate --format json -o FILE"
-        ) from None
+        raise DecalError(f"baseline {path} is not JSON", "write it with: decal evaluate FILE -o report.json") from None
     return baseline_of(document, path)

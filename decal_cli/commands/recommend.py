@@ -11,6 +11,7 @@ from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, se
 from decal_cli.commands.options import AdviceOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError
+from decal_cli.render.formats import format_for
 from decal_cli.render.results.recommendation import Recommended
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Ask the questions, with methods fitted where that is wanted, and write the advice."""
     settings = settings_of(out)
-    choices = all_choices() if preferences.format == "json" else recommending.EVIDENCE
+    form = format_for(preferences.format, out.output, Recommended)
+    choices = all_choices() if form == "json" else recommending.EVIDENCE
     plan = plan_of(choices, task, out, settings)
     if plan.task is None:
         raise DecalError(
@@ -35,7 +37,7 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
             recommendation = recommending.try_methods(data, plan, wanted, progress, methods)
         else:
             recommendation = recommending.recommend(data, plan, wanted, progress)
-    emit(Recommended(recommendation), preferences.format, out)
+    emit(Recommended(recommendation), form, out)
 
 
 def _methods(texts: Sequence[str]) -> tuple[MethodSpec, ...]:

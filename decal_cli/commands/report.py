@@ -12,6 +12,7 @@ from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.plot import draw, ready
+from decal_cli.render.formats import format_for
 from decal_cli.render.results.page import ReportPage
 
 
@@ -21,6 +22,7 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
     ready("picture.svg")
     settings = settings_of(out)
+    form = format_for("html", out.output, ReportPage)
     plan = plan_of(all_choices(), task, out, settings)
     wanted = preferences_of(preferences)
     data = data_of(source, settings, out.output)
@@ -35,4 +37,4 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
         if plan.task is not None:
             chosen.append(("From naive to the best decisions", ("waterfall",)))
         pictures = {name: draw(curves, which, "picture.svg") for name, which in chosen}
-    emit(ReportPage(evaluation, recommendation, pictures), "html", out)
+    emit(ReportPage(evaluation, recommendation, pictures), form, out)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from decal_cli.analysis.sweep import swept
 from decal_cli.commands.common import data_of, emit, page_of, plan_of, settings_of
 from decal_cli.commands.options import InputOptions, OutputOptions, Picture, SweepOptions, TaskOptions
-from decal_cli.commands.options.judging import SWEEP_FACES
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.writing import check_writable, write_whole
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.errors import DecalError
 from decal_cli.plot import PICTURES, draw, draw_text, ready
-from decal_cli.render.formats import DEFAULT, FORMATS, suffixes
+from decal_cli.render.formats import FORMATS, format_for
 from decal_cli.render.results.sweep import Curves
 
 
 def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Compute the curves, write them, and draw them on request."""
     settings = settings_of(out)
-    form = _format(curves, out)
+    form = format_for(curves.format, out.output, Curves)
     _check_plot(curves, out, form)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
     plan = replace(plan_of((), task, out, settings), intervals=not curves.no_intervals)
@@ -33,11 +31,6 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
         write_whole(str(curves.plot), picture, "plot")
     drawing = draw_text(result, _pictures(curves), page_of(out).width) if curves.plot == "-" else ()
     emit(Curves(result, curves.all_thresholds, drawing), form, out)
-
-
-def _format(curves: SweepOptions, out: OutputOptions) -> str:
-    suffix = "" if out.output is None else Path(out.output).suffix.lower()
-    return curves.format or suffixes(SWEEP_FACES).get(suffix, DEFAULT)
 
 
 def _check_plot(curves: SweepOptions, out: OutputOptions, form: str) -> None:

@@ -49,8 +49,12 @@ class TestEvaluate:
         document = valid_json(decal("evaluate", *NAMED, "--threshold", "0.3", "--format", "json").out)
         assert set(document["metrics"]) == set(METRICS)
         assert document["metrics"]["grouping_loss"] == {
-            "value": None, "interval": None, "reason": "needs features: name the columns with --features",
-        }  # fmt: skip
+            "value": None,
+            "interval": None,
+            "reason": "needs features: name the columns with --features",
+            "parameters": {},
+        }
+        assert document["metrics"]["ece"]["parameters"] == {"bins": 15, "strategy": "mass"}
         assert document["inputs"][0]["rows"] == 2000
 
     def test_json_of_groups_holds_whole_reports(self, decal: Decal) -> None:

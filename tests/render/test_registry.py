@@ -64,6 +64,56 @@ def test_a_result_refuses_a_format_that_it_lacks() -> None:
         write(every_result()["evaluate"], "github", Page())
 
 
+TO_A_FILE = {
+    "evaluate": ("-m", "brier"),
+    "recommend": ("-t", "0.3"),
+    "gate": ("--rule", "brier<=1"),
+    "compare": ("--score", "group", "--no-intervals", "-m", "brier"),
+    "sweep": ("--thresholds", "0.2,0.4", "--no-intervals"),
+}
+"""Commands that write their result to --output, with options that make them quick."""
+
+
+@pytest.mark.parametrize("command", TO_A_FILE)
+def test_the_suffix_of_the_output_is_its_format(command: str, decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "preds.csv").write_text("p,group,y\n" + "0.2,0.3,0\n0.4,0.1,1\n0.7,0.9,1\n0.1,0.2,0\n" * 30)
+    asked = (command, "preds.csv", "--score", "p", "--label", "y", *TO_A_FILE[command])
+    for name in ("out.txt", "out.JSON", "out.csv", "out.md", "out.html"):
+        assert decal(*asked, "-o", name).out == ""
+    plain, table, page = (tmp_path / name for name in ("out.csv", "out.md", "out.html"))
+    assert valid_json((tmp_path / "out.JSON").read_text())["schema"] == 1
+    assert len({len(row) for row in csv.reader(plain.read_text().splitlines())}) == 1
+    assert table.read_text().startswith("- preds.csv: 120 rows")
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "out.txt").read_text() == decal(*asked, "--format", "table").out
+    assert decal(*asked, "-o", "same.json", "--format", "json").code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "asked", "says"),
+    [
+        (
+            "evaluate",
+            "x.json",
+            "csv",
+            "output x.json: ends in .json, which is json, and the format is csv; name a file th",
+        ),
+        ("gate", "x.json", "github", "keep one of the two"),
+        ("sweep", "x.csv", "table", "keep one of the two"),
+        ("evaluate", "x.parquet", None, "cannot be written as parquet; end it in one of .csv, .html, .json, .md"),
+        ("recommend", "x.xml", None, "cannot be written as junit"),
+        ("report", "x.md", None, "the format is html; name a file that ends in .html"),
+    ],
+)
+def test_a_suffix_that_contradicts_the_format_is_refused(
+    command: str, output: str, asked: str | None, says: str, decal: Decal, tmp_path: Path
+) -> None:
+    more = () if asked is None else ("--format", asked)
+    rules = ("--rule", "brier<=1") if command == "gate" else ()
+    assert says in refusal(decal(command, "nowhere.csv", "-o", output, *more, *rules))
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_json_keeps_to_the_schema(command: str) -> None:
     assert valid_json(as_text(every_result()[command], "json"))["schema"] == 1

@@ -30,7 +30,7 @@ class FitOptions(SeedOptions):
         "Model file to write, as readable JSON.", None, *OUT, required=True, metavar="MODEL", panel=OUTPUT
     )
     force: bool = option("Overwrite the model file if it exists.", False, panel=OUTPUT)
-    format: str = format_option("blocks", "data", text="Format of the evaluation.")
+    format: str = format_option("blocks", "data", text="Format of the evaluation.", by_suffix=False)
 
 
 @options(OUTPUT)
@@ -66,4 +66,4 @@ class StudyOptions(ConfidenceOptions):
     seeds: int = option("Number of random halvings of every file (seeds 0 to N - 1).", N_STUDY_SEEDS, metavar="N")
     workers: int | None = option("Number of processes.", metavar="N", shown="one per processor")
     folder: str = option("Folder for points, tables and pictures.", STUDY_FOLDER, *OUT, metavar="FOLDER", panel=OUTPUT)
-    format: str = format_option("blocks", "data", "rows", text="Format of the summary.")
+    format: str = format_option("blocks", "data", "rows", text="Format of the summary.", by_suffix=False)

@@ -7,11 +7,8 @@ from decal_cli.commands.options.common import STATISTICS
 from decal_cli.commands.options.declare import option, options
 from decal_cli.commands.options.formats import format_option
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
-from decal_cli.render.format import Face
-from decal_cli.render.formats import DEFAULT, suffixes
 
 THRESHOLDS = "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5."
-SWEEP_FACES: tuple[Face, ...] = ("blocks", "data", "rows", "columns")
 NO_INTERVALS = "Compute no intervals, which is faster."
 
 
@@ -29,7 +26,7 @@ class MetricOptions:
     )
     all_metrics: bool = option("Show every metric in the table, not only the main ones.", False, "--all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
-    format: str = format_option("blocks", "data", "rows")
+    format: str | None = format_option("blocks", "data", "rows")
 
 
 @options("Comparison")
@@ -78,7 +75,7 @@ class AdviceOptions(PreferenceOptions):
         complete=method_names,
         shown="every method that the columns allow",
     )
-    format: str = format_option("blocks", "data", "rows")
+    format: str | None = format_option("blocks", "data", "rows")
 
 
 @options("Gate")
@@ -95,7 +92,7 @@ class GateOptions:
     baseline: str | None = option(
         "JSON report of an earlier model, for rules such as 'brier<=baseline+0.005'.", metavar="REPORT"
     )
-    format: str = format_option("blocks", "data", "rows", "checks")
+    format: str | None = format_option("blocks", "data", "rows", "checks")
 
 
 @options("Curves")
@@ -116,8 +113,4 @@ class SweepOptions:
     )
     all_thresholds: bool = option("Show every threshold in the table, not only some.", False, "--all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
-    format: str | None = format_option(
-        *SWEEP_FACES,
-        default=None,
-        shown=f"by the suffix of --output ({', '.join(suffixes(SWEEP_FACES))}), else {DEFAULT}",
-    )
+    format: str | None = format_option("blocks", "data", "rows", "columns")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Collection
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.errors import DecalError
@@ -31,9 +32,33 @@ def offered(faces: Collection[Face]) -> list[str]:
     return [name for name, each in FORMATS.items() if each.reads in faces]
 
 
-def suffixes(faces: Collection[Face]) -> dict[str, str]:
-    """Of these formats, by the suffix that their files have."""
-    return {FORMATS[name].suffix: name for name in offered(faces) if FORMATS[name].suffix}
+def suffixes(faces: Collection[Face]) -> list[str]:
+    """Of the files of these formats."""
+    return [FORMATS[name].suffix for name in offered(faces) if FORMATS[name].suffix]
+
+
+def format_for(asked: str | None, path: str | None, kind: type) -> str:
+    """The format that a result of this kind is written in: as asked, else by the suffix of its file, else the default.
+
+    A DecalError where these two contradict each other, or the suffix is that of a format that the result lacks.
+    """
+    end = "" if path is None else PurePath(path).suffix.lower()
+    by_suffix = next((name for name, each in FORMATS.items() if each.suffix == end), None) if end else None
+    faces = faces_of(kind)
+    if by_suffix is None:
+        return asked or DEFAULT
+    if asked not in (None, by_suffix):
+        fix = f"name a file that ends in {FORMATS[asked].suffix}" if FORMATS[asked].suffix else "keep one of the two"
+        raise DecalError(f"output {path}: ends in {end}, which is {by_suffix}, and the format is {asked}", fix)
+    if by_suffix not in offered(faces):
+        ends = ", ".join(suffixes(faces))
+        raise DecalError(f"output {path}: this result cannot be written as {by_suffix}", f"end it in one of {ends}")
+    return by_suffix
+
+
+def faces_of(result: object) -> list[Face]:
+    """What a result, or a kind of result, offers to formats."""
+    return [each for each in dict.fromkeys(form.reads for form in FORMATS.values()) if hasattr(result, each)]
 
 
 def check_format(name: str, faces: Collection[Face], what: str) -> str:
@@ -46,5 +71,4 @@ def check_format(name: str, faces: Collection[Face], what: str) -> str:
 
 def write(result: Any, name: str, page: Page) -> str | bytes:
     """A result in the format of this name."""
-    faces = [each.reads for each in FORMATS.values() if hasattr(result, each.reads)]
-    return FORMATS[check_format(name, faces, "this result")](page).write(result)
+    return FORMATS[check_format(name, faces_of(result), "this result")](page).write(result)
