@@ -132,7 +132,7 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
         pairs = pair_up(a.score, b.score, a.label, a.weight)
         whole = whole or pairs
         contests.append(_contest(of_a, of_b, pairs, plan))
-    joined, reason = _splice(whole, plan) if splicing and whole is not None else (None, None)
+    joined, reason = _splice(whole, contests[0].thresholds, plan) if splicing and whole is not None else (None, None)
     return Comparison(evaluation, (first.name, second.name), tuple(contests), joined, reason)
 
 
@@ -156,9 +156,10 @@ def spliced(paired: Paired, comparison: Comparison) -> dict[str, NDArray[Any]]:
     return {paired.id_name: paired.ids, label: a.label, "p_splice": comparison.splice.cut.scores(a.score, b.score)}
 
 
-def _splice(pairs: PairTable, plan: Plan) -> tuple[Splice | None, str | None]:
+def _splice(pairs: PairTable, at: Thresholds, plan: Plan) -> tuple[Splice | None, str | None]:
+    rng = np.random.default_rng([plan.seed, RESAMPLES])
     try:
-        return splice(pairs, plan.task, np.random.default_rng([plan.seed, RESAMPLES])), None
+        return splice(pairs, at.curves, at.crossings, plan.task, rng), None
     except Undefined as undefined:
         return None, undefined.reason
 

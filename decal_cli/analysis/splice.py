@@ -7,13 +7,13 @@ on rows that did not choose it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.curves.crossings import BrierDifference, Side, brier_difference
+from decal_cli.curves.crossings import BrierDifference, Crossing, Side, brier_difference
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
 from decal_cli.metrics.paired import payoff_loss
@@ -56,28 +56,43 @@ class Splice:
     agreeing: int
 
 
-def best_cut(curves: BrierDifference) -> Cut | None:
-    """The cut that saves most area under the Brier curve; None where one model alone does as well."""
-    zeros = curves.zeros
-    zeros = zeros[(zeros > 0) & (zeros < 1)]
-    if not len(zeros):
+def best_cut(curves: BrierDifference, crossings: Sequence[Crossing] | None = None) -> Cut | None:
+    """The cut that saves most area under the Brier curve; None where one model alone does as well.
+
+    crossings: where it may lie, and who stands below it; by default at any crossing on these rows, in either order.
+    """
+    if crossings is None:
+        at, a_below = np.tile(curves.zeros, 2), np.repeat([True, False], len(curves.zeros))
+    else:
+        at = np.array([crossing.threshold for crossing in crossings])
+        a_below = np.array([crossing.below == "a" for crossing in crossings])
+    inside = (at > 0) & (at < 1)
+    if not inside.any():
         return None
-    to, whole = curves.areas_to(zeros), curves.area[-1]
+    to, whole = curves.areas_to(at), curves.area[-1]
     # Beside A alone: A below z and B above adds what D has from z on; B below z adds what it has up to there.
-    costs = np.concatenate((whole - to, to))
+    costs = np.where(inside, np.where(a_below, whole - to, to), np.inf)
     best = int(np.argmin(costs))
-    if costs[best] >= min(0.0, whole) - 1e-15:
-        return None
-    return Cut(float(zeros[best % len(zeros)]), "a" if best < len(zeros) else "b")
+    return None if costs[best] >= min(0.0, whole) - 1e-15 else Cut(float(at[best]), "a" if a_below[best] else "b")
 
 
-def splice(pairs: PairTable, task: BinaryTask | None, rng: np.random.Generator) -> Splice:
-    """Choose the cut, and judge on each fold the cut that the other folds choose."""
+def splice(
+    pairs: PairTable,
+    curves: BrierDifference,
+    crossings: Sequence[Crossing],
+    task: BinaryTask | None,
+    rng: np.random.Generator,
+) -> Splice:
+    """Choose the cut among the crossings beyond noise, and judge on each fold the cut that the other folds choose."""
+    if not len(curves.zeros):
+        raise Undefined("the Brier curves do not cross on these rows")
+    if not crossings:
+        raise Undefined("the Brier curves cross only within noise")
     if pairs.effective_rows < FEWEST_ROWS:
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to choose a crossing on some and judge it on others")
-    cut = best_cut(brier_difference(pairs))
+    cut = best_cut(curves, crossings)
     if cut is None:
-        raise Undefined("the Brier curves do not cross: one model alone does as well at every threshold")
+        raise Undefined("one model alone has as low a Brier score as a splice where the curves clearly cross")
     folds = list(_folds(pairs, rng))
     cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
     utility = None

@@ -1,9 +1,10 @@
 """Brier curves of two models, the splice, and the comparison of all metrics: brute force, algebra, known worlds."""
 
+import itertools
 import math
-from itertools import groupby
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.splice import Cut, best_cut, splice
-from decal_cli.curves.crossings import band, brier_difference
+from decal_cli.curves.crossings import Crossing, band, brier_difference
 from decal_cli.data import Dataset, Predictions, from_arrays, on_same_rows
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import parse
@@ -19,6 +20,7 @@ from decal_cli.render.results.comparison import Compared
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
+from tests.helpers.command import FOX
 from tests.helpers.pairs import any_pairs, pair_columns
 from tests.helpers.results import as_text
 
@@ -131,11 +133,11 @@ def test_a_true_crossing_is_found_and_its_splice_wins_on_rows_held_out() -> None
     curves = brier_difference(pairs)
     reach = band(pairs, 0.95, np.random.default_rng(0))
     assert 2 < reach < 4
-    assert [side for side, _ in groupby(lead.side for lead in curves.leads(reach))] == ["b", "a"]
+    assert [side for side, _ in itertools.groupby(lead.side for lead in curves.leads(reach))] == ["b", "a"]
     (crossing,) = curves.crossings(reach)
     assert crossing.below == "b"
     assert crossing.threshold == pytest.approx(0.5, abs=0.1)
-    spliced = splice(pairs, BinaryTask.of_threshold(0.3), np.random.default_rng(0))
+    spliced = splice(pairs, curves, (crossing,), BinaryTask.of_threshold(0.3), np.random.default_rng(0))
     assert spliced.cut.below == "b" and spliced.agreeing == 5
     assert spliced.brier.difference.mean + 2 * spliced.brier.difference.error < 0
     assert spliced.utility is not None
@@ -166,10 +168,32 @@ def test_the_band_is_wider_than_the_pointwise_interval_and_infinite_without_disa
 def test_no_splice_where_one_model_dominates_or_rows_are_too_few() -> None:
     label = np.array([0, 1] * 20, dtype=np.uint8)
     better, worse = np.where(label == 1, 0.9, 0.1), np.where(label == 1, 0.6, 0.4)
+    rng = np.random.default_rng(0)
+    pairs = pair_up(better, worse, label)
     with pytest.raises(Undefined, match="do not cross"):
-        splice(pair_up(better, worse, label), None, np.random.default_rng(0))
+        splice(pairs, brier_difference(pairs), (), None, rng)
+    crossing = Crossing(0.5, "a")
+    few = pair_up(*(column[:9] for column in crossing_world(9, 0)))
     with pytest.raises(Undefined, match="at least 10 rows"):
-        splice(pair_up(better[:4], worse[:4], label[:4]), None, np.random.default_rng(0))
+        splice(few, brier_difference(few), (crossing,), None, rng)
+
+
+PAIRS = list(itertools.combinations(("p_profanity", "p_hatesonar", "p_hgb_hatemoji", "p_svm_waseem", "p_gnb_olid"), 2))
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=" and ".join)
+@pytest.mark.parametrize("rows", [300, 1519])
+def test_one_page_says_one_thing_of_the_crossings(names: tuple[str, str], rows: int) -> None:
+    table = pq.read_table(FOX, columns=[*names, "y"])[:rows].drop_null()
+    scores = {name: table[name].to_numpy() for name in names}
+    result = Compared(compare(from_arrays(scores, table["y"].to_numpy()), Plan((parse("brier"),))))
+    text, data = " ".join(as_text(result).split()), result.data()["comparison"]
+    at, spliced = data["contests"][0]["thresholds"], data["splice"]
+    met, clear = at["crossings_on_these_rows"], [each["threshold"] for each in at["crossings"]]
+    assert ("clearly cross" in text) == bool(clear)
+    assert ("each time within noise" in text) == (met > 0 and not clear) == ("cross only within noise" in text)
+    assert ("do not cross" in text) == (met == 0) == ("is nowhere above the other" in text)
+    assert spliced["threshold"] in (clear if spliced["threshold"] is not None else [None])
 
 
 def two_models(a: np.ndarray, b: np.ndarray, label: np.ndarray, **more: object) -> Dataset:

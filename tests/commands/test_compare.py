@@ -214,10 +214,10 @@ class TestSplice:
         assert done.code == 0, done.err
 
     def test_ids_and_their_order_are_kept(self, decal: Decal, files: Callable, tmp_path: Path) -> None:
-        rows = [(f"r{k * 7 % 40}", round(0.02 + k / 45, 3), int(k % 3 == 0 or k > 30)) for k in range(40)]
-        a = "id,p,y\n" + "".join(f"{name},{p},{y}\n" for name, p, y in rows)
-        b = "id,p,y\n" + "".join(f"{name},{0.3 + 0.4 * y},{y}\n" for name, _, y in reversed(rows))
-        b = b.replace("0.7,1", "0.45,1", 6)
+        # A is right wherever the truth is above one half, B wherever it is below.
+        rows = [(f"r{k * 7 % 400}", k % 4 / 4 + 0.125, k // 4 % 8 < 2 * (k % 4) + 1) for k in range(400)]
+        a = "id,p,y\n" + "".join(f"{name},{p if p > 0.5 else 0.25},{int(y)}\n" for name, p, y in rows)
+        b = "id,p,y\n" + "".join(f"{name},{p if p < 0.5 else 0.75},{int(y)}\n" for name, p, y in reversed(rows))
         done = decal("compare", *files(a, b), "--id", "id", *QUICK, "--write-splice", "out.csv")
         assert done.code == 0, done.err
         written = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decal_cli.crossfit import probe
 from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
+from decal_cli.metrics.confidence import normal
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
+from tests.helpers.command import FOX
 from tests.helpers.worlds import any_rows, any_task, fixture_columns, known_rows
 
 
@@ -245,3 +249,30 @@ def test_few_rows_have_a_value_or_a_reason(name: str) -> None:
         if callable(metric.interval):
             ends = interval_of(parse(metric.name), features.having(table, FIFTH), 0.9)
             assert ends is None or low - 1e-12 <= ends[0] <= ends[1] <= high + 1e-12
+
+
+def test_the_interval_of_the_regret_holds_what_trees_miss() -> None:
+    """Twelve features that each say a little: trees of five leaves see a part of it, the probe nearly all."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(3000, 12))
+    chance = 1 / (1 + np.exp(-0.6 * features.sum(axis=1)))
+    score, label = np.full(3000, 0.45), (rng.random(3000) < chance).astype(int)
+    task = BinaryTask.of_threshold(0.5)
+    everything = from_features(score, label, features)
+    low, high = interval_with("regret", everything.get(Table), task, everything)
+    truth = np.maximum(chance - 0.5, 0).mean()
+    assert low <= truth <= high
+    assert low <= value_with("regret", everything.get(Table), task, everything) <= high
+
+
+def test_the_interval_of_the_regret_ends_where_its_text_says() -> None:
+    columns = pq.read_table(FOX)
+    features = np.column_stack([columns[name].to_numpy() for name in columns.column_names if name.startswith("x")])
+    rows = Rows(columns["p_hatesonar"].to_numpy().astype(float), columns["y"].to_numpy(), features=features)
+    everything = Inputs(rows, BinaryTask.of_threshold(0.3))
+    low, high = interval_of(parse("regret"), everything, 0.95)
+    value = value_of(parse("regret"), everything)
+    wins = normal(probe.gain_over_score(everything.get(Probed), 0.3, 0.3), 0.95)
+    assert wins[0] > value
+    assert low == value
+    assert high >= wins[1]

@@ -26,8 +26,9 @@ _REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn
 _JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
 _BRACKET = "for the population's regret: from the low end of the lower bound to the high end of the upper bound"
 _REGRET = (
-    "for the population's regret: from the low end of what deciding by the probe wins over p as it is to the high end "
-    "of calibration regret plus upper bound"
+    "for the population's regret: from the value, or the low end (at least 0) of what deciding by the probe wins over "
+    "p as it is, whichever is less; to the value, the high end of that win, or that of calibration regret plus upper "
+    "bound, whichever is most"
 )
 _HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
 
@@ -284,13 +285,12 @@ def _regret_interval(
     def calibration(rate: Floats) -> Floats:
         return decisions.calibration_regret(rate, below, above, task.threshold)
 
-    lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence, calibration)
-    try:
-        gain = probe.gain_over_score(probed, task.threshold, task.decision_threshold)
-    except Undefined:
-        return _scaled(task, (lower[0], upper[1]))
-    low = min(max(normal(gain, confidence)[0], 0.0), regret(t, regions, task) / task.u_delta)
-    return _scaled(task, (low, max(low, upper[1])))
+    _, (_, upper) = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence, calibration)
+    # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.
+    low, high = normal(probe.gain_over_score(probed, task.threshold, task.decision_threshold), confidence)
+    value = regret(t, regions, task)
+    low, high = _scaled(task, (low, max(high, upper)))
+    return min(max(low, 0.0), value), max(high, value)
 
 
 @metric(

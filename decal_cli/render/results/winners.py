@@ -98,6 +98,8 @@ def _threshold_sentence(comparison: Comparison, contest: Contest) -> str:
         smaller = f"; {noise} smaller crossing{'s are' if noise > 1 else ' is'} within noise"
         rest = smaller if noise > 0 else ""
         return f"{text}. The Brier curves clearly cross {times}, at t = {places}{rest}."
+    if not crossings:
+        return f"{text}. The Brier curves are the same."
     met = "once" if crossings == 1 else f"{crossings} times"
     return f"{text}. The Brier curves cross {met} on these rows, each time within noise."
 
