@@ -100,7 +100,7 @@ DECLARATIONS: dict[str, Declaration] = {each.name: each.metadata["declaration"] 
 ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}
 """The roles among them, in the order of a report."""
 DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
-"""The value of each when the user says nothing. Its type tells one column from several, and a switch from a value."""
+"""The value of each when the user gives none. Its type tells one column from several, and a switch from a value."""
 
 
 def several(name: str) -> bool:

@@ -24,7 +24,7 @@ from decal_cli.tables.table import CELLS
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
-"""What the summary speaks of, whatever metrics were asked for."""
+"""What the summary is about, independent of the metrics that were asked for."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _better(metric: Metric, a: float, b: float) -> Side | None:
 
 
 def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval) -> Difference:
-    """With its interval, and what it says of chance."""
+    """With its interval, and whether chance could explain it."""
     by_chance: bool | None = interval[0] <= 0 <= interval[1]
     ideal = IDEALS.get(spec.declared.better)
     a, b = undecided.a.value, undecided.b.value

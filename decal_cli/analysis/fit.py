@@ -50,7 +50,7 @@ class Fitting:
 
     columns: what applying the model adds to rows, the new score first. shared: how many test rows are training rows as
     well, None where that cannot be told.
-    judged: the evaluation on the rows it was judged on: those it was fitted to, each scored by a model that other
+    judged: the evaluation: on the rows it was fitted to, each scored by a model that other
     folds fitted (cross_fitted), or those of a test file. differences: metrics of the score as it is and of the new one,
     empty where the model moves the threshold and leaves the score. gain: None without a task.
     """

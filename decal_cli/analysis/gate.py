@@ -76,7 +76,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class GateRow:
-    """What one rule says of one report (or, for max and gap, of a model's groups). passed None: cannot judge."""
+    """The outcome of one rule for one report (or, for max and gap, of a model's groups). passed None: cannot judge."""
 
     rule: str
     model: str

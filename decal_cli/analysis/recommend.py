@@ -31,7 +31,7 @@ COSTED = tuple(GAINS)
 
 @dataclass(frozen=True)
 class Preferences:
-    """What the user says of post-training: costs per decision by method, what is good enough, what is too small."""
+    """What the user states about post-training: costs per decision by method, what is enough, what is too small."""
 
     costs: tuple[tuple[str, float], ...] = ()
     satisfied_at: float | None = None
@@ -163,7 +163,7 @@ def _rounds(
         if winner is None or winner.applied is None:
             yield Round(model.name, trials)
             return
-        # The new score is operated at t*, whatever the old one was.
+        # Decisions on the new score use t*, also where those on the old score used another threshold.
         plan = plan if plan.task is None else replace(plan, task=BinaryTask.of_utility(plan.task.utility))
         again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
         again = replace(again, rows=replace(again.rows, groups={}))

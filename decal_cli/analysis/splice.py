@@ -1,7 +1,7 @@
 """The splice of two models (Tasche 2021, ex. 4.4): one decides below a threshold z, the other above it.
 
 Z = min(z, Z1) + (Z2 - z) 1[Z2 > z], Z1 the model used below z. Where Z1 has the lower Brier curve up to z and Z2 from
-there on, the Brier score of Z is at most that of either. On a sample z is learned, so what a splice reaches is judged
+there on, the Brier score of Z is at most that of either. On a sample z is learned, so the loss of a splice is measured
 on rows that did not choose it.
 """
 

@@ -71,7 +71,7 @@ def _unseen(test: Dataset, data: Dataset) -> Dataset:
         if item.sha256 in known:
             raise DecalError(
                 f"--test {printable(item.path)}: holds the rows that the model is fitted to",
-                "name a file that it has not seen, or leave --test out: then it is judged by cross-fitting",
+                "name a file that it was not fitted to, or drop --test to evaluate it by cross-fitting",
             )
     return test
 

@@ -31,7 +31,7 @@ def progress_bar() -> Iterator[Count]:
 
         def announce(finished: int, total: int, before: int) -> None:
             if finished == before:
-                print(f"decal: {total} units to measure, {before} of them there already", file=sys.stderr)
+                print(f"decal: {total} units to measure, {before} of them measured before", file=sys.stderr)
 
         yield announce
         return

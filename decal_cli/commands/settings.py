@@ -111,7 +111,7 @@ class _Reader:
         )
 
     def _column(self, key: str, value: Any) -> Any:
-        """What a key says of the columns, of the type that its declaration has."""
+        """The value of a key about the columns, of the type that its declaration has."""
         if choices := DECLARATIONS[key].choices:
             return self._choice(key, value, choices)
         if isinstance(DEFAULTS[key], bool):

@@ -1,4 +1,4 @@
-"""One way to end early: whatever asks a run to end acts as an interrupt from the keyboard."""
+"""One way to end early: every request to stop a run acts like Ctrl-C."""
 
 from __future__ import annotations
 

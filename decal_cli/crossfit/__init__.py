@@ -1,1 +1,1 @@
-"""What is learned on some rows and judged on others: recalibration, regions of the features, the probe."""
+"""What is fitted on some rows and evaluated on others: recalibration, regions of the features, the probe."""

@@ -2,7 +2,7 @@
 
 Two uses, two partitions. Grouping loss is estimated on bins of the score times leaves of an honest tree within each bin
 (Perez-Lebel et al. 2023 and 2025): grown on one half of the bin's rows, counted on the other, halves swapped. The Brier
-curve of deciding per region is judged on rows that took no part: each fold's rows meet regions grown on the others.
+curve of deciding per region is evaluated on held-out rows: each fold's rows use regions grown on the other folds.
 
 Rows are first put into an order that depends on their content alone, so that halves and folds, and with them every
 number, are the same however the rows came.
@@ -59,7 +59,7 @@ class Regions:
 
     n, pos, n2, induced: shape (bins,): weight, positive weight, squared weights, and the variance of the isotonic fit
     inside the bin, which bins alone would pass off as grouping loss. halves: one Leaves for each half. sketches: the
-    same with trees grown on a quarter of the rows, which tells how much more trees on more rows would show.
+    same with trees grown on a quarter of the rows, which shows how much more trees on more rows would find.
     """
 
     n: Floats
@@ -73,7 +73,7 @@ class Regions:
 def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = False) -> Regions:
     """Regions of rows with features, in any order.
 
-    loss_only: what the loss itself does not need is left out, the halves standing in for the sketches.
+    loss_only: skip what the loss itself does not need; the halves stand in for the sketches.
     """
     rows = _narrow(rows)
     rng = np.random.default_rng(seed)

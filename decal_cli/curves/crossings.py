@@ -4,7 +4,7 @@ B(t) is the cost-weighted loss of deciding 1 iff score >= t (Tasche 2021, def. 5
 either model both curves are straight lines, so their difference D(t) = B_b(t) - B_a(t) is known exactly from its
 coefficients on these segments, its zeros and jumps are the crossings, and its standard error comes from the rows on
 which the two decide differently. Curves of samples cross many times by noise alone: a crossing counts where a model
-that was ahead beyond chance gives way to the other that is ahead beyond chance. Chance is judged at all thresholds at
+that was ahead beyond chance gives way to the other that is ahead beyond chance. Noise is assessed at all thresholds at
 once: whoever looks at hundreds of them finds some where one model is ahead at any one of them.
 """
 

@@ -234,12 +234,12 @@ def _times(bad: np.ndarray) -> str:
 
 
 def missing_values(missing: np.ndarray, name: str, role: str, origin: Origin) -> DecalError:
-    """The error for missing values that nobody allowed to leave out."""
+    """The error for missing values where dropping rows was not allowed."""
     count = int(np.count_nonzero(missing))
     return DecalError(
-        f"{origin.shown}, column {quote(name)}: {role} missing in {count} of {origin.count} rows"
+        f"{origin.shown}, column {quote(name)}: {role} missing in {count:,} of {origin.count:,} rows"
         f" (row{'s' if count > 1 else ''} {origin.first(missing)})",
-        "fill them in, or leave these rows out with --missing drop",
+        "fill them in, or drop these rows with --missing drop",
     )
 
 

@@ -33,7 +33,7 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """One model of a data set, with the rows that it can be judged on, checked.
+    """One model of a data set, with the rows that it is evaluated on, checked.
 
     columns: those that hold its scores, one for a binary label. rows: arrays may be read-only views of the file; labels
     are uint8, features are read when they are needed, once for all models. feature_names: the feature columns (one name

@@ -120,7 +120,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def translated(shown: str, kind: str) -> Iterator[None]:
-    """Whatever a reading library raises becomes one line about this file."""
+    """Turn any error of a reading library into one line about this file."""
     try:
         yield
     except DecalError:

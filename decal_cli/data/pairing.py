@@ -38,7 +38,7 @@ def read_pair(
     """Read two models: two score columns of one data set, or with an id column one score of each of two files.
 
     Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
-    an error, or with columns.missing 'drop' left out and said. Errors: DecalError, one line.
+    an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
     """
     if id_column is not None and len(paths) == 2:
         return _joined(paths, columns, id_column, stdin)
@@ -57,7 +57,7 @@ def read_pair(
 
 
 def on_same_rows(dataset: Dataset) -> Dataset:
-    """The two models of a data set on the rows that both have; what that leaves out is said."""
+    """The two models of a data set on the rows that both have; a note reports how many rows that drops."""
     first, second = dataset.models
     if first.row_numbers is None and second.row_numbers is None:
         return dataset
@@ -186,12 +186,12 @@ def _disagreeing(paths: Sequence[str], column: str, ids: np.ndarray, notes: list
 
 
 def _said(where: str, column: str, first: np.ndarray, count: int, what: str, notes: list[str], drop: bool) -> None:
-    """An error on such ids, or where they may be left out a note."""
+    """An error on such ids, or a note where they may be dropped."""
     if not count:
         return
     example = "" if first[0] == NO_ID else f" {quote(str(first[0]))}"
     rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})" if count > 1 or drop else ""
     problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
     if not drop:
-        raise DecalError(problem, "correct the files, or leave such rows out with --missing drop")
+        raise DecalError(problem, "correct the files, or drop such rows with --missing drop")
     notes.append(problem)

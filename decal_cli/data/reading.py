@@ -21,8 +21,8 @@ from decal_cli.tables.rows import Rows
 def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) -> Dataset:
     """Read files (CSV, Parquet, Arrow, JSON Lines, each also gzipped) as one data set, row after row.
 
-    '-', or no path at all, is standard input, which is read once. Errors: DecalError, one line, for whatever cannot
-    be evaluated as it stands.
+    '-', or no path at all, is standard input, which is read once. Errors: DecalError, one line, for anything that
+    cannot be evaluated as it stands.
     """
     if list(paths).count("-") > 1:
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")

@@ -41,14 +41,14 @@ class Training(Rows):
     task: BinaryTask | None = field(default=None, kw_only=True)
     seed: int = field(default=SEED, kw_only=True)
     cache: dict[object, Any] = field(default_factory=dict, repr=False, kw_only=True)
-    """What was computed of these rows, whatever the task: see `cached`."""
+    """What was computed from these rows for any task: see `cached`."""
 
     def lacks(self, need: Need) -> bool:
         """Whether the user did not give this."""
         return not self.groups if need == "groups" else getattr(self, need) is None
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
-        """compute(), computed once under this key for these rows, whatever task they are given next."""
+        """compute(), computed once under this key for these rows, and shared by all tasks."""
         if key not in self.cache:
             self.cache[key] = compute()
         return self.cache[key]
@@ -62,7 +62,7 @@ class Training(Rows):
 
 
 class Applied(NamedTuple):
-    """What a fitted model says of rows, shape (T,) each.
+    """What a fitted model predicts for rows, shape (T,) each.
 
     score: in [0, 1]. threshold: the score from which to decide 1 in place of t*, for models that move the threshold
     and leave the score. lower, upper: an interval of the probability, for models that have one.

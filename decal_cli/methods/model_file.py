@@ -95,7 +95,7 @@ def from_text(text: str, shown: str) -> Saved:
 
 
 def score_rows(saved: Saved, rows: Unlabelled, shown: str) -> Applied:
-    """What a loaded model says of rows. Errors: DecalError, where it is none that decal could have fitted."""
+    """What a loaded model predicts for rows. Errors: DecalError, where it is none that decal could have fitted."""
     try:
         return _score(saved, rows)
     except Exception as error:

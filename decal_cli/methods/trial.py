@@ -1,4 +1,4 @@
-"""What a method wins on rows that it has not seen: cross-fitted on the rows themselves, or judged on others."""
+"""The gain of a method on held-out rows: cross-fitted on the rows themselves, or evaluated on other rows."""
 
 from __future__ import annotations
 

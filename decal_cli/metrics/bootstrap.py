@@ -42,7 +42,7 @@ def intervals(
 ) -> dict[K, Interval]:
     """Bias-corrected normal intervals by key.
 
-    values: of the statistics in question, on all rows. statistic: its value on a draw, None where it is undefined.
+    values: the statistics on all rows. statistic: its value on a draw, None where it is undefined.
     cells: what is drawn from, and original: the same as a draw. On cells a statistic differs a little from its value on
     all rows; draws are compared with their own kind.
     """

@@ -92,7 +92,7 @@ class Column:
 
     under: a second line of the heading. words: text rather than numbers. breaks: characters after which the heading may
     be broken, the widest first. short: a heading to use where there is little room. drops: where there is too little
-    room, columns of 1 are left out first, then those of 2. wraps: its text may go on in the next line; most: it does so
+    room, columns of 1 are dropped first, then those of 2. wraps: its text may go on in the next line; most: it does so
     after so many characters.
     """
 
@@ -216,7 +216,7 @@ class Folded(Block):
 
 @dataclass(frozen=True)
 class Check:
-    """A rule, and whether it holds; None where that cannot be judged. place: the model and group it was judged on."""
+    """A rule, and whether it holds; None where that cannot be judged. place: its model and group."""
 
     rule: str
     place: str

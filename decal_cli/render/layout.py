@@ -1,4 +1,4 @@
-"""Tables on a page of some width: how cells are broken and columns left out before a table is cut in banks."""
+"""Tables on a page of some width: how cells are wrapped and columns dropped before a table is split into banks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TONES = {"good": "green", "doubtful": "yellow", "": ""}
 class Layout:
     """One way to write a table.
 
-    breaks: how many pieces of a cell begin a line of their own. dropped: which columns are left out (Column.drops up to
+    breaks: how many pieces of a cell begin a line of their own. dropped: which columns are dropped (Column.drops up to
     this). short: short headings. heading: which of Column.breaks is used. fewer: with fewer decimals.
     """
 
@@ -50,7 +50,7 @@ class Layout:
 def layouts(table: Table) -> list[Layout]:
     """The ways to write a table, the widest first.
 
-    Shorter headings come first, then columns are left out, then cells are broken; fewer decimals are the last resort.
+    Shorter headings come first, then columns are dropped, then cells are wrapped; fewer decimals are the last resort.
     """
     cells = [cell for row in table.rows for cell in row.cells]
     least = 1 if table.stacked else 0

@@ -1,8 +1,8 @@
 """How rows were sampled. A design is one class, and it alone knows what follows from it: resamples, folds, errors.
 
 A table or a table of pairs holds cells, each with its rows and positives, and the design of these rows. Every table
-made from another (its bins, a fold, a resample) carries its design along, because each of them is judged with errors
-and may be resampled itself. That is why the design is a part of the table and not something beside it.
+made from another (its bins, a fold, a resample) carries its design along, because each of them has its own standard
+errors and may be resampled itself. That is why the design is a part of the table and not something beside it.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class PairTable(Counted):
         return self._table(0, neg + pos, pos, design), self._table(1, neg + pos, pos, design)
 
     def _table(self, side: int, n: Counts, pos: Counts, design: Design) -> Table:
-        """The table of one side from the counts of the pairs; levels without rows are left out."""
+        """The table of one side from the counts of the pairs; levels without rows are dropped."""
         score, place = self.levels[side]
         n, pos = (self._summed(values, place, len(score)) for values in (n, pos))
         some = n > 0

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FOLDS = 5
-"""Parts of the rows; what is learned on the others is judged on each."""
+"""Number of folds: a model is fitted on all but one and evaluated on that one."""
 _MANY_LEVELS = 4096
 """Levels above which rows may be dealt one by one."""
 _BITS = 63 // FOLDS

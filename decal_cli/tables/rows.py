@@ -1,6 +1,6 @@
 """Rows: what every command, method, fold and study holds and cuts.
 
-Whatever ignores the identity of rows needs only their table. What needs more (features, groups, folds of rows) takes
+What ignores the identity of rows needs only their table. What needs more (features, groups, folds of rows) takes
 the rows themselves, cuts them with `take`, and puts them with `in_order` into an order that depends on their content
 alone, so that no number depends on the order in which a file lists them.
 """
@@ -122,7 +122,7 @@ def _at(values: NDArray[Any] | None, which: NDArray[Any]) -> NDArray[Any] | None
 
 
 def row_hashes(features: Matrix) -> NDArray[np.uint64]:
-    """64 bits of each row's features: equal rows get equal bits, whatever else the file holds."""
+    """64 bits of each row's features: equal rows get equal bits, independent of the other rows."""
     mixed = np.zeros(len(features), dtype=np.uint64)
     for column in range(features.shape[1]):
         bits = (np.ascontiguousarray(features[:, column], dtype=np.float64) + 0.0).view(np.uint64)

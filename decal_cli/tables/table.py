@@ -1,4 +1,4 @@
-"""The table: distinct scores with their rows and positives. Whatever ignores row identity is a function of it.
+"""The table: distinct scores with their rows and positives. All that ignores row identity is a function of it.
 
 A table merges by adding, can be resampled from its cells alone, and does not know in which order rows came. The one
 sort of the project is here. Large tables are walked in blocks that fit the processor's cache (`Table.blocks`), because

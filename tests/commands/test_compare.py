@@ -110,7 +110,7 @@ class TestTwoColumns:
 
     def test_missing_scores_are_dropped_jointly_and_said(self, decal: Decal) -> None:
         named = (FOX, "--score", "p_profanity", "--score", "p_svm_waseem", "--label", "y", *QUICK)
-        assert "score missing in 10 of 1519 rows" in refusal(decal("compare", *named))
+        assert "score missing in 10 of 1,519 rows" in refusal(decal("compare", *named))
         done = decal("compare", *named, "--missing", "drop")
         assert done.code == 0
         assert "p_svm_waseem: dropped 10 of 1,519 rows (missing score)" in done.out

@@ -18,7 +18,7 @@ GRID = ("--thresholds", "0.1,0.3,0.5")
 def test_the_table_is_readable(decal: Decal) -> None:
     done = decal("sweep", *NAMED, "--features", "x*", "--prior", "beta:2,8")
     assert done.code == 0, done.err
-    for words in ("u_delta = 1", "Brier score: .1970 as it is, .1799 calibrated", "miscalibration, .0170", "held out",
+    for words in ("u_delta = 1", "Brier score: .1970 as it is, .1799 calibrated", "miscalibration, .0170", "held-out",
                   "prior", "▁", "true positives per row", "sweep:0.01..0.99x99|prior:beta:2,8"):  # fmt: skip
         assert words in done.out, words
     assert max(map(len, [line for line in done.out.splitlines() if not line.startswith(("decal:", "/"))])) <= 100

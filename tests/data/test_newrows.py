@@ -268,7 +268,7 @@ class TestMissing:
         vectors = pa.array([None] * N_BATCH_ROWS + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
         path = write_columns(tmp_path, {"p": np.full(N_BATCH_ROWS + 5, 0.5), "v": vectors}, "parquet")
         columns = Columns(score=("p",), features=("v",))
-        assert f"feature missing in {N_BATCH_ROWS} of {N_BATCH_ROWS} rows" in batch_error(path, columns, width=2)
+        assert f"feature missing in {N_BATCH_ROWS:,} of {N_BATCH_ROWS:,} rows" in batch_error(path, columns, width=2)
         first, second = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=2)
         assert not first.known.any() and second.known.all()
 

@@ -305,7 +305,7 @@ def _free_step(evidence: Evidence, action: Action | None = None) -> tuple[str, .
 def _constant_instead(evidence: Evidence, steps: tuple[Step, ...]) -> Advice:
     """What recalibration would win is what a constant decision wins, which needs no model."""
     item, constant = evidence.item(OVER_CONSTANT), evidence.constant
-    reason = "Once recalibrated, the score decides no better than always deciding the same, whatever the threshold."
+    reason = "Even after recalibration, the score decides no better at any threshold than a constant decision."
     steps = (*steps, Step("Can this score, recalibrated, beat a constant decision?", "no", reason, (item,)))
     backwards = (_BACKWARDS,) if evidence.backwards else ()
     now = () if constant is None else (f"Always decide {constant.decision} until a model beats it.",)

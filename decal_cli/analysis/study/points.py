@@ -26,7 +26,7 @@ from decal_cli.metrics import measure as measure_metric
 from decal_cli.task import BinaryTask
 
 OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
-"""What others look at: the same whatever t* is."""
+"""Metrics of other tools: the same at every t*."""
 PLUG_IN = ("regret_calibration", "grouping_loss", "regret_grouping", "regret")
 """The estimates that [R] proposes."""
 OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, *PLUG_IN)))
@@ -34,7 +34,7 @@ ESTIMATES = tuple(dict.fromkeys(choice.key for choice in (*OF_TASKS, *OF_SCORES)
 WITH_INTERVALS = (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT)
 """Estimates whose interval is kept: the advice rests on no other, and some take longer than all else together."""
 FEWEST = 100
-"""Rows below which a score of a file is left out: halves of it say nothing."""
+"""Rows below which a score of a file is skipped: its halves are too small."""
 
 
 @dataclass(frozen=True)

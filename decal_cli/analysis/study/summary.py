@@ -34,7 +34,7 @@ class Relation:
     """How an estimate predicts a gain over all points, seed by seed and then averaged.
 
     r2: squared Pearson correlation; interval: its bootstrap interval, None where there are too few files and scores
-    (`Points.bootstrap_unit`). slope: of the gain on the estimate; mean_error: gain less estimate, per unit of u_delta;
+    (`Points.bootstrap_unit`). slope: of the gain on the estimate; mean_error: gain minus estimate, per unit of u_delta;
     both are meaningful for estimates that are utilities. r2 and slope are NaN where there are too few points
     (`Points.enough`).
     """

@@ -14,7 +14,7 @@ OUT = ("--output", "-o")
 
 @options("Method")
 class FitOptions(SeedOptions):
-    """Which method is fitted, how the model is judged and where it is kept."""
+    """Which method is fitted, how the model is evaluated and where it is saved."""
 
     method: str = argument(
         "Method to fit, such as isotonic or 'platt(on=p)'; `decal methods` lists them. "

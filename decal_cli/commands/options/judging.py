@@ -53,9 +53,9 @@ class PreferenceOptions:
     decisions: float | None = option("Number of decisions that share a total --cost.", metavar="N")
     satisfied_at: float | None = option("Expected utility per decision that is good enough.", metavar="EU")
     tolerance: float | None = option(
-        "Regret per decision that is too small to matter.",
+        "Gain per decision that is too small to matter.",
         metavar="U",
-        shown="0.01 u_delta, or the smallest --cost if that is less",
+        shown="0.05 of what is at stake",
     )
 
 

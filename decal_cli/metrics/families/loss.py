@@ -51,7 +51,7 @@ def brier(t: Table) -> float:
 
 def _log_loss(t: Table, eps: float) -> Estimate:
     if not eps:
-        corp.need_finite_log(t, "; log_loss(eps=1e-6) clips")
+        corp.need_finite_log(t, "; log_loss(eps=1e-6) clips the scores")
     return t.mean_of(logarithmic(eps))
 
 

@@ -128,7 +128,7 @@ def gain_over_constant(t: Table, task: BinaryTask, seed: Seed) -> float:
     """Expected gain in utility per decision of the recalibrated score over the better constant decision.
 
     As gain_recalibration, but compared with always deciding 0 or always deciding 1, whichever is worth more on these
-    rows. Where it is not above 0, the score cannot beat a decision that needs no model, whatever the threshold.
+    rows. Where it is not above 0, the score cannot beat a constant decision at any threshold.
     """
     return task.u_delta * crossfit.crossfitted_gain(
         t, task.threshold, _constant_threshold(t, task), seed.generator("regret")

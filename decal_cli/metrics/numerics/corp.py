@@ -54,8 +54,8 @@ def need_finite_log(t: Table, advice: str = "") -> None:
     at_one = float(t.n[-1] - t.pos[-1]) if t.score[-1] == 1 else 0.0
     if at_zero + at_one > 0:
         rows = "weight of the rows" if t.weighted else "rows"
-        counts = f"with score 0 and label 1: {at_zero:g}, with score 1 and label 0: {at_one:g}"
-        raise Undefined(f"infinite: {rows} {counts}{advice}")
+        counts = f"{at_zero:g} with score 0 and label 1, {at_one:g} with score 1 and label 0"
+        raise Undefined(f"infinite: {rows} that are certain and wrong: {counts}{advice}")
 
 
 class Parts(NamedTuple):

@@ -4,7 +4,7 @@ The distance is the least E|p - g| over all couplings of (p, y) with a g in [0, 
 functions u_0, u_1 on [0, 1] with slopes within [-1, 1] and (1 - g) u_0(g) + g u_1(g) <= 0 everywhere. Then
 E u_y(p) <= E u_y(g) + E|p - g| <= E|p - g|: every such pair bounds the distance from below, and the best one attains it
 (Blasiok, Gopalan, Hu, Nakkiran 2023, by duality). A linear program finds functions that are linear between nodes; the
-violation in between is computed and taken off, so that the bound holds whatever the program returns.
+violation in between is computed and subtracted, so that the bound holds for any output of the program.
 """
 
 from __future__ import annotations

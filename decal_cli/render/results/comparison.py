@@ -146,7 +146,7 @@ class Compared:
         yield Signature(comparison.evaluation.signature)
 
     def data(self) -> dict[str, Any]:
-        """ComparedData: what every result says of its inputs, and under "comparison" the contests and the splice."""
+        """ComparedData: the inputs, as in every result, and under "comparison" the contests and the splice."""
         comparison = self.comparison
         whole = provenance(comparison.evaluation)
         if whole["intervals"] is not None:

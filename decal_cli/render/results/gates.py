@@ -14,7 +14,7 @@ from decal_cli.render.schema import Limit
 
 
 class GateData(TypedDict):
-    """What a rule says of a model and group; passed null, and the reason, where it cannot be judged."""
+    """The outcome of a rule for a model and group; passed is null, with the reason, where the rule cannot be judged."""
 
     rule: str
     model: str

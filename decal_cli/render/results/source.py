@@ -1,4 +1,4 @@
-"""What every result says of where it comes from: files, columns, decision, intervals, signature."""
+"""The source that every result states: files, columns, decision, intervals, signature."""
 
 from __future__ import annotations
 

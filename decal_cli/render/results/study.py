@@ -82,7 +82,7 @@ class Studied:
         self.captions = captions
 
     def blocks(self) -> Iterator[Block]:
-        """What was studied, the tables; on the page that is kept, pictures and what was left out."""
+        """What was studied and the tables; the saved page also has pictures and lists what was skipped."""
         yield Source(tuple(study_lines(self.summary)))
         yield from study_tables(self.summary)
         if self.captions is None:

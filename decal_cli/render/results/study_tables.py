@@ -39,7 +39,7 @@ CLOSER = tuple(pair for pair in HEADLINES if pair[1].endswith(BEYOND_SUFFIX))
 
 
 def study_tables(summary: Summary) -> Iterator[Table]:
-    """All tables of a study, the most wanted first; those that its methods do not allow are left out."""
+    """All tables of a study, the most wanted first; those that its methods do not allow are skipped."""
     yield from _correlations(summary)
     yield from _slopes(summary)
     yield from _advice(summary)
@@ -95,8 +95,10 @@ def _slopes(summary: Summary) -> Iterator[Table]:
             gain = target.replace(BEYOND_SUFFIX, f" beyond {BASE}")
             rows.append((short_title(estimate), gain, _plain(relation.r2), slope, error))
     if rows:
-        text = "Slope of the gain on its estimate; mean error: gain less estimate, per 1,000 decisions, u_delta 1."
-        yield _table("Are they of the right size?", text, ("estimate", "gain of", "r2", "slope", "mean error"), rows)
+        text = "Slope of the gain on its estimate; mean error: gain minus estimate, per 1,000 decisions, u_delta 1."
+        yield _table(
+            "Do the estimates have the right size?", text, ("estimate", "gain of", "r2", "slope", "mean error"), rows
+        )
 
 
 def _advice(summary: Summary) -> Iterator[Table]:
@@ -127,7 +129,7 @@ def _methods(summary: Summary) -> Table:
         rows.append((*cells, *("",) * (5 - len(cells))))
     text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond isotonic."
     head = ("method", "fit", "gain", "beyond isotonic", "better at")
-    return _table("What methods take and win", text, head, rows)
+    return _table("Time and gain of each method", text, head, rows)
 
 
 def _closer(summary: Summary) -> Iterator[Table]:
@@ -168,13 +170,13 @@ def study_lines(summary: Summary) -> list[str]:
     ]
     few = []
     if points.bootstrap_unit is None:
-        few = [f"So few scores say little of others: intervals need {MIN_CLUSTERS} files or {MIN_CLUSTERS} scores."]
+        few = [f"Too few scores for intervals: they need at least {MIN_CLUSTERS} files or {MIN_CLUSTERS} scores."]
     if not points.enough(np.ones(len(points.threshold), dtype=bool)):
         few.append(f"{DASH}: fewer than {MIN_POINTS} points in a halving, too few for a correlation.")
     *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
     return [
         f"{', '.join(parts)}: {points_in_all}",
-        "Every estimate from the half that methods are fitted to, every gain on the other; utilities over u_delta.",
+        "Estimates come from the half that methods are fitted to, gains from the other; utilities per u_delta.",
         *few,
         *(f"{', '.join(names)}: {reason}" for reason, names in grouped(summary.reasons).items()),
     ]

@@ -109,7 +109,7 @@ class Curves:
         """Thresholds down, curves across, block by block for each model and group."""
         plan = self.sweep.head.plan
         lines = [*source_lines(self.sweep.head)]
-        lines.append("every unit task of t*: u_delta = 1, a false positive costs t*, a false negative 1 - t*")
+        lines.append("at each t*, a false positive costs t* and a false negative 1 - t* (u_delta = 1)")
         if plan.intervals:
             lines.append(f"[..]: {100 * plan.confidence:g} % intervals, each for its own t*")
         yield Source(tuple(lines))
@@ -218,13 +218,13 @@ def _areas(report: Swept) -> Iterator[str]:
         return
     parts = [f"{short(calibrated - plug_in, 4)} plug-in"]
     if "brier_regions" in brier:
-        parts.append(f"{short(calibrated - brier['brier_regions'], 4)} held out")
+        parts.append(f"{short(calibrated - brier['brier_regions'], 4)} held-out")
     loss = report.grouping_loss
     parts.append(f"grouping loss {DASH if loss is None else short(loss, 4)}")
     yield f"2 x area between calibrated and by region: {', '.join(parts)}"
     yield (
-        "   (plug-in: frequencies of leaves on their own rows, so their noise counts as knowledge; the grouping loss "
-        "takes that noise off; held-out: fitted on other rows, so the cost of learning counts)"
+        "   (plug-in: frequencies of leaves on the rows they were fitted to, so noise counts as signal; grouping loss: "
+        "the same with that noise subtracted; held-out: fitted on other rows, so it includes the cost of learning)"
     )
 
 

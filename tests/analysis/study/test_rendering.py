@@ -61,7 +61,7 @@ def test_the_first_lines_say_what_was_studied(summary: Summary) -> None:
     one = summarise(made_up_study(files=1, scores=1, seeds=1))
     first, _, few, dash = study_lines(one)
     assert first == "1 file, 1 score, 3 thresholds, 1 halving: 3 points"
-    assert few == "So few scores say little of others: intervals need 5 files or 5 scores."
+    assert few == "Too few scores for intervals: they need at least 5 files or 5 scores."
     assert dash == "–: fewer than 10 points in a halving, too few for a correlation."
     assert len(study_lines(summarise(made_up_study(files=4, scores=1)))) == 3
     assert len(study_lines(summarise(made_up_study(files=1, scores=5)))) == 2
@@ -107,10 +107,10 @@ def test_recalibration_alone_has_the_tables_that_it_allows() -> None:
     titles = [table.title for table in study_tables(few)]
     assert titles == [
         "What predicts the gain of post-training",
-        "Are they of the right size?",
-        "What methods take and win",
+        "Do the estimates have the right size?",
+        "Time and gain of each method",
     ]
     assert np.isfinite([relation.r2 for relation in few.relations.values()]).all()
     assert [each.title for each in study_tables(summarise(made_up_study(methods=("platt",))))] == [
-        "What methods take and win"
+        "Time and gain of each method"
     ]
