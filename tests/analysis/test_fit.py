@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.csv as pacsv
+import pyarrow.parquet
 import pyarrow.parquet as pq
 
 from decal_cli.analysis.fit import shared_rows
@@ -76,17 +78,20 @@ class TestAuto:
 
 def test_no_result_takes_the_place_of_what_it_is_made_from(decal: Decal, tmp_path: Path) -> None:
     for arguments in (
-        ("evaluate", "data.parquet", *STORY, "-o", "data.parquet"),
-        ("recommend", "data.parquet", *STORY, "-o", "./data.parquet"),
+        ("evaluate", "data.csv", *STORY, "-o", "data.csv"),
+        ("recommend", "data.csv", *STORY, "-o", "./data.csv"),
         ("sweep", "data.parquet", *STORY[:4], "-o", "data.parquet"),
-        ("report", "data.parquet", *STORY, "-o", "data.parquet"),
+        ("report", "data.html", *STORY, "-o", "data.html"),
         ("fit", "platt", "data.parquet", *STORY, "-o", "data.parquet", "--force"),
         ("fit", "platt", NEW, *STORY, "--test", "data.parquet", "-o", "data.parquet", "--force"),
     ):
         shutil.copy(FIT, tmp_path / "data.parquet")
+        for name in ("data.csv", "data.html"):
+            pyarrow.csv.write_csv(pyarrow.parquet.read_table(FIT), tmp_path / name)
+        before = {path.name: path.read_bytes() for path in tmp_path.glob("data.*")}
         done = decal(*arguments)
         assert done.code == 2 and "is one of the files to be read" in refusal(done), arguments
-        assert (tmp_path / "data.parquet").read_bytes() == FIT.read_bytes()
+        assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
 def test_a_model_goes_to_a_file(decal: Decal) -> None:
