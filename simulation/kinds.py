@@ -1,20 +1,22 @@
-"""The five kinds of worlds of the right-action study, drawn at random, with the action that is right in each.
+"""The six kinds of worlds of the right-action study, drawn at random, with the action that is right in each.
 
 c = E[y | what the score knows] is a logistic score averaged over a hidden signal; the hidden signal is carried by one
-or two observed features, smooth or step-like; q = E[y | everything observed]. The score p is c itself or a monotone
-distortion of it, so that E[y | p] = c always. True regrets are 0 or at least MIN_REGRET * u_delta; other draws are
-rejected.
+or two observed features, smooth or step-like, or by the product of two; q = E[y | everything observed]. The score p is
+c itself or a monotone distortion of it, so that E[y | p] = c always. True regrets are 0 or at least MIN_REGRET *
+u_delta, or, where small ones are asked for, 0 or within SMALL tolerances; other draws are rejected.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from decal_cli.analysis.flowchart.evidence import TOLERANCE
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
 
@@ -23,6 +25,8 @@ Map = Callable[[Floats], Floats]
 
 MIN_REGRET = 0.02
 """Of u_delta, where a kind has a regret."""
+SMALL = (0.5, 2.0)
+"""Smallest and largest true regret of worlds with small regrets, in default tolerances of `recommend`."""
 N_CHECKED = 100_000
 """Rows on which the true regrets of a world are computed."""
 
@@ -32,10 +36,10 @@ RIGHT_ACTION = {
     "miscalibrated away from t*": "done",
     "calibrated, grouping loss at t*": "post-train",
     "miscalibrated and grouping loss": "post-train",
+    "calibrated, grouping loss in a product": "post-train",
 }
 PRODUCT = "calibrated, grouping loss in a product"
-"""A sixth kind: the hidden signal is the product of two features, and neither shows it alone."""
-RIGHT_BEYOND = {PRODUCT: "post-train"}
+"""Its hidden signal is the product of two features, and neither shows it alone."""
 
 
 @dataclass(frozen=True)
@@ -90,35 +94,48 @@ class Kind:
         mean = expit(grid[:, None] + self.strength * self.nodes).mean(axis=1)
         return np.interp(latent, grid, mean)
 
-    def regrets(self, rng: np.random.Generator, n: int = N_CHECKED) -> tuple[float, float, float]:
-        """Calibration regret and grouping regret over u_delta, and E |p - c|; integrals of the exact c and q."""
+    def regrets(self, rng: np.random.Generator, n: int = N_CHECKED) -> Regrets:
+        """Of n rows, integrals of the exact c and q."""
         rows = self.draw(n, rng)
         t, acts = self.task.threshold, rows.score >= self.task.decision_threshold
-        right = rows.c >= t
-        calibration = float(np.mean((rows.c - t) * (right.astype(float) - acts)))
-        grouping = float(np.mean((rows.q - t) * ((rows.q >= t).astype(float) - right)))
-        return calibration, grouping, float(np.mean(np.abs(rows.score - rows.c)))
+        right, rate = rows.c >= t, float(rows.q.mean())
+        return Regrets(
+            calibration=float(np.mean((rows.c - t) * (right.astype(float) - acts))),
+            grouping=float(np.mean((rows.q - t) * ((rows.q >= t).astype(float) - right))),
+            error=float(np.mean(np.abs(rows.score - rows.c))),
+            tolerance=TOLERANCE * min(rate * (1 - t), (1 - rate) * t),
+        )
 
 
-def draw_kind(name: str, rng: np.random.Generator) -> Kind:
+class Regrets(NamedTuple):
+    """What a world loses, over u_delta; error: E |p - c|; tolerance: the gain too small to matter."""
+
+    calibration: float
+    grouping: float
+    error: float
+    tolerance: float
+
+
+def draw_kind(name: str, rng: np.random.Generator, small: bool = False) -> Kind:
     """A random world of this kind, drawn again until its true regrets are those of the kind."""
     while True:
         world = _propose(name, rng)
-        calibration, grouping, error = world.regrets(rng)
-        if _fits(name, calibration, grouping, error):
+        if _fits(name, world.regrets(rng), small):
             return world
 
 
-def _fits(name: str, calibration: float, grouping: float, error: float) -> bool:
+def _fits(name: str, regrets: Regrets, small: bool) -> bool:
     if name == "calibrated and sufficient":
         return True
-    if name == "miscalibrated across t*":
-        return calibration >= MIN_REGRET
     if name == "miscalibrated away from t*":
-        return error >= 0.03
-    if name.startswith("calibrated, "):
-        return grouping >= MIN_REGRET
-    return calibration >= MIN_REGRET and grouping >= MIN_REGRET
+        return regrets.error >= 0.03
+    wanted = []
+    if name.startswith("miscalibrated"):
+        wanted.append(regrets.calibration)
+    if "grouping" in name:
+        wanted.append(regrets.grouping)
+    low, high = (bound * regrets.tolerance for bound in SMALL) if small else (MIN_REGRET, np.inf)
+    return all(low <= regret <= high for regret in wanted)
 
 
 def _propose(name: str, rng: np.random.Generator) -> Kind:

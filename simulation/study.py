@@ -19,21 +19,23 @@ import numpy as np
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
+from decal_cli.crossfit.threads import one_thread
 from decal_cli.metrics import Inputs, interval_of, measure, parse, value_of
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Table, tabulate
+from decal_cli.tables.table import Floats, Table, tabulate
 from decal_cli.task import BinaryTask
-from simulation.kinds import PRODUCT, RIGHT_ACTION, RIGHT_BEYOND, Draw, Kind, draw_kind
+from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds
 
 PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
-STREAMS = {"coverage": 1, "features": 6, "actions": 7, "products": 9, "without": 8}
-"""Of the seed; 2 was spent on regret's interval, 3 to 5 on the estimator of gains before this one."""
+STREAMS = {"coverage": 1, "features": 10, "actions": 11, "small": 12, "without": 13}
+"""Of the seed; 2 was spent on regret's interval, 3 to 9 on the estimators of gains before this one."""
 CONFIDENCE = 0.9
 ACTED_ON = 0.95
 COVERED = ("brier", "auc", "ece_debiased")
 COVERED_WITH_TASK = ("expected_utility", "gain_recalibration")
-WITH_FEATURES = ("gain_beyond", "gain_post_training", "grouping_loss", "regret_grouping", "regret")
+GAINS = ("gain_recalibration", "gain_beyond", "gain_post_training")
+WITH_FEATURES = (*GAINS, "grouping_loss", "regret_grouping", "regret")
 TRUTH_ROWS = 20_000
 
 
@@ -96,10 +98,15 @@ def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, see
         return world.binned_error(edges)
     if metric == "expected_utility":
         return world.expected_utility(task.utility, task.decision_threshold)
+    learned = _learned_thresholds(table, task, seed)
+    return task.u_delta * float(world.gain(learned, task.threshold, task.decision_threshold).mean())
+
+
+def _learned_thresholds(table: Table, task: BinaryTask, seed: int) -> Floats:
+    """The score from which each fold of gain_recalibration decides 1, shape (folds,)."""
     cells = table.cells
     cuts = crossfit.learned_cuts(*cells.split(Seed(seed).generator("regret")), task.threshold)
-    learned = np.append(cells.score, np.inf)[cuts]
-    return task.u_delta * float(world.gain(learned, task.threshold, task.decision_threshold).mean())
+    return np.append(cells.score, np.inf)[cuts]
 
 
 def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
@@ -133,20 +140,17 @@ def feature_coverage(kind: str, n: int, replicates: int, rng: np.random.Generato
 
 
 def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
-    """Population gains of the fold rules, from the exact q of fresh rows, per unit of u_delta."""
+    """Population gains of what the folds learned, from the exact q of fresh rows, per unit of u_delta."""
     t = world.task.threshold
     worth = (fresh.q - t) / len(fresh.q)
-    acts = worth[fresh.score >= world.task.decision_threshold].sum()
-    learned = probe.with_mean_weight_one(rows.rows)
-    features, beyond, together = probe.StandardFeatures(learned), [], []
-    x = features.standard(fresh.features)
-    for division in range(probe.divisions(len(learned))):
-        for _, rule in probe.fold_rules(learned, features, division, seed):
-            isotonic, probed = rule(fresh.score, x)
-            won = worth[probed >= t].sum()
-            beyond.append(won - worth[isotonic >= t].sum())
-            together.append(won - acts)
-    return {"gain_beyond": float(np.mean(beyond)), "gain_post_training": float(np.mean(together))}
+    learned = _learned_thresholds(rows.rows.table, world.task, seed)
+    recalibrated = np.mean([worth[fresh.score >= cut].sum() for cut in learned])
+    recalibration = float(recalibrated - worth[fresh.score >= world.task.decision_threshold].sum())
+    with one_thread():
+        rules = probe.fold_rules(probe.with_mean_weight_one(rows.rows), seed)
+        decided = [rule(fresh.score, fresh.features) for rule in rules]
+    beyond = float(np.mean([worth[probed >= t].sum() - worth[isotonic >= t].sum() for isotonic, probed in decided]))
+    return dict(zip(GAINS, (recalibration, beyond, recalibration + beyond), strict=True))
 
 
 def _regrets(world: Kind, fresh: Draw) -> dict[str, float]:
@@ -172,11 +176,13 @@ def _item(key: str, inputs: Inputs) -> Item:
     return Item(key, result.value, result.interval, result.reason)
 
 
-def actions(kind: str, n: int, replicates: int, rng: np.random.Generator, features: bool = True) -> Counter[str]:
-    """How often each action was advised in worlds of a kind."""
+def actions(
+    kind: str, n: int, replicates: int, rng: np.random.Generator, features: bool = True, small: bool = False
+) -> Counter[str]:
+    """How often each action was advised in worlds of a kind; small: where regrets are close to the tolerance."""
     found: Counter[str] = Counter()
     for _ in range(replicates):
-        world = draw_kind(kind, rng)
+        world = draw_kind(kind, rng, small)
         found[advised(world.draw(n, rng), world.task, int(rng.integers(2**31)), features).action] += 1
     return found
 
@@ -194,9 +200,22 @@ def action_table(rows: Iterable[tuple[str, int, Counter[str]]]) -> Iterator[str]
     yield "| kind | n | right action | right | advised |"
     yield "|---|---|---|---|---|"
     for kind, n, found in rows:
-        right, total = (RIGHT_ACTION | RIGHT_BEYOND)[kind], found.total()
-        listed = ", ".join(f"{action} {count}" for action, count in found.most_common())
-        yield f"| {kind} | {n} | {right} | {found[right]} of {total} | {listed} |"
+        right = RIGHT_ACTION[kind]
+        yield f"| {kind} | {n} | {right} | {found[right]} of {found.total()} | {_listed(found)} |"
+
+
+def small_table(rows: Iterable[tuple[str, int, Counter[str]]]) -> Iterator[str]:
+    """Markdown, a row for each kind and number of rows; "cannot-tell" is not wrong."""
+    yield "| kind | n | right action | not wrong | advised |"
+    yield "|---|---|---|---|---|"
+    for kind, n, found in rows:
+        right = RIGHT_ACTION[kind]
+        not_wrong = found[right] + found["cannot-tell"]
+        yield f"| {kind} | {n} | {right} | {not_wrong} of {found.total()} | {_listed(found)} |"
+
+
+def _listed(found: Counter[str]) -> str:
+    return ", ".join(f"{action} {count}" for action, count in found.most_common())
 
 
 def main() -> None:
@@ -213,13 +232,16 @@ def main() -> None:
             one for world in coverage_worlds() for one in covered(world, 2000, given.replicates, rng)
         ),
         "features": lambda rng: coverage_table(
-            one for kind in (*RIGHT_ACTION, PRODUCT) for one in feature_coverage(kind, 2000, given.actions, rng)
+            one for kind in RIGHT_ACTION for one in feature_coverage(kind, 2000, given.actions, rng)
         ),
         "actions": lambda rng: action_table(
             (kind, n, actions(kind, n, given.actions, rng)) for n in (1000, 4000) for kind in RIGHT_ACTION
         ),
-        "products": lambda rng: action_table(
-            (PRODUCT, n, actions(PRODUCT, n, given.actions // 2, rng)) for n in (4000, 16000)
+        "small": lambda rng: small_table(
+            (kind, n, actions(kind, n, given.actions // 2, rng, small=True))
+            for n in (1000, 4000)
+            for kind, right in RIGHT_ACTION.items()
+            if right != "done"
         ),
         "without": lambda rng: action_table(
             (kind, 4000, actions(kind, 4000, given.actions // 2, rng, features=False)) for kind in RIGHT_ACTION

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, draw_kind
+from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, SMALL, draw_kind
 from simulation.study import PAGE, STREAMS, actions, covered, feature_coverage, write
 from simulation.worlds import World, beta, calibrated, coverage_worlds, tilted, uniform
 
@@ -21,7 +21,7 @@ def test_intervals_cover_the_truth(name: str) -> None:
         assert abs(off.mean()) < 4 * off.std() / np.sqrt(len(off)), f"{coverage.metric} is biased"
 
 
-@pytest.mark.parametrize("kind", ["calibrated and sufficient", "miscalibrated and grouping loss"])
+@pytest.mark.parametrize("kind", ["calibrated and sufficient", "miscalibrated and grouping loss", PRODUCT])
 def test_the_gains_cover_what_the_rules_of_their_folds_win(kind: str) -> None:
     """Nominal .9, 10 replicates: below .6 one time in 600."""
     for coverage in feature_coverage(kind, 2000, 10, np.random.default_rng(12)):
@@ -59,11 +59,11 @@ def test_worlds_know_their_truth() -> None:
     assert shifted.binned_error(np.array([0.25, 0.5, 0.75])) == pytest.approx(np.dot(off, mass), abs=1e-3)
 
 
-@pytest.mark.parametrize("kind", [*RIGHT_ACTION, PRODUCT])
+@pytest.mark.parametrize("kind", RIGHT_ACTION)
 def test_kinds_are_what_they_are_called(kind: str) -> None:
     world = draw_kind(kind, np.random.default_rng(16))
     rows = world.draw(200_000, np.random.default_rng(17))
-    calibration, grouping, error = world.regrets(np.random.default_rng(18))
+    calibration, grouping, error, _ = world.regrets(np.random.default_rng(18))
     assert (error < 1e-9) == kind.startswith("calibrated")
     assert calibration < 1e-12 or calibration > MIN_REGRET * 0.8
     assert grouping < 1e-12 or grouping > MIN_REGRET * 0.8
@@ -72,6 +72,13 @@ def test_kinds_are_what_they_are_called(kind: str) -> None:
         off = np.bincount(group, values - rows.c) / np.bincount(group)
         assert np.abs(off).max() < 0.015
     assert rows.features.shape[1] == 2 + world.known + world.noise
+
+
+def test_small_regrets_are_small() -> None:
+    calibration, grouping, _, tolerance = draw_kind(
+        "calibrated, grouping loss at t*", np.random.default_rng(19), small=True
+    ).regrets(np.random.default_rng(20))
+    assert calibration == 0 and 0.9 * SMALL[0] < grouping / tolerance < 1.1 * SMALL[1]
 
 
 def test_the_page_has_room_for_every_table(tmp_path: Path) -> None:

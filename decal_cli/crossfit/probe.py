@@ -1,69 +1,54 @@
 """What post-training on the features would still win beyond recalibration, before any method is named.
 
-A probe, not a model to be used: ridge regression of the label on the features, their squares and the recalibrated score
-(one eigendecomposition), its penalty chosen and its output recalibrated on leave-one-out predictions, which ridge
-regression has in closed form. Everything is cross-fitted: a row's two probabilities, the probe's and that of isotonic
-regression of the score, come from folds that do not hold it. Nothing here knows t*: one call serves every task.
+The probe is `blend` in small: a logistic regression and boosted trees, both on the score and the features, whose
+log-odds and those of the recalibrated score are weighted by how well they predict rows that they have not seen.
+Everything is cross-fitted: a row's two probabilities, the probe's and that of isotonic regression of the score, come
+from models that have not seen it. Nothing here knows t*: one call serves every task.
 
 The gain at t* is the mean of two estimates of the same thing. One takes the held-out labels for what changed decisions
 are worth: unbiased, noisy. The other takes a probability for it: less noisy, but the probe would be judge of its own
 decisions, so the judge is the probe after one more recalibration with three parameters.
 
-How it was chosen, and how well it foretells what methods win on real data, stands in docs/probe.md.
+How it was chosen, and how well it predicts what methods win on real data, stands in docs/probe.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import LARGEST, isotonic_fit
+from decal_cli.crossfit.learners import SURE, Regression, Standard, Trees, blend_weights, blended, logistic_fit
+from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
+from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.tables.design import dot
-from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
+from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Rows
+from decal_cli.tables.rows import Matrix, Rows
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Estimate, Floats, Ints
 
 Mask = NDArray[np.bool_]
 
-DIVISIONS = 4
-"""Divisions into folds, averaged: what one division makes of the rows is noise, while they are few."""
-ENOUGH_ROWS = 20_000
-"""Rows of all divisions together that are enough: from here on there is one."""
-LEARNED_ON = 16_384
-"""At most so many rows teach a fold's probe; all of its rows teach its isotonic regression."""
-PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
-"""Of standardised features, in rows."""
-SCORE_PENALTY = 0.05
-"""The score's own share of the penalty: what it is known to say is shrunk less."""
-FARTHEST = 8.0
-"""Standard deviations at which a standardised feature is cut: one row must not carry a regression."""
-BEND = 3.0
-"""Standard deviations at which a feature stops bending: its square is cut there."""
-MOST_BENT = 100
-"""Features above which squares are left out: they would cost more than they find."""
-FLAT = 1e-9
-"""Standard deviation, of features scaled to at most 1 or of predictions, up to which they count as constant; share of a
-label up to which there is but one."""
-HIGHEST_LEVERAGE = 0.95
-"""A row's share in its own prediction is cut here: its leave-one-out prediction divides by the rest."""
-SURE = 1e-3
-"""Probabilities are cut at this distance from 0 and 1 before the judge takes their log-odds."""
+MIN_TAUGHT, SHARE_TAUGHT = 12_000, 16
+"""So many rows teach a fold's regression and trees, or one in SHARE_TAUGHT where these are more; all of its rows teach
+its isotonic regression."""
+MIN_SHARE = 1e-9
+"""Share of a label up to which there is but one."""
+JUDGE_PENALTY = 0.5
+"""Of the judge's three squared parameters."""
 WIDENED = 1.2
 """What the error of held-out differences is widened by: folds learn from each other's rows (docs/simulation.md)."""
-_TOLERANCE = 1e-8
-"""Of a Newton step."""
 
 
 class Probed(NamedTuple):
-    """Rows in canonical order, shape (T,), and what folds without them say, shape (divisions, T).
+    """Rows in canonical order and what models that have not seen them say of them, shape (T,) each.
 
-    No divisions where there are too few rows to hold some out.
+    Where there are too few rows to hold some out, nothing is said: shape (0,).
     """
 
     score: Floats
@@ -72,29 +57,19 @@ class Probed(NamedTuple):
     isotonic: Floats
     """Isotonic regression of the score."""
     probe: Floats
-    """The recalibrated ridge regression on features and score."""
+    """Regression, trees and recalibrated score, weighted."""
     judge: Floats
     """The probe once more recalibrated, with three parameters: what its decisions are judged by."""
 
 
 def gain_beyond(probed: Probed, threshold: float) -> Estimate:
     """Gain per decision and unit of u_delta of deciding by the probe rather than by the recalibrated score."""
-    return _gain(probed, threshold, probed.isotonic >= threshold)
-
-
-def gain_over_score(probed: Probed, threshold: float, decision_threshold: float) -> Estimate:
-    """The same against acting on the score as it is."""
-    return _gain(probed, threshold, (probed.score >= decision_threshold)[None, :])
-
-
-def _gain(probed: Probed, threshold: float, now: Mask) -> Estimate:
     if not len(probed.probe):
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
-    acts = probed.probe >= threshold
-    moved = np.flatnonzero((acts != now).any(axis=0))
-    change = acts[:, moved].astype(np.float64) - now[:, moved]
-    by_label = change.mean(axis=0) * (probed.label[moved] - threshold)
-    by_judge = (change * (probed.judge[:, moved] - threshold)).mean(axis=0)
+    acts, now = probed.probe >= threshold, probed.isotonic >= threshold
+    moved = np.flatnonzero(acts != now)
+    change = acts[moved].astype(np.float64) - now[moved]
+    by_label, by_judge = (change * (worth[moved] - threshold) for worth in (probed.label, probed.judge))
     weight, total = probed.weight[moved], float(probed.weight.sum())
     label_mean, judge_mean = dot(weight, by_label) / total, dot(weight, by_judge) / total
     # The error of the labels' estimate alone: the judge's is hard to state, and smaller.
@@ -106,25 +81,29 @@ def _gain(probed: Probed, threshold: float, now: Mask) -> Estimate:
     return Estimate((label_mean + judge_mean) / 2, WIDENED * float(np.sqrt(spread + unseen)) / total)
 
 
+def gain_post_training(recalibration: Estimate, beyond: Estimate) -> Estimate:
+    """The sum of the gain of recalibration and the gain beyond it, with the error of the sum.
+
+    The two rest on the same labels, but never on one label in the same direction: where recalibration changes a
+    decision, the features can only change it back. So their covariance is not above 0, and the error of a sum of
+    independent gains is not too small.
+    """
+    return Estimate(recalibration.mean + beyond.mean, float(np.hypot(recalibration.error, beyond.error)))
+
+
 def build_probe(rows: Rows, *, seed: int) -> Probed:
     """Cross-fitted probabilities of rows with features, in any order."""
     rows = with_mean_weight_one(rows)
     if len(rows) < FEWEST_ROWS:
-        nothing = np.empty((0, len(rows)))
+        nothing = np.empty(0)
         return Probed(rows.score, rows.label, rows.weights, nothing, nothing, nothing)
-    shape = divisions(len(rows)), len(rows)
-    isotonic, probed, judge = (np.empty(shape) for _ in range(3))
-    features = StandardFeatures(rows)
-    for division in range(shape[0]):
-        for here, rule in fold_rules(rows, features, division, seed):
-            isotonic[division, here], probed[division, here] = rule(rows.score[here], features.at(here))
-        judge[division] = _judged(probed[division], isotonic[division], rows)
+    isotonic, probed = np.empty(len(rows)), np.empty(len(rows))
+    with one_thread():
+        for rule in fold_rules(rows, seed):
+            isotonic[rule.held] = rule.models.isotonic(rows.score[rule.held])
+            probed[rule.held] = rule.held_out
+        judge = _judged(probed, isotonic, rows)
     return Probed(rows.score, rows.label, rows.weights, isotonic, probed, judge)
-
-
-def divisions(rows: int) -> int:
-    """Into folds, of so many rows."""
-    return min(DIVISIONS, -(-ENOUGH_ROWS // rows))
 
 
 def with_mean_weight_one(rows: Rows) -> Rows:
@@ -134,172 +113,98 @@ def with_mean_weight_one(rows: Rows) -> Rows:
     return replace(rows, score=rows.score + 0.0, label=rows.label.astype(np.float64), weight=weight)
 
 
-class Standard:
-    """Features and their squares with mean 0 and variance 1, cut; constant ones left out.
-
-    Learned on all rows and without labels, so that folds may share it.
-    """
-
-    def __init__(self, features: NDArray[Any], weight: Floats) -> None:
-        kept, bent = [], []
-        for column in range(features.shape[1]):
-            values = _finite(features[:, column])
-            largest = float(np.abs(values).max(initial=0.0)) or 1.0
-            values /= largest
-            centre, spread = _moments(values, weight)
-            if spread > FLAT:
-                kept.append((column, largest, centre, spread))
-                bent.append(_moments(_bent(_cut((values - centre) / spread)), weight))
-        self.column = np.array([entry[0] for entry in kept], dtype=np.int64)
-        self.largest, self.centre, self.spread = np.array([entry[1:] for entry in kept]).reshape(-1, 3).T
-        self.bent = np.flatnonzero([spread > FLAT for _, spread in bent] if len(bent) <= MOST_BENT else [])
-        self.bent_centre, self.bent_spread = np.array(bent).reshape(-1, 2)[self.bent].T
-
-    def __call__(self, features: NDArray[Any]) -> Floats:
-        """The standardised features of rows, shape (k, d') for features of shape (k, d)."""
-        x = _cut((_finite(features[:, self.column]) / self.largest - self.centre) / self.spread)
-        return np.column_stack((x, (_bent(x[:, self.bent]) - self.bent_centre) / self.bent_spread))
+def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
+    """The rule of each fold, learned on the other folds."""
+    split = Split(rows, seed)
+    models = [FoldModels(split, fold) for fold in range(FOLDS)]
+    each = np.empty((len(rows), 3))
+    for fold, fitted in enumerate(models):
+        for part in _blocks(np.flatnonzero(split.fold == fold)):
+            each[part] = fitted(rows.score[part], rows.matrix[part])
+    return [FoldRule(split, fold, models[fold], each) for fold in range(FOLDS)]
 
 
-def _finite(values: NDArray[Any]) -> Floats:
-    """A copy as float64, missing values as 0."""
-    known = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
-    return np.clip(known, -LARGEST, LARGEST)
+def _blocks(which: Ints) -> Iterator[Ints]:
+    return (which[start : start + BLOCK] for start in range(0, len(which), BLOCK))
 
 
-def _moments(values: Floats, weight: Floats) -> tuple[float, float]:
-    """Mean and standard deviation."""
-    centre = dot(weight, values) / len(weight)
-    return centre, float(np.sqrt(dot(weight, (values - centre) ** 2) / len(weight)))
+class Split:
+    """Rows, each in a fold; those that teach regressions and trees; and isotonic fits without one or two folds."""
+
+    def __init__(self, rows: Rows, seed: int) -> None:
+        place = Seed(seed).generator("probe").permutation(len(rows))
+        self.rows, self.seed, self.fold = rows, seed, place % FOLDS
+        self.taught = place < max(MIN_TAUGHT, len(rows) // SHARE_TAUGHT) * FOLDS // (FOLDS - 1)
+        self.standard = Standard(rows.matrix, rows.weights)
+        self._without_two: dict[frozenset[int], IsotonicFit] = {}
+
+    def without(self, fold: int) -> IsotonicFit:
+        """Isotonic regression of all other folds."""
+        return self._isotonic(self.fold != fold)
+
+    def without_two(self, fold: int, other: int) -> IsotonicFit:
+        """Isotonic regression of the rows that teach, less these two folds."""
+        folds = frozenset((fold, other))
+        if folds not in self._without_two:
+            self._without_two[folds] = self._isotonic(self.taught & (self.fold != fold) & (self.fold != other))
+        return self._without_two[folds]
+
+    def _isotonic(self, learn: Mask) -> IsotonicFit:
+        rows = self.rows
+        return isotonic_fit(rows.score[learn], rows.label[learn], None if rows.weight is None else rows.weight[learn])
 
 
-def _cut(x: Floats) -> Floats:
-    return np.clip(x, -FARTHEST, FARTHEST)
+class FoldModels:
+    """What a fold's regression, trees and recalibrated score say of rows, all learned without it."""
 
+    def __init__(self, split: Split, fold: int) -> None:
+        rows = split.rows
+        self.isotonic = split.without(fold)
+        learn = np.flatnonzero(split.taught & (split.fold != fold))
+        label, weight = rows.label[learn], rows.weights[learn]
+        self.rate = float(weight @ label / weight.sum())
+        self.has_both = MIN_SHARE < self.rate < 1 - MIN_SHARE
+        if not self.has_both:
+            return
+        # Two rows of the base rate: the ends of the isotonic fit are 0 and 1, where the log-odds are not.
+        self.shrunken = 2 / (len(learn) + 2)
+        score, features = rows.score[learn], rows.matrix[learn]
+        recalibrated = np.empty(len(learn))
+        for other in set(range(FOLDS)) - {fold}:
+            held = split.fold[learn] == other
+            recalibrated[held] = split.without_two(fold, other)(score[held])
+        self.standard = split.standard
+        self.regression = Regression(self._log_odds(recalibrated), self.standard(features), label, weight)
+        self.trees = Trees(score, features, label, None if rows.weight is None else weight, split.seed)
 
-def _bent(x: Floats) -> Floats:
-    return np.minimum(x**2, BEND**2)
+    def _log_odds(self, recalibrated: Floats) -> Floats:
+        return log_odds(recalibrated * (1 - self.shrunken) + self.rate * self.shrunken)
 
-
-class StandardFeatures:
-    """Standardised features of rows: kept where folds ask for them often, else computed when they are asked for."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.features = rows.matrix
-        self.standard = Standard(self.features, rows.weights)
-        self.kept = self.standard(self.features) if len(rows) < ENOUGH_ROWS else None
-
-    def at(self, which: Ints) -> Floats:
-        """Those of some rows, shape (k, d')."""
-        return self.standard(self.features[which]) if self.kept is None else self.kept[which]
-
-
-def fold_rules(rows: Rows, features: StandardFeatures, division: int, seed: int) -> Iterator[tuple[Ints, FoldRule]]:
-    """Each fold of a division, as indices, with the rule learned on the other folds."""
-    place = np.random.default_rng([seed, division, FOLDS]).permutation(len(rows))
-    some = place < LEARNED_ON * FOLDS // (FOLDS - 1)
-    for k in range(FOLDS):
-        here = place % FOLDS == k
-        yield np.flatnonzero(here), FoldRule(rows, features, ~here, ~here & some)
+    def __call__(self, score: Floats, features: Matrix) -> Floats:
+        """Log-odds of rows by regression, trees and recalibrated score, shape (k, 3)."""
+        recalibrated = self.isotonic(score)
+        known = log_odds(recalibrated, SURE)
+        if not self.has_both:
+            return np.column_stack((known, known, known))
+        regression = self.regression(self._log_odds(recalibrated), self.standard(features))
+        return np.column_stack((regression, self.trees(score, features), known))
 
 
 class FoldRule:
-    """What some rows teach: isotonic regression of the score, and the probe."""
+    """What decides a fold: models that have not seen it, weighted by how well they predict the other folds."""
 
-    def __init__(self, rows: Rows, features: StandardFeatures, learn: Mask, some: Mask) -> None:
-        weights = rows.weights
-        self.isotonic = isotonic_fit(
-            rows.score[learn], rows.label[learn], None if rows.weight is None else weights[learn]
-        )
-        here = np.flatnonzero(some)
-        label, weight = rows.label[here], weights[here]
-        self.rate = float(weight @ label / weight.sum())
-        self.taught = FLAT < self.rate < 1 - FLAT
-        if not self.taught:
-            return
-        # Two rows of the base rate: the ends of the isotonic fit are 0 and 1, where the log-odds are not.
-        self.drawn = 2 / (len(here) + 2)
-        self.centre, self.spread = 0.0, 1.0
-        logit = self._logit(self.isotonic(rows.score[here]))
-        self.centre = float(logit.mean())
-        self.spread = float((logit - self.centre).std())
-        if self.spread <= FLAT:
-            self.spread = 1.0
-        ridge = Ridge(self._with_score(logit - self.centre, features.at(here)), label, weight)
-        self.ridge = ridge
-        self.curve = Recalibration(ridge.left_out, label, weight, None if rows.weight is None else weight)
+    def __init__(self, split: Split, fold: int, models: FoldModels, each: Floats) -> None:
+        self.models, self.held = models, np.flatnonzero(split.fold == fold)
+        others, rows = split.fold != fold, split.rows
+        self.weights = blend_weights(each[others], rows.label[others], rows.weights[others])
+        self.held_out = blended(each[self.held], self.weights)
 
-    def _logit(self, fitted: Floats) -> Floats:
-        return log_odds(fitted * (1 - self.drawn) + self.rate * self.drawn)
-
-    def _with_score(self, centred: Floats, x: Floats) -> Floats:
-        return np.column_stack((centred / self.spread / np.sqrt(SCORE_PENALTY), x))
-
-    def __call__(self, score: Floats, x: Floats) -> tuple[Floats, Floats]:
-        """Both probabilities of rows with these standardised features."""
-        fitted = self.isotonic(score)
-        if not self.taught:
-            return fitted, fitted
-        probe = np.empty(len(score))
-        for start in range(0, len(score), BLOCK):
-            part = slice(start, start + BLOCK)
-            probe[part] = self.curve(self.ridge(self._with_score(self._logit(fitted[part]) - self.centre, x[part])))
-        return fitted, probe
-
-
-class Ridge:
-    """Ridge regression with an intercept, its penalty the one whose leave-one-out predictions are best."""
-
-    def __init__(self, inputs: Floats, y: Floats, w: Floats, penalties: tuple[float, ...] = PENALTIES) -> None:
-        total = w.sum()
-        self.middle, self.rate = w @ inputs / total, float(w @ y / total)
-        centred, off = inputs - self.middle, y - self.rate
-        values, vectors = np.linalg.eigh(centred.T @ (centred * w[:, None]))
-        turned = centred @ vectors
-        moment, leverage = turned.T @ (w * off), turned**2 * w[:, None]
-        best = np.inf
-        for penalty in penalties:
-            shrunk = 1 / (np.maximum(values, 0.0) + penalty)
-            hat = np.minimum(leverage @ shrunk + w / total, HIGHEST_LEVERAGE)
-            residual = (off - turned @ (shrunk * moment)) / (1 - hat)
-            loss = float(w @ residual**2)
-            if loss < best:
-                best, self.penalty = loss, penalty
-                self.left_out, self.coefficient = y - residual, vectors @ (shrunk * moment)
-
-    def __call__(self, inputs: Floats) -> Floats:
-        """Predictions of new rows."""
-        return self.rate + (inputs - self.middle) @ self.coefficient
-
-
-class Recalibration:
-    """The mean of a logistic curve, which is smooth in the tails, and isotonic regression, which fits any shape."""
-
-    def __init__(self, raw: Floats, y: Floats, w: Floats, weight: Floats | None) -> None:
-        self.middle, self.spread = float(raw.mean()), float(raw.std())
-        self.rate = float(w @ y / w.sum())
-        if self.spread < FLAT:
-            return
-        self.slope = logistic_slopes(((raw - self.middle) / self.spread)[:, None], y, w)
-        self.lowest = float(raw.min())
-        self.isotonic = isotonic_fit(raw - self.lowest, y, weight)
-
-    def __call__(self, raw: Floats) -> Floats:
-        """Probabilities of new predictions."""
-        if self.spread < FLAT:
-            return np.full(len(raw), self.rate)
-        smooth = expit(self.slope[0] + self.slope[1] * (raw - self.middle) / self.spread)
-        return (smooth + self.isotonic(raw - self.lowest)) / 2
+    def __call__(self, score: Floats, features: Matrix) -> tuple[Floats, Floats]:
+        """Both probabilities of new rows, of isotonic regression and of the probe."""
+        return self.models.isotonic(score), blended(self.models(score, features), self.weights)
 
 
 def _judged(probe: Floats, isotonic: Floats, rows: Rows) -> Floats:
-    inputs = np.column_stack([log_odds(p, SURE) for p in (probe, isotonic)])
-    slope = logistic_slopes(inputs, rows.label, rows.weights)
-    return expit(slope[0] + inputs @ slope[1:])
-
-
-def logistic_slopes(inputs: Floats, y: Floats, w: Floats) -> Floats:
-    """Intercept and slopes of a logistic curve through one or two scores, with penalty 1/2."""
-    x = np.vstack((np.ones(len(y)), inputs.T))
-    at, _ = climb(lambda at: row_slopes(x, w, w * y, at, penalty=0.5), np.zeros(len(x)), _TOLERANCE)
-    return at
+    each = np.column_stack([log_odds(p, SURE) for p in (probe, isotonic)])
+    slopes = logistic_fit(each, rows.label, rows.weights, np.full(3, JUDGE_PENALTY), np.zeros(3))
+    return expit(slopes[0] + each @ slopes[1:])

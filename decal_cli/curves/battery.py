@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli.crossfit.probe import Probed, gain_beyond, gain_over_score
+from decal_cli.crossfit.probe import Probed, gain_beyond
 from decal_cli.crossfit.recalibration import need_rows
 from decal_cli.crossfit.regions import HeldOut, Regions
 from decal_cli.curves import heldout, sums
@@ -77,7 +78,7 @@ def curves_of(
     curves = {curve.kind.name: curve for curve in _without_features(setup)}
     if featured is not None:
         curves |= {curve.kind.name: curve for curve in _with_features(setup, featured)}
-        curves["gain_post_training"] = _post_training(setup, curves, featured.probed)
+        curves["gain_post_training"] = _post_training(setup, curves["gain_recalibration"], curves["gain_beyond"])
     return {name: curves[name] for name in CURVE_KINDS if name in curves}
 
 
@@ -277,22 +278,26 @@ def _with_features(s: Setup, featured: Featured) -> Iterator[Curve]:
     yield _of_ends(s, "gain_beyond", value, low, high)
 
 
-def _post_training(s: Setup, curves: Mapping[str, Curve], probed: Probed) -> Curve:
+def _post_training(s: Setup, first: Curve, second: Curve) -> Curve:
     """The sum of the gain of recalibration and the gain beyond it, so that the three curves add up at every t*."""
-    first, second = curves["gain_recalibration"], curves["gain_beyond"]
     if first.reason or second.reason:
         return _undefined(s, "gain_post_training", first.reason or second.reason or "")
     kind, value = CURVE_KINDS["gain_post_training"], first.value + second.value
-    w = s.grid.weight
-    expectation = None if w is None else (first.expectation or 0.0) + (second.expectation or 0.0)
-    if s.confidence is None:
+    expectation = None if s.grid.weight is None else (first.expectation or 0.0) + (second.expectation or 0.0)
+    if first.low is None or first.high is None or second.low is None or second.high is None:
         return Curve(kind, value, expectation=expectation)
-    reach = quantile(s.confidence) * np.array([gain_over_score(probed, float(t), float(t)).error for t in s.grid.at])
-    low, high = (np.clip(value + side * reach[s.grid.shown], *kind.range) for side in (-1, 1))
-    ends = (
-        None if w is None or expectation is None else (expectation - float(w @ reach), expectation + float(w @ reach))
-    )
-    return Curve(kind, value, low, high, expectation, ends)
+    # As `gain_post_training` of crossfit.probe adds their errors.
+    reach = np.hypot(first.high - first.low, second.high - second.low) / 2
+    low, high = (np.clip(value + side * reach, *kind.range) for side in (-1, 1))
+    return Curve(kind, value, low, high, expectation, _ends_of_sum(expectation, first, second))
+
+
+def _ends_of_sum(expectation: float | None, *parts: Curve) -> tuple[float, float] | None:
+    ends = [part.expectation_interval for part in parts]
+    if expectation is None or None in ends:
+        return None
+    reach = math.hypot(*(high - low for low, high in filter(None, ends))) / 2
+    return expectation - reach, expectation + reach
 
 
 def _leaves(regions: Regions) -> Levels:

@@ -60,13 +60,16 @@ class RowSlopes(NamedTuple):
     curvature: Floats
 
 
-def row_slopes(x: Floats, n: Floats, pos: Floats, at: Floats, penalty: float = 0.0) -> RowSlopes:
-    """Slopes of sum pos log p + (n - pos) log(1 - p) - penalty |at|^2, p = expit(at @ x); x: shape (k, m)."""
+def row_slopes(
+    x: Floats, n: Floats, pos: Floats, at: Floats, penalty: Floats | float = 0.0, centre: Floats | float = 0.0
+) -> RowSlopes:
+    """Slopes of sum pos log p + (n - pos) log(1 - p) - sum penalty (at - centre)^2, p = expit(at @ x).
+
+    x: shape (k, m); penalty, centre: one number or shape (k,).
+    """
     fit = expit(at @ x)
     gradient, curvature = x @ (pos - n * fit), (x * (n * fit * (1 - fit))) @ x.T
-    if penalty:
-        gradient, curvature = gradient - 2 * penalty * at, curvature + 2 * penalty * np.eye(len(at))
-    return RowSlopes(gradient, curvature)
+    return RowSlopes(gradient - 2 * penalty * (at - centre), curvature + 2 * penalty * np.eye(len(at)))
 
 
 S = TypeVar("S", bound=Slopes)
@@ -99,7 +102,7 @@ def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats,
     for _ in range(_MAX_STEPS):
         ahead = slopes(at + step)
         enough = float(ahead.gradient @ step) >= -0.5 * float(here.gradient @ step)
-        if enough and (collinear or np.linalg.det(ahead.curvature) > 0):
+        if enough and (collinear or np.linalg.slogdet(ahead.curvature)[0] > 0):
             return at + step, ahead
         step = step / 2
     raise _not_found()

@@ -184,6 +184,19 @@ def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
         assert (gain.high[k] - gain.value[k]) / 1.96 == pytest.approx(sigma, rel=0.35)
 
 
+def test_the_whole_gain_is_a_sum_with_the_error_of_a_sum() -> None:
+    score, label, x = curve_rows(600)
+    grid = Grid(ALL, parse_prior("beta:2,8"))
+    curves = curves_of(tabulate(score, label), featured_of(score, label, x), grid)
+    whole, parts = curves["gain_post_training"], [curves[name] for name in ("gain_recalibration", "gain_beyond")]
+    assert whole.value == pytest.approx(sum(part.value for part in parts), abs=1e-12)
+    assert whole.high - whole.low == pytest.approx(np.hypot(*(part.high - part.low for part in parts)), abs=1e-12)
+    low, high = whole.expectation_interval
+    widths = [part.expectation_interval[1] - part.expectation_interval[0] for part in parts]
+    assert high - low == pytest.approx(np.hypot(*widths), abs=1e-12)
+    assert (low + high) / 2 == pytest.approx(whole.expectation, abs=1e-12)
+
+
 def test_intervals_hold_the_value_and_stay_in_the_range() -> None:
     score, label, x = curve_rows(200, 1, 1)
     for curve in curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL)).values():

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decal_cli.crossfit import probe
 from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
-from decal_cli.metrics.confidence import normal
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
@@ -49,9 +47,9 @@ def regions_by_hand() -> Inputs:
         score=np.array([0.1, 0.1, 0.1, 0.1, 0.4, 0.4, 0.6, 0.6, 0.6, 0.6]),
         label=np.array([0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 1.0]),
         weight=np.ones(10),
-        isotonic=np.array([[0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]]),
-        probe=np.array([[0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]]),
-        judge=np.array([[0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]]),
+        isotonic=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
+        probe=np.array([0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]),
+        judge=np.array([0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]),
     )
     one = np.array([200.0])
     return Inputs.of(Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half)), probed)
@@ -223,6 +221,18 @@ def test_one_error_of_calibration_is_worth_another_gain_at_every_threshold() -> 
     assert beyond[0.3] > 0.012 > beyond[0.1]
 
 
+def test_the_error_of_the_whole_gain_is_that_of_a_sum_of_its_parts() -> None:
+    table, features = reference_file()
+    for t in (0.1, 0.3):
+        task, reach = BinaryTask.of_threshold(t), {}
+        for key in ("gain_recalibration", "gain_beyond", "gain_post_training"):
+            low, high = interval_with(key, table, task, features)
+            reach[key] = (high - low) / 2
+            assert (low + high) / 2 == pytest.approx(value_with(key, table, task, features), abs=1e-12)
+        parts = reach["gain_recalibration"], reach["gain_beyond"]
+        assert reach["gain_post_training"] == pytest.approx(np.hypot(*parts), abs=1e-12)
+
+
 FEW = {
     "one row": (np.array([0.3]), np.array([1])),
     "nine rows": (np.linspace(0, 1, 9), np.arange(9) % 2),
@@ -272,7 +282,7 @@ def test_the_interval_of_the_regret_ends_where_its_text_says() -> None:
     everything = Inputs(rows, BinaryTask.of_threshold(0.3))
     low, high = interval_of(parse("regret"), everything, 0.95)
     value = value_of(parse("regret"), everything)
-    wins = normal(probe.gain_over_score(everything.get(Probed), 0.3, 0.3), 0.95)
+    wins = interval_of(parse("gain_post_training"), everything, 0.95)
     assert wins[0] > value
     assert low == value
     assert high >= wins[1]

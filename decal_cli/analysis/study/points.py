@@ -15,12 +15,12 @@ import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, OVER_CONSTANT, POST_TRAINING, RECALIBRATION
 from decal_cli.crossfit.regions import build_regions
+from decal_cli.crossfit.threads import one_thread
 from decal_cli.data import Predictions
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import Undefined
 from decal_cli.methods import Applied, MethodSpec, Model, Training, fit_each, missing, training_rows, won
 from decal_cli.methods import fit as fit_method
-from decal_cli.methods.numerics.linear import one_thread
 from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.task import BinaryTask

@@ -13,7 +13,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
+from decal_cli.crossfit.learners import N_SEEDS
 from decal_cli.crossfit.regions import Narrow, narrow, with_score
+from decal_cli.crossfit.threads import one_thread
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.methods.declare import Applied, Training, method, model
@@ -23,7 +25,6 @@ from decal_cli.methods.numerics.linear import (
     ScoreColumn,
     Units,
     float_columns,
-    one_thread,
     planes_of,
     with_recalibrated,
 )
@@ -33,8 +34,6 @@ from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
 _PENALTIES = Between(1e-9, 1e9)
-_N_SEEDS = 2**32
-"""scikit-learn takes seeds below this."""
 _TREE_SHARE, _MAX_TREE_ROWS, _MIN_FOREST_LEAF = 0.6, 16_384, 5
 """A tree of a forest: share of the rows it is grown on, at most so many rows, and smallest number of rows in a leaf."""
 _SPLIT_ROOTS = 2.0
@@ -64,8 +63,12 @@ class Stacked:
     score: ScoreColumn
     planes: Planes
 
+    def log_odds(self, rows: Unlabelled) -> Floats:
+        """Log-odds of rows, shape (T,)."""
+        return self.planes(self.score(rows))[:, 0]
+
     def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(expit(self.planes(self.score(rows))[:, 0]))
+        return Applied(expit(self.log_odds(rows)))
 
 
 @model
@@ -87,8 +90,12 @@ class StackedBoosting:
     forest: Forest
     baseline: float
 
+    def log_odds(self, rows: Unlabelled) -> Floats:
+        """Log-odds of rows, shape (T,)."""
+        return self.baseline + self.forest.total(_columns(rows))
+
     def __call__(self, rows: Unlabelled) -> Applied:
-        return Applied(expit(self.baseline + self.forest.total(_columns(rows))))
+        return Applied(expit(self.log_odds(rows)))
 
 
 def _columns(rows: Unlabelled) -> Narrow:
@@ -177,7 +184,7 @@ def stack_forest(
         max_features=int(min(columns.shape[1], _SPLIT_ROOTS * columns.shape[1] ** 0.5)),
         min_samples_leaf=_MIN_FOREST_LEAF,
         n_jobs=1,
-        random_state=rows.seed % _N_SEEDS,
+        random_state=rows.seed % N_SEEDS,
     )
     return StackedForest(Forest.of_forest(forest.fit(columns, rows.label > 0.5, _weights(rows))))
 
@@ -210,7 +217,7 @@ def stack_boosting(
         max_features=_SPLIT_SHARE,
         min_samples_leaf=int(np.clip(len(rows) // _LEAF_PART, *_LEAF_RANGE)),
         early_stopping=False,
-        random_state=rows.seed % _N_SEEDS,
+        random_state=rows.seed % N_SEEDS,
     )
     with one_thread():
         boosted.fit(_columns(rows), rows.label > 0.5, _weights(rows))

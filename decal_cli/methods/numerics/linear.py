@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LARGEST, isotonic_fit
+from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Training, model
 from decal_cli.methods.families.isotonic import Curve
@@ -134,14 +133,6 @@ def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:
             weight = None if rows.weight is None else rows.weight[~here]
             score[here] = isotonic_fit(rows.score[~here], rows.label[~here], weight)(rows.score[here])
     return column, np.column_stack((column.log_odds(score), float_columns(rows)))
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """One thread for scikit-learn: callers fit many models at a time, and sums are the same on any machine."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits
 
 
 def planes_of(columns: Floats, label: Floats, weights: list[Floats], units: Units, penalty: float = 1.0) -> Planes:

@@ -26,11 +26,11 @@ _REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn
 _JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
 _BRACKET = "for the population's regret: from the low end of the lower bound to the high end of the upper bound"
 _REGRET = (
-    "for the population's regret: from the value, or the low end (at least 0) of what deciding by the probe wins over "
-    "p as it is, whichever is less; to the value, the high end of that win, or that of calibration regret plus upper "
-    "bound, whichever is most"
+    "for the population's regret: from the value, or the low end (at least 0) of gain_post_training, whichever is "
+    "less; to the value, the high end of that gain, or that of calibration regret plus upper bound, whichever is most"
 )
 _HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
+_OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
 
 
 def _sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
@@ -70,16 +70,20 @@ def _held_out_gain(t: Table, task: BinaryTask, seed: Seed, now: float) -> float:
     return crossfit.crossfitted_gain(t, task.threshold, now, seed.generator("regret"))
 
 
-def _replayed(t: Table, task: BinaryTask, seed: Seed, now: float, confidence: float) -> Interval:
+def _replayed(t: Table, task: BinaryTask, seed: Seed, now: float) -> Estimate:
+    """The same with its error."""
     # One stream draws the folds and then the replicates.
     rng = seed.generator("regret")
     gain = crossfit.crossfitted_gain(t, task.threshold, now, rng)
-    errors = crossfit.gain_errors(t, task.threshold, now, rng)
-    return _scaled(task, normal(Estimate(gain, float(errors.std())), confidence, -1.0, 1.0))
+    return Estimate(gain, float(crossfit.gain_errors(t, task.threshold, now, rng).std()))
+
+
+def _gain_interval(task: BinaryTask, gain: Estimate, confidence: float) -> Interval:
+    return _scaled(task, normal(gain, confidence, -1.0, 1.0))
 
 
 def _recalibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    return _replayed(t, task, seed, task.decision_threshold, confidence)
+    return _gain_interval(task, _replayed(t, task, seed, task.decision_threshold), confidence)
 
 
 @metric(
@@ -111,7 +115,7 @@ def _constant_threshold(t: Table, task: BinaryTask) -> float:
 
 
 def _over_constant_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    return _replayed(t, task, seed, _constant_threshold(t, task), confidence)
+    return _gain_interval(task, _replayed(t, task, seed, _constant_threshold(t, task)), confidence)
 
 
 @metric(
@@ -287,7 +291,7 @@ def _regret_interval(
 
     _, (_, upper) = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence, calibration)
     # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.
-    low, high = normal(probe.gain_over_score(probed, task.threshold, task.decision_threshold), confidence)
+    low, high = normal(_post_training(t, probed, task, seed), confidence)
     value = regret(t, regions, task)
     low, high = _scaled(task, (low, max(high, upper)))
     return min(max(low, 0.0), value), max(high, value)
@@ -337,18 +341,15 @@ def _beyond(probed: Probed, task: BinaryTask) -> Estimate:
 
 
 def _post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> Estimate:
-    """The sum of both gains, with the error of deciding by the probe instead of acting on p as it is."""
-    recalibration = _held_out_gain(t, task, seed, task.decision_threshold)
-    error = probe.gain_over_score(probed, task.threshold, task.decision_threshold).error
-    return Estimate(recalibration + _beyond(probed, task).mean, error)
+    return probe.gain_post_training(_replayed(t, task, seed, task.decision_threshold), _beyond(probed, task))
 
 
 def _beyond_interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
-    return _scaled(task, normal(_beyond(probed, task), confidence, -1.0, 1.0))
+    return _gain_interval(task, _beyond(probed, task), confidence)
 
 
 def _post_training_interval(t: Table, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    return _scaled(task, normal(_post_training(t, probed, task, seed), confidence, -1.0, 1.0))
+    return _gain_interval(task, _post_training(t, probed, task, seed), confidence)
 
 
 @metric(
@@ -365,10 +366,10 @@ def _post_training_interval(t: Table, probed: Probed, task: BinaryTask, seed: Se
 def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     """Expected gain in utility per decision from post-training on the features, beyond recalibration.
 
-    A recalibrated ridge regression of y on the features, their squares and the isotonic fit decides held-out rows (5
-    folds); it is compared with the isotonic fit of the same folds. Over the rows on which the two decide differently,
-    the gain is the average of two estimates: the mean of +-u_delta (y - t*), and the same mean with a probability in
-    place of y. It misses what no single feature or its square shows, such as products of features.
+    It predicts the gain of the method `blend`. A logistic regression and boosted trees on the score and the features
+    are weighted as in `blend` and decide held-out rows (5 folds); they are compared with the isotonic fit of the same
+    folds. Over the rows on which the two decide differently, the gain is the average of two estimates: the mean of
+    +-u_delta (y - t*), and the same mean with a probability in place of y.
     """
     return task.u_delta * _beyond(probed, task).mean
 
@@ -382,7 +383,7 @@ def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     size_free=False,
     shown=True,
     interval=_post_training_interval,
-    interval_text=_HELD_OUT,
+    interval_text=_OF_SUM,
 )
 def gain_post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> float:
     """Expected gain in utility per decision from recalibration and post-training on the features together.
