@@ -9,12 +9,15 @@ import math
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from decal_cli.errors import DecalError
 
 Matrix = tuple[tuple[float, float], tuple[float, float]]
+MAX_DIGITS = 9
+"""Digits of a threshold that a user may have meant exactly."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +37,10 @@ class BinaryTask:
         (u00, u01), (u10, u11) = self.utility
         return (u00 - u10) + (u11 - u01)
 
-    @property
+    @cached_property
     def threshold(self) -> float:
         """t* = (U00 - U10) / u_delta, in (0, 1): act when a calibrated score >= t* (Perez-Lebel et al. 2025, eq. 4)."""
-        return (self.utility[0][0] - self.utility[1][0]) / self.u_delta
+        return _decimal((self.utility[0][0] - self.utility[1][0]) / self.u_delta)
 
     @classmethod
     def of_utility(cls, utility: Sequence[Sequence[float]], decision_threshold: float | None = None) -> BinaryTask:
@@ -63,7 +66,7 @@ class BinaryTask:
                 f"{shown} has t* = {threshold:g}, outside (0, 1): deciding {best} is never worse, no score is needed",
                 "each decision must be the better one for some outcome: u00 > u10 and u11 > u01",
             )
-        return cls(matrix, _checked_decision(decision_threshold, threshold))
+        return cls(matrix, _checked_decision(decision_threshold, _decimal(threshold)))
 
     @classmethod
     def of_threshold(cls, threshold: float, decision_threshold: float | None = None) -> BinaryTask:
@@ -170,6 +173,12 @@ def _matrix(utility: Sequence[Sequence[float]]) -> Matrix:
     if not all(math.isfinite(cell) for cell in cells):
         raise DecalError("the utility holds a value that is not finite", "give four finite numbers")
     return (cells[0], cells[1]), (cells[2], cells[3])
+
+
+def _decimal(threshold: float) -> float:
+    """The short decimal that a threshold is but for rounding: a score of t* then acts however the task is spelled."""
+    short = float(f"{threshold:.{MAX_DIGITS}g}")
+    return short if 0 < short < 1 and abs(short - threshold) <= 8 * math.ulp(threshold) else threshold
 
 
 def _checked_decision(decision_threshold: float | None, threshold: float) -> float:

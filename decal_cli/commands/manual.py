@@ -88,7 +88,7 @@ def _metric_items() -> Iterator[str]:
     from decal_cli.metrics import METRICS
 
     for metric in METRICS.values():
-        parameters = ", ".join(f"{parameter.name}={parameter.default}" for parameter in metric.parameters)
+        parameters = ", ".join(parameter.shown for parameter in metric.parameters)
         yield _item(metric.name + (f"({parameters})" if parameters else ""), metric.summary)
 
 

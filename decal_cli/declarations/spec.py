@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from decal_cli.errors import DecalError
@@ -37,6 +38,11 @@ class Parameter:
     text: str
     limits: Between = ANY
 
+    @property
+    def shown(self) -> str:
+        """With its default, where that does not depend on the rows or the task."""
+        return self.name if self.default is None else f"{self.name}={self.default}"
+
     def parse(self, text: str) -> Any:
         """The value that the user wrote, or a DecalError that lists what is possible."""
         if self.choices:
@@ -62,6 +68,8 @@ def parameters_of(function: Callable[..., Any]) -> tuple[Parameter, ...]:
 
 def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
     kind, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if get_origin(kind) is UnionType:  # None beside a type: the default depends on what the function is given
+        kind = next(each for each in get_args(kind) if each is not NoneType)
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     text = next((note for note in notes if isinstance(note, str)), "")
     limits = next((note for note in notes if isinstance(note, Between)), ANY)
@@ -161,7 +169,7 @@ class Registry(dict[str, D]):
         for part in filter(str.strip, (match["arguments"] or "").split(",")):
             key, equals, value = (piece.strip() for piece in part.partition("="))
             if not equals or key not in known:
-                listed = ", ".join(f"{p.name}={p.default}" for p in declared.parameters) or "none"
+                listed = ", ".join(each.shown for each in declared.parameters) or "none"
                 raise DecalError(f"{declared.name} has no parameter {part.strip()!r}", f"its parameters: {listed}")
             if key in given:
                 raise DecalError(f"{declared.name}: {key} is given twice", "keep one")

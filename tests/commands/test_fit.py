@@ -419,7 +419,7 @@ class TestMethods:
         for words in ("kind ", "needs ", "source "):
             assert f"\n{words}" in text
         for parameter in METHODS[name].parameters:
-            assert f"\n{parameter.name}={parameter.default} " in text
+            assert f"\n{parameter.shown} " in text
         assert max(map(len, text.splitlines())) <= 100
 
     def test_one_through_the_command_line(self, decal: Decal) -> None:

@@ -95,8 +95,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pq.write_table(pa.table(columns), path / f"{name}.parquet")
     for name in ("preds", "calibration", "new"):
         pq.write_table(pa.table({**columns, "p": score}), path / f"{name}.parquet")
-    for name, power in (("old", 1.0), ("new", 1.3)):
-        rows = pa.table({"id": np.arange(len(score)), "p": score**power, "y": table["y"]})
+    # Each knows what the other does not, so that their curves clearly cross.
+    chance = np.arange(400) % 4 / 4 + 0.125
+    label = (np.arange(400) // 4 % 8 < 8 * chance).astype(int)
+    for name, known in (("old", chance > 0.5), ("new", chance < 0.5)):
+        rows = pa.table({"id": np.arange(400), "p": np.where(known, chance, (chance > 0.5) / 2 + 0.25), "y": label})
         pacsv.write_csv(rows, path / f"{name}.csv")
     return path
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from decal_cli.crossfit.regions import LEAVES, build_regions, narrow
 from decal_cli.methods import Training, fit, fit_each, note_of, parse
 from decal_cli.methods.families.binned import bin_of
-from decal_cli.methods.families.glar import NO_TREE, Glar, thresholds
+from decal_cli.methods.families.glar import NO_TREE, Glar, halves, thresholds
 from decal_cli.metrics import Inputs, value_of
 from decal_cli.metrics import parse as metric
 from decal_cli.tables.rows import Unlabelled
@@ -20,7 +20,6 @@ from decal_cli.task import BinaryTask
 from tests.helpers.training import (
     any_training,
     any_training_with_levels,
-    apply_in_sample,
     calibration_error,
     fit_method,
     random_training,
@@ -51,19 +50,54 @@ def glar(key: str, rows: Training) -> Glar:
     return model
 
 
+def counted_rows(model: Glar, rows: Training) -> Training:
+    """The rows that give its probabilities: in a corrected bin, those that did not grow the tree."""
+    rows = rows.in_order()
+    number = bin_of(rows.score, model.edges)
+    bins = [np.flatnonzero(number == k) for k in np.unique(number)]
+    kept = [here if model.tree[number[here[0]]] == NO_TREE else halves(rows, here)[1] for here in bins]
+    return rows.take(np.sort(np.concatenate(kept)))
+
+
 @given(rows=any_training, key=KEYS)
-def test_it_is_calibrated_on_its_training_rows(rows: Training, key: str) -> None:
+def test_it_is_calibrated_on_the_rows_that_it_counts(rows: Training, key: str) -> None:
     """Perez-Lebel et al. 2025, prop. B.10, first half."""
-    assert calibration_error(apply_in_sample(key, rows).score, rows) < 1e-9
+    model = glar(key, rows)
+    counted = counted_rows(model, rows)
+    assert calibration_error(model(unlabelled(counted)).score, counted) < 1e-9
 
 
 @given(rows=any_training_with_levels, key=KEYS)
 def test_it_never_raises_the_grouping_loss_on_its_partition(rows: Training, key: str) -> None:
     """The second half; the score has few levels, so that its level sets are more than single rows."""
     model = glar(key, rows)
-    region = regions_of(model, rows)
-    after = spread_between(np.round(model(unlabelled(rows)).score, 12), region, rows)
-    assert after <= spread_between(rows.score, region, rows) + 1e-12
+    counted = counted_rows(model, rows)
+    region = regions_of(model, counted)
+    after = spread_between(np.round(model(unlabelled(counted)).score, 12), region, counted)
+    assert after <= spread_between(counted.score, region, counted) + 1e-12
+
+
+def test_the_rows_that_grow_a_tree_do_not_count_in_its_leaves() -> None:
+    """Perez-Lebel et al. 2025, app. C.3: local averages are estimated on the second part."""
+    rows = random_training(300, 0).in_order()
+    model = glar("glar(r=-1,bins=1)", rows)
+    grown, counted = halves(rows, np.arange(300))
+    assert len(grown) == len(counted) == 150 and not set(grown) & set(counted)
+    assert rows.features is not None
+    leaf = model.trees[0].leaf(narrow(rows.features))
+    for k in np.unique(leaf):
+        assert model.trees[0].value[k] == pytest.approx(rows.label[counted][leaf[counted] == k].mean())
+
+
+def test_a_leaf_may_hold_one_row() -> None:
+    rows = random_training(2000, 0).in_order()
+    assert rows.features is not None
+    alone = rows.features.copy()
+    grown, _ = halves(rows, np.arange(2000))
+    alone[grown[0]] = 50
+    odd = replace(rows, features=alone, label=np.where(np.arange(2000) == grown[0], 1.0, 0.0))
+    tree = glar("glar(r=-1,bins=1,leaf=1)", odd).trees[0]
+    assert 1 in np.bincount(tree.leaf(narrow(alone[grown])))
 
 
 def every_level_is_a_bin(rows: Training) -> bool:
@@ -76,9 +110,13 @@ def test_utility_never_falls_from_the_score_to_bins_to_regions(rows: Training, t
     rows = with_task(rows, t)
     lowest, next_lowest = rows.table.score[:2]
     assume(every_level_is_a_bin(rows) and not lowest < t <= next_lowest)
-    as_it_is = utility_of_acts(rows, rows.score >= t)
-    by_bin = utility_of_acts(rows, apply_in_sample("histogram(bins=100)", rows).score >= t)
-    by_region = utility_of_acts(rows, apply_in_sample(EVERY_LEVEL, rows).score >= t)
+    model = glar(EVERY_LEVEL, rows)
+    counted = counted_rows(model, rows)
+    level = bin_of(counted.score, model.edges)
+    positive, weight = (np.bincount(level, values) for values in (counted.weights * counted.label, counted.weights))
+    as_it_is = utility_of_acts(counted, counted.score >= t)
+    by_bin = utility_of_acts(counted, (positive / np.maximum(weight, 1e-300))[level] >= t)
+    by_region = utility_of_acts(counted, model(unlabelled(counted)).score >= t)
     assert as_it_is <= by_bin + 1e-12 and by_bin <= by_region + 1e-12
 
 
@@ -141,6 +179,16 @@ def test_r_is_in_the_users_utility_units() -> None:
     stakes = BinaryTask.of_utility([[10 * u00, 10 * u01], [10 * u10, 10 * u11]])
     tenfold = Training(rows.score, rows.label, rows.weight, groups=rows.groups, features=rows.features, task=stakes)
     np.testing.assert_array_equal(glar("glar(r=0.012)", rows).tree, glar("glar(r=0.12)", tenfold).tree)
+
+
+def test_the_default_r_is_that_of_the_paper_at_any_stakes() -> None:
+    """Perez-Lebel et al. 2025 set r = .02 where u_delta = 1/t*: .006 in the units of a threshold alone at t* = .3."""
+    rows = with_task(random_training(2000, 0), 0.3)
+    unit = glar("glar", rows)
+    assert 0 < len(unit.trees) < 15
+    np.testing.assert_array_equal(unit.tree, glar("glar(r=0.006)", rows).tree)
+    for utility in ([[1, 0], [0, 1 / 0.3 - 1]], [[0, -70], [-30, 0]]):
+        np.testing.assert_array_equal(unit.tree, glar("glar", replace(rows, task=BinaryTask.of_utility(utility))).tree)
 
 
 def test_trees_stay_small_and_find_what_the_score_does_not_know() -> None:

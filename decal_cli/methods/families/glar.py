@@ -24,7 +24,7 @@ from decal_cli.task import BinaryTask
 Adjust = Literal["score", "threshold"]
 NO_TREE = -1
 _HALVES = 2
-"""Purpose of the random numbers that split each bin: one half grows the tree, all rows count in its leaves."""
+"""Purpose of the random numbers that split each bin: one half grows the tree, the other counts in its leaves."""
 _LEAF_PART = 20
 """A leaf holds at least one in so many of the rows that grow its tree, as for the estimate of the loss."""
 MIN_LEAF = 10
@@ -83,28 +83,40 @@ def thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
 def glar(
     rows: Training,
     *,
-    r: Annotated[float, "grouping regret, in your utility units, above which a bin is corrected"] = 0.02,
+    r: Annotated[
+        float | None,
+        "grouping regret, in your utility units, above which a bin is corrected; by default .02 u_delta t*",
+    ] = None,
     bins: Bins = BINS,
-    leaf: Annotated[int, "smallest number of rows in a leaf, among those that grow its tree", COUNT] = MIN_LEAF,
+    leaf: Annotated[
+        int | None,
+        "smallest number of rows in a leaf, among those that grow its tree; by default 10, or 1 in 20 of them if more",
+        COUNT,
+    ] = None,
     adjust: Annotated[Adjust, "change the score, or the threshold of each row"] = "score",
 ) -> Glar:
     """Within bins of the score, the frequency of label 1 in regions of the features, where the regret is large enough.
 
     In each of 15 equal-mass bins, one half of the rows grows a tree of at most 5 leaves of 10 rows or more (Perez-Lebel
-    et al. 2025 set no such limit: `leaf=1`), and all rows of the bin give the frequency of label 1 in each leaf. Where
-    the mean over bins of the estimated grouping regret (the metric regret_grouping) exceeds r, the bins whose own
-    estimate exceeds r get the frequencies of their leaves; all other rows get the isotonic fit of these other rows. It
-    is calibrated on the rows it was fitted to. r is in your utility units: Perez-Lebel et al. 2025 use .02 with u_delta
-    = 1/t*, which is .02 u_delta t* for utilities of any scale; a negative r corrects every bin. `adjust=threshold`
-    keeps the score p and acts when p >= t* - (p' - p), where p' is the corrected score: the same decisions.
+    et al. 2025 set no such limit: `leaf=1`), and the other half gives the frequency of label 1 in each leaf. Where the
+    mean over bins of the estimated grouping regret (the metric regret_grouping) exceeds r, the bins whose own estimate
+    exceeds r get the frequencies of their leaves; all other rows get the isotonic fit of these other rows. r is in your
+    utility units. By default it is .02 u_delta t*, which is the .02 of Perez-Lebel et al. 2025, whose u_delta is 1/t*;
+    a negative r corrects every bin. `adjust=threshold` keeps the score p and acts when p >= t* - (p' - p), where p' is
+    the corrected score: the same decisions.
     """
     assert rows.task is not None
     edges = edges_of(rows.table, bins)
     number = bin_of(rows.score, edges)
-    corrected = corrected_bins(rows, rows.task, r, bins, len(edges) + 1)
-    trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf)) for k in np.flatnonzero(corrected).tolist())
+    corrected = corrected_bins(rows, rows.task, _default_r(rows.task) if r is None else r, bins, len(edges) + 1)
+    trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf or 0)) for k in np.flatnonzero(corrected).tolist())
     index = np.where(corrected, np.cumsum(corrected) - 1, NO_TREE).astype(np.int64)
     return Glar(edges, index, trees, _curve(rows, ~corrected[number]), rows.task.threshold, adjust)
+
+
+def _default_r(task: BinaryTask) -> float:
+    """.02 at u_delta = 1/t* (Perez-Lebel et al. 2025, app. C.3), in the units of the task."""
+    return 0.02 * task.u_delta * task.threshold
 
 
 def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins: int) -> NDArray[np.bool_]:
@@ -137,19 +149,27 @@ def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -
 
 
 def _tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
-    """A tree grown on one half of these rows; its leaves hold the frequencies of all of them."""
+    """A tree grown on one half of these rows; its leaves hold the frequencies of the other half."""
     from sklearn.tree import DecisionTreeRegressor
 
-    half = rows.generator(_HALVES, int(here[0])).permutation(here)[: (len(here) + 1) // 2]
-    grown = np.sort(half)
+    grown, counted = halves(rows, here)
     fitted = DecisionTreeRegressor(
-        max_leaf_nodes=LEAVES, min_samples_leaf=max(least, len(grown) // _LEAF_PART), random_state=rows.seed
+        max_leaf_nodes=LEAVES, min_samples_leaf=least or max(MIN_LEAF, len(grown) // _LEAF_PART), random_state=rows.seed
     ).fit(features[grown], rows.label[grown], rows.weights[grown])
     tree = Tree.of_sklearn(fitted)
-    leaf = tree.leaf(features[here])
-    weight = np.bincount(leaf, rows.weights[here], len(tree.value))
-    positive = np.bincount(leaf, (rows.weights * rows.label)[here], len(tree.value))
-    return replace(tree, value=np.divide(positive, weight, out=tree.value.copy(), where=weight > 0))
+    leaf, weights, labels = tree.leaf(features[counted]), rows.weights[counted], rows.label[counted]
+    weight = np.bincount(leaf, weights, len(tree.value))
+    positive = np.bincount(leaf, weights * labels, len(tree.value))
+    # A leaf that none of them reaches holds the frequency of the bin.
+    value = np.full(len(tree.value), np.average(labels, weights=weights))
+    return replace(tree, value=np.divide(positive, weight, out=value, where=weight > 0))
+
+
+def halves(rows: Training, here: Ints) -> tuple[Ints, Ints]:
+    """The rows of a bin that grow its tree, and those that count in its leaves; a single row does both."""
+    mixed = rows.generator(_HALVES, int(here[0])).permutation(here)
+    middle = (len(here) + 1) // 2
+    return np.sort(mixed[:middle]), np.sort(mixed[middle:] if middle < len(here) else mixed)
 
 
 def _curve(rows: Training, left: NDArray[np.bool_]) -> Curve:

@@ -90,8 +90,7 @@ def needs_text(reasons: Iterable[str]) -> str:
 def parameter_facts(parameters: Sequence[Parameter]) -> list[Fact]:
     """Each parameter with its default, and what it is."""
     return [
-        (f"{each.name}={each.default}", f"{each.text} ({', '.join(each.choices)})" if each.choices else each.text)
-        for each in parameters
+        (each.shown, f"{each.text} ({', '.join(each.choices)})" if each.choices else each.text) for each in parameters
     ]
 
 

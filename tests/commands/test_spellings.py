@@ -1,0 +1,127 @@
+"""A task is the same task however it is spelled: decisions, fits and advice are the same, utilities scale."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from decal_cli.methods import METHODS
+from decal_cli.metrics import METRICS
+from tests.helpers.command import run_here, valid_json
+from tests.helpers.worlds import featured_rows
+
+UNIT = ("--threshold", "0.3")
+COSTS, FACTOR = ("--cost-fp", "60", "--cost-fn", "140"), 200
+"""The same decision in costs, with what they multiply every utility by."""
+PAPER = ("--utility", "1,0;0,2.3333333333333335")
+"""The same decision as in Perez-Lebel et al. 2025: u_delta = 1/t*, and a utility that no decision changes."""
+NAMED = ("preds.parquet", "--score", "p", "--label", "y")
+ON_FEATURES = (*NAMED, "--features", "x*")
+COMMANDS = {
+    "evaluate": (*ON_FEATURES, "--all", "--format", "json"),
+    "recommend": (*ON_FEATURES, "--format", "json"),
+    "recommend --try": (*ON_FEATURES, "--method", "isotonic", "--method", "glar", "--format", "json"),
+    "compare": (*NAMED, "--score", "q", "--format", "json"),
+    "sweep": (*ON_FEATURES, "--thresholds", "0.2,0.3", "--format", "json"),
+}
+SAID = {"task", "signature", "inputs", "worst_agent", "seconds", "parameters"}
+"""What says the task in its own units, and what no two runs share."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Scores of two decimals, so that some are t*; a feature and a group that know more."""
+    folder = tmp_path_factory.mktemp("spellings")
+    score, label, _, features = featured_rows()
+    group = np.where(features[:, 1] > 0, "high", "low")
+    columns = {"p": score, "q": np.round(np.sqrt(score), 2), "y": label, "g": group}
+    columns |= {f"x{k}": column for k, column in enumerate(features.T)}
+    table = pa.table(columns)
+    pq.write_table(table[:400], folder / "preds.parquet")
+    pq.write_table(table[400:], folder / "rest.parquet")
+    assert (score[:400] == 0.3).any()
+    return folder
+
+
+@cache
+def document(folder: Path, command: str, task: tuple[str, ...]) -> dict[str, Any]:
+    done = run_here(folder, (*command.split(), *COMMANDS[command], *task))
+    assert done.code == 0, done.err
+    return valid_json(done.out)
+
+
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """Every number and text of a document, without what says the task."""
+    if isinstance(value, dict):
+        for key in value.keys() - SAID:
+            yield from leaves(value[key], (*path, key))
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from leaves(each, (*path, number))
+    else:
+        yield path, value
+
+
+def in_utility(path: tuple[Any, ...]) -> bool | None:
+    """Whether a number is a utility, by the metric that it belongs to; None where no metric says so."""
+    names = [str(key).partition("(")[0] for key in path]
+    units = [METRICS[name].unit == "utility" for name in names if name in METRICS]
+    return units[0] if "metrics" in path and units else None
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_say_the_same(command: str, folder: Path) -> None:
+    unit, other = (dict(leaves(document(folder, command, each))) for each in (UNIT, COSTS))
+    assert unit.keys() == other.keys()
+    assert not [(path, value, other[path]) for path, value in unit.items() if not same(path, value, other[path])]
+
+
+def same(path: tuple[Any, ...], value: Any, other: Any) -> bool:
+    """Whether two values agree, scaled where they are utilities; texts but for their numbers."""
+    if isinstance(value, str):
+        return re.sub(r"[\d.,]+", "", other) == re.sub(r"[\d.,]+", "", value)
+    if isinstance(value, bool) or value is None:
+        return other is value
+    known = in_utility(path)
+    factors = {1, FACTOR} if known is None else {FACTOR if known else 1}
+    return any(math.isclose(other, each * value, rel_tol=1e-9, abs_tol=1e-12 * each) for each in factors)
+
+
+@pytest.mark.parametrize("command", ["recommend", "recommend --try"])
+def test_a_utility_that_no_decision_changes_changes_no_advice(command: str, folder: Path) -> None:
+    unit, other = (document(folder, command, each)["recommendation"] for each in (UNIT, PAPER))
+    for key in ("action", "method", "fit", "small"):
+        assert unit[key] == other[key], key
+    assert [step["answer"] for step in unit["path"]] == [step["answer"] for step in other["path"]]
+    assert other["gain"] == pytest.approx(unit["gain"] / 0.3, abs=1e-9)
+
+
+def test_gates_pass_the_same(folder: Path) -> None:
+    for of, bound in ((UNIT, 1), (COSTS, FACTOR)):
+        rules = ("--rule", "accuracy>=0.5", "--rule", f"upper(regret_calibration)<={0.01 * bound}")
+        gates = json.loads(run_here(folder, ("gate", *NAMED, *of, *rules, "-f", "json")).out)["gates"]
+        assert [gate["passed"] for gate in gates] == [True, False]
+
+
+def test_methods_fit_the_same(folder: Path) -> None:
+    for method in METHODS:
+        models = []
+        for task in (UNIT, COSTS, PAPER):
+            where = ("--test", "rest.parquet", "-o", "model.json", "--force")
+            done = run_here(folder, ("fit", method, *ON_FEATURES, "--group", "g", *task, *where))
+            assert done.code == 0, done.err
+            models.append(dict(leaves(json.loads((folder / "model.json").read_text())["model"])))
+        for other in models[1:]:
+            assert models[0].keys() == other.keys(), method
+            for path, value in models[0].items():
+                assert other[path] == (pytest.approx(value, rel=1e-9) if isinstance(value, float) else value), method
