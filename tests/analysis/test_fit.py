@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.csv as pacsv
-import pyarrow.parquet
 import pyarrow.parquet as pq
 
 from decal_cli.analysis.fit import shared_rows
@@ -87,7 +85,7 @@ def test_no_result_takes_the_place_of_what_it_is_made_from(decal: Decal, tmp_pat
     ):
         shutil.copy(FIT, tmp_path / "data.parquet")
         for name in ("data.csv", "data.html"):
-            pyarrow.csv.write_csv(pyarrow.parquet.read_table(FIT), tmp_path / name)
+            pacsv.write_csv(pq.read_table(FIT), tmp_path / name)
         before = {path.name: path.read_bytes() for path in tmp_path.glob("data.*")}
         done = decal(*arguments)
         assert done.code == 2 and "is one of the files to be read" in refusal(done), arguments
