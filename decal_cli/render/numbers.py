@@ -4,6 +4,7 @@ from __future__ import annotations
 
 Interval = tuple[float, float]
 DASH = "–"
+MAX_DECIMALS = 12
 
 
 def short(value: float, decimals: int) -> str:
@@ -16,6 +17,15 @@ def short(value: float, decimals: int) -> str:
     if float(text) == 0:
         text = text.lstrip("-")
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def apart(one: float, other: float, decimals: int) -> tuple[str, str]:
+    """Two numbers with as many decimals as it takes to see that they differ, if they do."""
+    for more in range(decimals, MAX_DECIMALS):
+        texts = short(one, more), short(other, more)
+        if texts[0] != texts[1]:
+            break
+    return texts
 
 
 def span(interval: Interval | None, decimals: int) -> str:

@@ -34,6 +34,8 @@ EVIDENCE_KEYS = (
 )
 """Keys of the metrics that an Evidence holds."""
 
+ROUNDING = 1e-12
+"""Difference of two expected utilities, as a share of what is at stake, up to which they are the same."""
 TOLERANCE = 0.05
 """Gain that is too small to matter unless the user says otherwise, as a share of what is at stake."""
 
@@ -132,9 +134,10 @@ class Evidence:
         """The better constant decision, where acting on the score is worth no more than it."""
         lead = self.item(CONSTANT_LEAD)
         never, always = (self.item(metric).value for metric in CONSTANTS)
-        if lead.value is None or lead.value < 0 or never is None or always is None:
+        same = ROUNDING * self.stakes
+        if lead.value is None or lead.value < -same or never is None or always is None:
             return None
-        return Constant(1 if always > never else 0, lead.value, lead.interval)
+        return Constant(1 if always > never else 0, lead.value if lead.value > same else 0.0, lead.interval)
 
     @property
     def useless(self) -> bool:

@@ -9,7 +9,7 @@ from decal_cli.analysis.flowchart import Advice, Item
 from decal_cli.analysis.recommend import ece_advice, ece_disagrees
 from decal_cli.metrics import named
 from decal_cli.render.blocks import Conclusion, Step, Steps
-from decal_cli.render.numbers import plain, short, span
+from decal_cli.render.numbers import apart, plain, short, span
 
 
 def walk_of(advice: Advice) -> Steps:
@@ -31,9 +31,10 @@ def constant_line(report: Report, advice: Advice) -> str | None:
     constant, now = advice.constant, report.results["expected_utility"].value
     if constant is None or now is None:
         return None
-    worth = f"{short(1000 * (now + constant.lead), 3)} against {short(1000 * now, 3)} per 1,000 decisions"
     if not constant.lead > 0:
+        worth = f"both are worth {short(1000 * now, 3)} per 1,000 decisions"
         return f"Acting on this score is worth no more than always deciding {constant.decision}: {worth}."
+    worth = f"{' against '.join(apart(1000 * (now + constant.lead), 1000 * now, 3))} per 1,000 decisions"
     doubt = "" if constant.clear else ", though chance could explain the difference"
     return f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}."
 
