@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-EXACT = 1e-12
+ROUNDED = 1e-12
 """Largest difference between a sum and the sum of its parts."""
 RECALIBRATION, BEYOND, POST_TRAINING = "gain_recalibration", "gain_beyond", "gain_post_training"
-METHODS = {"isotonic": RECALIBRATION, "blend": POST_TRAINING}
+METHOD_GAINS = {"isotonic": RECALIBRATION, "blend": POST_TRAINING}
 ACTIONS = {"recalibrate": "isotonic", "post-train": "blend"}
 SUBJECTS = {
     "recalibration": RECALIBRATION,
@@ -35,7 +35,7 @@ NUMBER = r"(-?[\d,]*\.?\d+(?:e[-+]\d+)?)"
 _LINES = re.MULTILINE | re.DOTALL
 
 
-class Measured(NamedTuple):
+class Number(NamedTuple):
     """A metric of the JSON; low and high are NaN where it has no interval."""
 
     value: float
@@ -57,11 +57,11 @@ class Page:
     def tolerance(self) -> float:
         return float(self.advice["tolerance"])
 
-    def __getitem__(self, metric: str) -> Measured:
+    def __getitem__(self, metric: str) -> Number:
         result = self.entry["metrics"].get(metric) or {}
         value = result.get("value")
         low, high = result.get("interval") or (math.nan, math.nan)
-        return Measured(math.nan if value is None else value, low, high)
+        return Number(math.nan if value is None else value, low, high)
 
     @property
     def features(self) -> bool:
@@ -90,7 +90,7 @@ def contradictions(entry: dict[str, Any], text: str) -> list[str]:
 
 def _chain(page: Page) -> Iterator[str]:
     total, parts = page[POST_TRAINING].value, page[RECALIBRATION].value + page[BEYOND].value
-    if page.features and not abs(total - parts) <= EXACT:
+    if page.features and not abs(total - parts) <= ROUNDED:
         yield f"gains do not add up: {total} and {parts}"
     for metric in (RECALIBRATION, BEYOND, POST_TRAINING):
         measured = page[metric]
@@ -107,16 +107,18 @@ def _action(page: Page) -> Iterator[str]:
     if advice["method"] != ACTIONS.get(action):
         yield f"the action {action} names the method {advice['method']}"
     if action in ACTIONS:
-        measured = page[METHODS[ACTIONS[action]]]
+        measured = page[METHOD_GAINS[ACTIONS[action]]]
         if advice["gain"] != measured.value or advice["interval"] != [measured.low, measured.high]:
             yield f"the gain of {action} is not the gain of the chain: {advice['gain']}, {measured.value}"
         if not any(page.clear(metric) for metric in SUBJECTS.values()):
             yield f"{action} without a gain above 0"
-        if advice["small"] != (page.clear(METHODS[ACTIONS[action]]) and page.at_most_small(METHODS[ACTIONS[action]])):
+        if advice["small"] != (
+            page.clear(METHOD_GAINS[ACTIONS[action]]) and page.at_most_small(METHOD_GAINS[ACTIONS[action]])
+        ):
             yield "small disagrees with the tolerance"
     constant = advice["constant"]
     best = max(page["eu_never"].value, page["eu_always"].value)
-    if (constant is not None) != (best >= page["expected_utility"].value - EXACT):
+    if (constant is not None) != (best >= page["expected_utility"].value - ROUNDED):
         yield f"constant {constant} beside {best} and {page['expected_utility'].value}"
 
 
@@ -216,7 +218,7 @@ def _shares(page: Page, match: re.Match[str]) -> bool:
 
 
 def _expected(page: Page, match: re.Match[str]) -> bool:
-    measured = page[METHODS[match[1]]]
+    measured = page[METHOD_GAINS[match[1]]]
     per_row, low, high, thousand, low_thousand, high_thousand = match.groups()[1:]
     return all(
         _is(printed, value)
@@ -280,20 +282,19 @@ def _beats(page: Page, match: re.Match[str]) -> bool:
 
 
 def _ties(page: Page, match: re.Match[str]) -> bool:
-    same = abs(page["external_regret"].value) <= EXACT
+    same = abs(page["external_regret"].value) <= ROUNDED
     return same and _better_constant(page, match[1]) and _is(match[2], 1000 * page["expected_utility"].value)
 
 
 def _leaning(page: Page, match: re.Match[str]) -> bool:
     method, gain = match.groups()
-    wanted = page[METHODS[method]].value
-    other = page[POST_TRAINING if METHODS[method] == RECALIBRATION else RECALIBRATION].value
+    wanted = page[METHOD_GAINS[method]].value
+    other = page[POST_TRAINING if METHOD_GAINS[method] == RECALIBRATION else RECALIBRATION].value
     return _is(gain, wanted) and wanted > 0 and not other > wanted
 
 
 def _nothing_wins(page: Page, _: re.Match[str]) -> bool:
-    useless = page.entry["metrics"]["utility_share"]["value"] is None or page["gain_over_constant"].value <= 0
-    return useless or not max(_or_zero(page[RECALIBRATION].value), _or_zero(page[POST_TRAINING].value)) > 0
+    return not max(_or_zero(page[RECALIBRATION].value), _or_zero(page[POST_TRAINING].value)) > 0
 
 
 def _or_zero(value: float) -> float:
@@ -331,9 +332,8 @@ SENTENCES: dict[str, Condition] = {
     rf"The gain of (.*) is at most {NUMBER} per decision, the tolerance\.": (
         lambda page, match: _limit(page, match, 2) and page.at_most_small(SUBJECTS[match[1]])
     ),
-    rf"The gain of (.*) could be 0 or more than {NUMBER} per decision, the tolerance: there are too few rows to tell\.": (
-        lambda page, match: _limit(page, match, 2) and page.open(SUBJECTS[match[1]])
-    ),
+    rf"The gain of (.*) could be 0 or more than {NUMBER} per decision, the tolerance: there are too few "
+    r"rows to tell\.": (lambda page, match: _limit(page, match, 2) and page.open(SUBJECTS[match[1]])),
     r"What features would add to the score is unknown: none were named\.": lambda page, _: not page.features,
     # Question 2
     r"Neither cause is clear alone, only both together: a method that removes both is needed\.": (
@@ -385,7 +385,8 @@ SENTENCES: dict[str, Condition] = {
     r"Done: use the model as it is\.": (
         lambda page, _: page.advice["action"] == "done" and page["external_regret"].value < 0
     ),
-    r"Nothing to fit: post-training would win nothing that matters, and always deciding (\d) is worth (more|as much)\.": (
+    r"Nothing to fit: post-training would win nothing that matters, and always deciding (\d) is worth "
+    r"(more|as much)\.": (
         lambda page, match: (
             page.advice["action"] == "done"
             and _better_constant(page, match[1])
@@ -395,7 +396,7 @@ SENTENCES: dict[str, Condition] = {
     r"Find better features; until then always decide (\d)\.": (
         lambda page, match: (
             page.advice["action"] == "find-better-features"
-            and page["external_regret"].value >= -EXACT
+            and page["external_regret"].value >= -ROUNDED
             and _better_constant(page, match[1])
         )
     ),
@@ -422,10 +423,22 @@ SENTENCES: dict[str, Condition] = {
     rf"If you must decide now: fit (\w+), which by the estimates wins {NUMBER} per decision\.": _leaning,
     r"If you must decide now: always decide (\d); by the estimates no method wins more\.": (
         lambda page, match: (
-            _better_constant(page, match[1]) and page["external_regret"].value >= -EXACT and _nothing_wins(page, match)
+            _better_constant(page, match[1])
+            and page["external_regret"].value >= -ROUNDED
+            and _nothing_wins(page, match)
         )
     ),
     r"If you must decide now: leave the model as it is; by the estimates no method wins anything\.": _nothing_wins,
+    rf"If you must decide now: leave the model as it is; recalibration would add at most {NUMBER} per decision, the "
+    r"tolerance\.": lambda page, match: _limit(page, match) and page[RECALIBRATION].value <= page.tolerance,
+    rf"If you must decide now: always decide (\d); recalibration would add at most {NUMBER} per decision, the "
+    r"tolerance\.": (
+        lambda page, match: (
+            _better_constant(page, match[1])
+            and _limit(page, match, 2)
+            and (math.isnan(page["utility_share"].value) or page["gain_over_constant"].value <= page.tolerance)
+        )
+    ),
     r"Name the feature columns \(--features\).*": lambda page, _: not page.features,
     r"The score ranks backwards: higher scores go with fewer positives \(AUC below \.5\)\.": (
         lambda page, _: page["auc"].high < 0.5

@@ -326,9 +326,7 @@ def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     doubtful = [metric for metric in (RECALIBRATION, BEYOND) if evidence.gain(metric) == "unknown"]
     counts = [rows_to_settle(evidence, evidence.item(metric)) for metric in doubtful]
     rows = max((count for count in counts if count is not None), default=None)
-    lean = evidence.best
-    if lean == "recalibrate" and evidence.useless:
-        lean = "done"
+    lean = "done" if _adds_nothing(evidence) else evidence.best
     if evidence.features:
         then = (*more_rows(rows, "the question"), _leaning(evidence, lean))
         return Advice((suboptimal,), "cannot-tell", next_steps=then, rows_needed=rows, lean=lean)
@@ -337,12 +335,22 @@ def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     return Advice((suboptimal,), "cannot-tell", next_steps=then, lean=lean)
 
 
+def _adds_nothing(evidence: Evidence) -> bool:
+    """Whether recalibration is the best buy by the estimates, and yet no better than a constant decision."""
+    return evidence.best == "recalibrate" and evidence.useless
+
+
 def _leaning(evidence: Evidence, lean: Action) -> str:
     """What to do for whoever cannot wait."""
     start = "If you must decide now:"
     if lean != "done":
         wins = f"{evidence.net(lean) or 0.0:.4g} per decision{' after its cost' if lean in evidence.costs else ''}"
         return f"{start} fit {FITS[lean]}, which by the estimates wins {wins}."
+    if _adds_nothing(evidence):
+        what = (
+            "leave the model as it is" if evidence.constant is None else f"always decide {evidence.constant.decision}"
+        )
+        return f"{start} {what}; recalibration would add at most {_limit(evidence)}, the tolerance."
     if evidence.constant is not None:
         return f"{start} always decide {evidence.constant.decision}; by the estimates no method wins more."
     return f"{start} leave the model as it is; by the estimates no method wins anything."
