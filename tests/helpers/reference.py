@@ -151,6 +151,7 @@ _AGENTS = [
     Case("u_cal", "ties", 0.0416862745, LP),
     Case("v_cal", "ties", 0.0312280702, LP),
     Case("u_cal_threshold", "ties", 0.95, LP),
+    Case("v_cal_kleinberg", "ties", 0.0593333333, "regret of every V-shaped rule around every score, by enumeration"),
 ]
 
 QUADRATURE = "the width that equals the error, the kernel summed over its images, midpoint rule on 40,000 points"

@@ -81,6 +81,34 @@ def test_examples_of_the_papers(table: Table, key: str, expected: float) -> None
     assert value_of(key if key == "u_cal" else f"{key}(levels=exact)", table) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("table", "v_cal", "kleinberg"),
+    [
+        # G = 1/2 - mu + mu/2 from .25 to 1/2, and mu/2 up to .75: .375 at both ends, divided by .75 in v_cal.
+        (table_of_levels((0.25, 1, 1), (0.75, 1, 0)), 0.5, 0.75),
+        # G = 1/2 - mu from .25 on: .25 at .25.
+        (table_of_levels((0.25, 2, 1)), 1 / 3, 0.5),
+        # Kleinberg et al. 2023, example 2: a perfect forecast has no regret.
+        (table_of_levels((0.0, 1, 0), (1.0, 1, 1)), 0.0, 0.0),
+    ],
+)
+def test_v_calibration_worked_by_hand(table: Table, v_cal: float, kleinberg: float) -> None:
+    assert value_of("v_cal", table) == pytest.approx(v_cal, abs=1e-12)
+    assert value_of("v_cal_kleinberg", table) == pytest.approx(kleinberg, abs=1e-12)
+
+
+@given(rows=any_rows())
+def test_v_calibration_is_the_largest_regret_over_thresholds(rows: Rows) -> None:
+    """Kleinberg et al. 2023, eq. 10, per row: every V-shaped rule at, just below and just above each score."""
+    at = np.unique(np.concatenate((rows.score, [0.5]))) + np.array([[-1e-9], [0], [1e-9]])
+    base = np.average(rows.label, weights=rows.weights)
+    regrets = [
+        max(base - mu, 0) - np.average((rows.score > mu) * (rows.label - mu), weights=rows.weights)
+        for mu in at[(at > 0) & (at < 1)]
+    ]
+    assert value_of("v_cal_kleinberg", rows.table) == pytest.approx(2 * max([0, *regrets]), abs=1e-8)
+
+
 @given(rows=any_rows())
 def test_the_inequalities_between_them(rows: Rows) -> None:
     """Hu and Wu 2024, thm. 4.1, prop. 3.10, prop. 4.4."""

@@ -302,9 +302,33 @@ def v_cal(t: Table) -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
 
     sup over mu of G(mu) / max(mu, 1 - mu), with G as for u_cal; at least half of u_cal. u_cal_threshold is the mu that
-    attains it.
+    attains it, and v_cal_kleinberg the measure of Kleinberg et al. 2023 without the division.
     """
     return _v_cal(t).loss
+
+
+def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
+    value = v_cal_kleinberg(t)
+    rng = seed.generator("agents")
+    return cell_bootstrap.interval(t, dense.highest_of_constant, rng, confidence, value, most=2.0)
+
+
+@metric(
+    title="V-calibration error",
+    better="lower",
+    unit="share",
+    source=f"{cite('Kleinberg et al. 2023', 'eq. 10, thm. 9')}; per row",
+    range=(0, 2),
+    interval=_highest_interval,
+    interval_text=cell_bootstrap.INTERVAL_TEXT,
+)
+def v_cal_kleinberg(t: Table) -> float:
+    """The largest regret per row of acting on scores instead of always on the base rate, over V-shaped scoring rules.
+
+    2 sup G(mu) over mu, with G as for u_cal, not divided by max(mu, 1 - mu) as in v_cal: the supremum, cut at 0, of the
+    curve v_regret of `decal sweep`. Payoffs lie in [-1, 1]; T times this is the VCal of Kleinberg et al. 2023.
+    """
+    return 2 * _constant_curve(t).highest()
 
 
 @metric(

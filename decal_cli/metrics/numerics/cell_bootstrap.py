@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from decal_cli.metrics.confidence import Interval, bias_corrected
+from decal_cli.metrics.confidence import Interval, bias_corrected, within
 from decal_cli.tables.table import Floats, Table
 
 N_RESAMPLES = 200
@@ -17,8 +17,10 @@ Statistic = Callable[[Floats, Floats, Floats], Floats]
 """(score, n, pos) -> the values; n and pos of shape (resamples, levels), one level for each score."""
 
 
-def interval(t: Table, statistic: Statistic, rng: np.random.Generator, confidence: float, value: float) -> Interval:
-    """The bias-corrected bootstrap interval of a value in [0, 1], on at most MAX_CELLS equal-mass cells."""
+def interval(
+    t: Table, statistic: Statistic, rng: np.random.Generator, confidence: float, value: float, most: float = 1.0
+) -> Interval:
+    """The bias-corrected bootstrap interval of a value in [0, most], on at most MAX_CELLS equal-mass cells."""
     cells = t if len(t) <= MAX_CELLS else t.cells.bins(MAX_CELLS)
     neg, pos, _ = cells.design.resample(cells, rng, N_RESAMPLES)
     n = neg + pos
@@ -26,5 +28,4 @@ def interval(t: Table, statistic: Statistic, rng: np.random.Generator, confidenc
     values = statistic(cells.score, n[some], pos[some])
     # On cells a statistic differs a little from its value on all levels; the draws are compared with its own kind.
     centre = float(statistic(cells.score, cells.n[None, :] * 1.0, cells.pos[None, :] * 1.0)[0])
-    low, high = (min(max(end, 0.0), 1.0) for end in bias_corrected(value, values, confidence, centre))
-    return low, high
+    return within(bias_corrected(value, values, confidence, centre), (0.0, most))

@@ -15,8 +15,13 @@ def of_levels(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
     return _largest(at, *_sides(score, n, pos, convex), kinks)
 
 
+def highest_of_constant(score: Floats, n: Floats, pos: Floats) -> Floats:
+    """v_cal_kleinberg."""
+    return 2 * of_constant(score, n, pos, 0)
+
+
 def of_constant(score: Floats, n: Floats, pos: Floats, kinks: int) -> Floats:
-    """u_cal (two kinks) or v_cal (one)."""
+    """u_cal (two kinks) or v_cal (one); the supremum of the curve itself (none)."""
     total, positives = n.sum(axis=-1, keepdims=True), pos.sum(axis=-1, keepdims=True)
     convex = np.maximum(_candidates(score) * total - positives, 0.0)
     return _largest(_candidates(score), *_sides(score, n, pos, convex), kinks)
@@ -45,6 +50,8 @@ def _sides(score: Floats, n: Floats, pos: Floats, convex: Floats) -> tuple[Float
 
 def _largest(at: Floats, above: Floats, below: Floats, kinks: int) -> Floats:
     loss = np.maximum(np.maximum(above, below), 0.0)
+    if kinks == 0:
+        return np.asarray(loss.max(axis=-1))
     if kinks == 1:
         return np.asarray((loss / np.maximum(at, 1 - at)).max(axis=-1))
     left, right = at <= 0.5, at >= 0.5

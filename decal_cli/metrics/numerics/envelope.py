@@ -144,6 +144,10 @@ class LossCurve:
         kink = _kink(points, at)
         return Worst(min(max(best, 0.0), 1.0), (kink,), (1 / max(kink.at, 1 - kink.at),))
 
+    def highest(self) -> float:
+        """The supremum of the curve itself, as a kink of weight 1 anywhere loses it; not below 0."""
+        return max(float(self._largest.max()), 0.0)
+
     def any_kinks(self) -> Worst:
         """The worst agent with any number of actions: one or two kinks, twice the envelope at 1/2."""
         half = self._half()
