@@ -38,11 +38,14 @@ def two_halves(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def study_point(
-    threshold: float, estimates: Mapping[str, tuple[float, float, float]], gains: Mapping[str, float | None]
+    threshold: float,
+    estimates: Mapping[str, tuple[float, float, float]],
+    gains: Mapping[str, float | None],
+    constants: tuple[float, float] = (-0.2, -0.1),
 ) -> dict[str, Any]:
     """A point of a record; estimates that are not named are undefined."""
     cells = {name: [None, None, None] for name in ESTIMATES} | {name: list(cell) for name, cell in estimates.items()}
-    return {"threshold": threshold, "estimates": cells, "gains": dict(gains)}
+    return {"threshold": threshold, "estimates": cells, "gains": dict(gains), "constants": list(constants)}
 
 
 def study_record(file: str, score: str, seed: int, points: list[dict[str, Any]], **more: Any) -> dict[str, Any]:

@@ -39,6 +39,8 @@ class Points:
     estimates: Mapping[str, Floats]
     ends: Mapping[str, tuple[Floats, Floats]]
     gains: Mapping[str, Floats]
+    constants: Floats
+    """Gains of always deciding 0 and of always deciding 1, shape (2, P)."""
     files: tuple[str, ...]
     """As `labels` has them."""
     pairs: tuple[tuple[str, str], ...]
@@ -104,6 +106,7 @@ def points_of(study: Study) -> Points:
         estimates,
         ends,
         {name: values for name, values in gains.items() if np.isfinite(values).any()},
+        np.array([point["constants"] for _, point in rows], dtype=np.float64).reshape(-1, 2).T,
         files,
         pairs,
     )
@@ -130,7 +133,7 @@ def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
 
 
 def columns_of(points: Points) -> dict[str, NDArray[Any]]:
-    """All points as named columns of a file: origin, estimates, and gains as 'gain of METHOD'."""
+    """All points as named columns of a file: origin, estimates, and gains, such as 'gain of METHOD'."""
     columns: dict[str, NDArray[Any]] = {
         "file": np.array(points.files)[points.file],
         "score": np.array([score for _, score in points.pairs])[points.pair],
@@ -141,4 +144,6 @@ def columns_of(points: Points) -> dict[str, NDArray[Any]]:
         columns[name] = values
         if name in points.ends:
             columns |= {f"{name} {end}": side for end, side in zip(("low", "high"), points.ends[name], strict=True)}
+    for decision, values in enumerate(points.constants):
+        columns[f"gain of always deciding {decision}"] = values
     return columns | {f"gain of {name}": values for name, values in points.gains.items()}

@@ -68,8 +68,9 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
     """Estimates and gains of one unit at every threshold, JSON-ready.
 
     {"file", "score", "seed", "rows", "seconds": {method: s}, "reasons": {method: why it has no gain},
-    "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}}]}; values are
-    null where undefined, low and high where it is not among WITH_INTERVALS.
+    "points": [{"threshold", "estimates": {metric: [value, low, high]}, "gains": {method: gain or null}, "constants":
+    [gain of always deciding 0, of always deciding 1]}]}; values are null where undefined, low and high where it is not
+    among WITH_INTERVALS.
     """
     _import_once()
     # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
@@ -90,7 +91,7 @@ def _measured(unit: Unit, model: Predictions, setting: Setting) -> Record:
     fit, test = rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
     seconds, reasons, gains = _gains(fit, test, setting)
     points = [
-        {"threshold": t, "estimates": estimates, "gains": gains[t]}
+        {"threshold": t, "estimates": estimates, "gains": gains[t], "constants": _constant_gains(test, t)}
         for t, estimates in _estimates(fit, unit, setting).items()
     ]
     return {
@@ -103,6 +104,12 @@ def _measured(unit: Unit, model: Predictions, setting: Setting) -> Record:
         "reasons": reasons,
         "points": points,
     }
+
+
+def _constant_gains(test: Training, threshold: float) -> list[float]:
+    """What always deciding 0, and always deciding 1, wins on the test half, in units of u_delta."""
+    task = task_of(threshold)
+    return [won(np.full(len(test), acts), test, task).mean / task.u_delta for acts in (False, True)]
 
 
 def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[str, Any]]:

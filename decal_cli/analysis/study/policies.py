@@ -16,8 +16,10 @@ COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
 """Per decision, in units of u_delta; doing nothing is free."""
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
 HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting", "blend")
-"""The methods that the best choice in hindsight is taken from, besides doing nothing."""
+"""The methods that the best choice in hindsight is taken from, besides doing nothing and always deciding the same."""
 REFIT = "refit"
+ALWAYS = ("always-0", "always-1")
+"""The constant decisions, which are free."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,12 @@ def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies |
     if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
         return None
     costs = {action: multiple * cost for action, cost in COSTS.items()}
-    net = {"nothing": np.zeros(len(points.threshold))}
+    net = {"nothing": np.zeros(len(points.threshold)), **dict(zip(ALWAYS, points.constants, strict=True))}
     for name in methods:
         net[name] = points.gains[name] - costs["recalibrate" if name == BASE else "post-train"]
     best = np.max(list(net.values()), axis=0)
     actions = advised(points, rows, costs)
-    named = {"recalibrate": BASE, "post-train": FITS["post-train"]}
+    named = {"recalibrate": BASE, "post-train": FITS["post-train"], **{name: name for name in ALWAYS}}
     advised_net = np.select([actions == action for action in named], [net[name] for name in named.values()], 0.0)
     constant = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
     ways = [_policy("follow the advice", best - advised_net, actions, points)]
@@ -83,12 +85,18 @@ def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points) -
 
 
 def advised(points: Points, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
-    """The action that the flowchart gives at every point, shape (P,); where it cannot tell, the action it leans to."""
+    """What the flowchart advises at every point, shape (P,): an action or, by name, a constant decision.
+
+    Where it cannot tell, the action that it leans to.
+    """
     return np.array([_followed(walk(_evidence(points, k, rows[k], costs))) for k in range(len(points.threshold))])
 
 
 def _followed(advice: Advice) -> str:
-    return advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
+    action = advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
+    if action in FITS or advice.constant is None:
+        return action
+    return ALWAYS[advice.constant.decision]
 
 
 def _evidence(points: Points, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:

@@ -14,12 +14,15 @@ from decal_cli.errors import DecalError
 from decal_cli.version import __version__
 
 NAME = "units.jsonl"
+RECORD_VERSION = 2
+"""Of what a record holds."""
 
 
 def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
     """A hash of all that a unit's record depends on: the file's bytes, the columns, the plan, the version."""
     parts = [
         __version__,
+        RECORD_VERSION,
         digest,
         unit.score,
         unit.seed,

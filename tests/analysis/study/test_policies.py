@@ -76,6 +76,18 @@ def test_losses_are_those_by_hand() -> None:
     assert result.policies[3].chosen == {"refit": 1.0}
 
 
+def test_a_constant_decision_that_is_ahead_is_followed() -> None:
+    ahead = {"eu_never": -0.3, "eu_always": -0.1, "external_regret": 0.05, "expected_utility": -0.15}
+    named = estimates((0, SURE), (0, SURE), (0, SURE)) | {name: (value, value, value) for name, value in ahead.items()}
+    gains = dict(zip(METHODS, (0.01, 0.0, 0.0, 0.0, 0.0), strict=True))
+    records = (study_record("a.csv", "p", 0, [study_point(0.1, named, gains, constants=(-0.1, 0.04))]),)
+    study = Study(records, (), study_setting(*METHODS))
+    assert advised(points_of(study), [1000], {"recalibrate": 0.002, "post-train": 0.01}).tolist() == ["always-1"]
+    result = policies(points_of(study), [1000], 1.0)
+    losses = {policy.name: policy.loss for policy in result.policies}
+    assert losses["follow the advice"] == 0 and losses["always nothing"] == pytest.approx(0.04)
+
+
 def test_where_methods_cost_more_than_they_win_nothing_is_best() -> None:
     losses = policies(points_of(studied()), [1000] * 4, 1000.0)
     loss = {policy.name: policy.loss for policy in losses.policies}
