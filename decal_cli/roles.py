@@ -71,7 +71,8 @@ class Columns:
     features: tuple[str, ...] = _declared(
         (),
         Role(
-            "Feature columns: names, patterns such as 'x*', or one list-valued embedding column. Repeatable.",
+            "Feature columns: names, patterns such as 'x*', '*' for all that have no other role, or one list-valued "
+            "embedding column. Repeatable.",
             read_as="features",
             globs=True,
             # An age band may be both; a feature that is the label or the score is a leak or a slip.
@@ -82,7 +83,10 @@ class Columns:
     logit: bool = _declared(False, Declaration("Scores are log-odds."))
     missing: Literal["error", "drop"] = _declared(
         "error",
-        Declaration("Missing values: report an error, or drop the rows and say how many.", choices=("error", "drop")),
+        Declaration(
+            "Missing scores, labels and weights: report an error, or drop the rows and say how many.",
+            choices=("error", "drop"),
+        ),
     )
 
     def names(self, role: str) -> tuple[str, ...]:
@@ -95,6 +99,8 @@ class Columns:
         return replace(self, **given)
 
 
+ALL_COLUMNS = "*"
+"""The pattern that takes every column that has no other role."""
 DECLARATIONS: dict[str, Declaration] = {each.name: each.metadata["declaration"] for each in fields(Columns)}
 """Everything that can be said about the columns, by name."""
 ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}

@@ -23,6 +23,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ import pyarrow.parquet as pq
 from decal_cli.data import Columns, NewRows, Writer, from_arrays, read
 from decal_cli.errors import DecalError
 from decal_cli.methods import Saved, Training, fit, from_text, parse, to_text
+from decal_cli.tables.features import Features
 
 CASES_PER_CHILD = 1_000
 SLOW = 30
@@ -47,6 +49,8 @@ COLUMNS = [
     Columns(score=("p*", "q"), label="y", features=("x*",)),
     Columns(score=("p",), features=("emb",), missing="drop"),
     Columns(score=("p",), features=("x1", "k"), group=("d", "t"), missing="drop"),
+    Columns(score=("p",), features=("t", "g", "b", "d", "x2", "k"), missing="drop"),
+    Columns(score=("p",), features=("*",)),
     Columns(label="t", positive="a", group=("y",)),
     Columns(label="k", positive="1"),
     Columns(score=("z",), label="b", logit=True),
@@ -238,8 +242,12 @@ def attempt(content: bytes, path: Path, columns: Columns, way: int) -> str:
             assert rows.score.min() >= 0 and rows.score.max() <= 1
             assert rows.weight is None or (len(rows.weight) == len(rows) and rows.weight.min() > 0)
             if rows.features is not None:
-                matrix = rows.matrix
-                assert matrix.shape[0] == len(rows) and np.isfinite(matrix).all()
+                features = rows.typed
+                assert len(features) == len(rows) and not np.isinf(features.numbers).any()
+                assert features.numbers.shape[1] + features.codes.shape[1] == len(features.kinds)
+                assert all(
+                    -1 <= codes.min() <= codes.max() < max(1, len(names)) for codes, names in columns_of(features)
+                )
         assert all(note.isprintable() for note in data.notes)
         return "read"
     except DecalError as error:
@@ -250,28 +258,33 @@ def attempt(content: bytes, path: Path, columns: Columns, way: int) -> str:
         return "refused"
 
 
-STREAMED = [
-    (Columns(score=("p",)), 0),
-    (Columns(score=("q",), missing="drop"), 0),
-    (Columns(score=("p",), features=("x1", "k"), group=("g", "b")), 2),
-    (Columns(score=("q",), features=("x2", "w"), group=("t",), missing="drop"), 2),
-    (Columns(score=("p",), features=("emb",), missing="drop"), 3),
-    (Columns(score=("z",), logit=True), 0),
+def columns_of(features: Features) -> Any:
+    return zip(features.codes.T, features.categories, strict=True)
+
+
+STREAMED: list[tuple[Columns, tuple[Any, ...]]] = [
+    (Columns(score=("p",)), ()),
+    (Columns(score=("q",), missing="drop"), ()),
+    (Columns(score=("p",), features=("x1", "k"), group=("g", "b")), ("number", "number")),
+    (Columns(score=("q",), features=("x2", "w"), group=("t",), missing="drop"), ("missing", "number")),
+    (Columns(score=("p",), features=("emb",), missing="drop"), ("number",) * 3),
+    (Columns(score=("p",), features=("t", "b", "d", "x1", "g")), ("category", "boolean", "date", "number", "category")),
+    (Columns(score=("z",), logit=True), ()),
 ]
-"""What a model may ask of new rows, and how many numbers its features hold."""
+"""What a model may ask of new rows, and of what kind the columns of its features are."""
 
 
 def streamed(path: Path, rng: random.Random) -> str:
     """Read as rows to be scored, every column, and written again; the outcome in a word."""
-    columns, width = rng.choice(STREAMED)
+    columns, kinds = rng.choice(STREAMED)
     try:
         writer = Writer(f"out{rng.choice(['.csv', '.parquet'])}", io.BytesIO())
-        rows = NewRows(str(path), columns, width, None)
+        rows = NewRows(str(path), columns, kinds, None)
         for batch in rows.batches():
             assert len(batch.known) == batch.table.num_rows and int(batch.known.sum()) == len(batch.rows)
             score = batch.rows.score
             assert not len(score) or 0 <= score.min() <= score.max() <= 1
-            assert batch.rows.features is None or batch.rows.matrix.shape == (len(score), width)
+            assert len(batch.rows.typed) == len(score) and batch.rows.typed.kinds == kinds
             writer.write(batch.table, {"new score": score}, batch.known)
         writer.close()
         return "streamed"
@@ -286,9 +299,16 @@ def model_files() -> tuple[str, ...]:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(120, 2))
     label = (rng.random(120) < 0.5).astype(np.float64)
-    rows = Training(rng.random(120), label, features=features)
+    numbers = Training(rng.random(120), label, features=features)
+    features[::7, 0] = np.nan
+    codes = rng.integers(-1, 3, (120, 1)).astype(np.int32)
+    mixed = replace(numbers, features=Features(features, codes, (("a", "b", "ü"),), ("number", "number", "category")))
     keys = ("isotonic", "stack", "stack-forest(trees=2)")
-    return tuple(to_text(Saved(key, fit(parse(key), rows), "p", ("x1", "x2"), 2)) for key in keys)
+    return tuple(
+        to_text(Saved(key, fit(parse(key), rows), "p", names, len(names), rows.typed.kinds))
+        for rows, names in ((numbers, ("x1", "x2")), (mixed, ("x1", "x2", "g")))
+        for key in keys
+    )
 
 
 def model_file(rng: random.Random) -> str:

@@ -104,7 +104,7 @@ def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: Non
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_report(model, group, rows, plan))
-    return Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.notes, tuple(reports))
+    return Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes, tuple(reports))
 
 
 def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan) -> Report:

@@ -27,8 +27,9 @@ from decal_cli.methods import (
 from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Interval, parse
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Rows, row_hashes
+from decal_cli.tables.rows import Rows
 from decal_cli.version import __version__
 
 JUDGED_BY = tuple(parse(name) for name in ("brier", "log_loss", "auc", "ece"))
@@ -74,6 +75,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     """
     training = dataset.models[0]
     rows = training_rows(training, plan.task, plan.seed)
+    if test is not None:
+        _same_kinds(training, test)
     try:
         model = fit_method(chosen, rows)
         if test is None:
@@ -93,6 +96,27 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     )
 
 
+def _same_kinds(training: Predictions, test: Dataset) -> None:
+    """Errors: DecalError, where a feature of the test set is of another kind than in the training file."""
+    rows = test.models[0].rows
+    if rows.features is None or training.rows.features is None:
+        return
+    have, want = rows.typed.kinds, training.rows.typed.kinds
+    if len(have) != len(want):
+        raise DecalError(
+            f"--test {test.inputs[0].path}: the features hold {len(have)} numbers a row, those of the training file"
+            f" {len(want)}",
+            "give the same features",
+        )
+    at = mismatch(have, want)
+    if at is not None:
+        raise DecalError(
+            f"--test {test.inputs[0].path}, column {training.feature_names[at]!r}: holds {PLURALS[have[at]]}, where"
+            f" the training file holds {PLURALS[want[at]]}",
+            "store the column in the same way in both files",
+        )
+
+
 def shared_rows(training: Rows, test: Rows) -> int | None:
     """How many test rows stand among the training rows as well; None where equal rows say nothing, being many.
 
@@ -106,7 +130,8 @@ def shared_rows(training: Rows, test: Rows) -> int | None:
 
 
 def _keys(rows: Rows) -> np.ndarray:
-    return row_hashes(np.column_stack((rows.score, rows.label, rows.matrix)))
+    scores = Features.of_numbers(np.column_stack((rows.score, rows.label)))
+    return mixed_bits((*scores.hashed(), *rows.typed.hashed()), len(rows))
 
 
 _OTHER = "give what it needs, or name another method: `decal methods` lists them"
@@ -140,16 +165,19 @@ def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
     training = fitting.training
     # A model asks of new rows what it looks at, not what else was named when it was fitted.
     method = fitting.chosen.declared
-    takes = {*method.needs, *method.uses}
     rows = training.rows
-    with_features = "features" in takes and rows.features is not None
+    with_features = method.takes("features") and rows.features is not None
+    kinds = rows.typed.kinds if with_features else ()
+    names = training.feature_names if with_features else ()
     return Saved(
         method=fitting.chosen.key,
         model=fitting.model,
         score=training.name,
-        features=training.feature_names if with_features else (),
-        width=int(rows.matrix.shape[1]) if with_features else 0,
-        groups=tuple(rows.groups) if "groups" in takes else (),
+        features=names,
+        width=len(kinds),
+        # One list-valued column is one feature of many numbers.
+        kinds=kinds[: len(names)],
+        groups=tuple(rows.groups) if method.takes("groups") else (),
         logit=logit,
         task=plan.task,
         fitted_on={

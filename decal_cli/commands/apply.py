@@ -13,7 +13,7 @@ from decal_cli.commands.progress import progress_of
 from decal_cli.commands.writing import check_new, whole_file
 from decal_cli.data import Batch, Columns, NewRows, Writer, format_of
 from decal_cli.errors import DecalError
-from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows
+from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows, unseen_categories
 from decal_cli.methods.predictions import DECISION, THRESHOLD
 
 
@@ -30,9 +30,9 @@ def run(options: ApplyOptions) -> None:
         missing="error" if options.missing is None else options.missing.value,
     )
     stdin = sys.stdin.buffer if options.file == "-" else None
-    rows = NewRows(options.file, columns, saved.width, stdin, typed)
+    rows = NewRows(options.file, columns, saved.column_kinds, stdin, typed)
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
-    scored = unscored = 0
+    scored = unscored = unseen = 0
     added: dict[str, NDArray[Any]] = {}
     with whole_file(options.output, "output") as file, progress_of() as progress:
         writer = Writer(options.output, file)
@@ -41,14 +41,20 @@ def run(options: ApplyOptions) -> None:
             writer.write(batch.table, added, batch.known)
             scored += len(batch.rows)
             unscored += len(batch.known) - len(batch.rows)
+            unseen += unseen_categories(saved.model, batch.rows)
             progress(f"{scored:,} rows")
         writer.close()
-    unscored_text = f"; {unscored:,} rows have no new score (missing values)" if unscored else ""
+    unscored_text = f"; {unscored:,} rows have no new score (missing score)" if unscored else ""
     total = scored + unscored
     print(
         f"wrote {options.output}: {total:,} rows; added {_added_text(saved, list(added))}{unscored_text}",
         file=sys.stderr,
     )
+    if unseen:
+        print(
+            f"{unseen:,} of {scored:,} rows have a category that the model was not fitted on: it counts as a rare one.",
+            file=sys.stderr,
+        )
     if rows.source.raw.sha256() in fitted_on:
         print(
             "The model was fitted to these rows: metrics computed on them are optimistic "

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.crossfit.encoding import encoded_for
+from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Matrix, Rows
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Ints, Table, tabulate
 
 Narrow = NDArray[np.float32]
@@ -98,14 +100,25 @@ def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = 
 
 
 def narrow(features: Matrix) -> Narrow:
-    """Features as trees see them, shape (T, d): 32 bits; values beyond LARGEST count as LARGEST."""
+    """Features as trees see them, shape (T, d): 32 bits; values beyond LARGEST count as LARGEST, NaN is missing."""
     return np.clip(features, -LARGEST, LARGEST).astype(np.float32)
 
 
 def _narrow(rows: Rows) -> Rows:
-    """The rows in canonical order, with labels as float64 and features as float32, as trees take them."""
+    """The rows in canonical order, with labels as float64 and numbers as float32, as trees take them."""
     rows = rows.in_order()
-    return replace(rows, score=rows.score + 0.0, label=rows.label.astype(np.float64), features=narrow(rows.matrix))
+    features = rows.typed
+    return replace(
+        rows,
+        score=rows.score + 0.0,
+        label=rows.label.astype(np.float64),
+        features=features if features.categories else narrow(features.numbers),
+    )
+
+
+def _as_taught(rows: Rows, learn: NDArray[np.bool_], seed: int) -> Rows:
+    """The rows with features as trees take them: missing values as they are, categories as some of the rows teach."""
+    return replace(rows, features=narrow(encoded_for(rows, learn, seed=seed))) if rows.typed.categories else rows
 
 
 def _bin_numbers(rows: Rows, bins: int) -> Ints:
@@ -123,6 +136,7 @@ def _halves(number: Ints, rng: np.random.Generator) -> Ints:
 
 def _honest_leaves(rows: Rows, number: Ints, counted: NDArray[np.bool_], grown: NDArray[np.bool_], seed: int) -> Leaves:
     """Leaves of each bin grown on some rows, with the sums of others."""
+    rows = _as_taught(rows, grown, seed)
     parts = []
     for k in range(int(number[-1]) + 1):
         inside = slice(*np.searchsorted(number, (k, k + 1)))
@@ -241,6 +255,7 @@ def hold_out(rows: Rows, *, seed: int) -> HeldOut | None:
     fold, region = rng.permutation(len(rows)) % FOLDS, np.empty(len(rows))
     for k in range(FOLDS):
         here = fold == k
-        rule = RegionRule(rows.take(~here), rng, seed)
-        region[here] = rule(rows.score[here], rows.matrix[here])
+        seen = _as_taught(rows, ~here, seed)
+        rule = RegionRule(seen.take(~here), rng, seed)
+        region[here] = rule(rows.score[here], seen.matrix[here])
     return HeldOut(rows.label, rows.weights, region)

@@ -180,6 +180,9 @@ class ArraySource:
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         return self.table.select([*numbers, *texts])
 
+    def load_typed(self, names: Sequence[str]) -> Any:
+        return self.load(names, ())
+
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         yield self.load(numbers, texts)
 

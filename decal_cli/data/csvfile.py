@@ -80,21 +80,41 @@ class CsvSource:
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """The named columns as a pyarrow table."""
+        try:
+            return self._load(numbers, texts)
+        except Exception as error:
+            raise self._fault(error, numbers, texts) from None
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        """The named columns, each as numbers where all its values are numbers, else as texts."""
+        try:
+            return self._load(names, ())
+        except Exception:
+            numbers = self._number_columns(names)
+            texts = [name for name in names if name not in numbers]
+            return self.load([name for name in names if name in numbers], texts).select(list(names))
+
+    def _load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
         try:
-            try:
-                options = self._options(numbers, texts, quoted_newlines=False)
-                with self.raw.text() as stream:
-                    return pacsv.read_csv(stream, **options)
-            except pa.ArrowInvalid:
-                # Fast parsing in parallel blocks assumes no newline within quotes and no row longer than a block.
-                options = self._options(numbers, texts, quoted_newlines=True, block=MAX_ROW_BYTES)
-                with self.raw.text() as stream:
-                    return pacsv.read_csv(stream, **options)
-        except Exception as error:
-            raise self._fault(error, numbers, texts) from None
+            options = self._options(numbers, texts, quoted_newlines=False)
+            with self.raw.text() as stream:
+                return pacsv.read_csv(stream, **options)
+        except pa.ArrowInvalid:
+            # Fast parsing in parallel blocks assumes no newline within quotes and no row longer than a block.
+            options = self._options(numbers, texts, quoted_newlines=True, block=MAX_ROW_BYTES)
+            with self.raw.text() as stream:
+                return pacsv.read_csv(stream, **options)
+
+    def _number_columns(self, names: Sequence[str]) -> set[str]:
+        """Which columns hold numbers only, and missing values."""
+        possible = set(names)
+        for batch in self.batches((), list(names)):
+            dictionaries = {name: batch.column(batch.schema.get_field_index(name)).dictionary for name in possible}
+            possible -= {name for name, texts in dictionaries.items() if not _all_numbers(texts)}
+        return possible
 
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         """The named columns as record batches of about a MiB of text each."""
@@ -205,6 +225,19 @@ class CsvSource:
                         f"convert the file: iconv -f WINDOWS-1252 -t UTF-8 {file_word(self.raw.path)} > utf8.csv",
                     )
         return None
+
+
+def _all_numbers(texts: Any) -> bool:
+    """Whether each text of a pyarrow array is a number or stands for a missing value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    known = texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(MISSING))))
+    try:
+        pc.utf8_trim(known, " \t").cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _delimiter(text: str) -> str:

@@ -10,13 +10,13 @@ import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, missing_values
 from decal_cli.data.columns import Chosen, choose, same_columns
-from decal_cli.data.features import Features
+from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
 from decal_cli.data.labels import MISSING_LABEL, Labels, group
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
-from decal_cli.roles import Columns
+from decal_cli.roles import ALL_COLUMNS, Columns
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Ints
 
@@ -51,13 +51,24 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """All models of one set of inputs. columns: role -> column(s); found: roles found by their usual names."""
+    """All models of one set of inputs.
+
+    columns: role -> column(s); guessed: roles found by their usual names. notes: what was dropped, and why. features:
+    what reads them, if the user named any.
+    """
 
     inputs: tuple[Input, ...]
     columns: dict[str, str | tuple[str, ...]]
     guessed: tuple[str, ...]
     models: tuple[Predictions, ...]
     notes: tuple[str, ...]
+    features: FeatureReader | None = None
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, and of which kinds the features are, once they were read."""
+        note = None if self.features is None else self.features.note
+        return self.notes if note is None else (*self.notes, note)
 
 
 def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
@@ -89,10 +100,9 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         weight = floats(parts, chosen.weight)
         unweighted = checked_weights(weight, chosen.weight, origin, columns)
         incomplete |= {} if unweighted is None else {"missing weight": unweighted}
-    features = Features(sources, chosen.features, columns, origin) if chosen.features else None
-    if features is not None and columns.missing == "drop":
-        # Which rows are left depends on the features, so here they cannot wait.
-        incomplete |= features.missing()
+    features = None
+    if chosen.features:
+        features = FeatureReader(sources, chosen.features, origin, all_columns=ALL_COLUMNS in columns.features)
     groups = {name: group(parts, name) for name in chosen.group}
     models, notes = [], []
     for name in chosen.score:
@@ -107,7 +117,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         count = part.table.num_rows
         of_part = label[part.start : part.start + count]
         inputs.append(Input(part.source.raw.path, count, int(np.count_nonzero(of_part == 1)), digest))
-    return Dataset(tuple(inputs), chosen.roles(), chosen.guessed, tuple(models), tuple(notes))
+    return Dataset(tuple(inputs), chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features)
 
 
 def _labels(parts: Sequence[Part], name: str, columns: Columns, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:

@@ -1,4 +1,4 @@
-"""Features, read when someone asks for them: numeric columns, or one list-valued (embedding) column."""
+"""Features, read when someone asks for them: columns of any kind, or one list-valued (embedding) column of numbers."""
 
 from __future__ import annotations
 
@@ -7,57 +7,127 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import NotNumbers, Origin, Part, chunk_floats, missing_values, part_floats, plain
+from decal_cli.data.check import NotNumbers, Origin, Part, chunk_floats, plain
+from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.files import translated
+from decal_cli.data.jsonlines import JsonLinesSource
+from decal_cli.data.kinds import Texts, numbers_of, slip_error, typed_kind
 from decal_cli.data.sources import Source
 from decal_cli.data.words import number, quote
 from decal_cli.errors import DecalError
-from decal_cli.roles import Columns
+from decal_cli.tables.features import MISSING_CODE, PLURALS, Features, Kind, kinds_text
 
 
-class Features:
-    """The feature matrix of a data set, read at most once."""
+class FeatureReader:
+    """The features of a data set, read at most once.
 
-    def __init__(self, sources: Sequence[Source], names: tuple[str, ...], columns: Columns, origin: Origin) -> None:
+    kinds: what the columns must hold, where a model was fitted to them; else each column says it itself. all_columns:
+    whether the user named every column that has no other role.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        names: tuple[str, ...],
+        origin: Origin,
+        kinds: tuple[Kind, ...] | None = None,
+        all_columns: bool = False,
+    ) -> None:
         self.sources = sources
         self.names = names
-        self.columns = columns
         self.origin = origin
-        self._matrix: np.ndarray | None = None
-        self._missing: dict[str, np.ndarray] = {}
+        self.kinds = kinds
+        self.all_columns = all_columns
+        self.known: Features | None = None
 
-    def read(self) -> np.ndarray:
-        """float64 (T, d) of every row of the data set.
+    def read(self) -> Features:
+        """The features of every row of the data set; a missing value is a state of its own.
 
-        Errors: text, infinite values, lists of different lengths; missing values unless these rows may be dropped.
+        Errors: infinite values, lists of different lengths, a text in a column of numbers, a column of another kind
+        than it must be.
         """
-        if self._matrix is None:
+        if self.known is None:
             parts = self._parts()
             if listed := _list_columns(parts):
-                matrix = self._lists(parts, listed[0])
+                numbers = self._lists(parts, listed[0])
+                self._check(numbers, self.names * numbers.shape[1])
+                self.known = Features.of_numbers(numbers)
             else:
-                matrix = np.empty((self.origin.count, len(self.names)))
-                for part in parts:
-                    here = matrix[part.start : part.start + part.table.num_rows]
-                    for at, name in enumerate(self.names):
-                        part_floats(part, name, here[:, at])
-            self._check(matrix)
-            self._matrix = matrix
-        return self._matrix
+                self.known = self._columns(parts)
+        return self.known
 
-    def missing(self) -> dict[str, np.ndarray]:
-        """Reason -> mask of the rows whose features are incomplete; empty when there is none."""
-        self.read()
-        return self._missing
+    @property
+    def note(self) -> str | None:
+        """How many columns hold what, once they were read; None where they are numbers without gaps, as one expects."""
+        if self.known is None or (self.known.plain and set(self.known.kinds) <= {"number"} and not self.all_columns):
+            return None
+        gaps = int(self.known.gaps.sum()) + int((self.known.codes == MISSING_CODE).any(axis=0).sum())
+        columns = f"{gaps:,} column{'s' if gaps > 1 else ''}"
+        return f"features: {kinds_text(self.known.kinds)}" + (f"; {columns} with missing values" if gaps else "")
 
     def _parts(self) -> list[Part]:
         parts: list[Part] = []
         for source, known in zip(self.sources, self.origin.parts, strict=True):
-            part = Part(source, source.load(self.names, ()), known.start, known.skipped)
+            part = Part(source, source.load_typed(self.names), known.start, known.skipped)
             if part.table.num_rows != known.table.num_rows:
                 raise DecalError(f"{source.shown}: changed while it was being read", "run again")
             parts.append(part)
         return parts
+
+    def _columns(self, parts: Sequence[Part]) -> Features:
+        """Every column as what it holds."""
+        kinds = [self._kind(parts, at) for at in range(len(self.names))]
+        others = [name for name, kind in zip(self.names, kinds, strict=True) if kind != "category"]
+        numbers = np.empty((self.origin.count, len(others)))
+        codes: list[np.ndarray] = []
+        categories: list[tuple[str, ...]] = []
+        at = 0
+        for k, (name, kind) in enumerate(zip(self.names, kinds, strict=True)):
+            if kind == "category":
+                code, names = Texts(parts, name).categories()
+                codes.append(code)
+                categories.append(names)
+                continue
+            try:
+                numbers_of(parts, name, kind, numbers[:, at])
+            except NotNumbers as error:
+                raise self._other_kind(name, quote(str(error)), kind) from None
+            if kind != "missing" and self.kinds is None and np.isnan(numbers[:1, at]).any():
+                kinds[k] = "missing" if np.isnan(numbers[:, at]).all() else kind
+            at += 1
+        self._check(numbers, others)
+        stacked = np.column_stack(codes) if codes else np.empty((self.origin.count, 0), dtype=np.int32)
+        return Features(numbers, stacked, tuple(categories), tuple(kinds))
+
+    def _kind(self, parts: Sequence[Part], at: int) -> Kind:
+        """What a column holds: what it must, or what its types say, or what its texts say."""
+        name = self.names[at]
+        types = {part.table.schema.field(name).type for part in parts}
+        kinds = {typed_kind(each) for each in types} - {"missing"}
+        if self.kinds is not None:
+            want = self.kinds[at]
+            if not kinds <= _FITTING[want]:
+                have = sorted("text" if kind is None else PLURALS[kind] for kind in kinds)
+                raise self._other_kind(name, " and ".join(have), want)
+            return want
+        if not kinds:
+            return "missing"
+        if kinds <= {"number", "boolean"}:
+            return "number" if "number" in kinds else "boolean"
+        if kinds == {"date"}:
+            return "date"
+        texts = Texts(parts, name)
+        written = all(isinstance(part.source, (CsvSource, JsonLinesSource)) for part in parts)
+        if written and (slip := texts.slip()):
+            row, text, numbers = slip
+            raise slip_error(self.origin.place(name, row), text, numbers)
+        return texts.kind
+
+    def _other_kind(self, name: str, have: str, want: Kind) -> DecalError:
+        return DecalError(
+            f"{self.origin.shown}, column {quote(name)}: holds {have}; the model was fitted on {PLURALS[want]}",
+            "give the same features, or fit the model again",
+        )
 
     def _lists(self, parts: Sequence[Part], name: str) -> np.ndarray:
         if len(self.names) > 1:
@@ -110,29 +180,28 @@ class Features:
                 "name a column of number lists, or columns of numbers",
             ) from None
 
-    def _check(self, matrix: np.ndarray) -> None:
-        """One pass of sums finds out whether anything is wrong at all; inf and NaN survive every sum."""
+    def _check(self, numbers: np.ndarray, names: Sequence[str]) -> None:
+        """One pass of sums finds out whether anything is infinite; infinity survives every sum, as infinity or NaN."""
         with np.errstate(invalid="ignore", over="ignore"):
-            if np.isfinite(matrix.sum()):
+            if np.isfinite(numbers.sum()):
                 return
-        one_list = len(self.names) == 1
-        infinite = np.isinf(matrix)
+        infinite = np.isinf(numbers)
         if infinite.any():
             row, at = (int(i) for i in np.argwhere(infinite)[0])
-            name = self.names[0] if one_list else self.names[at]
             raise DecalError(
-                f"{self.origin.place(name, row)}: feature is {number(matrix[row, at])}",
+                f"{self.origin.place(names[at], row)}: feature is {number(numbers[row, at])}",
                 "replace infinite features by finite numbers",
             )
-        gone = np.isnan(matrix)
-        rows = gone.any(axis=1)
-        if not rows.any():
-            return
-        if self.columns.missing == "error":
-            at = int(gone.any(axis=0).argmax())
-            name = self.names[0] if one_list else self.names[at]
-            raise missing_values(rows if one_list else gone[:, at], name, "feature", self.origin)
-        self._missing = {"missing feature": rows}
+
+
+_FITTING: dict[Kind, set[Kind | None]] = {
+    "number": {"number", "boolean"},
+    "boolean": {"number", "boolean", None},
+    "date": {"date", None},
+    "category": {None},
+    "missing": {"number", "boolean", "date", "category", None},
+}
+"""Types of columns (None: texts) that can hold what a model was fitted on."""
 
 
 def _list_columns(parts: Sequence[Part]) -> list[str]:

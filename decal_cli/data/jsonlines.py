@@ -71,6 +71,14 @@ class JsonLinesSource:
             raise no_rows(self.shown)
         return pa.concat_tables(batches)
 
+    def load_typed(self, names: Sequence[str]) -> Any:
+        """The named columns, each as numbers or lists of numbers where all its values are such, else as texts."""
+        try:
+            return self.load(names, ())
+        except DecalError:
+            texts = {name for _, line in self._objects() for name in names if not _is_number(line.get(name))}
+            return self.load([name for name in names if name not in texts], sorted(texts)).select(list(names))
+
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         """The named columns as small tables."""
         for start, rows in self._blocks():
@@ -178,3 +186,10 @@ class JsonLinesSource:
 
     def _place(self, name: str, row: int) -> str:
         return f"{self.shown}, column {quote(name)}, row {row + 1}"
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value can stand in a column of numbers, or of lists of them."""
+    return (
+        value is None or isinstance(value, (int, float, list)) or (isinstance(value, str) and value.strip() in MISSING)
+    )

@@ -9,15 +9,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, floats, missing_values
+from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, floats
 from decal_cli.data.csvfile import CsvSource
-from decal_cli.data.features import Features
+from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
 from decal_cli.data.labels import group, group_names
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.words import MISSING, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
+from decal_cli.tables.features import Features, Kind
 from decal_cli.tables.rows import Unlabelled
 
 
@@ -36,14 +37,21 @@ class Batch:
 class NewRows:
     """A file of rows that a model is to score."""
 
-    def __init__(self, path: str, columns: Columns, width: int, stdin: BinaryIO | None, typed: bool = False) -> None:
-        """columns: one score, features and groups by exact name; width: numbers per row that the features hold.
+    def __init__(
+        self,
+        path: str,
+        columns: Columns,
+        kinds: tuple[Kind, ...],
+        stdin: BinaryIO | None,
+        typed: bool = False,
+    ) -> None:
+        """columns: one score, features and groups by exact name; kinds: of every column of the features.
 
         typed: whether the rows go where numbers are told from texts; else a CSV file's cells are left as they are.
         """
         self.source = open_source(path, stdin)
         self.columns = columns
-        self.width = width
+        self.kinds = kinds
         self.names = list(self.source.names)
         if repeated := [name for name, times in Counter(self.names).items() if times > 1]:
             raise DecalError(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
@@ -55,7 +63,9 @@ class NewRows:
                     f"{self.source.shown}: no column {quote(name)}, which the model was fitted on",
                     f"{hint}columns: {listed(self.names)}",
                 )
-        self.numbers = list(dict.fromkeys((*columns.score, *columns.features)))
+        # Of a list-valued column there are many kinds, all of them numbers.
+        numbers = [name for name, kind in zip(columns.features, kinds, strict=False) if kind == "number"]
+        self.numbers = list(dict.fromkeys((*columns.score, *numbers)))
         self.others = [name for name in self.names if name not in self.numbers]
         self._types = self.source.types(self.others) if typed and isinstance(self.source, CsvSource) else {}
 
@@ -82,11 +92,7 @@ class NewRows:
         name = self.columns.score[0]
         score, missing = checked_scores(floats([part], name), name, origin, self.columns)
         known = np.ones(len(score), dtype=bool) if missing is None else ~missing
-        features = None
-        if self.columns.features:
-            features, gaps = self._features(part, origin)
-            for mask in gaps.values():
-                known &= ~mask
+        features = self._features(part, origin) if self.columns.features else None
         groups = {column: group([part], column, called[column]) for column in self.columns.group}
         return Batch(self._kept(part.table), known, Unlabelled(score, groups=groups, features=features).take(known))
 
@@ -101,23 +107,20 @@ class NewRows:
             columns[name] = column if kind is None else _as_numbers(column.cast(pa.string()), kind)
         return pa.table(columns).replace_schema_metadata(table.schema.metadata)
 
-    def _features(self, part: Part, origin: Origin) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    def _features(self, part: Part, origin: Origin) -> Features:
         names = self.columns.features
         if len(names) == 1 and _all_missing(part.table.column(part.table.schema.get_field_index(names[0]))):
             # Of a list nothing else is left to see.
-            everywhere = np.ones(origin.count, dtype=bool)
-            if self.columns.missing == "error":
-                raise missing_values(everywhere, names[0], "feature", origin)
-            return np.full((origin.count, self.width), np.nan), {"missing feature": everywhere}
-        found = Features([_Loaded(self.source, part.table)], self.columns.features, self.columns, origin)
-        matrix, gaps = found.read(), found.missing()
-        if matrix.shape[1] != self.width:
+            return Features.missing(origin.count, self.kinds)
+        kinds = self.kinds if len(names) == len(self.kinds) else None
+        features = FeatureReader([_Loaded(self.source, part.table)], names, origin, kinds).read()
+        if len(features.kinds) != len(self.kinds):
             raise DecalError(
-                f"{self.source.shown}: the features hold {matrix.shape[1]} numbers a row; the model was fitted on"
-                f" {self.width}",
+                f"{self.source.shown}: the features hold {len(features.kinds)} numbers a row; the model was fitted on"
+                f" {len(self.kinds)}",
                 "give the same features",
             )
-        return matrix, gaps
+        return features
 
 
 def _all_missing(column: Any) -> bool:
@@ -149,6 +152,9 @@ class _Loaded:
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         return self.table.select([*numbers, *texts])
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        return self.load(names, ())
 
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         yield self.load(numbers, texts)

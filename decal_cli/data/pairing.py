@@ -141,7 +141,8 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     a = replace(first, name=names[0], rows=rows, dropped=dropped, row_numbers=None)
     b = replace(a, name=names[1], columns=second.columns, rows=replace(rows, score=second.rows.score[at_b]))
     roles = {**sides[0].columns, "score": tuple(dict.fromkeys((*first.columns, *second.columns))), "id": id_column}
-    whole = Dataset(sides[0].inputs + sides[1].inputs, roles, sides[0].guessed, (a, b), tuple(notes))
+    inputs = sides[0].inputs + sides[1].inputs
+    whole = Dataset(inputs, roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features)
     return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
 
 

@@ -49,8 +49,11 @@ class Source(Protocol):
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """pyarrow table with these columns, every row."""
 
+    def load_typed(self, names: Sequence[str]) -> Any:
+        """pyarrow table with these columns as what they are; text formats: as numbers where all values are numbers."""
+
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        """The same in batches of rows, with little memory."""
+        """The columns of `load` in batches of rows, with little memory."""
 
     def line(self, row: int) -> int | None:
         """Line of a data row (0-based) in a text format, None where there is none or finding it is slow."""
@@ -103,6 +106,9 @@ class ParquetSource:
             wanted = [*numbers, *texts]
             return self._file().read(columns=wanted).select(wanted)
 
+    def load_typed(self, names: Sequence[str]) -> Any:
+        return self.load(names, ())
+
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
@@ -153,6 +159,9 @@ class ArrowSource:
             schema = self._reader(wanted).schema
             fields = [schema.field(name) for name in wanted]
             return pa.Table.from_batches(list(self._batches(wanted, mapped=True)), pa.schema(fields))
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        return self.load(names, ())
 
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):

@@ -34,6 +34,7 @@ PAPERS = {
     "Perez-Lebel et al. 2023": "Beyond calibration: estimating the grouping loss of modern neural networks",
     "Perez-Lebel et al. 2025": "Decision from Suboptimal Classifiers: Regret Pre- and Post-Calibration",
     "Platt 1999": "Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods",
+    "Prokhorenkova et al. 2018": "CatBoost: unbiased boosting with categorical features",
     "Spiegelhalter 1986": "Probabilistic prediction in patient management and clinical trials",
     "Tasche 2021": "Calibrating sufficiently",
     "Vaicenavicius et al. 2019": "Evaluating model calibration in classification",

@@ -12,6 +12,7 @@ from decal_cli.methods.declare import (
     fit_each,
     missing,
     note_of,
+    unseen_categories,
 )
 from decal_cli.methods.model_file import Saved, from_text, score_rows, to_text
 from decal_cli.methods.predictions import added_columns, new_name, training_rows, with_score
@@ -43,6 +44,7 @@ __all__ = [
     "to_text",
     "training_rows",
     "try_out",
+    "unseen_categories",
     "with_score",
     "won",
     "won_over",

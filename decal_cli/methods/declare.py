@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.crossfit.encoding import CategoryColumn, Encoder, encoded
 from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_of
@@ -23,6 +24,7 @@ from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 
 T = TypeVar("T")
+NO_FEATURES = "needs the features that the model was fitted with"
 Kind = Literal["recalibration", "post-training"]
 """What a method costs to run and to keep: a function of the score, or a model on the features."""
 Need = Literal["features", "groups", "task"]
@@ -101,6 +103,34 @@ def model(cls: M) -> M:
     return cls
 
 
+model(CategoryColumn)
+model(Encoder)
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A model on features with categories or missing values, and the encoder that makes numbers of them for it."""
+
+    encoder: Encoder
+    fitted: Model
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        if rows.features is None:
+            raise Undefined(NO_FEATURES)
+        return self.fitted(replace(rows, features=self.encoder(rows.typed)))
+
+    @property
+    def note(self) -> str | None:
+        """What the model has to say of itself."""
+        return note_of(self.fitted)
+
+
+def unseen_categories(fitted: Model, rows: Unlabelled) -> int:
+    """How many rows have a category that the model was not fitted on."""
+    return int(fitted.encoder.unseen(rows.typed).sum()) if isinstance(fitted, Encoded) else 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Method(Declaration):
     """A declared method; everything decal says about it is read from here.
@@ -112,6 +142,10 @@ class Method(Declaration):
     kind: Kind
     needs: tuple[Need, ...]
     uses: tuple[Need, ...]
+
+    def takes(self, what: Need) -> bool:
+        """Whether it looks at this, if the user gave it."""
+        return what in self.needs or what in self.uses
 
 
 MethodSpec = Spec[Method]
@@ -134,9 +168,12 @@ def fit(spec: MethodSpec, rows: Training) -> Model:
 
 def fit_each(spec: MethodSpec, rows: Training, tasks: Sequence[BinaryTask | None]) -> list[Model]:
     """A model for each task; what does not depend on the task is learned once. Errors: as for `fit`."""
+    method = spec.declared
     rows = rows.in_order()
     rows.table.need_both_classes()
-    return [spec.declared.function(replace(rows, task=task), **spec.parameters) for task in tasks]
+    encoder, rows = encoded(rows, seed=rows.seed) if method.takes("features") else (None, rows)
+    models = [method.function(replace(rows, task=task), **spec.parameters) for task in tasks]
+    return models if encoder is None else [Encoded(encoder, each) for each in models]
 
 
 def method(

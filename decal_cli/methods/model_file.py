@@ -14,12 +14,13 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from decal_cli.errors import DecalError
 from decal_cli.methods.declare import MODELS, Applied, Model
+from decal_cli.tables.features import PLURALS, Features, Kind, number_kinds
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
@@ -44,11 +45,18 @@ class Saved:
     score: str
     features: tuple[str, ...] = ()
     width: int = 0
-    """Numbers per row in the features: one list-valued column holds many."""
+    """Columns of the features: one list-valued column holds many numbers."""
+    kinds: tuple[Kind, ...] = ()
+    """What each named feature holds; a list-valued column holds numbers."""
     groups: tuple[str, ...] = ()
     logit: bool = False
     task: BinaryTask | None = None
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def column_kinds(self) -> tuple[Kind, ...]:
+        """What each column of the features holds."""
+        return self.kinds if len(self.kinds) == self.width else number_kinds(self.width)
 
 
 def to_text(saved: Saved) -> str:
@@ -61,6 +69,7 @@ def to_text(saved: Saved) -> str:
             "score": saved.score,
             "logit": saved.logit,
             "features": list(saved.features),
+            "kinds": list(saved.kinds),
             "width": saved.width,
             "groups": list(saved.groups),
         },
@@ -83,7 +92,7 @@ def from_text(text: str, shown: str) -> Saved:
     try:
         saved = _saved(document)
         groups = {name: np.full(2, "") for name in saved.groups}
-        features = np.zeros((2, saved.width)) if saved.width else None
+        features = Features.missing(2, saved.column_kinds) if saved.width else None
         # Two rows are scored: what does not fit together is found here, not in the middle of somebody's data.
         _score(saved, Unlabelled(np.array([0.0, 1.0]), groups=groups, features=features))
         if to_text(saved) != text:
@@ -149,11 +158,21 @@ def _saved(document: Mapping[str, Any]) -> Saved:
         score=str(columns["score"]),
         features=tuple(map(str, columns["features"])),
         width=width,
+        kinds=_kinds(columns, width),
         groups=tuple(map(str, columns["groups"])),
         logit=bool(columns["logit"]),
         task=None if task is None else BinaryTask.of_utility(task["utility"], task["decision_threshold"]),
         fitted_on=dict(document["fitted_on"]),
     )
+
+
+def _kinds(columns: Mapping[str, Any], width: int) -> tuple[Kind, ...]:
+    kinds: tuple[Kind, ...] = tuple(columns["kinds"])
+    if len(kinds) != len(columns["features"]) or not set(kinds) <= PLURALS.keys():
+        raise ValueError("features of unknown kinds")
+    if width != len(kinds) and kinds != number_kinds(1):
+        raise ValueError(f"{len(kinds)} features of {width} columns")
+    return kinds
 
 
 def _checked(text: str, shown: str) -> dict[str, Any]:
@@ -251,6 +270,10 @@ def _is_a(hint: Any, value: Any) -> bool:
         return isinstance(value, tuple) and all(_is_a(get_args(hint)[0], item) for item in value)
     if hint in (float, int):
         return isinstance(value, (hint, int)) and not isinstance(value, bool)
+    if origin is Literal:
+        return value in get_args(hint)
+    if hint is Model:
+        return type(value).__name__ in MODELS
     return isinstance(value, hint)
 
 

@@ -22,7 +22,7 @@ def training_rows(model: Predictions, task: BinaryTask | None, seed: int) -> Tra
         rows.weight,
         rows.cluster,
         groups=rows.groups,
-        features=None if rows.features is None else rows.matrix,
+        features=None if rows.features is None else rows.typed,
         task=task,
         seed=seed,
     )

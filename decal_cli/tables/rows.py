@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.table import Floats, Ints, Table, tabulate
 
-Matrix = NDArray[Any]
-"""Shape (T, d)."""
 Groups = Mapping[str, NDArray[Any]]
 """Name of a group column -> its values, str (T,)."""
 
@@ -27,24 +26,30 @@ Groups = Mapping[str, NDArray[Any]]
 class Unlabelled:
     """Rows to be scored: what a fitted model sees of rows.
 
-    score: float64 (T,) in [0, 1]. groups: name -> str (T,). features: (T, d), or a function that reads them when they
-    are needed, or None.
+    score: float64 (T,) in [0, 1]. groups: name -> str (T,). features: typed columns, or numbers of shape (T, d), or a
+    function that reads them when they are needed, or None.
     """
 
     score: Floats
     groups: Groups = field(default_factory=dict, kw_only=True)
-    features: Matrix | Callable[[], Matrix] | None = field(default=None, kw_only=True)
+    features: Features | Matrix | Callable[[], Features | Matrix] | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Number of rows, T."""
         return len(self.score)
 
     @property
+    def typed(self) -> Features:
+        """The features as typed columns, read or cut now where that was put off; no column where there are none."""
+        features = self.features() if callable(self.features) else self.features
+        if isinstance(features, Features):
+            return features
+        return Features.of_numbers(np.empty((len(self), 0)) if features is None else features)
+
+    @property
     def matrix(self) -> Matrix:
-        """The features, shape (T, d), read or cut now where that was put off; (T, 0) where there are none."""
-        if self.features is None:
-            return np.empty((len(self), 0))
-        return self.features() if callable(self.features) else self.features
+        """The features where all are numbers, shape (T, d). Errors: Undefined, where there are categories."""
+        return self.typed.matrix
 
     def take(self, which: NDArray[Any]) -> Self:
         """These rows, by mask or index; features that were not read yet are cut when they are read."""
@@ -91,7 +96,7 @@ class Rows(Unlabelled):
         """Indices that sort the rows by their content alone: score, label, weight, features, cluster, groups."""
         keys = [np.asarray(values, dtype=str) for values in self.groups.values()]
         keys += [] if self.cluster is None else [self.cluster]
-        keys += [] if self.features is None else [row_hashes(self.matrix)]
+        keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
         return np.lexsort((*keys, self.label, self.score))
 
@@ -101,7 +106,7 @@ class Rows(Unlabelled):
 
     @cached_property
     def _ordered(self) -> Self:
-        rows = replace(self, features=self.matrix) if callable(self.features) else self
+        rows = replace(self, features=self.features()) if callable(self.features) else self
         return rows.take(rows.order)
 
     def by_group(self) -> Iterator[tuple[str | None, Rows]]:
@@ -117,15 +122,14 @@ class Rows(Unlabelled):
         return super()._cut(which) | {name: _at(values, which) for name, values in labelled.items()}
 
 
-def _at(values: NDArray[Any] | None, which: NDArray[Any]) -> NDArray[Any] | None:
+A = TypeVar("A", NDArray[Any], Features | Matrix)
+
+
+def _at(values: A | None, which: NDArray[Any]) -> A | None:
     return None if values is None else values[which]
 
 
-def row_hashes(features: Matrix) -> NDArray[np.uint64]:
+def row_hashes(features: Features | Matrix) -> NDArray[np.uint64]:
     """64 bits of each row's features: equal rows get equal bits, independent of the other rows."""
-    mixed = np.zeros(len(features), dtype=np.uint64)
-    for column in range(features.shape[1]):
-        bits = (np.ascontiguousarray(features[:, column], dtype=np.float64) + 0.0).view(np.uint64)
-        mixed = (mixed ^ bits) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    return mixed
+    typed = features if isinstance(features, Features) else Features.of_numbers(features)
+    return mixed_bits(typed.hashed(), len(typed))

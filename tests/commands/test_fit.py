@@ -339,7 +339,7 @@ class TestApply:
     @pytest.mark.parametrize(
         ("change", "says"),
         [
-            (lambda content: content[:500] + b"7" + content[501:], "was changed after it was written"),
+            (lambda content: content.replace(b'"seed": 0', b'"seed": 7'), "was changed after it was written"),
             (lambda content: content.replace(b'"decal_model": 1', b'"decal_model": 2'), "is a model file of version 2"),
             (lambda content: b"PAR1\xff\xfe", "is not a model file (not text)"),
         ],

@@ -47,10 +47,10 @@ def test_groups_of_several_files_are_one_column(tmp_path: Path) -> None:
 
 
 def test_features_stay_unread_until_they_are_asked_for(tmp_path: Path) -> None:
-    path = write_columns(tmp_path, {**FOUR_ROWS, "x1": ["not", "a", "number", "!"]})
+    path = write_columns(tmp_path, {**FOUR_ROWS, "x1": [1.0, 2.0, float("inf"), 4.0]})
     (model,) = read([path], Columns(features=("x1",))).models
     assert model.rows.features is not None
-    with pytest.raises(DecalError, match=r"column 'x1', row 1 \(line 2\): 'not' is not a number"):
+    with pytest.raises(DecalError, match=r"column 'x1', row 3 \(line 4\): feature is inf"):
         _ = model.rows.matrix
 
 
@@ -76,8 +76,8 @@ def test_an_embedding_column_is_a_matrix(tmp_path: Path, kind: pa.DataType) -> N
 @pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2)])
 def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "emb": pa.array([LISTS[0], None, *LISTS[2:]], kind)}, "parquet")
-    (model,) = read([path], Columns(features=("emb",), missing="drop")).models
-    assert model.rows.matrix.tolist() == [LISTS[0], *LISTS[2:]]
+    (model,) = read([path], Columns(features=("emb",))).models
+    np.testing.assert_array_equal(model.rows.matrix, [LISTS[0], [np.nan] * 2, *LISTS[2:]])
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,6 @@ def test_an_embedding_that_is_null_is_missing(tmp_path: Path, kind: pa.DataType)
         ({"emb": [["a"], ["b"], ["c"], ["d"]]}, ("emb",), ["column 'emb', row 1", "not a list of numbers"]),
         ({"emb": [[], [], [], []]}, ("emb",), ["every list is empty"]),
         ({"x1": [1.0, 2.0, float("inf"), 4.0]}, ("x1",), ["column 'x1', row 3", "feature is inf"]),
-        ({"x1": [1.0] * 4, "x2": [1.0, None, 3.0, 4.0]}, ("x*",), ["'x2': feature missing in 1 of 4 rows (row 2)"]),
-        ({"x1": ["a", "b", "c", "d"]}, ("x1",), ["column 'x1', row 1", "'a' is not a number"]),
         ({"x1": [{"k": 1}] * 4}, ("x1",), ["column 'x1', row 1", "is not a number"]),
     ],
 )

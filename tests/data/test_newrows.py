@@ -30,7 +30,7 @@ ONE = Columns(score=("p",))
 
 
 def batches(path: str, columns: Columns = ONE, width: int = 0, typed: bool = False) -> list[Batch]:
-    return list(NewRows(path, columns, width, None, typed).batches())
+    return list(NewRows(path, columns, ("number",) * width, None, typed).batches())
 
 
 def batch_error(path: str, columns: Columns = ONE, width: int = 0, typed: bool = False) -> str:
@@ -113,7 +113,7 @@ class TestBatchesAreTheWhole:
 
     def test_standard_input(self) -> None:
         stdin = io.BytesIO(b"p,site\n0.25,a\n1,b\n")
-        (batch,) = NewRows("-", Columns(score=("p",), group=("site",)), 0, stdin).batches()
+        (batch,) = NewRows("-", Columns(score=("p",), group=("site",)), (), stdin).batches()
         assert batch.rows.score.tolist() == [0.25, 1.0]
         assert batch.rows.groups["site"].tolist() == ["a", "b"]
 
@@ -186,7 +186,7 @@ class TestOtherColumnsAreKept:
     @given(st.lists(st.from_regex(NUMBER, fullmatch=True), min_size=1, max_size=4))
     def test_numbers_are_those_that_python_reads(self, cells: list[str]) -> None:
         stdin = io.BytesIO("".join(f"{line}\n" for line in ["p,n", *(f"0.5,{cell}" for cell in cells)]).encode())
-        (batch,) = NewRows("-", ONE, 0, stdin, typed=True).batches()
+        (batch,) = NewRows("-", ONE, (), stdin, typed=True).batches()
         kept = batch.table["n"].to_pylist()
         if isinstance(kept[0], str):
             assert kept == [cell.strip("\ufeff") for cell in cells]
@@ -230,10 +230,10 @@ class TestOtherColumnsAreKept:
         lines = [f'{{"p": 0.5, "n": {i}, "v": null}}\n' for i in range(rows)]
         lines[-1] = '{"p": 0.5, "n": 0.5, "v": [1.0]}\n'
         path = write_text(tmp_path, "".join(lines), "new.jsonl")
-        parts = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=1)
+        parts = batches(path, Columns(score=("p",), features=("v",)), width=1)
         assert len({batch.table.schema for batch in parts}) == 1, "every batch has the same columns"
         assert one_table(parts)["n"].to_pylist()[-2:] == [rows - 2, 0.5]
-        assert np.concatenate([batch.known for batch in parts]).sum() == 1
+        assert np.isnan(np.concatenate([batch.rows.matrix for batch in parts])).sum() == rows - 1
 
 
 class TestMissing:
@@ -247,16 +247,14 @@ class TestMissing:
     def test_an_error_that_names_the_rows(self, tmp_path: Path, form: str) -> None:
         path = write_columns(tmp_path, self.COLUMNS, form)
         assert "column 'p': score missing in 1 of 4 rows (row 2)" in batch_error(path)
-        columns = Columns(score=("x2",), features=("x1", "x2"), logit=True)
-        assert "column 'x1': feature missing in 1 of 4 rows (row 3)" in batch_error(path, columns, width=2)
 
     @every_format
     def test_or_left_out_of_what_is_scored(self, tmp_path: Path, form: str) -> None:
         path = write_columns(tmp_path, self.COLUMNS, form)
         (batch,) = batches(path, Columns(score=("p",), features=("x1", "x2"), missing="drop"), width=2, typed=True)
-        assert batch.known.tolist() == [True, False, False, True]
-        assert batch.rows.score.tolist() == [0.1, 0.4]
-        assert batch.rows.matrix.tolist() == [[1.0, 1.0], [4.0, 4.0]]
+        assert batch.known.tolist() == [True, False, True, True]
+        assert batch.rows.score.tolist() == [0.1, 0.3, 0.4]
+        np.testing.assert_array_equal(batch.rows.matrix, [[1.0, 1.0], [np.nan, 3.0], [4.0, 4.0]])
         assert batch.table["x2"].to_pylist() == [1.0, 2.0, 3.0, 4.0], "every row is kept"
 
     def test_no_row_with_a_score(self, tmp_path: Path) -> None:
@@ -267,10 +265,9 @@ class TestMissing:
     def test_a_whole_batch_without_an_embedding(self, tmp_path: Path) -> None:
         vectors = pa.array([None] * N_BATCH_ROWS + [[1.0, 2.0]] * 5, pa.list_(pa.float64()))
         path = write_columns(tmp_path, {"p": np.full(N_BATCH_ROWS + 5, 0.5), "v": vectors}, "parquet")
-        columns = Columns(score=("p",), features=("v",))
-        assert f"feature missing in {N_BATCH_ROWS:,} of {N_BATCH_ROWS:,} rows" in batch_error(path, columns, width=2)
-        first, second = batches(path, Columns(score=("p",), features=("v",), missing="drop"), width=2)
-        assert not first.known.any() and second.known.all()
+        first, second = batches(path, Columns(score=("p",), features=("v",)), width=2)
+        assert first.known.all() and np.isnan(first.rows.matrix).all() and first.rows.matrix.shape == (N_BATCH_ROWS, 2)
+        assert second.rows.matrix.tolist() == [[1.0, 2.0]] * 5
 
     def test_a_missing_group_is_a_group(self, tmp_path: Path) -> None:
         path = write_columns(tmp_path, {"p": [0.1, 0.2], "site": ["a", None]}, "parquet")
@@ -311,12 +308,12 @@ class TestRefused:
             assert f"(line {first + 101})" in line
 
     @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
-    def test_so_are_missing_values_and_infinite_features(self, tmp_path: Path, form: str) -> None:
+    def test_so_are_missing_scores_and_infinite_features(self, tmp_path: Path, form: str) -> None:
         first, rows = first_and_more(form)
         values: list[Any] = [0.5] * rows
         values[first + 9] = None
         columns = Columns(score=("p",), features=("x", "z"))
-        path = write_columns(tmp_path, {"p": [0.5] * rows, "x": values, "z": [0.0] * rows}, form)
+        path = write_columns(tmp_path, {"p": values, "x": values, "z": [0.0] * rows}, form)
         assert f"row {first + 10})" in batch_error(path, columns, width=2)
         if form != "jsonl":
             values[first + 9] = float("inf")

@@ -112,12 +112,12 @@ def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str)
     assert (data.inputs[0].rows, data.inputs[0].positives) == (5, 2)
 
 
-def test_with_features_named_their_gaps_count_too(tmp_path: Path) -> None:
+def test_a_missing_feature_drops_no_row(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "x1": [1.0, None, 3.0, 4.0], "x2": [1.0, 2.0, float("nan"), 4.0]})
-    columns = Columns(features=("x*",), missing="drop")
-    (model,) = read([path], columns).models
-    assert model.rows.matrix.tolist() == [[1, 1], [4, 4]]
-    assert model.rows.score.tolist() == [0.25, 0.0] and model.dropped == 2
+    for missing in ("error", "drop"):
+        (model,) = read([path], Columns(features=("x*",), missing=missing)).models
+        np.testing.assert_array_equal(model.rows.matrix, [[1, 1], [np.nan, 2], [3, np.nan], [4, 4]])
+        assert model.dropped == 0
 
 
 def test_a_model_without_any_row_is_an_error(tmp_path: Path) -> None:

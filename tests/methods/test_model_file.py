@@ -38,6 +38,7 @@ def saved(key: str) -> Saved:
         score="p_näme",
         features=("x1", "x2", "x3"),
         width=3,
+        kinds=("number",) * 3,
         groups=("site",),
         task=FIFTH,
         fitted_on={"rows": 300, "seed": 0, "inputs": [{"sha256": "ab" * 32, "rows": 300}]},
@@ -352,6 +353,8 @@ class TestForged:
             put("columns.features", "x*"),
             put("columns.features", ["x"]),
             put("columns.groups", "site"),
+            put("columns.kinds", ["number"]),
+            put("columns.kinds", None),
             put("columns.width", 10**15),
             put("columns.width", 10**9),
             put("columns.width", -1),
@@ -418,6 +421,7 @@ class TestForged:
             3,
             *(np.array(child, dtype=np.int32) for child in ([1, -1, -1], [2, -1, -1], [0, 0, 0])),
             np.array([0.5, 0.0, 0.0]),
+            np.array([False, False, False]),
             np.array([0.0, 0.1, 0.9]),
         )
         patches = saved("multicalibration")

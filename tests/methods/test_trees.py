@@ -116,6 +116,7 @@ GOOD = Tree(
     np.array([2, -1, -1]),
     np.array([1, 0, 0]),
     np.array([0.5, 0, 0]),
+    np.array([True, False, False]),
     np.array([0.5, 0.1, 0.9]),
 )
 
@@ -135,8 +136,11 @@ GOOD = Tree(
         {"threshold": np.array([np.nan, 0, 0])},
         {"value": np.array([0.5, np.inf, 0])},
         {"value": np.array([[0.5, 0.1, 0.9]])},
+        {"missing_left": np.array([True, False])},
+        {"missing_left": np.array([1, 0, 0])},
         {name: np.array([], dtype=type_) for name, type_ in zip(
-            ("left", "right", "feature", "threshold", "value"), (int, int, int, float, float), strict=True
+            ("left", "right", "feature", "threshold", "missing_left", "value"), (int, int, int, float, bool, float),
+            strict=True,
         )},
     ],
 )  # fmt: skip

@@ -42,7 +42,7 @@ class ApplyOptions:
         "Rows to score, in any input format; - reads standard input.", "FILE", required=True, panel=INPUT
     )
     missing: Missing | None = option(
-        "Missing scores or features: report an error, or keep the rows without a new score (drop).",
+        "Missing scores: report an error, or keep the rows without a new score (drop).",
         shown=Missing.error,
         panel=INPUT,
     )

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Missing(StrEnum):
-    """What to do with missing scores and features of new rows."""
+    """What to do with missing scores of new rows."""
 
     error = "error"
     drop = "drop"

@@ -30,14 +30,17 @@ MAX_NEWTON_COLUMNS = 300
 
 
 def float_columns(rows: Unlabelled) -> Floats:
-    """The features as float64, shape (T, d), no larger than LARGEST."""
+    """The features as float64, shape (T, d), no larger than LARGEST; NaN where missing."""
     return np.clip(features_of(rows).astype(np.float64), -LARGEST, LARGEST)
 
 
 @model
 @dataclass(frozen=True, eq=False)
 class Units:
-    """The unit of each column: it is shifted by mean and divided by scale, shape (columns,) each."""
+    """The unit of each column: it is shifted by mean and divided by scale, shape (columns,) each.
+
+    A missing value counts as 0 in these units: as the mean, where the columns are standardised.
+    """
 
     mean: Floats
     scale: Floats
@@ -54,17 +57,39 @@ class Units:
         if columns.shape[1] != len(self.mean):
             raise ValueError(f"a linear model of {len(self.mean)} columns meets rows of {columns.shape[1]}")
         with np.errstate(over="ignore"):
-            return np.clip((columns - self.mean) / self.scale, -LARGEST, LARGEST)
+            return _filled(np.clip((columns - self.mean) / self.scale, -LARGEST, LARGEST))
 
     @classmethod
     def of(cls, columns: Floats, weight: Floats, standard: bool = True) -> Units:
         """Weighted mean and standard deviation of the columns; 1 for constant ones. Not standard: shift 0, scale 1."""
         if not standard:
             return cls(np.zeros(columns.shape[1]), np.ones(columns.shape[1]))
+        if _has_gaps(columns):
+            return cls(*np.concatenate([_known_units(column, weight) for column in columns.T], axis=1))
         mean = np.average(columns, axis=0, weights=weight)
         scale = np.sqrt(np.average((columns - mean) ** 2, axis=0, weights=weight))
         constant = scale <= MAX_ROUNDING * np.abs(columns).max(axis=0)
         return cls(mean, np.where(constant, 1.0, scale))
+
+
+def _has_gaps(columns: Floats) -> bool:
+    """Whether a value is missing: NaN survives every sum."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return bool(np.isnan(columns.sum()))
+
+
+def _filled(columns: Floats) -> Floats:
+    """The columns with 0 for missing values."""
+    return np.nan_to_num(columns, copy=False, nan=0.0) if _has_gaps(columns) else columns
+
+
+def _known_units(column: Floats, weight: Floats) -> Floats:
+    """Mean and scale of a column's known values, shape (2, 1)."""
+    known = ~np.isnan(column)
+    if not known.any():
+        return np.array([[0.0], [1.0]])
+    units = Units.of(column[known, None], weight[known])
+    return np.array([units.mean, units.scale])
 
 
 @model

@@ -17,6 +17,7 @@ from decal_cli.methods.declare import model
 from decal_cli.tables.table import Floats, Ints
 
 Whole = NDArray[np.integer[Any]]
+_MAX_NARROW = float(np.finfo(np.float32).max)
 MAX_PAIRS = 2**18
 """At most so many pairs of row and tree descend at once: a few megabytes of indices."""
 
@@ -27,8 +28,9 @@ class Tree:
     """Nodes of one tree, root first; arrays of shape (nodes,).
 
     left, right: the child for features up to the threshold, and beyond it; both -1 at a leaf. A child always comes
-    after its parent, so that every descent ends. feature, threshold: the test of an inner node; 0 at a leaf. value: the
-    prediction of a node. columns: number of features that the tree was grown on.
+    after its parent, so that every descent ends. feature, threshold: the test of an inner node; 0 at a leaf.
+    missing_left: whether rows that lack the feature go left. value: the prediction of a node. columns: number of
+    features that the tree was grown on.
     """
 
     columns: int
@@ -36,17 +38,20 @@ class Tree:
     right: Whole
     feature: Whole
     threshold: Floats
+    missing_left: NDArray[np.bool_]
     value: Floats
 
     def __post_init__(self) -> None:
         """Refuse nodes that form no tree: a model file may come from anywhere. Errors: ValueError."""
-        arrays = (self.left, self.right, self.feature, self.threshold, self.value)
+        arrays = (self.left, self.right, self.feature, self.threshold, self.value, self.missing_left)
         if any(array.ndim != 1 or len(array) != len(self.left) for array in arrays) or not len(self.left):
             raise ValueError("a tree needs one entry for each node in every array")
         if any(not np.issubdtype(array.dtype, np.integer) for array in arrays[:3]):
             raise ValueError("children and features of a tree must be whole numbers")
-        if any(not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all() for array in arrays[3:]):
+        if any(not np.issubdtype(array.dtype, np.floating) or not np.isfinite(array).all() for array in arrays[3:5]):
             raise ValueError("thresholds and values of a tree must be finite numbers")
+        if self.missing_left.dtype != np.bool_:
+            raise ValueError("a tree sends rows that lack a feature left or right")
         if np.any(self.feature < 0) or np.any(self.feature >= max(self.columns, 1)):
             raise ValueError(f"a tree asks for a feature outside of its {self.columns} columns")
         self._check_children()
@@ -69,17 +74,21 @@ class Tree:
             raise ValueError(f"a tree of {self.columns} columns meets rows of {features.shape[1]}")
         at = np.empty((len(features), len(starts)), dtype=np.int64)
         step = max(1, MAX_PAIRS // len(starts))
+        gaps = bool(np.isnan(features).any())
         for first in range(0, len(features), step):
-            at[first : first + step] = self._descend(features[first : first + step], starts)
+            at[first : first + step] = self._descend(features[first : first + step], starts, gaps)
         return at
 
-    def _descend(self, features: Narrow, starts: Whole) -> Ints:
+    def _descend(self, features: Narrow, starts: Whole, gaps: bool) -> Ints:
         at = np.tile(starts.astype(np.int64), len(features))
         moving = np.flatnonzero(self.left[at] >= 0)
         while len(moving):
             node = at[moving]
             # 32-bit features against 64-bit thresholds, as scikit-learn compares them.
-            beyond = features[moving // len(starts), self.feature[node]] > self.threshold[node]
+            value = features[moving // len(starts), self.feature[node]]
+            beyond = value > self.threshold[node]
+            if gaps:
+                beyond |= np.isnan(value) & ~self.missing_left[node]
             node = np.where(beyond, self.right[node], self.left[node])
             at[moving] = node
             moving = moving[self.left[node] >= 0]
@@ -98,7 +107,8 @@ class Tree:
             nodes.children_left.astype(np.int32),
             nodes.children_right.astype(np.int32),
             np.where(inner, nodes.feature, 0).astype(np.int32),
-            np.where(inner, nodes.threshold, 0.0),
+            _thresholds(nodes.threshold, inner),
+            inner & (nodes.missing_go_to_left != 0),
             nodes.value[:, 0, -1].astype(np.float64),
         )
 
@@ -137,8 +147,9 @@ class Forest:
         )
         feature = np.concatenate([tree.feature for tree in trees])
         threshold = np.concatenate([tree.threshold for tree in trees])
+        missing_left = np.concatenate([tree.missing_left for tree in trees])
         value = np.concatenate([tree.value for tree in trees]) * scale
-        return cls(Tree(trees[0].columns, left, right, feature, threshold, value), starts)
+        return cls(Tree(trees[0].columns, left, right, feature, threshold, missing_left, value), starts)
 
     @classmethod
     def of_forest(cls, fitted: Any) -> Self:
@@ -165,5 +176,11 @@ def _boosted(nodes: NDArray[Any], columns: int) -> Tree:
     inner = nodes["is_leaf"] == 0
     left, right = (np.where(inner, nodes[side].astype(np.int64), -1).astype(np.int32) for side in ("left", "right"))
     feature = np.where(inner, nodes["feature_idx"], 0).astype(np.int32)
-    threshold = np.where(inner, nodes["num_threshold"], 0.0)
-    return Tree(columns, left, right, feature, threshold, nodes["value"].astype(np.float64))
+    threshold = _thresholds(nodes["num_threshold"], inner)
+    missing_left = inner & (nodes["missing_go_to_left"] != 0)
+    return Tree(columns, left, right, feature, threshold, missing_left, nodes["value"].astype(np.float64))
+
+
+def _thresholds(threshold: Floats, inner: NDArray[np.bool_]) -> Floats:
+    """Thresholds of inner nodes; infinity, which parts missing values from all others, as the largest 32-bit number."""
+    return np.where(inner, np.clip(threshold, -_MAX_NARROW, _MAX_NARROW), 0.0)

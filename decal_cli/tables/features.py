@@ -1,0 +1,166 @@
+"""Features of rows: typed columns, as numbers and as codes of categories."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+
+Matrix = NDArray[Any]
+"""Shape (T, d)."""
+Codes = NDArray[np.int32]
+Kind = Literal["number", "boolean", "date", "category", "missing"]
+PLURALS: Mapping[Kind, str] = {
+    "number": "numbers",
+    "boolean": "booleans",
+    "date": "dates",
+    "category": "categories",
+    "missing": "only missing values",
+}
+"""What a column holds, by kind, as users read it."""
+MISSING_CODE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Columns of rows, each of one kind; `features[which]` are those of some rows, by mask or index.
+
+    numbers: float64 (T, d), all columns but categories: numbers, booleans as 0 and 1, dates as days since 1970-01-01;
+    NaN where missing. codes: int32 (T, k), the columns of categories: index of each row's category, MISSING_CODE where
+    missing. categories: of each of these columns the names, sorted and each once. kinds: of every column, in the order
+    in which they were named; both blocks keep it.
+    """
+
+    numbers: Matrix
+    codes: Codes
+    categories: tuple[tuple[str, ...], ...]
+    kinds: tuple[Kind, ...]
+
+    @classmethod
+    def of_numbers(cls, numbers: Matrix) -> Features:
+        """Columns of numbers, shape (T, d); not copied."""
+        return cls(numbers, np.empty((len(numbers), 0), dtype=np.int32), (), number_kinds(numbers.shape[1]))
+
+    @classmethod
+    def missing(cls, rows: int, kinds: tuple[Kind, ...]) -> Features:
+        """Rows of which no value is known."""
+        n_categories = kinds.count("category")
+        codes = np.full((rows, n_categories), MISSING_CODE, dtype=np.int32)
+        return cls(np.full((rows, len(kinds) - n_categories), np.nan), codes, ((),) * n_categories, kinds)
+
+    def __len__(self) -> int:
+        """Number of rows, T."""
+        return len(self.numbers)
+
+    def __getitem__(self, which: NDArray[Any]) -> Features:
+        return replace(self, numbers=self.numbers[which], codes=self.codes[which])
+
+    @cached_property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Which columns of numbers lack a value in some row, shape (d,)."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            # One pass of sums finds out whether anything is missing at all: NaN survives every sum.
+            if not np.isnan(self.numbers.sum()):
+                return np.zeros(self.numbers.shape[1], dtype=bool)
+        return np.asarray(np.isnan(self.numbers).any(axis=0))
+
+    @property
+    def plain(self) -> bool:
+        """Whether these are numbers only, none of them missing: what models take as it is."""
+        return not self.categories and not self.gaps.any()
+
+    @property
+    def matrix(self) -> Matrix:
+        """The numbers, shape (T, d), where these are all there is. Errors: Undefined, where there are categories."""
+        if self.categories:
+            raise Undefined("needs numbers, and these features have categories that are not encoded")
+        return self.numbers
+
+    def hashed(self) -> Iterator[NDArray[np.uint64]]:
+        """64 bits of each row's value, for every column: equal values get equal bits, whatever the codes are."""
+        for column, gaps in zip(self.numbers.T, self.gaps, strict=True):
+            # Adding 0 turns -0 into 0; missing values differ in their bits.
+            bits = (np.ascontiguousarray(column, dtype=np.float64) + 0.0).view(np.uint64)
+            yield np.where(np.isnan(column), np.uint64(1), bits) if gaps else bits
+        for codes, names in zip(self.codes.T, self.categories, strict=True):
+            digests = [hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=8).digest() for name in names]
+            yield np.append(np.frombuffer(b"".join(digests), dtype="<u8"), np.uint64(1))[codes]
+
+    def as_kinds(self, kinds: Sequence[Kind]) -> Features:
+        """The same columns in the blocks of these kinds: a column of only missing values fits any kind.
+
+        Values of a column that is only missing in `kinds` count as missing. Errors: Undefined, where a column is of
+        another kind.
+        """
+        if tuple(kinds) == self.kinds:
+            return self
+        wrong = mismatch(self.kinds, kinds)
+        if wrong is not None:
+            raise Undefined(f"needs {PLURALS[kinds[wrong]]} in feature {wrong + 1}, not {PLURALS[self.kinds[wrong]]}")
+        numbers, codes = iter(self.numbers.T), zip(self.codes.T, self.categories, strict=True)
+        as_numbers, as_codes = [], []
+        nothing = np.full(len(self), np.nan)
+        for have, want in zip(self.kinds, kinds, strict=True):
+            column: Any = next(codes) if have == "category" else next(numbers)
+            if want == "category":
+                as_codes.append(column if have == want else (np.full(len(self), MISSING_CODE, dtype=np.int32), ()))
+            else:
+                as_numbers.append(nothing if want == "missing" else column)
+        return Features(
+            _side_by_side(as_numbers, len(self), np.float64),
+            _side_by_side([each for each, _ in as_codes], len(self), np.int32),
+            tuple(names for _, names in as_codes),
+            tuple(kinds),
+        )
+
+
+def number_kinds(columns: int) -> tuple[Kind, ...]:
+    """The kinds of so many columns of numbers."""
+    number: Kind = "number"
+    return (number,) * columns
+
+
+def _side_by_side(columns: list[Any], rows: int, dtype: Any) -> Any:
+    return np.column_stack(columns).astype(dtype, copy=False) if columns else np.empty((rows, 0), dtype=dtype)
+
+
+def mismatch(have: Sequence[Kind], want: Sequence[Kind]) -> int | None:
+    """The first column whose kind is not the wanted one, None where all fit.
+
+    A column of only missing values fits any kind, and booleans are numbers. Errors: Undefined, where there are more or
+    fewer columns.
+    """
+    if len(have) != len(want):
+        raise Undefined(f"needs {len(want)} features, and there are {len(have)}")
+    alike = {"boolean": "number"}
+    for at, (one, other) in enumerate(zip(have, want, strict=True)):
+        if "missing" not in (one, other) and alike.get(one, one) != alike.get(other, other):
+            return at
+    return None
+
+
+def kinds_text(kinds: Iterable[Kind]) -> str:
+    """'5 numbers, 7 categories'; '1 category'."""
+    counts = Counter(kinds)
+    return ", ".join(
+        f"{counts[kind]:,} {kind if counts[kind] == 1 and kind != 'missing' else PLURALS[kind]}"
+        for kind in PLURALS
+        if kind in counts
+    )
+
+
+def mixed_bits(columns: Iterable[NDArray[np.uint64]], rows: int) -> NDArray[np.uint64]:
+    """64 bits of each row, shape (rows,), from 64 bits of each of its columns: equal rows get equal bits."""
+    mixed = np.zeros(rows, dtype=np.uint64)
+    for bits in columns:
+        mixed = (mixed ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
