@@ -252,7 +252,7 @@ class TestApply:
         assert "column 'p': score missing in 1 of 3 rows (row 2)" in line
         assert os.listdir(tmp_path) == ["new.csv"]
         done = decal("apply", folder / "isotonic.json", "new.csv", "-o", "out.csv", "--missing", "drop")
-        assert "3 rows; added p_isotonic (method: isotonic); 1 rows have no new score (missing values)" in done.err
+        assert "3 rows; added p_isotonic (method: isotonic); 1 rows have no new score (missing score)" in done.err
         back = pacsv.read_csv(tmp_path / "out.csv")
         assert back["id"].to_pylist() == ["a", "b", "c"]
         assert [value is None for value in back["p_isotonic"].to_pylist()] == [False, True, False]
