@@ -148,7 +148,7 @@ def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
     recalibration = float(recalibrated - worth[fresh.score >= world.task.decision_threshold].sum())
     with one_thread():
         rules = probe.fold_rules(probe.with_mean_weight_one(rows.rows), seed)
-        decided = [rule(fresh.score, fresh.features) for rule in rules]
+        decided = [rule(fresh.score, Features.of_numbers(fresh.features)) for rule in rules]
     beyond = float(np.mean([worth[probed >= t].sum() - worth[isotonic >= t].sum() for isotonic, probed in decided]))
     return dict(zip(GAINS, (recalibration, beyond, recalibration + beyond), strict=True))
 

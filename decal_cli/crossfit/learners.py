@@ -10,8 +10,8 @@ import numpy as np
 
 from decal_cli.crossfit.regions import LARGEST, Narrow, narrow, with_score
 from decal_cli.tables.design import dot
+from decal_cli.tables.features import Matrix
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
-from decal_cli.tables.rows import Matrix
 from decal_cli.tables.table import Floats
 
 MAX_DISTANCE = 8.0
@@ -145,12 +145,18 @@ class Trees:
             early_stopping=False,
             random_state=seed % N_SEEDS,
         )
-        self.boosting = boosting.fit(columns, label > 0.5, weight)
+        self.boosting = boosting.fit(without_empty(columns), label > 0.5, weight)
 
     def __call__(self, score: Floats, features: Matrix) -> Floats:
         """Log-odds of rows, shape (k,)."""
         total: Floats = self.boosting.decision_function(_columns(score, features))
         return total
+
+
+def without_empty(columns: Narrow) -> Narrow:
+    """The columns with 0 in those that have no value at all: scikit-learn's boosting cannot take such a column."""
+    empty = np.isnan(columns).all(axis=0)
+    return np.where(empty, np.float32(0), columns) if empty.any() else columns
 
 
 def _columns(score: Floats, features: Matrix) -> Narrow:

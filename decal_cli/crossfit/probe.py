@@ -21,14 +21,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.crossfit.encoding import encoded
 from decal_cli.crossfit.learners import SURE, Regression, Standard, Trees, blend_weights, blended, logistic_fit
 from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
 from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.tables.design import dot
+from decal_cli.tables.features import Features
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.rows import Matrix, Rows
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Estimate, Floats, Ints
 
@@ -120,7 +122,7 @@ def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
     each = np.empty((len(rows), 3))
     for fold, fitted in enumerate(models):
         for part in _blocks(np.flatnonzero(split.fold == fold)):
-            each[part] = fitted(rows.score[part], rows.matrix[part])
+            each[part] = fitted(rows.score[part], split.features[part])
     return [FoldRule(split, fold, models[fold], each) for fold in range(FOLDS)]
 
 
@@ -135,7 +137,9 @@ class Split:
         place = Seed(seed).generator("probe").permutation(len(rows))
         self.rows, self.seed, self.fold = rows, seed, place % FOLDS
         self.taught = place < max(MIN_TAUGHT, len(rows) // SHARE_TAUGHT) * FOLDS // (FOLDS - 1)
-        self.standard = Standard(rows.matrix, rows.weights)
+        self.features = rows.typed
+        # What categories and missing values stand for is learned from labels, by each fold for itself.
+        self.standard = Standard(rows.matrix, rows.weights) if self.features.plain else None
         self._without_two: dict[frozenset[int], IsotonicFit] = {}
 
     def without(self, fold: int) -> IsotonicFit:
@@ -168,26 +172,28 @@ class FoldModels:
             return
         # Two rows of the base rate: the ends of the isotonic fit are 0 and 1, where the log-odds are not.
         self.shrunken = 2 / (len(learn) + 2)
-        score, features = rows.score[learn], rows.matrix[learn]
+        self.encoder, taught = encoded(rows.take(learn), seed=split.seed)
+        score, features = taught.score, taught.matrix
         recalibrated = np.empty(len(learn))
         for other in set(range(FOLDS)) - {fold}:
             held = split.fold[learn] == other
             recalibrated[held] = split.without_two(fold, other)(score[held])
-        self.standard = split.standard
+        self.standard = Standard(features, weight) if split.standard is None else split.standard
         self.regression = Regression(self._log_odds(recalibrated), self.standard(features), label, weight)
         self.trees = Trees(score, features, label, None if rows.weight is None else weight, split.seed)
 
     def _log_odds(self, recalibrated: Floats) -> Floats:
         return log_odds(recalibrated * (1 - self.shrunken) + self.rate * self.shrunken)
 
-    def __call__(self, score: Floats, features: Matrix) -> Floats:
+    def __call__(self, score: Floats, features: Features) -> Floats:
         """Log-odds of rows by regression, trees and recalibrated score, shape (k, 3)."""
         recalibrated = self.isotonic(score)
         known = log_odds(recalibrated, SURE)
         if not self.has_both:
             return np.column_stack((known, known, known))
-        regression = self.regression(self._log_odds(recalibrated), self.standard(features))
-        return np.column_stack((regression, self.trees(score, features), known))
+        numbers = features.matrix if self.encoder is None else self.encoder(features)
+        regression = self.regression(self._log_odds(recalibrated), self.standard(numbers))
+        return np.column_stack((regression, self.trees(score, numbers), known))
 
 
 class FoldRule:
@@ -199,7 +205,7 @@ class FoldRule:
         self.weights = blend_weights(each[others], rows.label[others], rows.weights[others])
         self.held_out = blended(each[self.held], self.weights)
 
-    def __call__(self, score: Floats, features: Matrix) -> tuple[Floats, Floats]:
+    def __call__(self, score: Floats, features: Features) -> tuple[Floats, Floats]:
         """Both probabilities of new rows, of isotonic regression and of the probe."""
         return self.models.isotonic(score), blended(self.models(score, features), self.weights)
 

@@ -94,7 +94,7 @@ def test_a_fold_is_judged_by_models_that_its_labels_did_not_teach() -> None:
         label = rows.label.copy()
         label[rule.held] = 1 - label[rule.held]
         other = FoldModels(Split(replace(rows, label=label), 0), fold)
-        assert np.array_equal(rule.models(rows.score, rows.matrix), other(rows.score, rows.matrix))
+        assert np.array_equal(rule.models(rows.score, rows.typed), other(rows.score, rows.typed))
         assert np.array_equal(rule.models.isotonic(rows.score), other.isotonic(rows.score))
         seen[rule.held] += 1
     assert (seen == 1).all() and FOLDS == 5
@@ -104,7 +104,7 @@ def test_a_rule_says_of_new_rows_what_it_says_of_its_own() -> None:
     score, label, weight, features = featured_rows()
     rows = with_mean_weight_one(Rows(score, label, weight, features=features))
     for rule in fold_rules(rows, 0):
-        _, probed = rule(rows.score[rule.held], rows.matrix[rule.held])
+        _, probed = rule(rows.score[rule.held], rows.typed[rule.held])
         assert probed == pytest.approx(rule.held_out, abs=1e-12)
 
 

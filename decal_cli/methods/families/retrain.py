@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from decal_cli.crossfit.learners import N_SEEDS
+from decal_cli.crossfit.learners import N_SEEDS, without_empty
 from decal_cli.crossfit.regions import Narrow, narrow, with_score
 from decal_cli.crossfit.threads import one_thread
 from decal_cli.declarations.papers import cite
@@ -220,5 +220,5 @@ def stack_boosting(
         random_state=rows.seed % N_SEEDS,
     )
     with one_thread():
-        boosted.fit(_columns(rows), rows.label > 0.5, _weights(rows))
+        boosted.fit(without_empty(_columns(rows)), rows.label > 0.5, _weights(rows))
     return StackedBoosting(Forest.of_boosting(boosted), baseline_of(boosted))
