@@ -71,7 +71,7 @@ def _printed(command: str, folder: str) -> str:
         printed = re.sub(r"\|in:[0-9a-f]{8}\b", "|in:...", printed)
     if " --try" in command:
         # Processor time differs from run to run.
-        printed = re.sub(r"\d\.\d\d s$", " ... s", printed, flags=re.MULTILINE)
+        printed = re.sub(r" +\d+\.\d\d s$", lambda time: "... s".rjust(len(time[0])), printed, flags=re.MULTILINE)
     return printed
 
 
