@@ -1,6 +1,7 @@
 """The walk through the flowchart, case by case. At stakes of .2 the default tolerance is .01 per decision."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -85,7 +86,8 @@ def test_the_shares_of_both_causes_are_stated_and_the_free_step_is_named() -> No
         advice.interim is not None and advice.interim.threshold == "0.25" and advice.interim.gain == pytest.approx(0.33)
     )
     assert advice.next_steps[0] == (
-        "Free step until then: act when score >= 0.25, which wins 0.33 per decision (0.3 to 0.36)."
+        "Free step until then: act when score >= 0.25, which wins 0.33 per decision (0.3 to 0.36). Fitting blend wins "
+        "0.042 more."
     )
 
 
@@ -142,8 +144,19 @@ class TestConstantDecisions:
             assert advice.interim is not None and advice.interim.decision == 0
 
     def test_features_that_win_are_still_used(self) -> None:
-        advice = walk(evidence(CLEAR, CLEAR, CLEAR, lead=(0.01, 0.03), over_constant=(-0.02, 0.005)))
+        advice = walk(evidence(CLEAR, CLEAR, CLEAR, lead=(0.005, 0.015), over_constant=(-0.02, 0.005)))
         assert advice.action == "post-train" and "always decide 0" in advice.next_steps[0]
+
+    def test_features_that_win_no_more_than_a_constant_decision_are_not(self) -> None:
+        advice = walk(evidence(CLEAR, CLEAR, CLEAR, lead=(0.02, 0.03)))
+        assert advice.action == "find-better-features" and "By the estimates" in advice.steps[2].reason
+
+    def test_a_cost_is_compared_with_what_a_constant_decision_wins_free(self) -> None:
+        ahead = evidence(NOTHING, (0.1, 0.12), (0.1, 0.12), lead=(0.07, 0.09), costs={"post-train": 0.02})
+        assert walk(ahead).action == "post-train"
+        advice = walk(replace(ahead, costs={"post-train": 0.04}))
+        assert advice.action == "do-not-post-train" and "always decide 0, which is free" in advice.headline
+        assert "always deciding 0 wins 0.08" in advice.steps[2].reason
 
     def test_features_in_doubt_cannot_tell(self) -> None:
         advice = walk(evidence(CLEAR, DOUBTFUL, CLEAR, lead=(0.01, 0.03), over_constant=(-0.02, 0.005)))

@@ -294,7 +294,14 @@ def _leaning(page: Page, match: re.Match[str]) -> bool:
 
 
 def _nothing_wins(page: Page, _: re.Match[str]) -> bool:
-    return not max(_or_zero(page[RECALIBRATION].value), _or_zero(page[POST_TRAINING].value)) > 0
+    """No method wins more than what is free."""
+    free = max(page["external_regret"].value, 0.0) + ROUNDED
+    return max(_or_zero(page[RECALIBRATION].value), _or_zero(page[POST_TRAINING].value)) <= free
+
+
+def _wins_more(page: Page, match: re.Match[str]) -> bool:
+    interim = page.advice["interim"]
+    return interim is not None and _is(match[1], page[POST_TRAINING].value - interim["gain"])
 
 
 def _or_zero(value: float) -> float:
@@ -407,6 +414,10 @@ SENTENCES: dict[str, Condition] = {
     rf"\({NUMBER} to {NUMBER}\)\.": _expected,
     rf"Free step(?: until then)?: (.*), which (wins|may win) {NUMBER} per decision(?: \({NUMBER} to {NUMBER}\))?\.": (
         _free
+    ),
+    rf"Fitting blend wins {NUMBER} more\.": _wins_more,
+    r"By the estimates, the constant decision wins as much as post-training or more, and it is free\.": (
+        lambda page, _: page[POST_TRAINING].value <= page["external_regret"].value
     ),
     r"For this decision alone the same gain is free, without a new model: (.*)\.": (
         lambda page, match: page.advice["action"] == "recalibrate" and _what(page, match[1])

@@ -77,6 +77,8 @@ class Advice:
             )
         if self.action == "find-better-features" and self.useless and self.constant is not None:
             return f"Find better features; until then always decide {self.constant.decision}."
+        if self.action == "do-not-post-train" and self.constant is not None and self.constant.lead > 0:
+            return f"Do not post-train; always decide {self.constant.decision}, which is free."
         return _HEADLINES[self.action]
 
 

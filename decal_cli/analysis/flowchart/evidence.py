@@ -125,9 +125,20 @@ class Evidence:
 
     @property
     def best(self) -> Action:
-        """The action with the largest estimated gain after its cost; "done" where none is above 0."""
-        gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > 0}
+        """The action with the largest estimated gain after its cost; "done" where none beats what is free."""
+        gains = {action: net for action in GAINS if (net := self.net(action)) is not None and net > self.free}
         return max(gains, key=lambda action: gains[action], default="done")
+
+    @property
+    def free(self) -> float:
+        """What the better constant decision wins over acting on the score; 0 where the score is ahead."""
+        return 0.0 if self.constant is None else self.constant.lead
+
+    @property
+    def outdone(self) -> bool:
+        """Whether by the estimates post-training wins no more than a constant decision."""
+        gain = self.item(POST_TRAINING).value
+        return self.constant is not None and gain is not None and gain <= self.free
 
     @property
     def constant(self) -> Constant | None:

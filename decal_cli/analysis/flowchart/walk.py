@@ -17,6 +17,7 @@ from dataclasses import replace
 from decal_cli.analysis.flowchart.advice import Advice, Interim, Step
 from decal_cli.analysis.flowchart.evidence import (
     BEYOND,
+    CONSTANT_LEAD,
     FITS,
     GAINS,
     NEW_THRESHOLD,
@@ -67,8 +68,8 @@ def _walk(evidence: Evidence) -> Advice:
     origin = _origin(evidence)
     natural: Action = "post-train" if origin.answer == "no" else "recalibrate"
     steps: tuple[Step, ...] = (suboptimal, origin)
-    if natural == "recalibrate" and evidence.useless:
-        return _constant_instead(evidence, steps)
+    if evidence.useless if natural == "recalibrate" else evidence.outdone:
+        return _constant_instead(evidence, steps, natural)
     if set(evidence.costs) >= set(GAINS):
         return _best_buy(evidence, steps, natural)
     worth = _worth(evidence, natural)
@@ -88,7 +89,7 @@ def _pays(evidence: Evidence, action: Action, worth: Step) -> bool:
     if worth.answer != "unknown" or action not in evidence.costs:
         return worth.answer != "no"
     net = evidence.net(action)
-    return net is None or net > 0
+    return net is None or net > evidence.free
 
 
 def _best_buy(evidence: Evidence, steps: tuple[Step, ...], natural: Action) -> Advice:
@@ -213,7 +214,10 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     numbers = f"it costs {cost:.4g} per decision and wins {item.value:.4g} ({low:.4g} to {high:.4g})"
     if high < cost:
         return Step(question, "no", f"It costs more than it wins: {numbers}.", (item,))
-    other, net = _other(evidence, action), item.value - cost
+    other, net, constant = _other(evidence, action), item.value - cost, evidence.constant
+    if constant is not None and constant.lead >= net:
+        reason = f"{numbers}, so {net:.4g} after its cost; always deciding {constant.decision} wins {constant.lead:.4g}"
+        return Step(question, "no", f"A constant decision is free and wins more: {reason}.", (item,))
     if other is not None and other[1] > net:
         reason = f"{numbers}, so {net:.4g} after its cost; {FITS[other[0]]} wins {other[1]:.4g} after its cost"
         return Step(question, "no", f"By the estimates {FITS[other[0]]} is the better buy: {reason}.", (item,))
@@ -298,15 +302,24 @@ def _free_step(evidence: Evidence, action: Action | None = None) -> tuple[str, .
     )
     if action == "recalibrate":
         return (f"For this decision alone the same gain is free, without a new model: {what}.",)
-    start = "Free step until then" if action == "post-train" else "Free step"
-    return (f"{start}: {what}, which {clear} {wins}.",)
+    if action != "post-train":
+        return (f"Free step: {what}, which {clear} {wins}.",)
+    gain = evidence.item(POST_TRAINING).value
+    more = "" if gain is None else f" Fitting {FITS[action]} wins {gain - interim.gain:.4g} more."
+    return (f"Free step until then: {what}, which {clear} {wins}.{more}",)
 
 
-def _constant_instead(evidence: Evidence, steps: tuple[Step, ...]) -> Advice:
-    """What recalibration would win is what a constant decision wins, which needs no model."""
-    item, constant = evidence.item(OVER_CONSTANT), evidence.constant
-    reason = "Even after recalibration, the score decides no better at any threshold than a constant decision."
-    steps = (*steps, Step("Can this score, recalibrated, beat a constant decision?", "no", reason, (item,)))
+def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Action) -> Advice:
+    """What post-training would win is what a constant decision wins, which needs no model."""
+    constant = evidence.constant
+    shown: tuple[str, ...]
+    if natural == "recalibrate":
+        reason = "Even after recalibration, the score decides no better at any threshold than a constant decision."
+        question, shown = "Can this score, recalibrated, beat a constant decision?", (OVER_CONSTANT,)
+    else:
+        reason = "By the estimates, the constant decision wins as much as post-training or more, and it is free."
+        question, shown = "Can post-training beat a constant decision?", (POST_TRAINING, CONSTANT_LEAD)
+    steps = (*steps, Step(question, "no", reason, tuple(evidence.item(metric) for metric in shown)))
     backwards = (_BACKWARDS,) if evidence.backwards else ()
     now = () if constant is None else (f"Always decide {constant.decision} until a model beats it.",)
     if evidence.features and evidence.gain(BEYOND) == "unknown":
