@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from decal_cli.tables.features import Features, Kind, Matrix
 from decal_cli.tables.logistic import log_odds
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Ints
 
 MIN_CATEGORY_ROWS = 10
@@ -32,8 +33,6 @@ MAX_INDICATORS, MAX_ALL_INDICATORS = 32, 512
 """Categories of a column that have an indicator, the most frequent ones; and of all columns together."""
 PRIOR_ROWS = 10.0
 """Rows of the base rate that a category's own rows are drawn to."""
-_ENCODING = 11
-"""Purpose of the random numbers that order the rows."""
 
 R = TypeVar("R", bound=Rows)
 
@@ -132,7 +131,7 @@ def encoded(rows: R, *, seed: int) -> tuple[Encoder | None, R]:
     """
     if rows.features is None or (features := rows.typed).plain:
         return None, rows
-    order = np.random.default_rng([seed, _ENCODING]).permutation(len(rows))
+    order = Seed(seed).generator("encoding").permutation(len(rows))
     most = max(1, min(MAX_INDICATORS, MAX_ALL_INDICATORS // max(1, len(features.categories))))
     taught = [
         _taught(codes, names, rows, order, most)

@@ -11,7 +11,7 @@ import numpy as np
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
-from decal_cli.data.words import quote
+from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
 from decal_cli.roles import ROLES, Columns, several
 
@@ -71,7 +71,13 @@ def _columns_of(value: Any, role: str) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise DecalError(f"{SHOWN}: duplicate column {quote(twice)}", "rename one of the two")
     with translated(SHOWN, f"a table ({role})"):
-        table = pa.table(value)
+        try:
+            table = pa.table(value)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            if not hasattr(value, "items"):
+                raise
+            # Objects of several types stand in a column of pandas.
+            return {str(name): _column(column, str(name)) for name, column in value.items()}
     return {name: table.column(name) for name in table.column_names}
 
 
@@ -90,6 +96,9 @@ def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
         return tuple(given)
     if isinstance(given, tuple) and all(isinstance(g, str) and g in table for g in given):
         return given
+    array = None if hasattr(given, "__arrow_c_stream__") else np.asarray(given)
+    if role == "features" and array is not None and array.ndim == 2 and array.dtype.kind in "OU":
+        return _add(table, {f"{role}[{k}]": _column(column, f"{role}[{k}]") for k, column in enumerate(array.T)})
     return _add(table, {role: _column(given, role)})
 
 
@@ -109,11 +118,14 @@ def _column(value: Any, name: str) -> Any:
         if isinstance(value, (pa.Array, pa.ChunkedArray)):
             return value
         if hasattr(value, "__arrow_c_stream__"):
-            return pa.chunked_array(value)
+            try:
+                return pa.chunked_array(value)
+            except (pa.ArrowInvalid, pa.ArrowTypeError):
+                return _objects(value)
         if hasattr(value, "__arrow_c_array__") or type(value).__module__.split(".")[0] == "pandas":
-            return pa.array(value)
+            return _objects(value)
         if isinstance(value, (list, tuple)) and not any(isinstance(v, (list, tuple, np.ndarray)) for v in value):
-            return pa.array(value)
+            return _objects(value)
         array = np.asarray(value)
         if array.ndim == 2 and name == "features" and array.dtype.kind in "fiu" and array.shape[1]:
             return pa.FixedSizeListArray.from_arrays(_numbers(array.ravel()), array.shape[1])
@@ -121,7 +133,18 @@ def _column(value: Any, name: str) -> Any:
             raise DecalError(f"scores have shape {array.shape}", "give one dimension, such as predict_proba(X)[:, 1]")
         if array.ndim != 1:
             raise DecalError(f"{SHOWN}, column {quote(name)}: has shape {array.shape}", "give one dimension")
-        return _numbers(array) if array.dtype.kind in "fiu" else pa.array(array, from_pandas=False)
+        return _numbers(array) if array.dtype.kind in "fiu" else _objects(array)
+
+
+def _objects(values: Any) -> Any:
+    """Values of any type as a pyarrow array, NaN among others as missing; of several types as texts."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        texts = [value if isinstance(value, (list, tuple, dict, np.ndarray)) else text_of(value) for value in values]
+        return pa.array(texts, pa.string())
 
 
 def _numbers(array: np.ndarray) -> Any:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from decal_cli import metrics
 from decal_cli.metrics import Inputs, Metric
+from decal_cli.tables.features import Features
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
@@ -52,6 +53,33 @@ def featured_rows(
     chance = 1 / (1 + np.exp(-features[:, 0] - strength * np.sign(features[:, 1])))
     score = np.round(1 / (1 + np.exp(-features[:, 0])), 2)
     return score, (rng.random(size) < chance).astype(int), np.round(rng.uniform(0.5, 2, size), 1), features
+
+
+def category_features(codes: np.ndarray, names: tuple[str, ...]) -> Features:
+    """A column of zeros and one of categories."""
+    blocks = np.zeros((len(codes), 1)), codes.astype(np.int32)[:, None]
+    return Features(*blocks, (names,), ("number", "category"))
+
+
+def mixed_rows(size: int, seed: int, strength: float = 1.5, categories: int = 4) -> Rows:
+    """Rows whose score knows a number and misses a category: one in four of them, where known, raises the chance.
+
+    The features are that number, one that lacks values, a column of only missing values, and the categories.
+    """
+    rng = np.random.default_rng(seed)
+    known, gappy = rng.normal(size=(2, size))
+    codes = rng.integers(-1, categories, size)
+    chance = 1 / (1 + np.exp(-known - strength * np.where(codes % 4 == 0, 1.0, -0.5)))
+    gappy[rng.random(size) < 0.3] = np.nan
+    names = tuple(f"c{k:05}" for k in range(categories))
+    features = Features(
+        np.column_stack((known, gappy, np.full(size, np.nan))),
+        codes.astype(np.int32)[:, None],
+        (names,),
+        ("number", "number", "missing", "category"),
+    )
+    label = (rng.random(size) < chance).astype(float)
+    return Rows(1 / (1 + np.exp(-known)), label, features=features)
 
 
 @cache

@@ -1,0 +1,158 @@
+"""Features of every kind, as a user meets them: all columns at once, in every command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.helpers.command import Decal, refusal, run_here
+from tests.helpers.worlds import mixed_rows
+
+COLUMNS = ("--score", "p", "--label", "y", "--group", "site", "--features", "*")
+TASK = ("--threshold", "0.5")
+
+
+def mixed_table(size: int, seed: int, categories: int = 4) -> pa.Table:
+    """Rows as a file of them holds: a score, labels, a group, and features of every kind."""
+    rows, rng = mixed_rows(size, seed, categories=categories), np.random.default_rng(seed)
+    features = rows.typed
+    names = (*features.categories[0], None)
+    known, gappy, _ = features.numbers.T
+    days = pa.array(rng.integers(0, 1000, size).astype(np.int32)).cast(pa.date32())
+    return pa.table(
+        {
+            "p": rows.score,
+            "y": rows.label.astype(int),
+            "site": rng.choice(["north", "south"], size).tolist(),
+            "known": known,
+            "gappy": pa.array(gappy, from_pandas=True),
+            "empty": pa.nulls(size),
+            "since": days,
+            "flag": pa.array((rng.random(size) < 0.5).tolist()),
+            "kind": [names[code] for code in features.codes[:, 0]],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training file as CSV and as Parquet, new rows with a category of their own, and a model."""
+    folder = tmp_path_factory.mktemp("mixed")
+    table, new = mixed_table(600, 0), mixed_table(200, 1, categories=6)
+    pq.write_table(table, folder / "train.parquet")
+    pacsv.write_csv(table, folder / "train.csv")
+    pq.write_table(new, folder / "new.parquet")
+    pacsv.write_csv(new, folder / "new.csv")
+    done = run_here(folder, ("fit", "blend", "train.parquet", *COLUMNS, *TASK, "-o", "model.json"))
+    assert done.code == 0, done.err
+    return folder
+
+
+NOTE = "features: 2 numbers, 1 boolean, 1 date, 1 category, 1 only missing values; 3 columns with missing values"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("evaluate",),
+        ("recommend",),
+        ("recommend", "--try", "--method", "isotonic", "--method", "stack", "--method", "glar"),
+        ("sweep", "--thresholds", "0.2:0.8:0.2"),
+        ("gate", "--rule", "upper(gain_beyond)<=1"),
+        ("fit", "stack", "-o", "stack.json", "--test", "new.csv"),
+    ],
+)
+def test_every_command_takes_all_columns_and_says_which_kinds(
+    decal: Decal, folder: Path, command: tuple[str, ...]
+) -> None:
+    name, *options = command
+    first = options[:1] if name == "fit" else []
+    rest = options[len(first) :]
+    task = () if name == "sweep" else TASK
+    rest = [str(folder / each) if each == "new.csv" else each for each in rest]
+    done = decal(name, *first, folder / "train.csv", *COLUMNS, *task, *rest)
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    assert NOTE in said or (name == "fit" and "200 rows of the test file" in said)
+
+
+def test_csv_and_parquet_give_the_same_numbers(decal: Decal, folder: Path) -> None:
+    metrics = ("-m", "gain_beyond", "-m", "grouping_loss", "-m", "regret_grouping", "--format", "json")
+    one, other = (
+        json.loads(decal("evaluate", folder / f"train.{form}", *COLUMNS, *TASK, *metrics).out)
+        for form in ("csv", "parquet")
+    )
+    values = [[report["metrics"] for report in each["reports"]] for each in (one, other)]
+    assert values[0] == values[1] and one["notes"] == [NOTE]
+
+
+def test_the_category_is_found(decal: Decal, folder: Path) -> None:
+    done = decal(
+        "evaluate",
+        folder / "train.csv",
+        *COLUMNS[:4],
+        "--features",
+        "*",
+        *TASK,
+        "-m",
+        "gain_beyond",
+        "--format",
+        "json",
+    )
+    assert json.loads(done.out)["metrics"]["gain_beyond"]["interval"][0] > 0
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_apply_says_how_many_rows_have_an_unseen_category(decal: Decal, folder: Path, form: str) -> None:
+    done = decal("apply", folder / "model.json", folder / f"new.{form}", "-o", "out.parquet")
+    unseen = sum(kind in ("c00004", "c00005") for kind in pq.read_table(folder / "new.parquet")["kind"].to_pylist())
+    assert f"{unseen} of 200 rows have a category that the model was not fitted on" in done.err
+    again = decal("apply", folder / "model.json", folder / "train.parquet", "-o", "out.parquet", "--force")
+    assert "category" not in again.err
+
+
+def test_csv_and_parquet_are_scored_alike(decal: Decal, folder: Path, tmp_path: Path) -> None:
+    for form in ("csv", "parquet"):
+        assert decal("apply", folder / "model.json", folder / f"new.{form}", "-o", f"{form}.parquet").code == 0
+    one, other = (pq.read_table(tmp_path / f"{form}.parquet")["p_blend"] for form in ("csv", "parquet"))
+    assert one.to_pylist() == other.to_pylist()
+
+
+def test_two_models_are_compared_on_them(decal: Decal, folder: Path, tmp_path: Path) -> None:
+    table = pq.read_table(folder / "train.parquet")
+    pq.write_table(table.append_column("q", pa.array(1 - table["p"].to_numpy())), tmp_path / "two.parquet")
+    scores = ("--score", "p", "--score", "q", "--label", "y", "--features", "*")
+    done = decal("compare", "two.parquet", *scores, *TASK, "-m", "gain_beyond")
+    assert done.code == 0 and "Gain beyond recalibration" in done.out, done.err
+
+
+def test_the_model_file_names_kinds_and_categories(folder: Path) -> None:
+    document = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    assert document["columns"]["features"] == ["known", "gappy", "empty", "since", "flag", "kind"]
+    assert document["columns"]["kinds"] == ["number", "number", "missing", "date", "boolean", "category"]
+    assert document["model"]["encoder"]["categories"][0]["names"] == ["c00000", "c00001", "c00002", "c00003"]
+
+
+def test_a_changed_kind_is_one_line(decal: Decal, folder: Path, tmp_path: Path) -> None:
+    table = pq.read_table(folder / "new.parquet")
+    at = table.column_names.index("kind")
+    pq.write_table(table.set_column(at, "kind", pa.array(range(200))), tmp_path / "codes.parquet")
+    line = refusal(decal("apply", folder / "model.json", "codes.parquet", "-o", "out.csv"))
+    assert "column 'kind': holds numbers; the model was fitted on categories" in line
+    fitted = ("fit", "stack", folder / "train.parquet", *COLUMNS, *TASK, "-o", "m.json", "--test", "codes.parquet")
+    assert "column 'kind': holds numbers, where the training file holds categories" in refusal(decal(*fitted))
+    assert not (tmp_path / "out.csv").exists() and not (tmp_path / "m.json").exists()
+
+
+def test_report_and_study_take_them_too(decal: Decal, folder: Path, tmp_path: Path) -> None:
+    assert decal("report", folder / "train.csv", *COLUMNS, *TASK, "-o", "report.html").code == 0
+    assert "1 category" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    studied = ("study", folder / "train.parquet", "--score", "p", "--label", "y", "--features", "*", "--seeds", "1")
+    done = decal(*studied, "--method", "isotonic", "--method", "stack", "--thresholds", "0.5", "-o", "study")
+    assert done.code == 0, done.err

@@ -1,0 +1,221 @@
+"""Feature columns of every kind: the same from every format, and what each of them is taken for."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from decal_cli.data import Columns, NewRows, from_arrays, read
+from decal_cli.errors import DecalError
+from decal_cli.tables.features import Features, Kind
+from tests.helpers.files import FOUR_ROWS, every_format, write_columns, write_text
+
+DAY = datetime.date(2024, 2, 29)
+DAYS = (DAY - datetime.date(1970, 1, 1)).days
+
+
+def features_from(path: str, *names: str) -> Features:
+    return read([path], Columns(features=names or ("x",))).models[0].rows.typed
+
+
+def of_csv(folder: Path, cells: list[str]) -> Features:
+    """A column of these cells."""
+    lines = "".join(f"0.5,{k % 2},{cell}\n" for k, cell in enumerate(cells))
+    return features_from(write_text(folder, "p,y,x\n" + lines))
+
+
+@every_format
+def test_every_kind_is_the_same_from_every_format(tmp_path: Path, form: str) -> None:
+    date: Any = [DAY, None, DAY, datetime.date(1969, 12, 31)]
+    if form.startswith("jsonl"):
+        date = [None if each is None else each.isoformat() for each in date]
+    columns = {
+        **FOUR_ROWS,
+        "x_number": [1.5, None, -2.0, 1e6],
+        "x_text": ["b", "a", None, "ü, none"],
+        "x_true": [True, False, None, True],
+        "x_date": date,
+        "x_none": ["none", "a", "b", "a"],
+        "x_missing": pa.nulls(4),
+    }
+    path = write_columns(tmp_path, columns, form)
+    features = features_from(path, "x_*")
+    kinds = ("number", "category", "boolean", "date", "category", "missing")
+    assert features.kinds[:2] + features.kinds[3:] == kinds[:2] + kinds[3:]
+    # JSON has true and false beside numbers; where all else is numbers they are read as such.
+    assert features.kinds[2] == "boolean" or form.startswith("jsonl")
+    np.testing.assert_array_equal(
+        features.numbers,
+        [[1.5, 1, DAYS, np.nan], [np.nan, 0, np.nan, np.nan], [-2, np.nan, DAYS, np.nan], [1e6, 1, -1, np.nan]],
+    )
+    assert features.categories == (("a", "b", "ü, none"), ("a", "b", "none"))
+    assert features.codes.tolist() == [[1, 2], [0, 0], [-1, 1], [2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "numbers"),
+    [
+        (pa.array([Decimal("1.10"), None]), "number", [1.1, np.nan]),
+        (pa.array([1, 2], pa.int8()), "number", [1, 2]),
+        (pa.array([True, None]), "boolean", [1, np.nan]),
+        (pa.array([DAYS, None], pa.int32()).cast(pa.date32()), "date", [DAYS, np.nan]),
+        (pa.array([DAYS * 86_400_000, 0]).cast(pa.date64()), "date", [DAYS, 0]),
+        (pa.array([86_400, 43_200]).cast(pa.timestamp("s")), "date", [1, 0.5]),
+        (pa.array([86_400 * 10**9, None]).cast(pa.timestamp("ns", "Europe/Berlin")), "date", [1, np.nan]),
+        (pa.array([3600, 0], pa.int32()).cast(pa.time32("s")), "date", [1 / 24, 0]),
+        (pa.array([43_200 * 10**6, 0]).cast(pa.time64("us")), "date", [0.5, 0]),
+        (pa.array([86_400_000, 0]).cast(pa.duration("ms")), "date", [1, 0]),
+        (["2024-02-29", None], "date", [DAYS, np.nan]),
+        (["2024-02-29 12:00", "2024-02-29T18:00:00.0"], "date", [DAYS + 0.5, DAYS + 0.75]),
+        (["2024-02-29T12:00:00Z", "2024-02-29T12:00:00+06:00"], "date", [DAYS + 0.5, DAYS + 0.25]),
+        (["TRUE", "false"], "boolean", [1, 0]),
+        ([None, "NA"], "missing", [np.nan, np.nan]),
+        (pa.array([float("nan"), None]), "missing", [np.nan, np.nan]),
+    ],
+)
+def test_what_a_typed_column_is(tmp_path: Path, values: Any, kind: Kind, numbers: list[float]) -> None:
+    path = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "x": values}, "parquet")
+    features = features_from(path)
+    assert features.kinds == (kind,)
+    np.testing.assert_allclose(features.numbers[:, 0], numbers, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        (["1", "2"], ("1", "2")),
+        (["2024-02-29", "2024-02-30"], ("2024-02-29", "2024-02-30")),
+        (["2024-02-29", "soon"], ("2024-02-29", "soon")),
+        (["true", "maybe"], ("maybe", "true")),
+        (pa.array(["b", "a"]).dictionary_encode(), ("a", "b")),
+        (pa.array([2, 1]).dictionary_encode(), ("1", "2")),
+        (pa.array(["b", "a"], pa.large_string()), ("a", "b")),
+    ],
+)
+def test_other_texts_are_categories(tmp_path: Path, values: Any, names: tuple[str, ...]) -> None:
+    path = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "x": values}, "feather")
+    features = features_from(path)
+    assert features.kinds == ("category",) and features.categories == (names,)
+
+
+def test_a_csv_column_is_numeric_if_all_its_values_are_numbers(tmp_path: Path) -> None:
+    assert of_csv(tmp_path, ["1", " 2.5", "", "NA", "1e3"]).kinds == ("number",)
+    mixed = of_csv(tmp_path, ["1", "2", "", "n/a", "X"])
+    assert mixed.categories == (("1", "2", "X"),) and mixed.codes[:, 0].tolist() == [0, 1, -1, -1, 2]
+
+
+def test_a_stray_text_among_many_numbers_is_an_error(tmp_path: Path) -> None:
+    cells = [str(k) for k in range(40)]
+    cells[6] = "?"
+    with pytest.raises(DecalError) as caught:
+        of_csv(tmp_path, cells)
+    assert "column 'x', row 7 (line 8): '?' is not a number, as the column's 39 other values are" in str(caught.value)
+    assert "leave the cell empty if the value is missing" in str(caught.value)
+    # Codes of which some are numbers are categories.
+    assert of_csv(tmp_path, [*cells, "V1", "V2", "V3"]).kinds == ("category",)
+
+
+def test_the_kind_is_that_of_all_files(tmp_path: Path) -> None:
+    one = write_columns(tmp_path, {"p": [0.5], "y": [0], "x": [1.0]}, "csv", "one")
+    two = write_columns(tmp_path, {"p": [0.5], "y": [1], "x": ["b"]}, "csv", "two")
+    three = write_columns(tmp_path, {"p": [0.5], "y": [1], "x": pa.nulls(1)}, "parquet", "three")
+    features = read([one, two, three], Columns(features=("x",))).models[0].rows.typed
+    assert features.categories == (("1", "b"),) and features.codes[:, 0].tolist() == [0, 1, -1]
+    assert read([one, three], Columns(features=("x",))).models[0].rows.typed.kinds == ("number",)
+
+
+def test_a_star_takes_every_column_without_another_role(tmp_path: Path) -> None:
+    columns = {**FOUR_ROWS, "w": [1.0] * 4, "g": list("abab"), "x": [1, 2, 3, 4], "t": list("uvuv")}
+    path = write_columns(tmp_path, columns, "parquet")
+    data = read([path], Columns(weight="w", group=("g",), features=("*",)))
+    assert data.columns["features"] == ("x", "t") and data.all_notes == ()
+    assert data.models[0].rows.typed.kinds == ("number", "category")
+    assert data.all_notes == ("features: 1 number, 1 category",), "said once they were read"
+
+
+def test_numbers_alone_need_no_word_unless_all_columns_were_taken(tmp_path: Path) -> None:
+    path = write_columns(tmp_path, {**FOUR_ROWS, "x": [1, 2, 3, 4]}, "parquet")
+    for pattern, notes in (("x*", ()), ("*", ("features: 1 number",))):
+        data = read([path], Columns(features=(pattern,)))
+        _ = data.models[0].rows.typed
+        assert data.all_notes == notes
+
+
+def test_gaps_are_counted(tmp_path: Path) -> None:
+    path = write_columns(tmp_path, {**FOUR_ROWS, "x": [1, None, 3, 4], "t": ["u", "v", None, "v"], "z": [1] * 4})
+    data = read([path], Columns(features=("*",)))
+    _ = data.models[0].rows.typed
+    assert data.all_notes == ("features: 2 numbers, 1 category; 2 columns with missing values",)
+
+
+def test_arrays_and_frames_are_as_files() -> None:
+    import pandas as pd
+
+    score, label = [0.1, 0.6, 0.7], [0, 1, 1]
+    frame = pd.DataFrame(
+        {
+            "object": np.array(["b", None, "a"], dtype=object),
+            "category": pd.Categorical(["b", None, "a"]),
+            "string": pd.array(["b", None, "a"], dtype="string"),
+            "number": pd.array([1, None, 3], dtype="Int64"),
+            "boolean": pd.array([True, None, False], dtype="boolean"),
+            "date": pd.to_datetime([DAY, None, DAY]),
+        }
+    )
+    typed = from_arrays(score, label, features=frame).models[0].rows.typed
+    assert typed.kinds == ("category", "category", "category", "number", "boolean", "date")
+    assert typed.codes.T.tolist() == [[1, -1, 0]] * 3
+    np.testing.assert_array_equal(typed.numbers, [[1, 1, DAYS], [np.nan] * 3, [3, 0, DAYS]])
+    mixed = pd.DataFrame({"p": score, "y": label, "x": np.array([1, "a", None], dtype=object)})
+    typed = from_arrays(mixed, columns=Columns(features=("x",))).models[0].rows.typed
+    assert typed.categories == (("1", "a"),) and typed.codes[:, 0].tolist() == [0, 1, -1]
+    array = np.array([["b", 1.0], [np.nan, None], ["a", 3.0]], dtype=object)
+    data = from_arrays(score, label, features=array).models[0]
+    assert data.feature_names == ("features[0]", "features[1]") and data.rows.typed.kinds == ("category", "number")
+    assert data.rows.typed.codes[:, 0].tolist() == [1, -1, 0]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_new_rows_are_read_as_the_model_was_taught(tmp_path: Path, form: str) -> None:
+    columns = {"p": [0.5, 0.5], "c": ["new", None], "t": ["2024-02-29", None], "b": [True, None], "gone": ["u", "v"]}
+    kinds: tuple[Kind, ...] = ("category", "date", "boolean", "missing")
+    path = write_columns(tmp_path, columns, form)
+    wanted = Columns(score=("p",), features=("c", "t", "b", "gone"))
+    (batch,) = NewRows(path, wanted, kinds, None).batches()
+    typed = batch.rows.typed
+    assert typed.kinds == kinds and typed.categories == (("new",),) and typed.codes.tolist() == [[0], [-1]]
+    np.testing.assert_array_equal(typed.numbers, [[DAYS, 1, np.nan], [np.nan] * 3])
+    assert batch.known.all()
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "words"),
+    [
+        ([1.0, 2.0], "category", "holds numbers; the model was fitted on categories"),
+        (["a", "b"], "number", "holds text; the model was fitted on numbers"),
+        (["a", "b"], "date", "holds 'a'; the model was fitted on dates"),
+        (["a", "b"], "boolean", "holds 'a'; the model was fitted on booleans"),
+        ([1.0, 2.0], "date", "holds numbers; the model was fitted on dates"),
+        ([True, False], "category", "holds booleans; the model was fitted on categories"),
+        ([DAY, DAY], "number", "holds dates; the model was fitted on numbers"),
+    ],
+)
+def test_a_kind_that_changed_is_refused(tmp_path: Path, values: Any, kind: Kind, words: str) -> None:
+    path = write_columns(tmp_path, {"p": [0.5, 0.5], "x": values}, "parquet")
+    rows = NewRows(path, Columns(score=("p",), features=("x",)), (kind,), None)
+    with pytest.raises(DecalError) as caught:
+        list(rows.batches())
+    assert f"column 'x': {words}" in str(caught.value) and str(caught.value).isprintable()
+
+
+def test_ten_thousand_categories_are_read_in_a_moment(tmp_path: Path) -> None:
+    names = [f"name {k:05}" for k in range(10_000)]
+    path = write_columns(tmp_path, {"p": [0.5] * 20_000, "y": [0, 1] * 10_000, "x": names * 2}, "csv")
+    features = features_from(path)
+    assert features.categories == (tuple(names),) and features.codes[:, 0].tolist() == [*range(10_000)] * 2
