@@ -70,7 +70,6 @@ def test_any_numpy_numbers(dtype: Any) -> None:
         (lambda: from_arrays(pd.DataFrame([[0.5, 1, 1]], columns=["p", "y", "y"])), "duplicate column 'y'"),
         (lambda: from_arrays({"label": [0.5]}, [1]), "duplicate column 'label'"),
         (lambda: from_arrays([0.5], [1], features=np.zeros((2, 3))), "'features' has 2 rows"),
-        (lambda: from_arrays([0.5], [1], features=[["a"]]), "features"),
         (lambda: from_arrays([0.5], [1], features=np.zeros((1, 3, 3))), "features"),
     ],
 )
