@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,14 +15,22 @@ from typing import BinaryIO
 from decal_cli.commands.signals import ending_as_interrupt
 from decal_cli.errors import DecalError
 
+LEFTOVER = (".decal-", ".part")
+"""How the name of a file that is being written begins and ends."""
+
 
 def check_writable(path: str, what: str) -> None:
     """Raise a DecalError where a file cannot be written."""
     if path in ("", "-"):
         raise DecalError(f"{what} {path!r} is not the name of a file", "name one, such as -o result.txt")
-    folder = Path(path).parent
-    if Path(path).is_dir():
+    target = Path(path)
+    if target.is_dir():
         raise DecalError(f"{what} {path} is a directory", "name a file")
+    if target.exists() and not os.access(path, os.W_OK):
+        raise DecalError(f"{what} {path}: is not writable", "write elsewhere")
+    if _is_written_through(path):
+        return
+    folder = Path(os.path.realpath(path)).parent if target.is_symlink() else target.parent
     if not folder.is_dir():
         raise DecalError(f"{what} {path}: there is no folder {folder}", "create it, or write elsewhere")
     if not os.access(folder, os.W_OK):
@@ -38,7 +49,7 @@ def check_not_read(output: str | None, paths: Sequence[str]) -> None:
 def check_new(path: str, what: str, force: bool) -> None:
     """Before any work is done: the file can be written, and is not there yet unless it may be written over."""
     check_writable(path, what)
-    if os.path.lexists(path) and not force:
+    if os.path.lexists(path) and not _is_written_through(path) and not force:
         raise DecalError(f"{what} {path}: is there already", "add --force to write over it, or name another file")
 
 
@@ -50,21 +61,87 @@ def write_whole(path: str, content: bytes, what: str) -> None:
 
 @contextmanager
 def whole_file(path: str, what: str) -> Iterator[BinaryIO]:
-    """A file to write into, which takes its place in one step at the end, and is gone where something fails."""
-    target = Path(path)
+    """A file to write into, which takes its place in one step at the end, and is gone where something fails.
+
+    A link stays, and what it points to is written; so do devices and pipes, which get everything at the end.
+    """
     try:
-        with ending_as_interrupt():
-            handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    yield file
-                mask = os.umask(0)
-                os.umask(mask)
-                os.chmod(name, 0o666 & ~mask)
-                os.replace(name, target)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(name)
-                raise
+        with ending_as_interrupt(), (_through if _is_written_through(path) else _replacing)(path) as file:
+            yield file
     except OSError as error:
-        raise DecalError(f"{what} {path}: {error.strerror}", "write elsewhere") from None
+        raise DecalError(f"{what} {path}: {error.strerror or error}", "write elsewhere") from None
+
+
+def _is_written_through(path: str) -> bool:
+    """Whether the path is no regular file that another could replace: a device, a pipe, an open file's number."""
+    folder = os.path.realpath(os.path.dirname(path) or ".")
+    numbered = folder == "/dev" or folder.startswith("/proc/")
+    try:
+        return numbered or not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return numbered
+
+
+@contextmanager
+def _through(path: str) -> Iterator[BinaryIO]:
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        with open(os.open(path, os.O_WRONLY | os.O_TRUNC), "wb") as out:
+            shutil.copyfileobj(file, out)
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    with suppress(OSError):
+        _remove_leftovers(folder)
+    handle, name = _locked_file(folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fchmod(handle, _mode(target))
+            os.replace(name, target)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+
+
+def _mode(target: str) -> int:
+    """The permissions of the file that is there, else those of any new file."""
+    try:
+        return stat.S_IMODE(os.stat(target).st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _locked_file(folder: str) -> tuple[int, str]:
+    """A new file of a name that says what it is, locked for as long as it is written."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=LEFTOVER[0], suffix=LEFTOVER[1])
+        with suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(handle).st_nlink:
+            return handle, name
+        # Another run took it for a leftover before it was locked.
+        os.close(handle)
+
+
+def _remove_leftovers(folder: str) -> None:
+    """Remove what killed runs left in a folder: files of that name that no run has locked."""
+    for entry in os.scandir(folder):
+        if not (entry.name.startswith(LEFTOVER[0]) and entry.name.endswith(LEFTOVER[1])):
+            continue
+        # Another user's file, or one that another run just removed, is none of ours.
+        with suppress(OSError):
+            handle = os.open(entry.path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.unlink(entry.path)
+            finally:
+                os.close(handle)

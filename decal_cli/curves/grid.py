@@ -16,8 +16,9 @@ from decal_cli.tables.table import Floats, Ints
 
 MAX_THRESHOLDS = 1000
 N_PARTS = 256
-"""Equal-mass parts of a beta prior; each lies at its mean, so that linear functions have exact expectations."""
-_N_ANGLES = 1 << 15
+"""Parts of a beta prior, of about the same mass; each lies at its mean, so linear functions have exact expectations."""
+N_WIDTHS = 64
+"""Parts of the same width that it is cut into besides, for where there is little mass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,12 +137,13 @@ def _beta(text: str) -> Prior:
         a = b = -1.0
     if not (0 < a < 1e6 and 0 < b < 1e6):
         raise DecalError(f"prior {text!r} does not parse", "give two positive numbers, such as beta:2,8")
-    # t = sin^2 of an angle: the density in the angle is bounded for a, b >= 1/2.
-    angle = (np.arange(_N_ANGLES) + 0.5) / _N_ANGLES * (np.pi / 2)
-    log_density = (2 * a - 1) * np.log(np.sin(angle)) + (2 * b - 1) * np.log(np.cos(angle))
-    mass = np.exp(log_density - log_density.max())
-    mass /= mass.sum()
-    share = np.concatenate(([0.0], np.cumsum(mass)))
-    mean = np.concatenate(([0.0], np.cumsum(mass * np.sin(angle) ** 2)))
-    ends = np.interp(np.arange(N_PARTS + 1) / N_PARTS, share, mean)
-    return _prior(text, np.clip(np.diff(ends) * N_PARTS, 1e-12, 1 - 1e-12), np.ones(N_PARTS))
+    from scipy.special import betainc, betaincinv
+
+    # Wherever the edges are, and however they are rounded, the masses and means of the parts between them are exact.
+    of_equal_mass = betaincinv(a, b, np.arange(1, N_PARTS) / N_PARTS)
+    edge = np.unique(np.clip([*of_equal_mass, *np.linspace(0, 1, N_WIDTHS + 1)], 0.0, 1.0))
+    mass = np.diff(betainc(a, b, edge))
+    first_moment = a / (a + b) * np.diff(betainc(a + 1, b, edge))
+    some = mass > 0
+    mean = np.clip(first_moment[some] / mass[some], edge[:-1][some], edge[1:][some])
+    return _prior(text, np.clip(mean, 1e-12, 1 - 1e-12), mass[some])

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from decal_cli.data.files import HEAD_SIZE, Raw, no_rows, refuse_other_encodings, translated
+from decal_cli.data.quotes import check_quotes
 from decal_cli.data.words import MISSING, NUMBER, file_word, listed, quote
 from decal_cli.errors import DecalError
 
@@ -39,6 +40,7 @@ class CsvSource:
             text = self._decoded(head)
         self.delimiter = _delimiter(text)
         self.names, self._skip, rest = self._header(text)
+        self._header_text = text[: len(text) - len(rest)]
         if not rest.strip() and len(head) < size:
             raise no_rows(self.shown)
         if all(NUMBER.fullmatch(name) for name in self.names):
@@ -81,18 +83,26 @@ class CsvSource:
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """The named columns as a pyarrow table."""
         try:
-            return self._load(numbers, texts)
+            table = self._load(numbers, texts)
         except Exception as error:
             raise self._fault(error, numbers, texts) from None
+        self._check_quotes(table.num_rows)
+        return table
 
     def load_typed(self, names: Sequence[str]) -> Any:
         """The named columns, each as numbers where all its values are numbers, else as texts."""
         try:
-            return self._load(names, ())
+            table = self._load(names, ())
         except Exception:
             numbers = self._number_columns(names)
             texts = [name for name in names if name not in numbers]
             return self.load([name for name in names if name in numbers], texts).select(list(names))
+        self._check_quotes(table.num_rows)
+        return table
+
+    def _check_quotes(self, n_rows: int) -> None:
+        with translated(self.shown, self.kind):
+            check_quotes(self.shown, self.raw.open, self.delimiter, self._header_text, n_rows)
 
     def _load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         import pyarrow as pa
@@ -121,13 +131,17 @@ class CsvSource:
         import pyarrow.csv as pacsv
 
         options = self._options(numbers, texts, quoted_newlines=True)
+        n_rows = 0
         try:
             with self.raw.text() as stream, pacsv.open_csv(stream, **options) as reader:
-                yield from reader
+                for batch in reader:
+                    n_rows += batch.num_rows
+                    yield batch
         except GeneratorExit:
             raise
         except Exception as error:
             raise self._fault(error, numbers, texts) from None
+        self._check_quotes(n_rows)
 
     rows = batches
 

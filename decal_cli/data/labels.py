@@ -58,12 +58,11 @@ class Labels:
 
         Errors: neither 0/1 nor two values with one of them named as positive.
         """
-        natural = self.seen <= NATURAL.keys()
         texts = sorted(self.seen, key=_by_number)
         what = f"{origin.shown}, column {quote(self.name)}: label"
         if len(self.seen) > MOST_LABELS:
             raise DecalError(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
-        if not natural and len(texts) > 2:
+        if not self.natural and len(texts) > 2:
             odd = next(t for t in [*(t for t in texts if t not in NATURAL), texts[2]])
             row = int((codes == self.values[odd]).argmax())
             raise DecalError(
@@ -71,23 +70,32 @@ class Labels:
                 f" {listed(texts)}",
                 "a label has two; correct it or name another column",
             )
-        meaning = np.full(256, MISSING_LABEL, dtype=np.uint8)
-        if self.positive is None:
-            if not natural:
-                raise self._ambiguous(texts, what)
-            if not self.seen & {"true", "false"}:
-                return None
-            for text in self.seen:
-                meaning[self.values[text]] = NATURAL[text]
-            return meaning
-        same = {self.positive}
-        if natural and self.positive in NATURAL:
-            same = {t for t in NATURAL if NATURAL[t] == NATURAL[self.positive]}
-        elif self.positive not in self.seen:
+        if self.positive is None and not self.natural:
+            raise self._ambiguous(texts, what)
+        if not self.has_positive:
             raise DecalError(f"{what} is never {quote(self.positive)}, it is {listed(texts)}", "correct --positive")
+        return None if self.positive is None and self.seen <= {"0", "1"} else self.table()
+
+    @property
+    def natural(self) -> bool:
+        """Whether the values say by themselves which of them counts as 1."""
+        return self.seen <= NATURAL.keys()
+
+    @property
+    def has_positive(self) -> bool:
+        """Whether the value named as positive is one of the values; with 0/1 labels it may be the one not seen."""
+        return self.positive is None or self.positive in self.seen or (self.natural and self.positive in NATURAL)
+
+    def table(self) -> np.ndarray:
+        """uint8 (256,): code -> label, from the values seen so far."""
+        one = self.positive or "1"
+        ones = {one}
+        if self.natural and one in NATURAL:
+            ones = {text for text in NATURAL if NATURAL[text] == NATURAL[one]}
+        table = np.full(256, MISSING_LABEL, dtype=np.uint8)
         for text in self.seen:
-            meaning[self.values[text]] = text in same
-        return meaning
+            table[self.values[text]] = text in ones
+        return table
 
     def _ambiguous(self, texts: list[str], what: str) -> DecalError:
         if len(texts) == 1:

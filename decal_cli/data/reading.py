@@ -11,7 +11,7 @@ from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
 from decal_cli.data.files import no_rows
-from decal_cli.data.labels import MISSING_LABEL, NATURAL, Labels
+from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.sources import Source, open_source
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
@@ -49,7 +49,8 @@ def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> 
                 rows += len(ones)
                 positives += int(np.count_nonzero(ones))
             inputs.append((source.raw.path, rows, positives))
-        _all_values_known(sources[0], labels)
+        if not labels.has_positive:
+            raise DecalError(f"{sources[0].shown}: label is never {labels.positive}")
     except DecalError:
         # A batch does not know its place; reading everything words the fault as it does elsewhere.
         return dataset(sources, columns)
@@ -90,7 +91,7 @@ def _batches(source: Source, name: str, labels: Labels, columns: Columns) -> Ite
         count += batch.num_rows
         part = Part(source, batch, 0)
         codes = [labels.codes(part, chunk) for _, chunk in part.chunks(labels.name)]
-        label = _meaning(labels)[codes[0] if len(codes) == 1 else np.concatenate(codes)]
+        label = _table(labels)[codes[0] if len(codes) == 1 else np.concatenate(codes)]
         score, _ = checked_scores(floats([part], name), name, Origin([part]), columns)
         if int(label.max()) == MISSING_LABEL:
             raise DecalError(f"{source.shown}: label missing")
@@ -99,19 +100,8 @@ def _batches(source: Source, name: str, labels: Labels, columns: Columns) -> Ite
         raise no_rows(source.shown)
 
 
-def _all_values_known(source: Source, labels: Labels) -> None:
-    if labels.positive is not None and not labels.seen <= NATURAL.keys() and labels.positive not in labels.seen:
-        raise DecalError(f"{source.shown}: label is never {labels.positive}")
-
-
-def _meaning(labels: Labels) -> np.ndarray:
+def _table(labels: Labels) -> np.ndarray:
     """uint8 (256,): code -> label as far as the values seen so far settle it; the rest of the check is at the end."""
-    natural = labels.seen <= NATURAL.keys()
-    if not natural and (labels.positive is None or len(labels.seen) > 2):
+    if not labels.natural and (labels.positive is None or len(labels.seen) > 2):
         raise DecalError(f"column {labels.name}: labels are not 0 or 1")
-    meaning = np.full(256, MISSING_LABEL, dtype=np.uint8)
-    one = labels.positive or "1"
-    for text in labels.seen:
-        alike = text in NATURAL and one in NATURAL and NATURAL[text] == NATURAL[one]
-        meaning[labels.values[text]] = text == one or alike
-    return meaning
+    return labels.table()

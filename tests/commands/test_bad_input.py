@@ -75,6 +75,12 @@ class TestBadInput:
         content = f"p,y,w\n0.7,1,{weight}\n0.2,0,1\n".encode()
         assert "weight" in refusal(decal("evaluate", "--weight", "w", stdin=content))
 
+    @pytest.mark.parametrize("more", [(), ("--group", "g"), ("--weight", "w"), ("--missing", "drop")], ids=str)
+    def test_a_positive_value_that_no_row_has_is_refused_on_every_path(self, decal: Decal, more: tuple) -> None:
+        content = b"p,y,g,w\n0.1,0,a,1\n0.9,1,b,1\n"
+        line = refusal(decal("gate", "--positive", "yes", "-r", "brier<=0.9", *more, stdin=content))
+        assert "label is never 'yes', it is 0, 1" in line
+
     def test_a_usage_error_exits_2(self, decal: Decal) -> None:
         assert decal("evaluate", "--no-such-option").code == 2
         assert decal("no-such-command").code == 2

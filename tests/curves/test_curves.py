@@ -206,14 +206,21 @@ def test_intervals_hold_the_value_and_stay_in_the_range() -> None:
         assert curve.low[some].min() >= curve.kind.range[0] and curve.high[some].max() <= curve.kind.range[1]
 
 
-@pytest.mark.parametrize("prior", ["beta:1,1", "beta:2,8", "beta:0.6,0.7", "beta:900,2100"])
+@pytest.mark.parametrize(
+    "prior",
+    [
+        *("beta:1,1", "beta:2,8", "beta:0.6,0.7", "beta:900,2100", "beta:0.01,0.5", "beta:0.5,0.001"),
+        *("beta:0.001,0.002", "beta:1e-5,1e-5", "beta:999999,1e-3", "beta:0.3,999999"),
+    ],
+)
 def test_a_beta_prior_has_its_moments(prior: str) -> None:
     a, b = (float(part) for part in prior.removeprefix("beta:").split(","))
     weights = parse_prior(prior)
     mean = a / (a + b)
     assert weights.weight.sum() == pytest.approx(1)
-    assert weights.weight @ weights.at == pytest.approx(mean, abs=1e-6)
-    assert weights.weight @ (weights.at - mean) ** 2 == pytest.approx(mean * (1 - mean) / (a + b + 1), rel=0.01)
+    assert weights.weight @ weights.at == pytest.approx(mean, abs=1e-11)
+    variance = mean * (1 - mean) / (a + b + 1)
+    assert weights.weight @ (weights.at - mean) ** 2 == pytest.approx(variance, rel=0.01, abs=1e-12)
 
 
 def test_the_uniform_prior_expects_half_the_brier_score() -> None:

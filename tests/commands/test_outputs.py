@@ -1,0 +1,80 @@
+"""Where a result goes: files in one step, links and devices through, whatever the name and whoever was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from decal_cli.commands.writing import LEFTOVER
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
+
+LINE = ("evaluate", BINARY, "-s", "p", "-y", "y", "-m", "brier", "-f", "json")
+
+
+def test_a_link_stays_and_its_target_is_written(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link.json").symlink_to("there/target.json")
+    for _ in range(2):
+        assert decal(*LINE, "-o", "link.json").code == 0
+        assert (tmp_path / "link.json").is_symlink()
+        valid_json((tmp_path / "there" / "target.json").read_text())
+    (tmp_path / "dangling.json").symlink_to("nowhere/target.json")
+    assert "nowhere" in refusal(decal(*LINE, "-o", "dangling.json"))
+
+
+def test_a_pipe_is_written_through(decal: Decal, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    texts: list[str] = []
+    reader = threading.Thread(target=lambda: texts.append((tmp_path / "pipe.json").read_text()))
+    reader.start()
+    assert decal(*LINE, "-o", "pipe.json").code == 0
+    reader.join()
+    valid_json(texts[0])
+    assert stat.S_ISFIFO(os.stat(tmp_path / "pipe.json").st_mode)
+
+
+def test_devices_stay_devices(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "null.json").symlink_to(os.devnull)
+    for name in (os.devnull, "null.json"):
+        assert decal(*LINE, "-o", name).code == 0
+        assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+    assert decal("fit", "isotonic", BINARY, "-s", "p", "-y", "y", "-t", "0.3", "-o", os.devnull).code == 0
+    full = decal(*LINE, "-o", "/dev/full")
+    assert "No space left on device" in refusal(full)
+
+
+def test_the_files_of_standard_output_are_written_through(installed: Decal) -> None:
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        valid_json(installed(*LINE, "-o", name).out)
+    assert os.path.islink("/dev/stdout")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+def test_the_mode_of_a_file_is_kept(decal: Decal, tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "out.json"
+    path.write_text("before")
+    path.chmod(mode)
+    assert decal(*LINE, "-o", "out.json").code == 0
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    valid_json(path.read_text())
+
+
+def test_names_may_be_as_long_as_names_can_be(decal: Decal, tmp_path: Path) -> None:
+    name = "x" * 250 + ".json"
+    assert decal(*LINE, "-o", name).code == 0
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_what_a_killed_run_left_is_removed_and_what_another_run_writes_is_not(decal: Decal, tmp_path: Path) -> None:
+    left, written, other = (tmp_path / name for name in ("one".join(LEFTOVER), "two".join(LEFTOVER), ".decal-notes"))
+    for path in (left, written, other):
+        path.write_text("half")
+    with written.open("rb+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert decal(*LINE, "-o", "out.json").code == 0
+    assert set(os.listdir(tmp_path)) == {"out.json", written.name, other.name}
