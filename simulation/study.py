@@ -224,7 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=20261)
     parser.add_argument("--replicates", type=int, default=400, help="of each world, for coverage")
-    parser.add_argument("--actions", type=int, default=200, help="worlds of each kind")
+    parser.add_argument("--actions", type=int, default=100, help="worlds of each kind")
     parser.add_argument("--parts", default=",".join(STREAMS), help="which tables")
     parser.add_argument("--output", type=Path, help="the page to write them into; standard output if '-'", default=PAGE)
     given = parser.parse_args()
@@ -239,13 +239,13 @@ def main() -> None:
             (kind, n, actions(kind, n, given.actions, rng)) for n in (1000, 4000) for kind in RIGHT_ACTION
         ),
         "small": lambda rng: small_table(
-            (kind, n, actions(kind, n, given.actions // 2, rng, small=True))
+            (kind, n, actions(kind, n, given.actions, rng, small=True))
             for n in (1000, 4000)
             for kind, right in RIGHT_ACTION.items()
             if right != "done"
         ),
         "without": lambda rng: action_table(
-            (kind, 4000, actions(kind, 4000, given.actions // 2, rng, features=False)) for kind in RIGHT_ACTION
+            (kind, 4000, actions(kind, 4000, given.actions, rng, features=False)) for kind in RIGHT_ACTION
         ),
     }
     for name, table in tables.items():
