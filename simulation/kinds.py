@@ -103,16 +103,22 @@ class Kind:
             calibration=float(np.mean((rows.c - t) * (right.astype(float) - acts))),
             grouping=float(np.mean((rows.q - t) * ((rows.q >= t).astype(float) - right))),
             error=float(np.mean(np.abs(rows.score - rows.c))),
+            over_constant=float(np.mean((rows.c - t) * right)) - max(float(np.mean(rows.c - t)), 0.0),
             tolerance=TOLERANCE * min(rate * (1 - t), (1 - rate) * t),
         )
 
 
 class Regrets(NamedTuple):
-    """What a world loses, over u_delta; error: E |p - c|; tolerance: the gain too small to matter."""
+    """What a world loses, over u_delta.
+
+    error: E |p - c|. over_constant: what c is worth more than the better constant decision. tolerance: the gain too
+    small to matter.
+    """
 
     calibration: float
     grouping: float
     error: float
+    over_constant: float
     tolerance: float
 
 
@@ -129,6 +135,8 @@ def _fits(name: str, regrets: Regrets, small: bool) -> bool:
         return True
     if name == "miscalibrated away from t*":
         return regrets.error >= 0.03
+    if RIGHT_ACTION[name] == "recalibrate" and regrets.over_constant < MIN_REGRET:
+        return False  # recalibration leads to a constant decision there, and another score is needed
     wanted = []
     if name.startswith("miscalibrated"):
         wanted.append(regrets.calibration)

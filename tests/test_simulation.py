@@ -63,10 +63,11 @@ def test_worlds_know_their_truth() -> None:
 def test_kinds_are_what_they_are_called(kind: str) -> None:
     world = draw_kind(kind, np.random.default_rng(16))
     rows = world.draw(200_000, np.random.default_rng(17))
-    calibration, grouping, error, _ = world.regrets(np.random.default_rng(18))
+    calibration, grouping, error, over_constant, _ = world.regrets(np.random.default_rng(18))
     assert (error < 1e-9) == kind.startswith("calibrated")
     assert calibration < 1e-12 or calibration > MIN_REGRET * 0.8
     assert grouping < 1e-12 or grouping > MIN_REGRET * 0.8
+    assert RIGHT_ACTION[kind] != "recalibrate" or over_constant > MIN_REGRET * 0.8
     group = np.digitize(rows.c, np.quantile(rows.c, np.arange(1, 10) / 10))
     for values in (rows.q, rows.label):  # E[q | c] = c, and labels follow q
         off = np.bincount(group, values - rows.c) / np.bincount(group)
@@ -75,7 +76,7 @@ def test_kinds_are_what_they_are_called(kind: str) -> None:
 
 
 def test_small_regrets_are_small() -> None:
-    calibration, grouping, _, tolerance = draw_kind(
+    calibration, grouping, _, _, tolerance = draw_kind(
         "calibrated, grouping loss at t*", np.random.default_rng(19), small=True
     ).regrets(np.random.default_rng(20))
     assert calibration == 0 and 0.9 * SMALL[0] < grouping / tolerance < 1.1 * SMALL[1]
