@@ -96,9 +96,11 @@ def _several(table: dict[str, Any], given: Any, role: str) -> tuple[str, ...]:
         return tuple(given)
     if isinstance(given, tuple) and all(isinstance(g, str) and g in table for g in given):
         return given
-    array = None if hasattr(given, "__arrow_c_stream__") else np.asarray(given)
-    if role == "features" and array is not None and array.ndim == 2 and array.dtype.kind in "OU":
-        return _add(table, {f"{role}[{k}]": _column(column, f"{role}[{k}]") for k, column in enumerate(array.T)})
+    if role == "features" and not hasattr(given, "__arrow_c_stream__"):
+        with translated(SHOWN, f"column {quote(role)}"):
+            array = np.asarray(given)
+        if array.ndim == 2 and array.dtype.kind in "OU":
+            return _add(table, {f"{role}[{k}]": _column(column, f"{role}[{k}]") for k, column in enumerate(array.T)})
     return _add(table, {role: _column(given, role)})
 
 

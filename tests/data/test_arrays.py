@@ -71,6 +71,7 @@ def test_any_numpy_numbers(dtype: Any) -> None:
         (lambda: from_arrays({"label": [0.5]}, [1]), "duplicate column 'label'"),
         (lambda: from_arrays([0.5], [1], features=np.zeros((2, 3))), "'features' has 2 rows"),
         (lambda: from_arrays([0.5], [1], features=np.zeros((1, 3, 3))), "features"),
+        (lambda: from_arrays([0.5, 0.5], [1, 0], features=[[1.0], [1.0, 2.0]]), "column 'features'"),
     ],
 )
 def test_mistakes_in_arrays_are_one_line_too(call: Callable[[], Dataset], word: str) -> None:
