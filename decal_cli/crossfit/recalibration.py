@@ -26,6 +26,8 @@ Weights = NDArray[Any]
 REPLICATES = 200
 GRID, FINE_GRID = 256, 512
 """Equal-mass cells on which the gain, and the threshold, are replayed."""
+_SHARES = 1 - np.concatenate((np.linspace(0, 2, 401), np.geomspace(2, 1000, 200)[1:]))
+"""From 1, all that there is to win, down to shares so bad that they have no number."""
 BANDWIDTH = 0.08
 """Of the smoothed calibration curve at 2,000 rows, as a share of the rows."""
 
@@ -110,12 +112,48 @@ def gain_errors(t: Table, threshold: float, decision_threshold: float, rng: np.r
     return won.sum(axis=1) - (world.true[cuts] - world.true[acts]).mean(axis=1)
 
 
-def threshold_errors(t: Table, threshold: float, rng: np.random.Generator) -> Floats:
-    """Score from which all rows learn to act, minus that at which the curve crosses t*, in replicates."""
+def share_range(
+    t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator, confidence: float
+) -> tuple[float, float]:
+    """Shares s of the possible utility for which what is won less s times what is possible is 0 but for noise.
+
+    As Fieller has it: where what is possible is 0 but for noise, so is every share, and there is no interval.
+    """
+    world = _World(t, threshold, decision_threshold, GRID)
+    acts = int(np.searchsorted(world.cells.score, decision_threshold, side="left"))
+
+    def parts(worth: Floats) -> Floats:
+        constant = np.maximum(worth[..., 0], 0.0)
+        return np.stack((worth[..., acts] - constant, worth.max(axis=-1) - constant))
+
+    errors = parts(world.draw(1, rng)[:, 0]) - parts(world.true)[:, None]
+    cells = world.cells
+    won, possible = parts(from_top(cells.pos - cells.n * threshold) / cells.total)
+    tails = (1 - confidence) / 2, (1 + confidence) / 2
+    if possible <= np.quantile(errors[1], tails[1]):
+        raise Undefined("what these scores can give is within its noise")
+    low, high = np.quantile(errors[0] - _SHARES[:, None] * errors[1], tails, axis=1)
+    left = won - _SHARES * possible
+    held = np.flatnonzero((low <= left) & (left <= high))
+    if not len(held) or held[-1] == len(_SHARES) - 1:
+        raise Undefined("what these scores can give is within its noise")
+    return float(_SHARES[held[-1]]), float(_SHARES[held[0]])
+
+
+def threshold_range(t: Table, threshold: float, rng: np.random.Generator, confidence: float) -> tuple[float, float]:
+    """Scores at which the calibration curve may cross t*: those at which acting falls short of the best by no more than
+
+    it does, where the truth is known, at the true crossing. Ends of levels between which no row lies act the same; what
+    acts on every row reaches down to 0, and what acts on none up to 1.
+    """
     world = _World(t, threshold, threshold, FINE_GRID)
-    score = np.append(world.cells.score, 1.0)
-    cuts = np.argmax(world.draw(1, rng)[:, 0], axis=-1)
-    return score[cuts] - score[int(np.argmax(world.true))]
+    drawn = world.draw(1, rng)[:, 0]
+    short = drawn.max(axis=-1) - drawn[:, int(np.argmax(world.true))]
+    cells = world.cells
+    worth = from_top(cells.pos * (1 - threshold) - (cells.n - cells.pos) * threshold) / cells.total
+    held = np.flatnonzero(worth.max() - worth <= float(np.quantile(short, confidence)))
+    before, score = np.append(0.0, cells.score), np.append(cells.score, 1.0)
+    return float(before[held[0]]), float(score[held[-1]])
 
 
 def _grid(t: Table, decision_threshold: float, cells: int) -> Table:

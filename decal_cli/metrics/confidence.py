@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Iterator
 from statistics import NormalDist
 
+import numpy as np
+
 from decal_cli.errors import Undefined
 from decal_cli.tables.table import Block, Estimate, Floats, Loss, Table
 
@@ -34,6 +36,11 @@ def within(interval: Interval, bounds: Interval) -> Interval:
     return low, high
 
 
+def holding(interval: Interval, value: float) -> Interval:
+    """The interval, widened to the value: where noise biases that upward, what is likely may lie below it."""
+    return min(interval[0], value), max(interval[1], value)
+
+
 def bias_corrected(value: float, draws: Floats, confidence: float, centre: float | None = None) -> Interval:
     """The value, less the bias of its bootstrap draws, -/+ z of their standard deviations.
 
@@ -57,7 +64,13 @@ def wilson(part: float, whole: float, effective: float, confidence: float) -> In
     """Wilson's score interval of a proportion part/whole that rests on this many effective rows."""
     if whole <= 0 or effective <= 0:
         raise Undefined("rests on no rows")
-    rate, z2 = part / whole, quantile(confidence) ** 2 / effective
+    low, high = wilson_ends(np.array([part / whole]), np.array([effective]), confidence)
+    return float(low[0]), float(high[0])
+
+
+def wilson_ends(rate: Floats, effective: Floats, confidence: float) -> Floats:
+    """Wilson's score intervals of proportions that rest on so many effective rows: lower and upper ends, (2, k)."""
+    z2 = quantile(confidence) ** 2 / effective
     centre = (rate + z2 / 2) / (1 + z2)
-    reach = math.sqrt(z2 * (rate * (1 - rate) + z2 / 4)) / (1 + z2)
-    return max(0.0, centre - reach), min(1.0, centre + reach)
+    reach = np.sqrt(z2 * (np.maximum(rate * (1 - rate), 0.0) + z2 / 4)) / (1 + z2)
+    return np.array((np.maximum(centre - reach, 0.0), np.minimum(centre + reach, 1.0)))

@@ -36,6 +36,7 @@ class Metric(Declaration):
     size_free: bool
     shown: bool
     interval_text: str
+    covers: str
     interval: Callable[..., Interval] | Literal["bootstrap"] | None
     needs: tuple[type, ...]
     witness: Callable[..., Witness] | None = None
@@ -74,6 +75,7 @@ def metric(
     shown: bool = False,
     interval: Callable[..., Interval] | Literal["bootstrap"] | None = "bootstrap",
     interval_text: str = "",
+    covers: str = "",
     witness: Callable[..., Witness] | None = None,
     loads: str = "",
     noisy: bool = False,
@@ -84,10 +86,11 @@ def metric(
     range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
     is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as
     the metric does and gets the metric's parameters and `confidence`, or 'bootstrap', or None; interval_text says in
-    words how the interval is made. witness: a function of the metric's own arguments that gives the task at which a
-    supremum is attained. loads: a heavy module that the metric imports late. noisy: above 0 by noise alone, the more
-    so the better the model is calibrated, so that two models cannot be compared by a bootstrap of their difference.
-    text: a function of the metric's own arguments that writes the value, where rounding would change what it means.
+    words how the interval is made; covers: what it is meant to hold, or why there is none. witness: a function of the
+    metric's own arguments that gives the task at which a supremum is attained. loads: a heavy module that the metric
+    imports late. noisy: above 0 by noise alone, the more so the better the model is calibrated, so that two models
+    cannot be compared by a bootstrap of their difference. text: a function of the metric's own arguments that writes
+    the value, where rounding would change what it means.
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:
@@ -105,6 +108,7 @@ def metric(
                 size_free=size_free,
                 shown=shown,
                 interval_text=interval_text or _text_of(interval),
+                covers=covers,
                 interval=interval,
                 needs=_positional(function),
                 witness=witness,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
-from decal_cli.metrics.confidence import Interval, within
+from decal_cli.metrics.confidence import Interval, holding, within
 from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
@@ -90,5 +90,9 @@ def measure_all(
     intervals = bootstrap.intervals(
         values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
     )
-    cut = {spec: within(interval, spec.declared.bounds(inputs.get(BinaryTask))) for spec, interval in intervals.items()}
+    task = inputs.get(BinaryTask)
+    cut = {
+        spec: holding(within(interval, spec.declared.bounds(task)), values[spec])
+        for spec, interval in intervals.items()
+    }
     return results | {spec: replace(results[spec], interval=interval) for spec, interval in cut.items()}

@@ -22,7 +22,9 @@ BY_OTHER_MEANS = {
     "calibration_intercept": "test_logistic.py",
     "c_bound": "c_emp plus a formula, in test_reference.py",
     "c_emp_pvalue": "test_interval.py",
-    **dict.fromkeys(("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "u_cal_threshold"), "test_agents.py"),
+    **dict.fromkeys(
+        ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
+    ),
     **dict.fromkeys(("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper"), "test_smooth.py"),
 }
 

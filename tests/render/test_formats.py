@@ -4,11 +4,9 @@ After a wanted change: GOLDEN=write python -m pytest tests/render/test_formats.p
 """
 
 import os
-from dataclasses import replace
 
 import pytest
 
-from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
 from decal_cli.metrics import parse
 from decal_cli.render.numbers import plain, short, span
@@ -19,7 +17,6 @@ from decal_cli.render.results.recommendation import Recommended
 from tests.helpers.command import GOLDEN
 from tests.helpers.results import (
     ONE_REPORT,
-    RESULTS,
     SIX_REPORTS,
     as_text,
     two_rounds,
@@ -100,12 +97,3 @@ def test_a_metric_is_explained_in_full() -> None:
     for words in ("ece: ", "bins=15", "strategy=mass", "mass, width", "lower is better", "interval", "source"):
         assert words in text
     assert max(map(len, text.splitlines())) <= 80
-
-
-def test_a_value_outside_its_interval_is_explained() -> None:
-    assert "corrected for that" not in as_text(Evaluated(ONE_REPORT))
-    results = {**RESULTS, "ece": Result(0.02, (0.0, 0.01))}
-    moved = Evaluated(replace(ONE_REPORT, reports=(replace(ONE_REPORT.reports[0], results=results),)))
-    for form in ("table", "markdown"):
-        text = " ".join(as_text(moved, form).split())
-        assert "Noise biases ECE; the interval is corrected for that bias, so it can lie beside the value." in text

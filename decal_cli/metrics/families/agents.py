@@ -10,16 +10,17 @@ import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
+from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Witness, metric
-from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, levels_used
-from decal_cli.metrics.numerics import cell_bootstrap, dense, envelope, gaps
+from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
+from decal_cli.metrics.numerics import cell_worlds, dense, envelope, gaps, rays
 from decal_cli.metrics.numerics.envelope import Kink, Worst
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 
 _MAX_DENSE_LEVELS = 64
-_INVERTED = f"{gaps.INVERTED_TEXT}; none above {_MAX_DENSE_LEVELS} levels"
+_INVERTED = f"{rays.TEXT}; none above {_MAX_DENSE_LEVELS} levels, nor for exact levels that hold few rows"
 _MAX_MOVE = 1e-9
 """How far a kink moves to its open side to become a threshold."""
 Quantity = Literal["cdl", "v_cdl", "u_cal", "v_cal"]
@@ -125,15 +126,19 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
 
     def interval(t: Table, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
         used = at_levels(t, levels)
-        if len(used) > _MAX_DENSE_LEVELS:
+        value = _ON_LEVELS[kinks](used).loss
+        if used is t:
+            need_rows(t)
+        cells = t if used is t else rays.cells(t)
+        starts = np.arange(len(t)) if used is t else cells.bin_starts()
+        bins = cells.merge_levels(starts)
+        if len(bins) > _MAX_DENSE_LEVELS:
             raise Undefined(f"no interval above {_MAX_DENSE_LEVELS} levels")
-        thin = used is t and levels_used(t) == "bins"
-        gap = gaps.spread(t, gaps.observed(t.bins())) if thin else gaps.observed(used)
 
-        def norm(share: Floats, gap: Floats) -> Floats:
-            return _losses(used, gap + used.score, kinks)
+        def norm(gap: Floats) -> Floats:
+            return _losses(bins, np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0), kinks)
 
-        return gaps.inverted_interval(used, gap, norm, seed.generator("agents"), confidence)
+        return rays.interval(value, rays.worlds(cells, seed.generator("agents")).summed(starts), norm, confidence)
 
     return interval
 
@@ -149,6 +154,7 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
     interval_text=_INVERTED,
     witness=_witness("cdl"),
     noisy=True,
+    covers=covered.OF_LEVELS_BELOW,
 )
 def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that any decision maker loses by acting on scores instead of on frequencies; compare it with cdl_null.
@@ -172,6 +178,7 @@ def cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     interval_text=_INVERTED,
     witness=_witness("v_cdl"),
     noisy=True,
+    covers=covered.OF_LEVELS_BELOW,
 )
 def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of on frequencies.
@@ -190,6 +197,7 @@ def v_cdl(t: Table, *, levels: AtLevels = "auto") -> float:
     range=(0, 1),
     size_free=False,
     interval=None,
+    covers=covered.JUMPS,
 )
 def cdl_threshold(t: Table, *, levels: AtLevels = "auto") -> float:
     """Decision threshold of the two-action agent that loses most by acting on scores: the agent of v_cdl.
@@ -231,6 +239,7 @@ def _null_interval(kinks: int) -> Callable[..., Interval]:
     size_free=False,
     interval=_null_interval(2),
     interval_text="central range of the cdl of a calibrated model",
+    covers=covered.of_calm("cdl"),
 )
 def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cdl that a perfectly calibrated model with these scores shows, by chance alone.
@@ -249,6 +258,7 @@ def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     size_free=False,
     interval=_null_interval(1),
     interval_text="central range of the v_cdl of a calibrated model",
+    covers=covered.of_calm("v_cdl"),
 )
 def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean v_cdl that a perfectly calibrated model with these scores shows, by chance alone.
@@ -258,12 +268,12 @@ def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     return float(_null_draws(1, t, levels, seed).mean())
 
 
-def _resampled(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Interval]:
+def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Interval]:
     """The interval of u_cal (two kinks) or v_cal (one)."""
     statistic = partial(dense.of_constant, kinks=kinks)
 
     def interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-        return cell_bootstrap.interval(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
+        return cell_worlds.interval(t, statistic, seed.generator("agents"), confidence, worst(t).loss)
 
     return interval
 
@@ -274,9 +284,10 @@ def _resampled(kinks: int, worst: Callable[[Table], Worst]) -> Callable[..., Int
     unit="share",
     source=f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
     range=(0, 1),
-    interval=_resampled(2, _u_cal),
-    interval_text=cell_bootstrap.INTERVAL_TEXT,
+    interval=_over_constant(2, _u_cal),
+    interval_text=rays.TEXT,
     witness=_witness("u_cal"),
+    covers=covered.POPULATION,
 )
 def u_cal(t: Table) -> float:
     """The most that any decision maker loses by acting on scores instead of always on the base rate.
@@ -294,9 +305,10 @@ def u_cal(t: Table) -> float:
     unit="share",
     source=f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}; per row, with payoffs in [0, 1]",
     range=(0, 1),
-    interval=_resampled(1, _v_cal),
-    interval_text=cell_bootstrap.INTERVAL_TEXT,
+    interval=_over_constant(1, _v_cal),
+    interval_text=rays.TEXT,
     witness=_witness("v_cal"),
+    covers=covered.POPULATION,
 )
 def v_cal(t: Table) -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
@@ -310,7 +322,7 @@ def v_cal(t: Table) -> float:
 def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     value = v_cal_kleinberg(t)
     rng = seed.generator("agents")
-    return cell_bootstrap.interval(t, dense.highest_of_constant, rng, confidence, value, most=2.0)
+    return cell_worlds.interval(t, dense.highest_of_constant, rng, confidence, value, most=2.0)
 
 
 @metric(
@@ -320,7 +332,8 @@ def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     source=f"{cite('Kleinberg et al. 2023', 'eq. 10, thm. 9')}; per row",
     range=(0, 2),
     interval=_highest_interval,
-    interval_text=cell_bootstrap.INTERVAL_TEXT,
+    interval_text=rays.TEXT,
+    covers=covered.POPULATION,
 )
 def v_cal_kleinberg(t: Table) -> float:
     """The largest regret per row of acting on scores instead of always on the base rate, over V-shaped scoring rules.
@@ -338,6 +351,7 @@ def v_cal_kleinberg(t: Table) -> float:
     source=f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}, where the supremum is attained",
     range=(0, 1),
     interval=None,
+    covers=covered.JUMPS,
 )
 def u_cal_threshold(t: Table) -> float:
     """Decision threshold of the two-action agent that loses most against the base rate: the agent of v_cal.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -10,26 +9,27 @@ import numpy as np
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import COUNT
 from decal_cli.errors import Undefined
-from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics import covered
+from decal_cli.metrics.confidence import Interval, holding, wilson_ends
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import gaps
+from decal_cli.metrics.numerics import gaps, rays
 from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
-from decal_cli.metrics.numerics.gaps import Norm
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Strategy, Table
 
 Bins = Annotated[int, "number of bins", COUNT]
 By = Annotated[Strategy, "mass: edges at quantiles of the scores; width: equally spaced edges"]
 
-_INVERTED = f"{gaps.INVERTED_TEXT}; it is for the population's value, so it may lie below the plug-in"
+_SIMULTANEOUS = (
+    "Wilson intervals of the bins: the largest upper end; the largest lower end, at a level that holds for all"
+)
 
 
-def _inverted(norm: Norm) -> Callable[..., Interval]:
-    def interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-        levels = t.bins(bins, strategy)
-        return gaps.inverted_interval(levels, gaps.observed(levels), norm, seed.generator("bins"), confidence)
-
-    return interval
+def _ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    cells = rays.cells(t, max(rays.MAX_CELLS, 16 * bins))
+    worlds = rays.worlds(cells, seed.generator("bins")).summed(cells.bin_starts(bins, strategy))
+    value, least = ece(t, bins=bins, strategy=strategy), rays.whole(cells, confidence)
+    return rays.interval(value, worlds, rays.total, confidence, least_high=least)
 
 
 @metric(
@@ -40,9 +40,10 @@ def _inverted(norm: Norm) -> Callable[..., Interval]:
     range=(0, 1),
     size_free=False,
     shown=True,
-    interval=_inverted(gaps.mean_gap),
-    interval_text=_INVERTED,
+    interval=_ece_interval,
+    interval_text=rays.TEXT,
     noisy=True,
+    covers=covered.OF_BINS_BELOW,
 )
 def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
@@ -83,6 +84,7 @@ def _null_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
     shown=True,
     interval=_null_interval,
     interval_text="central range of the ECE of a calibrated model",
+    covers=covered.of_calm("ece"),
 )
 def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean ECE that a perfectly calibrated model with these scores shows on this many rows, by chance alone.
@@ -103,6 +105,7 @@ def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") 
     shown=True,
     interval=ece_debiased_interval,
     interval_text=INTERVAL_TEXT,
+    covers="the population's squared error for the bins that these rows have, their edges held fixed",
 )
 def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean squared distance between score and frequency over bins, less its noise; near 0 for a calibrated model.
@@ -118,7 +121,7 @@ def ece_debiased(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float
 
 def _cl_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
     low, high = ece_debiased_interval(t, confidence=confidence, bins=bins, strategy=strategy)
-    return max(low, 0.0), max(high, 0.0)
+    return holding((max(low, 0.0), max(high, 0.0)), cl(t, bins=bins, strategy=strategy))
 
 
 def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
@@ -134,8 +137,9 @@ def _rmsce_interval(t: Table, *, confidence: float, bins: int, strategy: Strateg
     range=(0, 1),
     size_free=False,
     interval=_cl_interval,
-    interval_text=f"the interval of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+    interval_text=f"the interval of ece_debiased, cut at 0, and the value itself: {INTERVAL_TEXT}",
     noisy=True,
+    covers=covered.OF_BINS_BELOW,
 )
 def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean squared distance, over bins, between the mean score and the frequency of label 1.
@@ -153,8 +157,9 @@ def cl(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     range=(0, 1),
     size_free=False,
     interval=_rmsce_interval,
-    interval_text=f"the root of the interval of ece_debiased, cut at 0: {INTERVAL_TEXT}",
+    interval_text=f"the root of the interval of cl: {INTERVAL_TEXT}",
     noisy=True,
+    covers=covered.OF_BINS_BELOW,
 )
 def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Root of the mean squared distance, over bins, between the mean score and the frequency of label 1.
@@ -164,6 +169,16 @@ def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     return gaps.value(t.bins(bins, strategy), gaps.mean_square) ** 0.5
 
 
+def _mce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    levels = t.bins(bins, strategy)
+    rows, rate = 1 / gaps.concentration(levels), levels.pos / levels.n
+    # The upper end of the bin of the largest gap will do; its lower end must hold whichever bin that is.
+    sides = wilson_ends(rate, rows, confidence), wilson_ends(rate, rows, 1 - (1 - confidence) / len(levels))
+    (low, high), (lowest, highest) = (ends - levels.score for ends in sides)
+    least = np.maximum(lowest, -highest).max()
+    return max(float(least), 0.0), float(np.maximum(high, -low).max())
+
+
 @metric(
     title="Maximum calibration error",
     better="lower",
@@ -171,9 +186,10 @@ def rmsce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     source=cite("Naeini et al. 2015"),
     range=(0, 1),
     size_free=False,
-    interval=_inverted(gaps.largest),
-    interval_text=_INVERTED,
+    interval=_mce_interval,
+    interval_text=_SIMULTANEOUS,
     noisy=True,
+    covers=covered.OF_BINS_BELOW,
 )
 def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Largest distance, over bins, between the mean score and the frequency of label 1.

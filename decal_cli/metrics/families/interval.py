@@ -9,8 +9,15 @@ import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
+from decal_cli.metrics import covered
+from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.metrics.declare import metric
-from decal_cli.tables.table import Table
+from decal_cli.metrics.numerics import rays
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import Floats, Table
+
+_PAIRED = 256
+"""Cells between which the intervals of scores are looked at one by one, for the upper end."""
 
 Delta = Annotated[float, "probability that the bound fails", Between(0, 1)]
 
@@ -28,6 +35,27 @@ def _walk(t: Table) -> float:
     return high - low
 
 
+def _range(walk: Floats) -> Floats:
+    return np.asarray(np.maximum(walk.max(axis=-1), 0.0) - np.minimum(walk.min(axis=-1), 0.0))
+
+
+def _c_emp_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
+    cells = rays.cells(t)
+    walks = rays.worlds(cells, seed.generator("interval")).mapped(lambda gap: np.cumsum(gap, axis=-1))
+    return rays.interval(c_emp(t), walks, _range, confidence, least_high=_highest(cells, confidence))
+
+
+def _highest(cells: Table, confidence: float) -> float:
+    """Largest upper end of |E (label - score)| over intervals: that of the worst one holds it often enough."""
+    some = rays.cells(cells, _PAIRED)
+    steps = np.concatenate(([0.0], some.pos - some.n * some.score)) / some.total
+    squares = np.concatenate(([0.0], rays.squares(some))) / some.total**2
+    walk, variance = np.cumsum(steps), np.cumsum(squares)
+    error = np.sqrt(np.maximum(variance - variance[:, None], 0.0))
+    inside = float((np.abs(walk - walk[:, None]) + quantile(confidence) * error).max())
+    return max(inside, rays.whole(cells, confidence))
+
+
 @metric(
     title="Interval calibration error",
     better="lower",
@@ -35,7 +63,10 @@ def _walk(t: Table) -> float:
     source=cite("Gao et al. 2017", "def. 2"),
     range=(0, 1),
     shown=True,
+    interval=_c_emp_interval,
+    interval_text=rays.TEXT,
     noisy=True,
+    covers=covered.POPULATION_BELOW,
 )
 def c_emp(t: Table) -> float:
     """Largest absolute sum of label - score over the rows in any interval of scores, divided by T; needs no bins.
@@ -53,6 +84,7 @@ def c_emp(t: Table) -> float:
     range=(0, math.inf),
     size_free=False,
     interval=None,
+    covers=("nothing: it is itself the upper end of a one-sided interval, for the population's c_emp, at 1 - delta"),
 )
 def c_bound(t: Table, *, delta: Delta = 0.05) -> float:
     """Upper bound on the interval calibration error of the population; it holds with probability 1 - delta.
@@ -73,6 +105,7 @@ def c_bound(t: Table, *, delta: Delta = 0.05) -> float:
     range=(0, 1),
     size_free=False,
     interval=None,
+    covers="nothing: it is a p-value",
 )
 def c_emp_pvalue(t: Table) -> float:
     """Probability of an interval calibration error this large when every score is a true probability.

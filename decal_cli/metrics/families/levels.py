@@ -11,24 +11,21 @@ import numpy as np
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import gaps
+from decal_cli.metrics.numerics import gaps, rays
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Block, Estimate, Floats, Table
 
 Levels = Literal["auto", "exact", "bins"]
 
 _MIN_ROWS = 30
-_MAX_LEVELS = 1 << 14
 AtLevels = Annotated[
     Levels, f"exact levels, {BINS} equal-mass bins, or auto: exact where the median level has {_MIN_ROWS} rows"
 ]
 
-_INVERTED = (
-    f"{gaps.INVERTED_TEXT}; where levels hold few rows, the gaps are those of equal-mass bins; none above "
-    f"{_MAX_LEVELS:,} levels"
-)
+_INVERTED = f"{rays.TEXT}; none where the median level holds fewer than {_MIN_ROWS} rows"
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
 
 
@@ -46,14 +43,16 @@ def at_levels(t: Table, levels: Levels) -> Table:
     return t if used == "exact" else t.bins()
 
 
-def _inverted(norm: gaps.Norm) -> Callable[..., Interval]:
-    def interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-        if len(t) > _MAX_LEVELS:
-            raise Undefined(f"no interval above {_MAX_LEVELS:,} levels")
-        gap = gaps.observed(t) if levels_used(t) == "exact" else gaps.spread(t, gaps.observed(t.bins()))
-        return gaps.inverted_interval(t, gap, norm, seed.generator("levels"), confidence)
+def need_rows(t: Table) -> None:
+    """Raise Undefined where levels hold too few rows for what they show to estimate anything but noise."""
+    if levels_used(t) != "exact":
+        raise Undefined(f"the median level holds fewer than {_MIN_ROWS} rows")
 
-    return interval
+
+def _ece_exact_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
+    need_rows(t)
+    worlds = rays.worlds(t, seed.generator("levels"))
+    return rays.interval(ece_exact(t), worlds, rays.total, confidence, least_high=rays.whole(t, confidence))
 
 
 @metric(
@@ -62,9 +61,10 @@ def _inverted(norm: gaps.Norm) -> Callable[..., Interval]:
     unit="probability",
     source=cite("Hu and Wu 2024", "def. 2.3"),
     range=(0, 1),
-    interval=_inverted(gaps.mean_gap),
+    interval=_ece_exact_interval,
     interval_text=_INVERTED,
     noisy=True,
+    covers=f"{covered.POPULATION_BELOW}; {covered.FEW_ROWS}",
 )
 def ece_exact(t: Table) -> float:
     """Mean distance between each distinct score and its frequency of label 1; for scores with few distinct values.
@@ -75,15 +75,27 @@ def ece_exact(t: Table) -> float:
     return t.sum(lambda block: np.abs(block.n * block.score - block.pos)) / t.total
 
 
+def _k2_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
+    need_rows(t)
+    share = t.n / t.total
+
+    def square(gap: Floats) -> Floats:
+        return np.asarray((gap**2 / share).sum(axis=-1))
+
+    worlds = rays.worlds(t, seed.generator("levels"))
+    return rays.interval(k2(t), worlds, square, confidence, least_high=rays.whole(t, confidence) ** 2)
+
+
 @metric(
     title="Squared calibration error on exact levels",
     better="lower",
     unit="squared probability",
     source=cite("Hu and Wu 2024", "def. 2.4"),
     range=(0, 1),
-    interval=_inverted(gaps.mean_square),
+    interval=_k2_interval,
     interval_text=_INVERTED,
     noisy=True,
+    covers=f"{covered.POPULATION_BELOW}; {covered.FEW_ROWS}",
 )
 def k2(t: Table) -> float:
     """Mean squared distance between each distinct score and its frequency of label 1.
@@ -163,6 +175,7 @@ def _log_factorial(n: Floats) -> Floats:
     size_free=False,
     interval=_null_interval(_absolute),
     interval_text=_NULL_TEXT,
+    covers=covered.of_calm("ece_exact"),
 )
 def ece_exact_null(t: Table) -> float:
     """Mean ece_exact that a perfectly calibrated model with these scores shows, by chance alone.
@@ -182,6 +195,7 @@ def ece_exact_null(t: Table) -> float:
     size_free=False,
     interval=_null_interval(_square),
     interval_text=_NULL_TEXT,
+    covers=covered.of_calm("k2"),
 )
 def k2_null(t: Table) -> float:
     """Mean k2 that a perfectly calibrated model with these scores shows, by chance alone.

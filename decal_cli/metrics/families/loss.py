@@ -11,6 +11,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import corp
 from decal_cli.metrics.numerics.calibration_line import calibration_line
@@ -24,9 +25,9 @@ Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never",
 _MAX_LOSS = {"brier": 0.25, "log": math.log(2)}
 """The loss of always saying one half: no base rate loses more."""
 
-_FIXED_FIT = (
-    "normal, from the per-row differences of losses with the isotonic fit held fixed, around the value less the "
-    "optimism of a fit evaluated on its own rows (100 draws)"
+_REPLAYED = (
+    "normal, about the value less what chance adds to it, and the value itself; chance from 100 draws of rows and "
+    "labels in a smoothed world"
 )
 _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
 
@@ -40,6 +41,7 @@ _SANDWICH = "normal, from the sandwich standard error of the logistic fit"
     shown=True,
     interval=intervals.of_mean(squared, high=1.0),
     interval_text=intervals.MEAN,
+    covers=covered.POPULATION,
 )
 def brier(t: Table) -> float:
     """Mean squared difference between score and label.
@@ -68,6 +70,7 @@ def _log_loss_interval(t: Table, *, confidence: float, eps: float) -> intervals.
     shown=True,
     interval=_log_loss_interval,
     interval_text=intervals.MEAN,
+    covers=covered.POPULATION,
 )
 def log_loss(t: Table, *, eps: Clip = 0.0) -> float:
     """Mean negative natural logarithm of the probability that the score gives to the label.
@@ -85,9 +88,7 @@ def _corp_mcb(t: Table, loss: LossName) -> float:
 
 
 def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
-    optimism = corp.optimism(t, loss, seed)
-    error = max(corp.errors(t, loss).mcb, optimism.mcb_error)
-    return intervals.normal(Estimate(_corp_mcb(t, loss) - optimism.refined, error), confidence, 0.0)
+    return corp.less_chance(_corp_mcb(t, loss), corp.replays(t, loss, seed).mcb, confidence)
 
 
 @metric(
@@ -98,7 +99,11 @@ def _corp_mcb_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
     range=(0, math.inf),
     shown=True,
     interval=_corp_mcb_interval,
-    interval_text=_FIXED_FIT,
+    interval_text=_REPLAYED,
+    covers=(
+        "what the best monotone recalibration would take away in the population; the value, fitted and judged "
+        "on the same rows, is too large"
+    ),
 )
 def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
     """Loss that the best monotone recalibration, fitted on these same rows, removes.
@@ -110,8 +115,7 @@ def corp_mcb(t: Table, *, loss: WhichLoss = "brier") -> float:
 
 
 def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossName) -> intervals.Interval:
-    value = corp.parts(t, loss).dsc - corp.optimism(t, loss, seed).refined
-    return intervals.normal(Estimate(value, corp.errors(t, loss).dsc), confidence, 0.0, _MAX_LOSS[loss])
+    return corp.less_chance(corp.parts(t, loss).dsc, corp.replays(t, loss, seed).dsc, confidence, 0.0, _MAX_LOSS[loss])
 
 
 @metric(
@@ -122,7 +126,11 @@ def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
     range=(0, math.log(2)),
     shown=True,
     interval=_corp_dsc_interval,
-    interval_text=_FIXED_FIT,
+    interval_text=_REPLAYED,
+    covers=(
+        "what the best monotone recalibration would save in the population, 0 where it is constant; the "
+        "value, fitted and judged on the same rows, is too large"
+    ),
 )
 def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
     """Loss that the isotonic fit of the scores saves compared with always saying the base rate.
@@ -133,9 +141,13 @@ def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
 
 
 def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> intervals.Interval:
-    return intervals.normal(
-        Estimate(corp.parts(t, loss).unc, corp.errors(t, loss).unc), confidence, 0.0, _MAX_LOSS[loss]
-    )
+    at, rate = t.confusion(0.0), t.base_rate
+    squares = at.tp2 * (1 - rate) ** 2 + at.fp2 * rate**2
+    rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
+    low, high = intervals.wilson(rate, 1.0, rows, confidence)
+    ends = [corp.constant(rate, corp.LOSSES[loss]) for rate in (low, high)]
+    # It is largest at one half, and falls to either side.
+    return max(min(ends), 0.0), _MAX_LOSS[loss] if low < 0.5 < high else max(ends)
 
 
 @metric(
@@ -145,7 +157,8 @@ def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> interv
     source=f"{cite('Dimitriadis et al. 2021')} (CORP)",
     range=(0, math.log(2)),
     interval=_corp_unc_interval,
-    interval_text="normal, from the per-row loss of the base rate",
+    interval_text="Wilson score interval of the base rate, both ends put into the loss",
+    covers=covered.POPULATION,
 )
 def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
     """Loss of always saying the base rate: a property of the data, not of the model.
@@ -156,8 +169,7 @@ def corp_unc(t: Table, *, loss: WhichLoss = "brier") -> float:
 
 
 def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
-    value = corp.parts(t).refined + corp.optimism(t, "brier", seed).refined
-    return intervals.normal(Estimate(value, corp.errors(t).refined), confidence, 0.0, 0.25)
+    return corp.less_chance(corp.parts(t).refined, corp.replays(t, "brier", seed).refined, confidence, 0.0, 0.25)
 
 
 @metric(
@@ -167,7 +179,11 @@ def _refinement_loss_interval(t: Table, seed: Seed, *, confidence: float) -> int
     source=cite("Tasche 2021", "prop. 2.6"),
     range=(0, 0.25),
     interval=_refinement_loss_interval,
-    interval_text=_FIXED_FIT,
+    interval_text=_REPLAYED,
+    covers=(
+        "what the best monotone recalibration would leave in the population; the value, fitted and judged on "
+        "the same rows, is too small"
+    ),
 )
 def refinement_loss(t: Table) -> float:
     """Brier score that remains after the best monotone recalibration of the scores.
@@ -177,14 +193,9 @@ def refinement_loss(t: Table) -> float:
     return corp.parts(t).refined
 
 
-def _refinement_lower_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    cut, value = corp.lower_refinement(t)
-
-    def loss(fit: Floats) -> Floats:
-        return np.stack((cut * (fit >= cut), (1 - cut) * (fit < cut)))
-
-    error = t.average((block, loss(fit)) for block, fit in t.calibrated_blocks()).error
-    return intervals.normal(Estimate(value, error), confidence, 0.0, 0.25)
+def _refinement_lower_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
+    value = corp.lower_refinement(t).value
+    return corp.less_chance(value, corp.replays(t, "brier", seed).lower, confidence, 0.0, 0.25)
 
 
 @metric(
@@ -194,7 +205,8 @@ def _refinement_lower_interval(t: Table, *, confidence: float) -> intervals.Inte
     source=cite("Tasche 2021", "prop. 5.5"),
     range=(0, 0.25),
     interval=_refinement_lower_interval,
-    interval_text="normal, from the per-row cost at the threshold that attains it, with threshold and fit held fixed",
+    interval_text=_REPLAYED,
+    covers="the population's value of the bound, not the refinement loss",
 )
 def refinement_lower(t: Table) -> float:
     """Lower bound on the refinement loss: the highest point of the Brier curve of the isotonic fit.
@@ -204,18 +216,9 @@ def refinement_lower(t: Table) -> float:
     return corp.lower_refinement(t).value
 
 
-def _refinement_upper_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    cut, value = corp.upper_refinement(t)
-    cells = t.confusion(cut)
-    base, rows, hits = t.base_rate, (cells.tp + cells.fp) / t.total, cells.tp / t.total
-    if not 0 < rows < 1:
-        return _corp_unc_interval(t, confidence=confidence, loss="brier")
-    lift, spread = hits - rows * base, rows * (1 - rows)
-    by_hits = -2 * lift / spread
-    by_rows = 2 * base * lift / spread + lift**2 * (1 - 2 * rows) / spread**2
-    by_base = 1 - 2 * base + 2 * rows * lift / spread
-    influence = ((0.0, by_base), (by_rows, by_rows + by_base + by_hits))
-    return intervals.normal(Estimate(value, cells.mean(influence).error), confidence, 0.0, 0.25)
+def _refinement_upper_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:
+    value = corp.upper_refinement(t).value
+    return corp.less_chance(value, corp.replays(t, "brier", seed).upper, confidence, 0.0, 0.25)
 
 
 @metric(
@@ -225,7 +228,8 @@ def _refinement_upper_interval(t: Table, *, confidence: float) -> intervals.Inte
     source=cite("Tasche 2021", "prop. 5.5"),
     range=(0, 0.25),
     interval=_refinement_upper_interval,
-    interval_text="normal, by the delta method, with the event held fixed",
+    interval_text=_REPLAYED,
+    covers="the population's value of the bound, not the refinement loss",
 )
 def refinement_upper(t: Table) -> float:
     """Upper bound on the refinement loss: the variance left unexplained by the best single event of the isotonic fit.
@@ -242,6 +246,7 @@ def refinement_upper(t: Table) -> float:
     source=cite("Spiegelhalter 1986"),
     size_free=False,
     interval=None,
+    covers="nothing: it is a test statistic, standard normal for a calibrated model, and grows with the rows",
 )
 def spiegelhalter_z(t: Table) -> float:
     """Standard errors by which the Brier score exceeds the one that calibrated scores like these have on average.
@@ -273,6 +278,7 @@ def _slope_interval(t: Table, *, confidence: float) -> intervals.Interval:
     source=cite("Cox 1958"),
     interval=_slope_interval,
     interval_text=_SANDWICH,
+    covers="the slope of the population's best logistic curve",
 )
 def calibration_slope(t: Table) -> float:
     """Slope of the log-odds of the labels on the log-odds of the scores; below 1, the scores are too extreme.
@@ -294,6 +300,7 @@ def _intercept_interval(t: Table, *, confidence: float) -> intervals.Interval:
     source=cite("Cox 1958"),
     interval=_intercept_interval,
     interval_text=_SANDWICH,
+    covers="the intercept of the population's best logistic curve",
 )
 def calibration_intercept(t: Table) -> float:
     """Log-odds of label 1 at a score of one half.
@@ -317,8 +324,11 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     def residual(score: Floats) -> Floats:
         return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))
 
+    if ratio == 0:
+        return 0.0, intervals.wilson(0.0, 1.0, t.effective_rows, confidence)[1] / expected
     error = t.average((block, residual(block.score)) for block in t.blocks()).error
-    return intervals.normal(Estimate(ratio, error), confidence, 0.0)
+    factor = math.exp(intervals.quantile(confidence) * error / ratio)
+    return ratio / factor, ratio * factor
 
 
 @metric(
@@ -328,7 +338,8 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     source="calibration in the large",
     range=(0, math.inf),
     interval=_observed_expected_interval,
-    interval_text="normal, by the delta method for a ratio",
+    interval_text="normal on the log scale, by the delta method for a ratio",
+    covers=covered.POPULATION,
 )
 def observed_expected(t: Table) -> float:
     """Number of positives divided by the number that the scores predict; below 1, the scores predict too many.

@@ -9,6 +9,7 @@ import numpy as np
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric
 from decal_cli.tables.design import dot
 from decal_cli.tables.logistic import expit, log_odds
@@ -73,6 +74,7 @@ def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     interval=_auc_interval,
     interval_text=f"variance of {cite('DeLong et al. 1988')}, on the logit scale; where every pair is in order, "
     "Wilson's interval with the rows of the smaller class",
+    covers=covered.POPULATION,
 )
 def auc(t: Table) -> float:
     """Probability that a random row with label 1 scores above a random row with label 0; ties count half.
@@ -88,6 +90,7 @@ def auc(t: Table) -> float:
     unit="probability",
     source=cite("Manning et al. 2008"),
     range=(0, 1),
+    covers=covered.POPULATION,
 )
 def average_precision(t: Table) -> float:
     """Mean, over the rows with label 1, of the precision at the score of the row.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -13,31 +14,23 @@ from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
-from decal_cli.metrics.confidence import Interval, normal
+from decal_cli.metrics import covered
+from decal_cli.metrics.confidence import Interval, holding, normal
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import decisions, grouping
-from decal_cli.metrics.numerics.decimals import shortest_between
+from decal_cli.metrics.numerics import clipped, decisions, grouping, regret_ends
+from decal_cli.metrics.numerics.decimals import shortest_deciding_as
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Floats, Table
 from decal_cli.task import BinaryTask
 
-_REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
-_JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
-_BRACKET = "for the population's regret: from the low end of the lower bound to the high end of the upper bound"
-_REGRET = (
-    "for the population's regret: from the value, or the low end (at least 0) of gain_post_training, whichever is "
-    "less; to the value, the high end of that gain, or that of calibration regret plus upper bound, whichever is most"
-)
-_HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
-_OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
+
+def _calibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, bins: int) -> Interval:
+    return _scaled(task, regret_ends.calibration(t, task, seed.generator("regret"), confidence, bins))
 
 
-def _sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
-    """Shares of all rows in each bin below, and at or above, the decision threshold; it cuts at most one bin."""
-    now = t.confusion(task.decision_threshold)
-    below = np.clip(now.tn + now.fn - (np.cumsum(levels.n) - levels.n), 0, levels.n)
-    return below / t.total, (levels.n - below) / t.total
+def _scaled(task: BinaryTask, interval: Interval) -> Interval:
+    return task.u_delta * interval[0], task.u_delta * interval[1]
 
 
 @metric(
@@ -48,7 +41,9 @@ def _sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
     range=(0, 1),
     size_free=False,
     shown=True,
-    interval="bootstrap",
+    interval=_calibration_interval,
+    interval_text=clipped.TEXT,
+    covers=covered.OF_BINS_BELOW,
 )
 def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
     """Utility per decision lost by acting on p as it is instead of on the calibrated p; noise biases it upward.
@@ -57,12 +52,8 @@ def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> floa
     the frequency of label 1 in the bin. Noise alone moves bins across t*: base decisions on gain_recalibration.
     """
     levels = t.bins(bins)
-    below, above = _sides(t, levels, task)
+    below, above = regret_ends.sides(t, levels, task)
     return task.u_delta * float(decisions.calibration_regret(levels.pos / levels.n, below, above, task.threshold))
-
-
-def _scaled(task: BinaryTask, interval: Interval) -> Interval:
-    return task.u_delta * interval[0], task.u_delta * interval[1]
 
 
 def _held_out_gain(t: Table, task: BinaryTask, seed: Seed, now: float) -> float:
@@ -95,7 +86,8 @@ def _recalibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidenc
     size_free=False,
     shown=True,
     interval=_recalibration_interval,
-    interval_text=_REPLAYED,
+    interval_text=regret_ends.REPLAYED,
+    covers=covered.LEARNED,
 )
 def gain_recalibration(t: Table, task: BinaryTask, seed: Seed) -> float:
     """Expected gain in utility per decision from isotonic recalibration, on held-out rows.
@@ -126,7 +118,8 @@ def _over_constant_interval(t: Table, task: BinaryTask, seed: Seed, *, confidenc
     range=(-1, 1),
     size_free=False,
     interval=_over_constant_interval,
-    interval_text=_REPLAYED,
+    interval_text=regret_ends.REPLAYED,
+    covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
 def gain_over_constant(t: Table, task: BinaryTask, seed: Seed) -> float:
     """Expected gain in utility per decision of the recalibrated score over the better constant decision.
@@ -141,16 +134,12 @@ def gain_over_constant(t: Table, task: BinaryTask, seed: Seed) -> float:
 
 def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
     value = threshold_adjusted(t, task)
-    errors = crossfit.threshold_errors(t, task.threshold, seed.generator("regret"))
-    return normal(Estimate(value, float(errors.std())), confidence, 0.0, 1.0)
+    return holding(crossfit.threshold_range(t, task.threshold, seed.generator("regret"), confidence), value)
 
 
 def _threshold_text(t: Table, task: BinaryTask) -> str:
     """The shortest decimal that decides every row as the adjusted threshold does."""
-    value = threshold_adjusted(t, task)
-    level = int(np.searchsorted(t.score, value))
-    below = float(t.score[level - 1]) if level else -math.inf
-    return shortest_between(below, value)
+    return shortest_deciding_as(t.score, threshold_adjusted(t, task))
 
 
 @metric(
@@ -160,8 +149,9 @@ def _threshold_text(t: Table, task: BinaryTask) -> str:
     source=cite("Perez-Lebel et al. 2025", "prop. 3.3"),
     range=(0, 1),
     interval=_crossing,
-    interval_text=_REPLAYED,
+    interval_text=regret_ends.CROSSINGS,
     text=_threshold_text,
+    covers="where the population's isotonic fit crosses t*; 0 or 1 where acting on every row, or on none, may be best",
 )
 def threshold_adjusted(t: Table, task: BinaryTask) -> float:
     """Act when score >= this threshold: that equals acting when the recalibrated score >= t*.
@@ -193,6 +183,7 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     shown=True,
     interval=_loss_interval,
     interval_text="normal, with second-order term; the upper end allows for what trees on so few rows miss",
+    covers=f"the population's grouping loss, {regret_ends.AS_TREES_SEE}",
 )
 def grouping_loss(regions: Regions) -> float:
     """Variance of the true probability among rows of equal score that the features show; 0 or below: they show none.
@@ -209,17 +200,18 @@ def _bounds(regions: Regions, task: BinaryTask) -> Bounds:
 
 
 def _lower_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    return _scaled(task, grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)[0])
+    low = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)[0]
+    return holding(_scaled(task, low), regret_grouping_lower(regions, task))
 
 
-def _upper_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    low, high = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)[1]
-    return _scaled(task, (low, min(high, 0.5)))
+def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., Interval]:
+    # Noise adds to the upper bound in every bin: only the lower bound says how little it may be.
+    def interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+        lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)
+        value = float(getattr(_bounds(regions, task), bound))
+        return _scaled(task, holding((lower[0], min(upper[1], most)), value))
 
-
-def _middle_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)
-    return _scaled(task, (lower[0], upper[1]))
+    return interval
 
 
 @metric(
@@ -230,7 +222,8 @@ def _middle_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confiden
     range=(0, 1),
     size_free=False,
     interval=_lower_interval,
-    interval_text=_JITTERED,
+    interval_text=f"{regret_ends.JITTERED}; and the value itself",
+    covers=f"the lower bound on the population's regret, {regret_ends.AS_TREES_SEE}",
 )
 def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision that acting on the true probability adds at least to recalibration.
@@ -248,8 +241,9 @@ def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
     source=cite("Perez-Lebel et al. 2025", "thm. 3.5"),
     range=(0, 0.5),
     size_free=False,
-    interval=_upper_interval,
-    interval_text=_JITTERED,
+    interval=_bracketed("upper", 0.5),
+    interval_text=regret_ends.BRACKET,
+    covers=f"the upper bound on the population's regret, {regret_ends.AS_TREES_SEE}",
 )
 def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision that acting on the true probability adds at most to recalibration.
@@ -268,8 +262,9 @@ def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     range=(0, 1),
     size_free=False,
     shown=True,
-    interval=_middle_interval,
-    interval_text=_BRACKET,
+    interval=_bracketed("middle", 1.0),
+    interval_text=regret_ends.BRACKET,
+    covers=f"the population's grouping regret, {regret_ends.AS_TREES_SEE}",
 )
 def regret_grouping(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision lost even after recalibration, because rows of equal score differ; never negative.
@@ -284,7 +279,7 @@ def _regret_interval(
     t: Table, regions: Regions, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float
 ) -> Interval:
     judged = grouping.bin_losses(regions).judged
-    below, above = (side[judged] for side in _sides(t, t.bins(BINS), task))
+    below, above = (side[judged] for side in regret_ends.sides(t, t.bins(BINS), task))
 
     def calibration(rate: Floats) -> Floats:
         return decisions.calibration_regret(rate, below, above, task.threshold)
@@ -306,7 +301,8 @@ def _regret_interval(
     size_free=False,
     shown=True,
     interval=_regret_interval,
-    interval_text=_REGRET,
+    interval_text=regret_ends.REGRET,
+    covers="the population's regret, as far as the features show it to such trees or to the probe",
 )
 def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
     """Utility per decision lost compared with acting on the true probability; noise biases it upward.
@@ -316,6 +312,10 @@ def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
     return regret_calibration(t, task) + regret_grouping(regions, task)
 
 
+def _worst_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, bins: int) -> Interval:
+    return _scaled(task, regret_ends.worst(t, task.threshold, seed.generator("regret"), confidence, bins))
+
+
 @metric(
     title="Worst-case grouping regret",
     better="lower",
@@ -323,7 +323,9 @@ def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
     source=f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, with GL = c (1 - c)",
     range=(0, 0.5),
     size_free=False,
-    interval="bootstrap",
+    interval=_worst_interval,
+    interval_text="400 draws of the bins' frequencies, less the bias that they show; and the value itself",
+    covers=covered.OF_BINS,
 )
 def regret_grouping_worst(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
     """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.
@@ -361,7 +363,8 @@ def _post_training_interval(t: Table, probed: Probed, task: BinaryTask, seed: Se
     size_free=False,
     shown=True,
     interval=_beyond_interval,
-    interval_text=_HELD_OUT,
+    interval_text=regret_ends.HELD_OUT,
+    covers=covered.LEARNED,
 )
 def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     """Expected gain in utility per decision from post-training on the features, beyond recalibration.
@@ -383,7 +386,8 @@ def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     size_free=False,
     shown=True,
     interval=_post_training_interval,
-    interval_text=_OF_SUM,
+    interval_text=regret_ends.OF_SUM,
+    covers=f"{covered.LEARNED}, over acting on the score as it is",
 )
 def gain_post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> float:
     """Expected gain in utility per decision from recalibration and post-training on the features together.

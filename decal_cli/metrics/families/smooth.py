@@ -8,10 +8,11 @@ import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families import interval
-from decal_cli.metrics.numerics import cell_bootstrap, heat, merging, relplot, smooth_calibration, transport
+from decal_cli.metrics.numerics import heat, merging, rays, relplot, smooth_calibration, transport
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Table
 
@@ -22,6 +23,11 @@ Method = Annotated[
 
 _MAX_EXACT = 1 << 17
 _N_CELLS = 1 << 16
+_DRAWN_ON = 128
+"""Above this many levels chance is drawn on this many equal-mass cells, for sm_cal, where each draw costs."""
+_WAVES_ON = 512
+_NARROWEST = 0.004
+"""Width below which chance is not drawn: there are too many waves then."""
 
 
 def _levels(t: Table) -> Table:
@@ -31,11 +37,6 @@ def _levels(t: Table) -> Table:
 
 def _gap(score: Floats, n: Floats, pos: Floats) -> Floats:
     return np.asarray((n * score - pos) / n.sum(axis=-1, keepdims=True))
-
-
-def _sm_cal_of(score: Floats, n: Floats, pos: Floats) -> Floats:
-    unmatched, matched = smooth_calibration.unmatched_and_matched(score, _gap(score, n, pos))
-    return np.clip(unmatched + matched, 0.0, 1.0)
 
 
 def _parts(t: Table) -> tuple[float, float]:
@@ -52,7 +53,18 @@ def _parts(t: Table) -> tuple[float, float]:
 
 
 def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
-    return cell_bootstrap.interval(t, _sm_cal_of, seed.generator("smooth"), confidence, sm_cal(t))
+    cells = rays.cells(rays.cells(t), _DRAWN_ON)
+
+    def smooth(gap: Floats) -> Floats:
+        return np.asarray(np.sum(smooth_calibration.unmatched_and_matched(cells.score, gap), axis=0))
+
+    return rays.interval(
+        sm_cal(t),
+        rays.worlds(cells, seed.generator("smooth")),
+        smooth,
+        confidence,
+        least_high=rays.whole(cells, confidence),
+    )
 
 
 @metric(
@@ -62,8 +74,9 @@ def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     source=f"{cite('Hu and Wu 2024', 'def. 2.5')}; {cite('Kakade and Foster 2008')}",
     range=(0, 1),
     interval=_sm_cal_interval,
-    interval_text=cell_bootstrap.INTERVAL_TEXT,
+    interval_text=rays.TEXT,
     noisy=True,
+    covers=covered.POPULATION_BELOW,
 )
 def sm_cal(t: Table) -> float:
     """Largest mean of (score - label) times a smooth function of the score; no bins, and continuous in the scores.
@@ -85,12 +98,23 @@ def _sm_ece(t: Table, method: str = "exact") -> float:
 
 
 def _sm_ece_interval(t: Table, seed: Seed, *, confidence: float, method: Method) -> Interval:
-    width, value = _sm_ece(t), _sm_ece(t, method)
+    cells, width = rays.cells(t, _WAVES_ON), max(_sm_ece(t), _NARROWEST)
 
-    def statistic(score: Floats, n: Floats, pos: Floats) -> Floats:
-        return heat.near(score, _gap(score, n, pos), width)
+    # Smoothed at one width w, a world's error is at least w just where the width that equals its error is at least w.
+    def smoothed(modes: Floats) -> Floats:
+        return heat.error_of_modes(modes, width)
 
-    return cell_bootstrap.interval(t, statistic, seed.generator("smooth"), confidence, value)
+    waves = rays.worlds(cells, seed.generator("smooth")).mapped(lambda gap: heat.modes_at(cells.score, gap, width))
+    # Without waves that are short for it, a world's own width is a little too small.
+    lost = min(_sm_ece(t) / max(float(heat.widths(waves.gap[None], width)[0]), 1e-300), 2.0)
+    return rays.interval(
+        _sm_ece(t, method),
+        waves,
+        smoothed,
+        confidence,
+        truth=lambda waves: np.minimum(lost * heat.widths(waves, width), 1.0),
+        least_high=rays.whole(cells, confidence),
+    )
 
 
 @metric(
@@ -100,8 +124,9 @@ def _sm_ece_interval(t: Table, seed: Seed, *, confidence: float, method: Method)
     source=cite("Blasiok and Nakkiran 2023"),
     range=(0, 1),
     interval=_sm_ece_interval,
-    interval_text=cell_bootstrap.INTERVAL_TEXT,
+    interval_text=rays.TEXT,
     noisy=True,
+    covers=covered.POPULATION_BELOW,
 )
 def sm_ece(t: Table, *, method: Method = "exact") -> float:
     """ECE with a kernel instead of bins: mean absolute score - label after smoothing over neighbouring scores.
@@ -144,6 +169,7 @@ def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
     interval_text="normal, from the standard error of the test functions' mean; 0 is in it unless c_emp_pvalue rejects",
     loads="scipy.optimize",
     noisy=True,
+    covers="the population's value of the bound: the distance itself may be larger",
 )
 def dist_cal_lower(t: Table) -> float:
     """Scores must move at least this far, on average, to become calibrated; never below half of sm_cal.
@@ -169,6 +195,7 @@ def dist_cal_lower(t: Table) -> float:
     range=(0, 1),
     size_free=False,
     interval=None,
+    covers="nothing: noise adds to it at every level, so it falls with the rows and estimates no fixed quantity",
 )
 def dist_cal_upper(t: Table) -> float:
     """Scores become calibrated by moving at most this far, on average; never above ece_exact.

@@ -6,13 +6,17 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
+from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels
-from decal_cli.metrics.numerics import decisions, gaps
+from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
+from decal_cli.metrics.numerics import clipped, decisions, gaps
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Table
 from decal_cli.task import BinaryTask, Matrix
@@ -21,6 +25,10 @@ _MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
 _MIN_HEADROOM = 1e-12
 
 Payoff = Callable[[Table, BinaryTask], Matrix]
+
+
+def _scaled(task: BinaryTask, interval: Interval) -> Interval:
+    return task.u_delta * interval[0], task.u_delta * min(interval[1], 1.0)
 
 
 def _mean_interval(payoff: Payoff) -> Callable[..., Interval]:
@@ -42,6 +50,7 @@ def _mean_interval(payoff: Payoff) -> Callable[..., Interval]:
     shown=True,
     interval=_mean_interval(lambda t, task: task.utility),
     interval_text=_MEAN_PAYOFF,
+    covers=covered.POPULATION,
 )
 def expected_utility(t: Table, task: BinaryTask) -> float:
     """Mean utility per row of the decisions as they are made.
@@ -51,6 +60,11 @@ def expected_utility(t: Table, task: BinaryTask) -> float:
     return decisions.cells(t, task).mean(task.utility).mean
 
 
+def _utility_share_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    ends = crossfit.share_range(t, task.threshold, task.decision_threshold, seed.generator("task"), confidence)
+    return intervals.holding(ends, utility_share(t, task))
+
+
 @metric(
     title="Share of possible utility",
     better="higher",
@@ -58,6 +72,9 @@ def expected_utility(t: Table, task: BinaryTask) -> float:
     source=f"relative utility: {cite('Baker et al. 2009')}; the bound is that of the isotonic fit",
     range=(-math.inf, 1),
     shown=True,
+    interval=_utility_share_interval,
+    interval_text="Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration curve",
+    covers=f"{covered.POPULATION}; no interval where what these scores can give is within its noise",
 )
 def utility_share(t: Table, task: BinaryTask) -> float:
     """Gain over the better constant action, as a share of the gain that the best threshold on these scores reaches.
@@ -81,6 +98,7 @@ def utility_share(t: Table, task: BinaryTask) -> float:
     shown=True,
     interval=_mean_interval(lambda t, task: decisions.net_benefit_payoff(task.threshold)),
     interval_text=_MEAN_PAYOFF,
+    covers=covered.POPULATION,
 )
 def net_benefit(t: Table, task: BinaryTask) -> float:
     """True positives per row, less the false positives weighted by the odds of the threshold.
@@ -112,6 +130,7 @@ def _constant_interval(action: int) -> Callable[..., Interval]:
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 0",
     interval=_constant_interval(0),
     interval_text=_MEAN_PAYOFF,
+    covers=covered.POPULATION,
 )
 def eu_never(t: Table, task: BinaryTask) -> float:
     """Mean utility per row of always deciding 0; it needs no model.
@@ -128,6 +147,7 @@ def eu_never(t: Table, task: BinaryTask) -> float:
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 1",
     interval=_constant_interval(1),
     interval_text=_MEAN_PAYOFF,
+    covers=covered.POPULATION,
 )
 def eu_always(t: Table, task: BinaryTask) -> float:
     """Mean utility per row of always deciding 1; it needs no model.
@@ -144,7 +164,7 @@ def eu_always(t: Table, task: BinaryTask) -> float:
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for perfect decisions less the best constant one",
     range=(0, 0.25),
     interval=None,
-    interval_text="none: it says how large a gain can be, not how good the score is",
+    covers="nothing: it says how large a gain can be, and is no estimate of how good the score is",
 )
 def utility_at_stake(t: Table, task: BinaryTask) -> float:
     """Utility per row that perfect decisions are worth more than the better constant decision: all there is to win.
@@ -155,12 +175,20 @@ def utility_at_stake(t: Table, task: BinaryTask) -> float:
     return task.u_delta * min(rate * (1 - threshold), (1 - rate) * threshold)
 
 
+def _swap_regret_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+    parts = clipped.of_decisions(decisions.cells(t, task), t.total, task.threshold)
+    return _scaled(task, clipped.interval(parts, seed.generator("task"), confidence))
+
+
 @metric(
     title="Swap regret",
     better="lower",
     unit="utility",
     source=cite("Hu and Wu 2024", "def. 2.8"),
     range=(0, 1),
+    interval=_swap_regret_interval,
+    interval_text=clipped.TEXT,
+    covers=covered.POPULATION_BELOW,
 )
 def swap_regret(t: Table, task: BinaryTask) -> float:
     """Utility per row that the best fixed rule 'where you decided a, decide b instead' adds.
@@ -185,6 +213,7 @@ def _external_regret_payoff(t: Table, task: BinaryTask) -> Matrix:
     range=(-1, 1),
     interval=_mean_interval(_external_regret_payoff),
     interval_text=_MEAN_PAYOFF,
+    covers=("the population's utility of the constant action that is better on these rows, less that of the decisions"),
 )
 def external_regret(t: Table, task: BinaryTask) -> float:
     """Utility per row that the better constant action adds; below 0 where the model beats both constant actions.
@@ -194,6 +223,15 @@ def external_regret(t: Table, task: BinaryTask) -> float:
     return task.u_delta * (decisions.best_constant(t, task) - decisions.advantage(t, task))
 
 
+def _cfdl_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
+    used = at_levels(t, levels)
+    if used is t:
+        need_rows(t)
+    below = np.where(used.score < task.decision_threshold, used.n, 0.0)
+    parts = clipped.parts(used.n * 1.0, used.pos * 1.0, gaps.concentration(used), used.total, task.threshold, below)
+    return _scaled(task, clipped.interval(parts, seed.generator("task"), confidence))
+
+
 @metric(
     title="Calibration decision loss for this task",
     better="lower",
@@ -201,6 +239,9 @@ def external_regret(t: Table, task: BinaryTask) -> float:
     source=cite("Hu and Wu 2024", "def. 2.14"),
     range=(0, 1),
     size_free=False,
+    interval=_cfdl_interval,
+    interval_text=clipped.TEXT,
+    covers=covered.OF_LEVELS_BELOW,
 )
 def cfdl(t: Table, task: BinaryTask, *, levels: AtLevels = "auto") -> float:
     """Utility per row gained by acting on the frequency of each level instead of on its score; compare with cfdl_null.
@@ -233,6 +274,7 @@ def _null_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float,
     size_free=False,
     interval=_null_interval,
     interval_text="central range of the cfdl of a calibrated model",
+    covers=covered.of_calm("cfdl"),
 )
 def cfdl_null(t: Table, task: BinaryTask, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cfdl that a perfectly calibrated model with these scores shows, by chance alone.
@@ -276,6 +318,7 @@ _RIGHT_ZEROS = _Share("tn", "tn fn", "no row is decided 0")
     range=(0, 1),
     interval=_RIGHT.interval,
     interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
 )
 def accuracy(t: Table, task: BinaryTask) -> float:
     """Share of rows whose decision equals their label; it ignores what the two errors cost.
@@ -293,6 +336,7 @@ def accuracy(t: Table, task: BinaryTask) -> float:
     range=(0, 1),
     interval=_TRUE_POSITIVE.interval,
     interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
 )
 def sensitivity(t: Table, task: BinaryTask) -> float:
     """Share of the rows with label 1 that are decided 1.
@@ -310,6 +354,7 @@ def sensitivity(t: Table, task: BinaryTask) -> float:
     range=(0, 1),
     interval=_TRUE_NEGATIVE.interval,
     interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
 )
 def specificity(t: Table, task: BinaryTask) -> float:
     """Share of the rows with label 0 that are decided 0.
@@ -327,6 +372,7 @@ def specificity(t: Table, task: BinaryTask) -> float:
     range=(0, 1),
     interval=_RIGHT_ONES.interval,
     interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
 )
 def ppv(t: Table, task: BinaryTask) -> float:
     """Share of the rows decided 1 whose label is 1.
@@ -344,6 +390,7 @@ def ppv(t: Table, task: BinaryTask) -> float:
     range=(0, 1),
     interval=_RIGHT_ZEROS.interval,
     interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
 )
 def npv(t: Table, task: BinaryTask) -> float:
     """Share of the rows decided 0 whose label is 0.

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
+from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.numerics import gaps
 from decal_cli.tables.design import dot
 from decal_cli.tables.seed import Seed
@@ -17,6 +18,8 @@ from decal_cli.tables.table import BINS, Floats, Loss, Table
 LossName = Literal["brier", "log"]
 
 _N_DRAWS = 100
+_CELLS = 2048
+"""Above this many levels the parts are replayed on this many equal-mass cells."""
 _MIN_FLOAT = 5e-324
 """The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
 
@@ -76,54 +79,65 @@ def _parts(t: Table, loss: Loss) -> Parts:
     pools = t.isotonic
     at0, at1 = loss(pools.pos / pools.n)
     refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
-    unc = _constant(t, loss)
+    unc = constant(t.base_rate, loss)
     # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
     return Parts(max(t.mean_of(loss).mean - refined, 0.0), max(unc - refined, 0.0), unc, refined)
 
 
-def _constant(t: Table, loss: Loss) -> float:
-    """The loss of the base rate."""
-    at0, at1 = loss(np.array([t.base_rate]))[:, 0]
-    return float((1 - t.base_rate) * at0 + t.base_rate * at1)
+def constant(rate: float, loss: Loss) -> float:
+    """The loss of always saying the base rate."""
+    at0, at1 = loss(np.array([rate]))[:, 0]
+    return float((1 - rate) * at0 + rate * at1)
 
 
-def errors(t: Table, name: LossName = "brier") -> Parts:
-    """Standard errors of the parts, as mean per-row differences of losses with the isotonic fit held fixed."""
-    return t.cached(("corp errors", name), lambda table: _errors(table, name))
+class Replays(NamedTuple):
+    """Parts and bounds in draws less those of the world they are drawn from, shape (draws,) each."""
+
+    mcb: Floats
+    dsc: Floats
+    refined: Floats
+    lower: Floats
+    upper: Floats
 
 
-def _errors(t: Table, name: LossName) -> Parts:
-    """One pass for all parts: a part of a row is a signed sum of the losses of its score, its fit and the base rate."""
-    loss = LOSSES[name]
-    base = loss(np.array([t.base_rate]))
-    moments = t.moments(((block, (loss(block.score), loss(fit), base)) for block, fit in t.calibrated_blocks()), 3)
-
-    def error(*signs: float) -> float:
-        return moments.estimate(t.total, signs).error
-
-    return Parts(mcb=error(1, -1, 0), dsc=error(0, -1, 1), unc=error(0, 0, 1), refined=error(0, 1, 0))
+def replays(t: Table, name: LossName, seed: Seed) -> Replays:
+    """What chance does to the parts: rows and labels drawn in a smoothed world, whose own parts are known."""
+    return t.cached(("replays", name, seed), lambda table: _replays(table, name, seed.generator("loss")))
 
 
-class Optimism(NamedTuple):
-    """How far the loss of an isotonic fit on its own rows lies below the loss of the truth; and the noise of mcb."""
-
-    refined: float
-    mcb_error: float
-
-
-def optimism(t: Table, name: LossName, seed: Seed) -> Optimism:
-    """The optimism in a smoothed world, where the true loss is known: labels are drawn and fitted again."""
-    return t.cached(("optimism", name, seed), lambda table: _optimism(table, name, seed.generator("loss")))
-
-
-def _optimism(t: Table, name: LossName, rng: np.random.Generator) -> Optimism:
-    cells, loss = gaps.coarse(t, BINS), LOSSES[name]
+def _replays(t: Table, name: LossName, rng: np.random.Generator) -> Replays:
+    cells = gaps.coarse(t, BINS, _CELLS)
     chance = gaps.smoothed(cells)
-    at0, at1 = loss(chance)
-    truth = dot(cells.n * (1 - chance), at0) / cells.total + dot(cells.n * chance, at1) / cells.total
-    draws = [parts(cells.null(rng, chance), name) for _ in range(_N_DRAWS)]
-    refined = float(np.mean([part.refined for part in draws]))
-    return Optimism(truth - refined, float(np.std([part.mcb for part in draws], ddof=1)))
+    if name == "log":
+        # Scores of 0 and 1 are right as far as is seen: wrong ones would cost without end.
+        chance = np.where((cells.score == 0) | (cells.score == 1), cells.score, chance)
+    unit = gaps.concentration(cells) * cells.n
+    rows = cells.n / unit
+    world = _all(Table(cells.score, cells.n * 1.0, cells.n * chance), name)
+    drawn = []
+    for _ in range(_N_DRAWS):
+        pos, neg = unit * rng.poisson(rows * chance), unit * rng.poisson(rows * (1 - chance))
+        there = pos + neg > 0
+        if there.any():
+            drawn.append(_all(Table(cells.score[there], (pos + neg)[there], pos[there]), name))
+    errors = np.array(drawn) - world
+    # The smoothed world is drawn towards the scores; its base rate, and with it how much labels vary, may be off.
+    rate, own = t.base_rate, float((cells.n * chance).sum()) / cells.total
+    wider = math.sqrt(max(rate * (1 - rate), 1e-300) / max(own * (1 - own), 1e-300))
+    middle = errors.mean(axis=0)
+    return Replays(*(middle + (errors - middle) * min(max(wider, 0.5), 2.0)).T)
+
+
+def _all(t: Table, name: LossName) -> tuple[float, ...]:
+    part = parts(t, name)
+    return part.mcb, part.dsc, part.refined, lower_refinement(t).value, upper_refinement(t).value
+
+
+def less_chance(value: float, errors: Floats, confidence: float, low: float = 0.0, high: float = math.inf) -> Interval:
+    """The value less the mean error of its replays, -/+ z of their standard deviations; and the value itself."""
+    middle, reach = value - float(errors.mean()), quantile(confidence) * float(errors.std(ddof=1))
+    start, end = (min(max(edge, low), high) for edge in (middle - reach, middle + reach))
+    return holding((start, end), value)
 
 
 class Event(NamedTuple):

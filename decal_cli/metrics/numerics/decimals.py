@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_FLOOR, Decimal
+
+import numpy as np
+
+from decal_cli.tables.table import Floats
 
 MIN_DECIMALS, MAX_DECIMALS = 2, 17
 
@@ -18,3 +23,9 @@ def shortest_between(below: float, value: float) -> str:
         if below < float(rounded) <= value:
             return f"{rounded.normalize():f}"
     return repr(float(value))
+
+
+def shortest_deciding_as(score: Floats, value: float) -> str:
+    """The shortest decimal that decides every one of these increasing scores as the value does."""
+    level = int(np.searchsorted(score, value))
+    return shortest_between(float(score[level - 1]) if level else -math.inf, value)

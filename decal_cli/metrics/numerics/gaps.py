@@ -7,22 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from decal_cli.metrics.confidence import Interval, quantile
+from decal_cli.metrics.confidence import Interval
 from decal_cli.tables.table import Floats, Ints, Table
 
 Norm = Callable[[Floats, Floats], Floats]
 """(share of rows, gap) of levels along the last axis -> the calibration error."""
 
 N_NULL_DRAWS = 400
-_N_DRAWS = 200
-"""Of each world, for an inverted test; of a normal law on many levels _N_NORMAL_DRAWS are enough."""
-_N_NORMAL_DRAWS = 40
-_MIN_NORMAL_LEVELS = 256
-_FACTORS = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.2, 1.4, 1.7, 2.0)
-INVERTED_TEXT = (
-    "test inversion: labels are drawn in worlds whose gaps are the observed gaps times a factor; the interval holds "
-    "the worlds in which the value is not extreme"
-)
 MAX_NULL_LEVELS = 4096
 """Above this many levels, labels are drawn on as many equal-mass cells; the scores in one cell hardly differ."""
 
@@ -89,47 +80,14 @@ def smoothed(t: Table) -> Floats:
     return np.clip(t.score + spread(t, shrunk(t.bins())), 0.0, 1.0)
 
 
-def inverted_interval(levels: Table, gap: Floats, norm: Norm, rng: np.random.Generator, confidence: float) -> Interval:
-    """Interval of the population's value, which may lie below the plug-in; it holds 0 where chance explains the value.
-
-    Labels are drawn in worlds whose gaps are these gaps times a factor, from 0 (a calibrated world) upwards. The
-    interval holds the values of the worlds in which the observed value is not extreme. (A bootstrap adds noise to
-    noise, and near calibration it misses the truth.)
-    """
-    share, plain = levels.n / levels.total, value(levels, norm)
-    rows = whole_rows(levels)
-    truths, lows, highs = [], [], []
-    for factor in _FACTORS:
-        chance = np.clip(levels.score + factor * gap, 0.0, 1.0)
-        truths.append(float(norm(share, chance - levels.score)))
-        low, high = _range_of(lambda rate: norm(share, rate - levels.score), rows, chance, rng, confidence)
-        lows.append(low)
-        highs.append(high)
-    # The least world whose upper end reaches the observed value, and the greatest whose lower end does not exceed it.
-    least = float(np.interp(plain, np.maximum.accumulate(highs), truths))
-    greatest = float(np.interp(plain, np.maximum.accumulate(lows), truths))
-    return least, max(least, greatest)
-
-
-def _range_of(
-    error: Callable[[Floats], Floats], rows: Ints, chance: Floats, rng: np.random.Generator, confidence: float
-) -> Interval:
-    """Central range of an error over draws of the levels' rates; on many levels it is normal, and few draws do."""
-    if len(rows) <= _MIN_NORMAL_LEVELS:
-        return central(error(rng.binomial(rows, chance, size=(_N_DRAWS, len(rows))) / rows), confidence)
-    errors = np.array([float(error(rng.binomial(rows, chance) / rows)) for _ in range(_N_NORMAL_DRAWS)])
-    mean, reach = float(errors.mean()), quantile(confidence) * float(errors.std(ddof=1))
-    return mean - reach, mean + reach
-
-
 def null_draws(t: Table, statistic: Callable[[Table], float], rng: np.random.Generator) -> Floats:
     """The statistic on tables with these scores and labels drawn from them, shape (N_NULL_DRAWS,)."""
     return np.array([statistic(t.null(rng)) for _ in range(N_NULL_DRAWS)])
 
 
-def coarse(t: Table, bins: int) -> Table:
+def coarse(t: Table, bins: int, most: int = MAX_NULL_LEVELS) -> Table:
     """The table on which the labels of a calibrated model are drawn for this many bins."""
-    cells = max(MAX_NULL_LEVELS, 16 * bins)
+    cells = max(most, 16 * bins)
     return t if len(t) <= cells else t.bins(cells)
 
 

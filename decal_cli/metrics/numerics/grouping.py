@@ -130,13 +130,18 @@ def missed(regions: Regions, confidence: float) -> float:
 
 
 def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:
-    """Bounds from grouping losses and frequencies of bins, shape (.., bins) each; losses are cut to [0, c (1 - c)]."""
+    """Bounds from grouping losses and frequencies of bins, shape (.., bins) each; losses are cut to [0, c (1 - c)].
+
+    share: of the rows, (bins,), or (.., bins) where it differs from draw to draw.
+    """
     loss = np.clip(loss, 0.0, rate * (1 - rate))
     off = rate - threshold
     smallest = np.where(off >= 0, (1 - rate) * off, -rate * off)
     lower = np.maximum(loss - smallest, 0.0)
     upper = (np.sqrt(loss + off**2) - np.abs(off)) / 2
-    return Bounds(lower @ share, upper @ share)
+    if share.ndim == 1:
+        return Bounds(lower @ share, upper @ share)
+    return Bounds((lower * share).sum(axis=-1), (upper * share).sum(axis=-1))
 
 
 def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:

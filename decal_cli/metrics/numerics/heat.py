@@ -90,21 +90,26 @@ def _by_trapezoids(values: Floats) -> float:
     return float(np.where(crossing, (a * a + b * b) / both, a + b).mean()) / 2
 
 
-def near(score: Floats, residual: Floats, width: float) -> Floats:
-    """The widths of draws whose width is near this one, residuals of shape (draws, m): a few common Newton steps."""
-    narrow = max(width / 2, 0.01)
-    k = np.arange(int(_REACH / (np.pi * narrow)) + 2)
-    modes = residual @ np.cos(np.pi * score[:, None] * k)
-    points = 1 << max(int(2 * len(k)).bit_length(), 7)
+def modes_at(score: Floats, residual: Floats, width: float) -> Floats:
+    """The modes that count at this width, residuals of shape (.., m)."""
+    k = np.arange(int(_REACH / (np.pi * width)) + 2)
+    return np.asarray(residual @ np.cos(np.pi * score[:, None] * k))
 
-    def error(widths: Floats) -> Floats:
-        c = modes * np.exp(-((k * np.pi * widths[:, None]) ** 2) / 2)
-        return np.asarray(np.abs(np.fft.irfft(c, 2 * points)[:, : points + 1] * 2 * points).mean(axis=-1))
 
-    widths = np.full(len(residual), max(width, narrow))
-    errors = error(widths)
-    slope = (float(error(widths * 1.01).mean()) - float(errors.mean())) / (0.01 * float(widths[0]))
-    for _ in range(2):
-        widths = np.maximum(widths + (errors - widths) / (1 - min(slope, 0.0)), narrow)
-        errors = error(widths)
-    return widths + (errors - widths) / (1 - min(slope, 0.0))
+def error_of_modes(modes: Floats, width: float | Floats) -> Floats:
+    """int |smoothed residual| of draws, modes of shape (draws, k), as a mean over points."""
+    damp = np.exp(-((np.arange(modes.shape[-1]) * np.pi * width) ** 2) / 2)
+    points = 1 << max(int(2 * modes.shape[-1]).bit_length(), 7)
+    values = np.fft.irfft(modes * damp, 2 * points)[:, : points + 1] * 2 * points
+    return np.asarray(np.abs(values).mean(axis=-1))
+
+
+def widths(modes: Floats, smoothed: float) -> Floats:
+    """Widths that equal the errors they give, of residuals less waves that are short for this width, (worlds,)."""
+    modes = modes * np.exp(-((np.arange(modes.shape[-1]) * np.pi * smoothed / 3) ** 2) / 2)
+    low, high = np.zeros(len(modes)), np.ones(len(modes))
+    for _ in range(24):
+        middle = (low + high) / 2
+        over = error_of_modes(modes, middle[:, None]) > middle
+        low, high = np.where(over, middle, low), np.where(over, high, middle)
+    return np.where(low > 0, high, 0.0)

@@ -75,6 +75,7 @@ def metric_facts(metric: Metric) -> list[Fact]:
         ("direction", _DIRECTIONS[metric.better]),
         ("needs", needs_text(KINDS[need].absent for need in metric.needs if KINDS[need].absent)),
         ("interval", metric.interval_text),
+        ("it covers", metric.covers),
         ("source", metric.source),
     ]
     if metric.witness is not None:

@@ -113,7 +113,7 @@ def metric_notes(evaluation: Evaluation) -> list[Block]:
     """What stands below the table: tasks to paste, why cells are empty, what intervals and features do not say."""
     reports = evaluation.reports
     worst = worst_lines(reports)
-    quiet = [*undefined_reasons(reports), *corrected_lines(reports), *unknown_lines(evaluation)]
+    quiet = [*undefined_reasons(reports), *unknown_lines(evaluation)]
     blocks: list[Block] = [Notes(tuple(worst), copy=True)] if worst else []
     blocks += [Notes(tuple(quiet), quiet=True)] if quiet else []
     return [replace(block, close=bool(number)) for number, block in enumerate(blocks)]
@@ -154,22 +154,6 @@ def _worst(witness: Witness) -> str:
         return paste
     kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
     return f"{len(witness.utility)} actions, thresholds {kinks}; the worst with two: {paste}"
-
-
-def corrected_lines(reports: Sequence[Report]) -> list[str]:
-    """Which values lie outside of their own intervals, and why that is no mistake."""
-    names = [
-        parse(key).declared.title
-        for report in reports
-        for key, result in report.results.items()
-        if result.value is not None
-        and result.interval is not None
-        and not result.interval[0] <= result.value <= result.interval[1]
-    ]
-    if not names:
-        return []
-    listed = ", ".join(dict.fromkeys(names))
-    return [f"Noise biases {listed}; the interval is corrected for that bias, so it can lie beside the value."]
 
 
 def undefined_reasons(reports: Sequence[Report]) -> list[str]:

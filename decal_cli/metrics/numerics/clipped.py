@@ -1,0 +1,64 @@
+"""Intervals of sums of what is cut at 0: regrets of cells, each of which noise can make positive and never negative."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from decal_cli.metrics.confidence import Interval, holding
+from decal_cli.tables.table import Confusion, Floats
+
+N_DRAWS = 400
+PULL = 1.0
+"""Standard errors by which parts are pulled towards 0, where noise biases most, for the low end."""
+
+TEXT = (
+    "the upper end from 400 draws about what is seen; the low end less what chance adds where parts within a standard "
+    "error of 0 are 0; and the value itself"
+)
+
+
+class Parts(NamedTuple):
+    """What deciding 1 instead of 0 would add in each cell, with standard errors, shape (cells,) each, per u_delta.
+
+    up: the share of it that is lost where it is positive, down where it is negative: shares of the cell's rows that
+    are decided 0, and 1.
+    """
+
+    gain: Floats
+    error: Floats
+    up: Floats
+    down: Floats
+
+    def lost(self, gain: Floats) -> Floats:
+        """Regret of these gains, shape (.., cells) to (..)."""
+        return np.asarray(np.maximum(self.up * gain, -self.down * gain).sum(axis=-1))
+
+
+def parts(n: Floats, pos: Floats, one_over: Floats, total: float, threshold: float, below: Floats) -> Parts:
+    """Of cells with rows n, positives, one over their effective rows; below: how many of the rows are decided 0."""
+    rows = 1 / np.maximum(one_over, 1e-300)
+    # One more row of t* in each cell: one that shows a single class errs as well.
+    rate = (pos / n * rows + threshold) / (rows + 1)
+    spread = rate * (1 - threshold) ** 2 + (1 - rate) * threshold**2
+    share = below / n
+    return Parts((pos - threshold * n) / total, n / total * np.sqrt(spread * one_over), share, 1 - share)
+
+
+def of_decisions(at: Confusion, total: float, threshold: float) -> Parts:
+    """Of two cells: the rows that are decided 0, and those that are decided 1."""
+    n, n2 = np.array((at.tn + at.fn, at.fp + at.tp)), np.array((at.tn2 + at.fn2, at.fp2 + at.tp2))
+    some = n > 0
+    n, pos, below = n[some], np.array((at.fn, at.tp))[some], np.array((n[0], 0.0))[some]
+    return parts(n, pos, n2[some] / n**2, total, threshold, below)
+
+
+def interval(seen: Parts, rng: np.random.Generator, confidence: float) -> Interval:
+    """For the regret that the population's gains would give."""
+    value, tail = float(seen.lost(seen.gain)), (1 - confidence) / 2
+    noise = seen.error * rng.standard_normal((N_DRAWS, len(seen.gain)))
+    pulled = np.sign(seen.gain) * np.maximum(np.abs(seen.gain) - PULL * seen.error, 0.0)
+    biased = seen.lost(pulled + noise) - seen.lost(pulled)
+    low = value - float(np.quantile(biased, 1 - tail))
+    return holding((max(low, 0.0), float(np.quantile(seen.lost(seen.gain + noise), 1 - tail))), value)

@@ -1,0 +1,62 @@
+"""Intervals of regrets of bins, per unit of u_delta."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decal_cli.metrics.confidence import Interval, holding, within
+from decal_cli.metrics.numerics import clipped, gaps, grouping
+from decal_cli.tables.table import Floats, Table
+from decal_cli.task import BinaryTask
+
+REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
+JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
+BRACKET = "from the low end of the lower bound to the high end of the upper bound"
+REGRET = (
+    "from the value, or the low end (at least 0) of gain_post_training, whichever is less; to the value, the high end "
+    "of that gain, or that of calibration regret plus upper bound, whichever is most"
+)
+CROSSINGS = (
+    "the thresholds that fall short of the best one by no more than the true one does in 200 replicates, with labels "
+    "drawn from the smoothed calibration curve"
+)
+AS_TREES_SEE = "as far as trees of 5 leaves in each bin could see it on more rows: not what only products show"
+HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
+OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
+
+
+def sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
+    """Shares of all rows in each bin below, and at or above, the decision threshold; it cuts at most one bin."""
+    now = t.confusion(task.decision_threshold)
+    below = np.clip(now.tn + now.fn - (np.cumsum(levels.n) - levels.n), 0, levels.n)
+    return below / t.total, (levels.n - below) / t.total
+
+
+def calibration(t: Table, task: BinaryTask, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
+    """Of the calibration regret on equal-mass bins."""
+    levels = t.bins(bins)
+    below = sides(t, levels, task)[0] * t.total
+    one_over = gaps.concentration(levels)
+    parts = clipped.parts(levels.n * 1.0, levels.pos * 1.0, one_over, t.total, task.threshold, below)
+    return within(clipped.interval(parts, rng, confidence), (0.0, 1.0))
+
+
+def worst(t: Table, threshold: float, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
+    """Of the grouping regret at the largest grouping loss that bins can have."""
+    levels = t.bins(bins)
+    rows, share = 1 / gaps.concentration(levels), levels.n / t.total
+    rate = levels.pos / levels.n
+    known, counts = (rate * rows + t.base_rate) / (rows + 1), np.maximum(np.rint(rows), 1).astype(np.int64)
+    shares = rng.poisson(counts, (clipped.N_DRAWS, len(counts))) * (share / counts)
+    shares /= np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
+    rates = rng.binomial(counts, known, shares.shape) / counts
+    draws = _worst(rates, shares, threshold)
+    # Noise takes from what bends down: the value lies as far below the truth as the draws lie below their world.
+    bias = float(_worst(known, share, threshold) - draws.mean())
+    value = float(_worst(rate, share, threshold))
+    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]) - draws.mean() + value + bias
+    return within(holding((float(low), float(high)), value), (0.0, 0.5))
+
+
+def _worst(rate: Floats, share: Floats, threshold: float) -> Floats:
+    return grouping.bounds(rate * (1 - rate), rate, share, threshold).upper

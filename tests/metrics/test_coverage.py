@@ -1,0 +1,185 @@
+"""Intervals hold what their pages say, in worlds where that is known; each of these failed before it was mended.
+
+The study of all metrics in all worlds is docs/coverage.md; here are small samples of it, by fixed seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from decal_cli.metrics import METRICS, Inputs, Metric, parse
+from decal_cli.metrics import interval_of as ends_of_spec
+from decal_cli.metrics.measure import measure_all
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Table, tabulate
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import interval_of as interval
+from tests.helpers.worlds import rows_by_level
+from tests.helpers.worlds import value_of as value
+
+Floats = np.ndarray
+World = tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]
+"""Quantile function of the score, and the probability of label 1 at each score."""
+
+TASK = BinaryTask.of_threshold(0.3)
+
+
+def expit(x: Floats) -> Floats:
+    return 1 / (1 + np.exp(-x))
+
+
+def logit(p: Floats) -> Floats:
+    return np.log(p / (1 - p))
+
+
+def between(low: float, high: float) -> Callable[[Floats], Floats]:
+    return lambda u: low + (high - low) * u
+
+
+CALIBRATED: World = between(0.02, 0.98), lambda p: p
+OVERCONFIDENT: World = between(0.02, 0.98), lambda p: expit(0.45 * logit(p))
+BACKWARDS: World = between(0.03, 0.97), lambda p: expit(-0.4 - 0.5 * logit(p))
+USELESS: World = between(0.25, 0.35), lambda p: np.full_like(p, 0.32)
+FEW: World = lambda u: np.ceil(u * 10) / 11, lambda p: p**1.4
+
+
+def sample(world: World, size: int, rng: np.random.Generator) -> Table:
+    score = world[0](rng.random(size))
+    return tabulate(score, (rng.random(size) < world[1](score)).astype(np.int64))
+
+
+def population(world: World) -> Table:
+    """Rates instead of counts: the world itself."""
+    score, count = np.unique(world[0]((np.arange(4000) + 0.5) / 4000), return_counts=True)
+    return Table(score, count * 1e6, count * 1e6 * world[1](score))
+
+
+def held(key: str, world: World, truth: float, tables: int = 20, size: int = 1000, task: BinaryTask = TASK) -> int:
+    """How many 90 % intervals hold the truth."""
+    rng, found = np.random.default_rng(5), 0
+    for _ in range(tables):
+        ends = interval(key, sample(world, size, rng), task, 0.9)
+        found += ends is not None and ends[0] - 1e-12 <= truth <= ends[1] + 1e-12
+    return found
+
+
+ZEROS = [
+    ("corp_dsc", BACKWARDS),
+    ("c_emp", CALIBRATED),
+    ("sm_ece", CALIBRATED),
+    ("ece", CALIBRATED),
+    ("corp_mcb", CALIBRATED),
+]
+
+
+@pytest.mark.parametrize(("key", "world"), ZEROS, ids=lambda given: given if isinstance(given, str) else "")
+def test_where_the_truth_is_zero(key: str, world: World) -> None:
+    assert value(key, population(world)) == pytest.approx(0, abs=1e-9)
+    assert held(key, world, 0.0) >= 16
+
+
+OTHERS = [
+    ("corp_mcb", BACKWARDS),
+    ("refinement_loss", BACKWARDS),
+    ("refinement_lower", USELESS),
+    ("ece_exact", FEW),
+    ("k2", FEW),
+    ("mce", FEW),
+    ("c_emp", OVERCONFIDENT),
+    ("sm_cal", OVERCONFIDENT),
+]
+
+
+@pytest.mark.parametrize(("key", "world"), OTHERS, ids=lambda given: given if isinstance(given, str) else "")
+def test_where_the_truth_is_above_zero(key: str, world: World) -> None:
+    truth = value("ece(bins=10,strategy=width)" if key == "ece" else key, population(world))
+    assert truth > 0.001
+    assert held(key, world, truth) >= 16
+
+
+@pytest.mark.parametrize("world", [OVERCONFIDENT, BACKWARDS, USELESS], ids=["overconfident", "backwards", "useless"])
+def test_swap_regret(world: World) -> None:
+    """A maximum over four rules: its bootstrap held .66 of nominal .90."""
+    truth = value("swap_regret", population(world), TASK)
+    assert held("swap_regret", world, truth, tables=40) >= 33
+
+
+@pytest.mark.parametrize("world", [USELESS, BACKWARDS], ids=["useless", "backwards"])
+def test_the_adjusted_threshold_of_scores_that_say_nothing(world: World) -> None:
+    """Acting on every row is best: the lowest score, and everything below it."""
+    truth = value("threshold_adjusted", population(world), TASK)
+    assert truth == population(world).score[0]
+    assert held("threshold_adjusted", world, truth, tables=30) >= 24
+
+
+def test_a_base_rate_of_one_half_does_not_make_its_loss_certain() -> None:
+    low, high = interval("corp_unc", tabulate(np.full(100, 0.5), np.arange(100) % 2)) or (0.0, 0.0)
+    assert low < 0.245 and high == 0.25
+
+
+def test_levels_of_one_row_have_no_interval() -> None:
+    """What they show is noise: the old interval held the truth in 0 of 100 underconfident worlds."""
+    rng = np.random.default_rng(0)
+    for key in ("ece_exact", "k2", "cdl(levels=exact)", "cfdl(levels=exact)"):
+        assert interval(key, sample(OVERCONFIDENT, 500, rng), TASK) is None
+        assert interval(key, sample(FEW, 2000, rng), TASK) is not None
+
+
+def featured(rng: np.random.Generator, size: int, strength: float) -> Inputs:
+    """A calibrated score; the first feature shifts the log-odds by +-strength, which the score averages over."""
+    x = rng.standard_normal((size, 3))
+    latent = x[:, 1] - 0.4
+    side = np.where(x[:, 0] > 0, 1.0, -1.0)
+    score = (expit(latent + strength) + expit(latent - strength)) / 2
+    label = (rng.random(size) < expit(latent + strength * side)).astype(np.int64)
+    return Inputs(Rows(score, label, features=x), BinaryTask.of_threshold(0.4))
+
+
+def ends_of(key: str, given: Inputs, confidence: float = 0.9) -> tuple[float, float]:
+    found = ends_of_spec(parse(key), given, confidence)
+    assert found is not None
+    return found
+
+
+def test_without_grouping_the_bounds_reach_down_to_zero() -> None:
+    """The upper bound's interval began above 0 in four of ten worlds without any grouping."""
+    rng, low = np.random.default_rng(3), []
+    for _ in range(16):
+        given = featured(rng, 1000, 0.0)
+        low.append([ends_of(f"regret_grouping{bound}", given)[0] for bound in ("_lower", "_upper", "")])
+    assert (np.array(low) == 0).mean(axis=0).min() >= 0.8
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
+def test_a_page_says_what_the_interval_covers(metric: Metric) -> None:
+    assert len(metric.covers) > 15
+    assert (metric.interval is None) == metric.covers.startswith("nothing: ")
+
+
+VALUES = [metric for metric in METRICS.values() if metric.interval is not None]
+
+
+@pytest.mark.parametrize("metric", VALUES, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("strength", [0.0, 2.0])
+def test_a_value_lies_in_its_own_interval(metric: Metric, strength: float) -> None:
+    spec = parse(metric.name)
+    result = measure_all([spec], _once(strength), 0.9)[spec]
+    assert result.value is not None
+    assert result.interval is None or result.interval[0] <= result.value <= result.interval[1]
+
+
+_made: dict[float, Inputs] = {}
+
+
+def _once(strength: float) -> Inputs:
+    if strength not in _made:
+        _made[strength] = featured(np.random.default_rng(8), 800, strength)
+    return _made[strength]
+
+
+def test_a_zero_ratio_has_an_upper_end() -> None:
+    low, high = interval("observed_expected", rows_by_level({0.1: "0000", 0.3: "000"}).table) or (0.0, 0.0)
+    assert low == 0 and high > 1
