@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from typer.core import TyperGroup
 
 from decal_cli.commands import help
 from decal_cli.commands.options.flat import flat
+from decal_cli.declarations.docstring import docstring
 from decal_cli.errors import Exit
 
 JUDGE, ACT, EXPLAIN = "Judge scores", "Act on the advice", "Explain"
@@ -31,13 +31,15 @@ class Declared:
 
     @property
     def help(self) -> str:
-        return inspect.getdoc(self.function) or ""
+        return docstring(self.function)
 
     @cached_property
     def built(self) -> Any:
         """The command with its options, as Typer makes it."""
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        alone.command(self.name, cls=help.Command, rich_help_panel=self.rich_help_panel)(flat(self.function))
+        alone.command(self.name, cls=help.Command, help=self.help, rich_help_panel=self.rich_help_panel)(
+            flat(self.function)
+        )
         return typer.main.get_command(alone)
 
 
@@ -77,6 +79,7 @@ class Group(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.commands = COMMANDS  # type: ignore[assignment]
+        self.help = docstring(self.callback) if self.callback else self.help
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

@@ -16,6 +16,8 @@ from decal_cli.errors import DecalError
 NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
 MISSING_LABEL = 255
 MOST_LABELS = 64
+NO_GROUP = "(missing)"
+"""What a group of missing values is called: nothing that a column is likely to hold as a text."""
 # 'none' may well be a class.
 NO_LABEL = frozenset(MISSING) - {"None", "none"}
 
@@ -149,7 +151,7 @@ def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
 
 
 def group(parts: Sequence[Part], name: str, settled_before: Mapping[str | None, str] | None = None) -> np.ndarray:
-    """A column of group names, str (T,); the same strings from every format, 'missing' where null or empty.
+    """A column of group names, str (T,); the same strings from every format, NO_GROUP where null or empty.
 
     settled_before: what each text is called, where these rows are a batch of more.
     """
@@ -159,15 +161,23 @@ def group(parts: Sequence[Part], name: str, settled_before: Mapping[str | None, 
         for at, texts, indices in _group_texts(part, name):
             table = np.array([known.setdefault(t, len(known)) for t in texts], dtype=np.int32)
             out[at : at + len(indices)] = table[indices]
-    names = settled(list(known)) if settled_before is None else [settled_before[text] for text in known]
+    names = (
+        settled(list(known), parts[0].source.shown, name)
+        if settled_before is None
+        else [settled_before[text] for text in known]
+    )
     wide = max(map(len, names)) * 4 * len(out) > 1 << 30
     return np.array(names, dtype=object if wide else str)[out]
 
 
 def group_names(parts: Iterable[Part], name: str) -> dict[str | None, str]:
     """What each text of a column of groups is called: no batch of rows can know it by itself."""
-    known = dict.fromkeys(text for part in parts for _, texts, _ in _group_texts(part, name) for text in texts)
-    return dict(zip(known, settled(list(known)), strict=True))
+    known: dict[str | None, None] = {}
+    shown = ""
+    for part in parts:
+        shown = part.source.shown
+        known |= dict.fromkeys(text for _, texts, _ in _group_texts(part, name) for text in texts)
+    return dict(zip(known, settled(list(known), shown, name), strict=True))
 
 
 def _group_texts(part: Part, name: str) -> Iterator[tuple[int, list[str | None], np.ndarray]]:
@@ -188,14 +198,18 @@ def plain_encoded(part: Part, name: str, chunk: Any) -> tuple[list[str | None], 
         raise DecalError(f"{place}: holds lists or structures ({error})", "name a column of plain values") from None
 
 
-def settled(texts: list[str | None]) -> list[str]:
+def settled(texts: list[str | None], shown: str, name: str) -> list[str]:
     """Group names that do not depend on the format: '2.0' is '2' and 'True' is 'true', unless that merges two."""
-    plain = ["missing" if t is None else t for t in texts]
+    plain = [NO_GROUP if t is None else t for t in texts]
     known = [t for t in texts if t is not None]
+    if len(known) < len(texts) and NO_GROUP in known:
+        raise DecalError(
+            f"{shown}, column {quote(name)}: a group is called {NO_GROUP}, and so are missing values", "rename it"
+        )
     if known and all(t.lower() in ("true", "false") for t in known):
         return [t.lower() for t in plain]
     if known and all(re.fullmatch(r"[+-]?\d+(\.0*)?", t) for t in known):
-        whole = [t if t == "missing" else t.split(".")[0] for t in plain]
+        whole = [t if t == NO_GROUP else t.split(".")[0] for t in plain]
         if len(set(whole)) == len(set(plain)):
             return whole
     return plain

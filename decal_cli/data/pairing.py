@@ -10,14 +10,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from decal_cli.data.dataset import Dataset, Predictions
+from decal_cli.data.labels import NO_GROUP
 from decal_cli.data.reading import read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import DEFAULTS, ROLES, Columns
 from decal_cli.tables.table import Ints
-
-NO_ID = "missing"
-"""How a group column writes a missing value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,11 +169,11 @@ def _without_ids(dataset: Dataset, columns: Columns, id_column: str) -> Dataset:
 
 def _single(path: str, column: str, ids: np.ndarray, notes: list[str], drop: bool) -> np.ndarray:
     """Rows whose id is there and named once."""
-    _said(path, column, ids[ids == NO_ID][:1], int((ids == NO_ID).sum()), "is missing", notes, drop)
+    _said(path, column, ids[ids == NO_GROUP][:1], int((ids == NO_GROUP).sum()), "is missing", notes, drop)
     _, place, times = np.unique(ids, return_inverse=True, return_counts=True)
-    twice = (times[place] > 1) & (ids != NO_ID)
+    twice = (times[place] > 1) & (ids != NO_GROUP)
     _said(path, column, ids[twice][:1], int(twice.sum()), "is named more than once", notes, drop)
-    return np.flatnonzero(~twice & (ids != NO_ID))
+    return np.flatnonzero(~twice & (ids != NO_GROUP))
 
 
 def _lonely(path: str, other: str, column: str, ids: np.ndarray, notes: list[str], drop: bool) -> None:
@@ -190,7 +188,7 @@ def _said(where: str, column: str, first: np.ndarray, count: int, what: str, not
     """An error on such ids, or a note where they may be dropped."""
     if not count:
         return
-    example = "" if first[0] == NO_ID else f" {quote(str(first[0]))}"
+    example = "" if first[0] == NO_GROUP else f" {quote(str(first[0]))}"
     rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})" if count > 1 or drop else ""
     problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
     if not drop:

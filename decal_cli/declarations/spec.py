@@ -11,6 +11,7 @@ from functools import cached_property
 from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
+from decal_cli.declarations.docstring import docstring
 from decal_cli.errors import DecalError
 
 
@@ -94,7 +95,7 @@ class Declaration:
     @cached_property
     def text(self) -> str:
         """The whole docstring."""
-        return inspect.getdoc(self.function) or ""
+        return docstring(self.function)
 
 
 D = TypeVar("D", bound=Declaration)

@@ -72,21 +72,50 @@ def banks(table: Table, width: int) -> list[RichTable]:
     """The table as it fits the width, else its columns in as few banks as do; too wide where neither helps."""
     ways = layouts(table)
     for way in ways:
-        whole = _rich(table, way, _kept(table, way))
-        if width_of(whole) <= width:
-            return [whole]
+        kept = _kept(table, way)
+        if _total(table, _widths(table, way), kept) <= width:
+            return [_rich(table, way, kept)]
     if not table.keys:
-        return [whole]
+        return [_rich(table, way, kept)]
     # What was the last resort against a cut is not needed beside one.
     way = ways[max(len(ways) - 2, 0)]
     kept = _kept(table, way)
     keys, rest = kept[: table.keys], kept[table.keys :]
-    for count in range(2, len(rest) + 1):
-        size = math.ceil(len(rest) / count)
-        parts = [_rich(table, way, [*keys, *rest[k : k + size]]) for k in range(0, len(rest), size)]
-        if size == 1 or all(width_of(part) <= width for part in parts):
-            return parts
-    return [whole]
+    widths = _widths(table, way)
+    for size in dict.fromkeys(math.ceil(len(rest) / count) for count in range(2, len(rest) + 1)):
+        parts = [[*keys, *rest[k : k + size]] for k in range(0, len(rest), size)]
+        if size == 1 or all(_total(table, widths, part) <= width for part in parts):
+            return [_rich(table, way, part) for part in parts]
+    return [_rich(table, way, kept)]
+
+
+def _widths(table: Table, way: Layout) -> list[int]:
+    """Characters that each column takes, measured once."""
+    from rich.cells import cell_len
+
+    shown = [row for row in table.rows if not row.empty]
+    widths = []
+    for k, column in enumerate(table.columns):
+        lines = [line for row in shown for line in way.cell(row.cells[k]).splitlines()]
+        texts = [*lines, *way.title(column, _widest(lines)).splitlines()]
+        if k == 0:
+            texts = [f"→ {text}" for text in lines] * table.picks + texts + [row.section for row in shown]
+        widest = max(map(cell_len, texts), default=0)
+        widths.append(min(widest, column.most or widest))
+    return widths
+
+
+def _widest(lines: Sequence[str]) -> int:
+    return max(map(len, lines), default=0)
+
+
+def _total(table: Table, widths: Sequence[int], columns: Sequence[int]) -> int:
+    """Characters that these columns take beside each other."""
+    return sum(widths[k] for k in columns) + _gap(table) * (len(columns) - 1)
+
+
+def _gap(table: Table) -> int:
+    return 1 if table.dense else 2
 
 
 def width_of(table: RichTable) -> int:
@@ -103,11 +132,11 @@ def _rich(table: Table, way: Layout, columns: Sequence[int]) -> RichTable:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    rich = RichTable(box=None, padding=(0, 1 if table.dense else 2, 0, 0), pad_edge=False, header_style="bold")
+    rich = RichTable(box=None, padding=(0, _gap(table), 0, 0), pad_edge=False, header_style="bold")
     shown = [row for row in table.rows if not row.empty]
     for k in columns:
         column = table.columns[k]
-        widest = max((len(line) for row in shown for line in way.cell(row.cells[k]).splitlines()), default=0)
+        widest = _widest([line for row in shown for line in way.cell(row.cells[k]).splitlines()])
         rich.add_column(
             Text(way.title(column, widest)),
             justify="left" if column.words else "right",

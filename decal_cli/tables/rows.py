@@ -114,8 +114,11 @@ class Rows(Unlabelled):
         rows = replace(self, groups={})
         yield None, rows
         for column, values in self.groups.items():
-            for value in np.unique(values):
-                yield str(value) if len(self.groups) == 1 else f"{column}={value}", rows.take(values == value)
+            names, number = np.unique(values, return_inverse=True)
+            order = np.argsort(number, kind="stable")
+            ends = np.searchsorted(number[order], np.arange(len(names) + 1))
+            for value, start, end in zip(names, ends, ends[1:], strict=False):
+                yield str(value) if len(self.groups) == 1 else f"{column}={value}", rows.take(order[start:end])
 
     def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
         labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster}

@@ -148,3 +148,10 @@ def test_the_help_of_decal_builds_no_command_and_a_run_builds_its_own() -> None:
     for words, built in ((["--help"], "built"), (["metrics", "--help"], "built metrics")):
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == built
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("gate", "--help"), ("metrics", "brier"), ("methods", "glar")], ids=str
+)
+def test_explanations_survive_an_interpreter_that_strips_them(installed: Decal, arguments: tuple) -> None:
+    assert installed(*arguments, PYTHONOPTIMIZE="2") == installed(*arguments)

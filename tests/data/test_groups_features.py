@@ -23,9 +23,9 @@ from tests.helpers.files import (
         ([1, 2], ["1", "2"]),
         ([1.0, 2.5], ["1", "2.5"]),
         ([1.0, 2.0], ["1", "2"]),
-        ([1.0, None], ["1", "missing"]),
+        ([1.0, None], ["1", "(missing)"]),
         ([True, False], ["true", "false"]),
-        (["A", None], ["A", "missing"]),
+        (["A", None], ["A", "(missing)"]),
         (["NA", "nan"], ["NA", "nan"]),
         (["01", "1"], ["01", "1"]),
         (["1.10", "1.1"], ["1.10", "1.1"]),
@@ -43,7 +43,7 @@ def test_group_names_are_the_same_from_every_format(tmp_path: Path, values: Any,
 def test_groups_of_several_files_are_one_column(tmp_path: Path) -> None:
     one = write_columns(tmp_path, {"p": [0.5], "y": [0], "g": [1]}, "parquet", "one")
     two = write_columns(tmp_path, {"p": [0.5, 0.5], "y": [0, 1], "g": [2.0, None]}, "csv", "two")
-    assert read([one, two], Columns(group=("g",))).models[0].rows.groups["g"].tolist() == ["1", "2", "missing"]
+    assert read([one, two], Columns(group=("g",))).models[0].rows.groups["g"].tolist() == ["1", "2", "(missing)"]
 
 
 def test_features_stay_unread_until_they_are_asked_for(tmp_path: Path) -> None:
@@ -98,3 +98,15 @@ def test_features_that_are_no_matrix(tmp_path: Path, values: Any, features: tupl
         _ = model.rows.matrix
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_missing_values_are_not_the_group_called_missing(tmp_path: Path, form: str) -> None:
+    groups = {**FOUR_ROWS, "g": ["missing", None, "b", None]}
+    path = write_columns(tmp_path, groups, form)
+    assert read([path], Columns(group=("g",))).models[0].rows.groups["g"].tolist() == [
+        *("missing", "(missing)", "b", "(missing)")
+    ]
+    path = write_columns(tmp_path, {**groups, "g": ["(missing)", None, "b", None]}, form)
+    with pytest.raises(DecalError, match=r"a group is called .missing., and so are missing values"):
+        read([path], Columns(group=("g",)))

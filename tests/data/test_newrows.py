@@ -272,7 +272,7 @@ class TestMissing:
     def test_a_missing_group_is_a_group(self, tmp_path: Path) -> None:
         path = write_columns(tmp_path, {"p": [0.1, 0.2], "site": ["a", None]}, "parquet")
         (batch,) = batches(path, Columns(score=("p",), group=("site",)))
-        assert batch.rows.groups["site"].tolist() == ["a", "missing"]
+        assert batch.rows.groups["site"].tolist() == ["a", "(missing)"]
 
 
 class TestRefused:

@@ -102,7 +102,7 @@ def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str)
     assert (a.rows.score.tolist(), b.rows.score.tolist()) == ([0.1, 0.5], [0.1, 0.2, 0.5])
     assert (a.rows.label.tolist(), b.rows.label.tolist()) == ([0, 0], [0, 1, 0])
     assert b.rows.weight is not None and b.rows.weight.tolist() == [1, 2, 5]
-    assert b.rows.groups["g"].tolist() == ["u", "missing", "missing"]
+    assert b.rows.groups["g"].tolist() == ["u", "(missing)", "(missing)"]
     assert b.rows.features is not None and b.rows.matrix.tolist() == [[1], [2], [5]]
     assert (a.dropped, b.dropped) == (3, 2)
     assert data.notes == (

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.render.blocks import Block, Signature, Source
 from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
+from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, provenance, source_lines, title_of
 from decal_cli.render.schema import Count, Limit, Positive
 
@@ -46,7 +47,7 @@ class Evaluated:
 
     def blocks(self) -> Iterator[Block]:
         """Data, metrics, notes."""
-        evaluation = self.evaluation
+        evaluation = shortened(self.evaluation)
         notes = metric_notes(evaluation)
         yield Source(tuple(source_lines(evaluation)))
         yield metric_table(evaluation.reports)

@@ -13,6 +13,7 @@ from decal_cli.render.results.advice import conclusion_of, constant_line, walk_o
 from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
+from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import source_lines, title_of
 
 
@@ -29,7 +30,7 @@ class ReportPage:
 
     def blocks(self) -> Iterator[Block]:
         """The most wanted first."""
-        evaluation = self.evaluation
+        evaluation = shortened(self.evaluation)
         yield Source(tuple(source_lines(evaluation)))
         yield from self._advice()
         for name, picture in self.pictures.items():
