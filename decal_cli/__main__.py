@@ -1,13 +1,21 @@
 """`python -m decal_cli`, and the `decal` command."""
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    from decal_cli.commands.app import run
+    try:
+        from decal_cli.commands.app import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+        # From here on there is nothing left to interrupt.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        print("decal: interrupted", file=sys.stderr)
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from decal_cli.commands import streams
 from decal_cli.commands.options import (
     FORMATS,
     AdviceOptions,
@@ -27,7 +28,7 @@ from decal_cli.commands.options import (
     TaskOptions,
 )
 from decal_cli.commands.tree import ACT, EXPLAIN, JUDGE, Group, under
-from decal_cli.errors import DecalError, Exit, Interrupted
+from decal_cli.errors import DecalError, Exit, Interrupted, printable
 from decal_cli.version import __version__
 
 app = typer.Typer(
@@ -238,43 +239,44 @@ def metrics(named: MetricName) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code; no exception leaves it."""
-    try:
+    with streams.checked():
         try:
-            app(arguments, prog_name="decal")
-        finally:
-            sys.stdout.flush()
-    except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # which Typer turns into code 1, that of a failed gate
+            try:
+                app(arguments, prog_name="decal")
+            finally:
+                sys.stdout.flush()
+        except SystemExit as stop:
+            if isinstance(stop.__context__, OSError):  # which Typer turns into code 1, that of a failed gate
+                return streams.lost(stop.__context__)
+            if stop.code == Exit.INTERRUPTED:
+                streams.say("decal: interrupted")
+            return stop.code if isinstance(stop.code, int) else Exit.OK
+        except Interrupted as error:
+            streams.say(f"decal: interrupted; {error}")
+            return Exit.INTERRUPTED
+        except DecalError as error:
+            streams.say(f"decal: {error}")
             return Exit.CANNOT_JUDGE
-        if stop.code == Exit.INTERRUPTED:
-            print("decal: interrupted", file=sys.stderr)
-        return stop.code if isinstance(stop.code, int) else Exit.OK
-    except Interrupted as error:
-        print(f"decal: interrupted; {error}", file=sys.stderr)
-        return Exit.INTERRUPTED
-    except DecalError as error:
-        print(f"decal: {error}", file=sys.stderr)
-        return Exit.CANNOT_JUDGE
-    except BrokenPipeError:
-        # The reader of our output has gone; the interpreter must not complain while it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.CANNOT_JUDGE
-    except KeyboardInterrupt:
-        print("decal: interrupted", file=sys.stderr)
-        return Exit.INTERRUPTED
-    except Exception as error:
-        return _bug(error)
-    return Exit.OK
+        except OSError as error:
+            return streams.lost(error)
+        except MemoryError:
+            streams.say("decal: there is not enough memory; give fewer rows or columns, or run it where there is more")
+            return Exit.CANNOT_JUDGE
+        except KeyboardInterrupt:
+            streams.say("decal: interrupted")
+            return Exit.INTERRUPTED
+        except Exception as error:
+            return _bug(error)
+        return Exit.OK
 
 
 def _bug(error: Exception) -> int:
     if os.environ.get("DECAL_DEBUG"):
-        traceback.print_exception(error)
+        streams.say("".join(traceback.format_exception(error)))
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(place.filename)}:{place.lineno}"
-    print(
-        f"decal: this is a bug in decal {__version__}: {type(error).__name__} at {where}: {error}; "
-        "please report it with what DECAL_DEBUG=1 prints",
-        file=sys.stderr,
+    streams.say(
+        f"decal: this is a bug in decal {__version__}: {type(error).__name__} at {where}: {printable(str(error))}; "
+        "please report it with what DECAL_DEBUG=1 prints"
     )
     return Exit.BUG

@@ -8,7 +8,6 @@ import stat
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from decal_cli.analysis.evaluate import Plan, all_choices
@@ -21,7 +20,7 @@ from decal_cli.commands.options import (
     SeedOptions,
     TaskOptions,
 )
-from decal_cli.commands.settings import Settings, find_settings
+from decal_cli.commands.settings import Settings, find_settings, working_folder
 from decal_cli.commands.writing import check_not_read, check_writable, write_whole
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
@@ -38,7 +37,7 @@ def settings_of(out: OutputOptions) -> Settings:
     """The settings file; and a first look at whether the output can be written, before any work is done."""
     if out.output is not None:
         check_writable(out.output, "output")
-    return find_settings(Path.cwd())
+    return find_settings(working_folder())
 
 
 WHOLE = ("json", "csv")
@@ -129,7 +128,11 @@ def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> 
     """A result in the format of this name: to standard output, or to the file in one step."""
     content = write(result, name, page_of(out))
     if out is not None and out.output is not None:
-        write_whole(out.output, content.encode("utf-8") if isinstance(content, str) else content, "output")
+        write_whole(
+            out.output,
+            content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content,
+            "output",
+        )
     elif isinstance(content, str):
         sys.stdout.write(content)
         sys.stdout.flush()

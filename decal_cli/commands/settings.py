@@ -33,6 +33,14 @@ class Settings:
     baseline: str | None = None
 
 
+def working_folder() -> Path:
+    """The working directory. Errors: DecalError where it was deleted."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise DecalError(f"the working directory: {error.strerror}", "change to one that is there") from None
+
+
 def find_settings(start: Path) -> Settings:
     """Settings of the folder `start` or of its nearest parent that has any; decal.toml wins over pyproject.toml.
 

@@ -16,7 +16,7 @@ from decal_cli.analysis.study.store import folder_of
 from decal_cli.commands.common import columns_of, emit, first_given
 from decal_cli.commands.options import InputOptions, StudyOptions
 from decal_cli.commands.progress import progress_bar
-from decal_cli.commands.settings import find_settings
+from decal_cli.commands.settings import find_settings, working_folder
 from decal_cli.commands.signals import ending_as_interrupt
 from decal_cli.commands.writing import write_whole
 from decal_cli.curves import parse_thresholds
@@ -34,7 +34,7 @@ from decal_cli.render.results.study import Studied
 
 def run(options: StudyOptions, source: InputOptions) -> None:
     """Measure every unit that is not measured yet, and write points, tables and pictures."""
-    settings = find_settings(Path.cwd())
+    settings = find_settings(working_folder())
     paths = list(dict.fromkeys(source.files or settings.input))
     if not paths or "-" in paths:
         raise DecalError("a study needs files by name", "name them: decal study a.parquet b.parquet --score 'p_*'")

@@ -53,7 +53,9 @@ class Raw:
                 with self.open() as stream:
                     self._plain = stream.read() if self.gz else self.data
             return pa.BufferReader(self._plain)
-        return pa.memory_map(self.path) if mapped else pa.OSFile(self.path)
+        # As bytes: a file's name need not be UTF-8.
+        path = os.fsencode(self.path)
+        return pa.memory_map(path) if mapped else pa.OSFile(path)
 
     def text(self) -> Any:
         """A pyarrow file to read from front to back."""

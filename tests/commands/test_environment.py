@@ -1,0 +1,91 @@
+"""What surrounds a run: streams that are closed, full or not UTF-8, names that are not UTF-8, folders that are gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from decal_cli.__main__ import main
+from tests.helpers.command import BINARY, DECAL, Decal, valid_json
+
+GATE = f"gate {BINARY} -s p -y y -r 'brier<=0.9'"
+
+
+def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of a line of bash in which decal is the installed command."""
+    done = subprocess.run(
+        ["bash", "-c", f'decal() {{ {DECAL} "$@"; }}; {line}'],
+        cwd=folder,
+        capture_output=True,
+        env={**os.environ, "NO_COLOR": "1", **environment},
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "error"),
+    [
+        (f"decal {GATE} -f json | true; exit ${{PIPESTATUS[0]}}", 2, ""),
+        ("decal metrics | true; exit ${PIPESTATUS[0]}", 2, ""),
+        (f"decal {GATE} > /dev/full", 2, "decal: standard output: No space left on device\n"),
+        (f"decal {GATE} >&-", 2, "decal: standard output: Bad file descriptor\n"),
+        (f"decal {GATE} 2>&-", 0, ""),
+        (f"decal {GATE} -o out.json >&- 2>&-", 0, ""),
+        ("decal gate nowhere.csv -r 'brier<=1' 2>/dev/full", 2, ""),
+        ("decal gate --no-such-option 2>/dev/full", 2, ""),
+        ("decal gate nowhere.csv -r 'brier<=1' 2>&-", 2, ""),
+        (
+            f"mkdir gone; cd gone; rmdir ../gone; decal {GATE}",
+            2,
+            "decal: the working directory: No such file or directory; change to one that is there\n",
+        ),
+    ],
+)
+def test_the_exit_code_is_never_that_of_a_failed_gate_or_a_bug(
+    tmp_path: Path, line: str, code: int, error: str
+) -> None:
+    done = shell(line, tmp_path)
+    assert (done[0], done[2]) == (code, error)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_an_encoding_without_arrows_escapes_them(tmp_path: Path, encoding: str) -> None:
+    code, out, error = shell(
+        f"decal evaluate {BINARY} -s p -y y -m brier --no-intervals", tmp_path, PYTHONIOENCODING=encoding
+    )
+    assert (code, error) == (0, "") and "Brier score \\u2193" in out
+
+
+def test_names_that_are_not_utf8(tmp_path: Path, installed: Decal) -> None:
+    name = os.fsdecode(b"a\xff.csv")
+    (tmp_path / name).write_bytes(BINARY.read_bytes())
+    line = ("evaluate", name, "-s", "p", "-y", "y", "-m", "brier", "--no-intervals")
+    assert installed(*line, "-o", os.fsdecode(b"b\xff.json")).code == 0
+    written = valid_json((tmp_path / os.fsdecode(b"b\xff.json")).read_bytes().decode())
+    assert written["inputs"][0]["path"] == name
+    assert json.loads(installed(*line, "-f", "json").out) == written
+    assert "a\\udcff.csv: 2,000 rows" in installed(*line).out
+    assert installed("report", name, "-s", "p", "-y", "y", "-o", "page.html").code == 0
+    assert "\\udcff" in installed("evaluate", os.fsdecode(b"no\xff.csv")).err
+
+
+def test_an_interrupt_while_the_commands_are_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupting:
+        def find_spec(self, name: str, *rest: object) -> None:
+            if name == "decal_cli.commands.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "decal_cli.commands.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "decal: interrupted\n"
