@@ -111,6 +111,10 @@ class TestSmallGains:
         assert advice.action == "recalibrate" and advice.small and advice.steps[0].small
         assert "small" in advice.headline and "the tolerance" in advice.steps[0].reason
 
+    def test_a_small_gain_of_the_features_is_small_beside_a_noisy_recalibration(self) -> None:
+        advice = walk(evidence(DOUBTFUL, SMALL, DOUBTFUL))
+        assert advice.action == "post-train" and advice.small and "clear but small" in advice.headline
+
     def test_the_cheapest_method_that_wins_it_is_named(self) -> None:
         assert walk(evidence(NOTHING, SMALL, SMALL)).action == "post-train"
         assert walk(evidence(CLEAR, SMALL, CLEAR)).action == "recalibrate"

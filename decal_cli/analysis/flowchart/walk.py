@@ -270,7 +270,7 @@ def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
         action,
         item.value,
         item.interval,
-        evidence.small(GAINS[action]),
+        evidence.small(GAINS[action]) or steps[0].small,
         next_steps=(*_free_step(evidence, action), fit, TRY),
     )
 
