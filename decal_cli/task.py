@@ -16,6 +16,8 @@ from typing import Any
 from decal_cli.errors import DecalError
 
 Matrix = tuple[tuple[float, float], tuple[float, float]]
+MAX_UTILITY = 1e100
+"""What a utility may be: its square, summed over all rows, must be a float."""
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
 
@@ -54,6 +56,8 @@ class BinaryTask:
                 f"{shown} has u_delta = 0: the best action does not depend on the score",
                 "make a right decision worth more than a wrong one: u00 + u11 > u10 + u01",
             )
+        if abs(u_delta) < 1 / MAX_UTILITY:
+            raise DecalError(f"{shown} has u_delta = {u_delta:g}, below {1 / MAX_UTILITY:g}", "take a smaller unit")
         if u_delta < 0:
             raise DecalError(
                 f"{shown} has u_delta = {u_delta:g} < 0: its rows look swapped",
@@ -170,8 +174,11 @@ def _matrix(utility: Sequence[Sequence[float]]) -> Matrix:
         cells = (float(u00), float(u01), float(u10), float(u11))
     except (TypeError, ValueError):
         raise DecalError("the utility is not a 2 x 2 matrix of numbers", "write it as 'u00,u01;u10,u11'") from None
-    if not all(math.isfinite(cell) for cell in cells):
-        raise DecalError("the utility holds a value that is not finite", "give four finite numbers")
+    if not all(abs(cell) <= MAX_UTILITY for cell in cells):
+        raise DecalError(
+            f"the utility holds a value that is not finite, or beyond {MAX_UTILITY:g}",
+            "give four numbers in another unit",
+        )
     return (cells[0], cells[1]), (cells[2], cells[3])
 
 

@@ -87,6 +87,8 @@ def _value_of(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> flo
         value = results[same[0]]["value"]
         if value is None:
             raise Undefined(f"{spec.key} is undefined in the baseline: {results[same[0]]['reason']}")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < math.inf:
+            raise Undefined(f"{spec.key} is not a number in the baseline")
         return float(value)
     if parameters:
         theirs = " and ".join(_call_text(spec.name, given) for given in parameters.values())

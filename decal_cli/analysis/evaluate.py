@@ -37,6 +37,10 @@ class Report:
     results: Mapping[str, Result]
 
 
+MIN_RISK = 1e-6
+"""How near a confidence level may come to 0 and 1."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """What to compute and how: the choices of the user that stand in the signature."""
@@ -51,6 +55,8 @@ class Plan:
         if not 0 < self.confidence < 1:
             hint = f"; did you mean {self.confidence / 100:g}?" if 1 < self.confidence < 100 else ""
             raise DecalError(f"confidence {self.confidence:g} is not inside (0, 1)", f"give for example .9{hint}")
+        if not MIN_RISK <= self.confidence <= 1 - MIN_RISK:
+            raise DecalError(f"confidence {self.confidence!r} is too near 0 or 1", "give for example .999")
         if self.seed < 0:
             raise DecalError(f"seed {self.seed} is negative", "give 0 or a positive integer")
 

@@ -14,6 +14,7 @@ interval is the paired one. It goes without a model, a baseline, max and gap.
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -147,6 +148,10 @@ def parse_rule(text: str) -> Rule:
     number = re.sub(r"\s", "", bound["number"] or "0")
     if bound["baseline"] and bound["number"] and number[0] not in "+-":
         raise DecalError(f"rule {text!r}: baseline and its tolerance need a sign between them", _EXAMPLE)
+    if not abs(float(number)) < math.inf:
+        raise DecalError(
+            f"rule {text!r}: bound {match['bound'].strip()} is infinite, so no value can fail it", _EXAMPLE
+        )
     if delta and (over in ("max", "gap") or bound["baseline"] or any(key == "model" for key, _ in scope)):
         raise DecalError(
             f"rule {text!r}: delta(..) goes without max, gap, a baseline and @model",

@@ -42,16 +42,19 @@ class Preferences:
         cls, costs: Sequence[str], decisions: float | None, satisfied_at: float | None, tolerance: float | None
     ) -> Preferences:
         """'0.01' or 'post-train=0.01'; in total rather than per decision where the number of decisions is given."""
-        if decisions is not None and not decisions > 0:
+        if decisions is not None and not 0 < decisions < float("inf"):
             raise DecalError(
                 f"--decisions {decisions:g} is not above 0", "give how many decisions the cost is spread over"
             )
         if decisions is not None and not costs:
             raise DecalError("--decisions spreads a total cost, and there is none", "give --cost as well")
-        if tolerance is not None and not tolerance >= 0:
+        if tolerance is not None and not 0 <= tolerance < float("inf"):
             raise DecalError(
-                f"--tolerance {tolerance:g} is negative", "give the regret per decision that does not matter"
+                f"--tolerance {tolerance:g} is not a number of 0 or more",
+                "give the regret per decision that does not matter",
             )
+        if satisfied_at is not None and not abs(satisfied_at) < float("inf"):
+            raise DecalError(f"--satisfied-at {satisfied_at:g} is not a number", "give a utility per decision")
         parsed: dict[str, float] = {}
         for text in costs:
             method, equals, amount = text.rpartition("=")

@@ -65,7 +65,10 @@ def parse_thresholds(text: str) -> Floats:
             start, end, step = (float(part) for part in text.split(":"))
             if not (step > 0 and end >= start and np.isfinite([start, end, step]).all()):
                 raise ValueError
-            count = int(np.floor((end - start) / step + 1e-9)) + 1
+            # Beyond the limit by far, the quotient may not even be a float.
+            count = MAX_THRESHOLDS + 1
+            if end - start < MAX_THRESHOLDS * step:
+                count = int(np.floor((end - start) / step + 1e-9)) + 1
             # Rounded to decimals as written: 0.05 + 5 * 0.05 is not 0.3, and a score of 0.3 must meet its threshold.
             values = np.array([round(start + step * i, 12) for i in range(min(count, MAX_THRESHOLDS + 1))])
         else:

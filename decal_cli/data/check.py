@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,10 @@ from decal_cli.tables.logistic import expit
 
 BLOCK = 1 << 15
 FIRST_ROWS = 5
+
+
+MIN_SHARE_OF_MEAN = 1e-9
+"""Of the mean weight, the least that a weight may be: sums are held to this."""
 
 
 @dataclass(frozen=True)
@@ -243,8 +248,13 @@ def missing_values(missing: np.ndarray, name: str, role: str, origin: Origin) ->
     )
 
 
-def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Columns) -> np.ndarray | None:
-    """Mask of missing weights, None when there is none. Errors: not in (0, inf); missing unless they may be dropped."""
+def checked_weights(
+    values: np.ndarray, name: str, origin: Origin, columns: Columns
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Weights of a mean near 1, and the mask of missing ones, None when there is none.
+
+    Errors: not in (0, inf), or far below the mean; missing unless they may be dropped.
+    """
     low, high = span(values)
     missing = None
     if low != low:
@@ -261,4 +271,24 @@ def checked_weights(values: np.ndarray, name: str, origin: Origin, columns: Colu
             )
     if missing is not None and columns.missing == "error":
         raise missing_values(missing, name, "weight", origin)
-    return missing
+    return _rescaled(values, name, origin), missing
+
+
+def _rescaled(weight: np.ndarray, name: str, origin: Origin) -> np.ndarray:
+    """Weights over the power of two nearest to their mean, which rounds none. Errors: they are too far apart."""
+    given = weight[~np.isnan(weight)]
+    if not len(given):
+        return weight
+    # First over one that is near the largest: the sum of weights as they are may be no float.
+    largest = math.frexp(float(given.max()))[1]
+    weight = np.ldexp(weight, -largest)
+    mean = float(np.ldexp(given, -largest).mean())
+    light = weight < MIN_SHARE_OF_MEAN * mean
+    if light.any():
+        row = int(light.argmax())
+        raise DecalError(
+            f"{origin.place(name, row)}: weight is less than {MIN_SHARE_OF_MEAN:g} of the mean weight{_times(light)},"
+            " and sums would lose it",
+            "drop such rows, or correct the weights",
+        )
+    return np.ldexp(weight, -round(math.log2(mean)))

@@ -97,8 +97,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     incomplete = {} if unlabelled is None else {"missing label": unlabelled}
     weight = None
     if chosen.weight is not None:
-        weight = floats(parts, chosen.weight)
-        unweighted = checked_weights(weight, chosen.weight, origin, columns)
+        weight, unweighted = checked_weights(floats(parts, chosen.weight), chosen.weight, origin, columns)
         incomplete |= {} if unweighted is None else {"missing weight": unweighted}
     features = None
     if chosen.features:

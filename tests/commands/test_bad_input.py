@@ -1,6 +1,7 @@
 """Bad input gets one line and exit code 2; input at the edge is judged as far as it goes."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -59,11 +60,36 @@ class TestBadInput:
             ([*NAMED, "--metric", "brierr"], "brier"),
             ([*NAMED, "--output", "/proc/nowhere/x.json"], "output"),
             ([*NAMED, "--output", "."], "directory"),
+            ([*NAMED, "--utility", "0,-1e200;-1e200,0"], "beyond 1e+100"),
+            ([*NAMED, "--cost-fp", "1e-300", "--cost-fn", "1e-300"], "below 1e-100"),
+            ([*NAMED, "--confidence", "0.9999999999999999"], "too near 0 or 1"),
         ],
         ids=str,
     )
     def test_a_bad_call_is_one_line(self, decal: Decal, arguments: list, says: str) -> None:
         assert says in refusal(decal("evaluate", *arguments))
+
+    @pytest.mark.parametrize(
+        ("arguments", "says"),
+        [
+            (["sweep", *NAMED, "--thresholds", "0.1:0.9:1e-320"], "more than 1000"),
+            (["gate", *NAMED, "-r", "brier<=1e999"], "bound 1e999 is infinite"),
+            (["recommend", *NAMED, "-t", "0.3", "--tolerance", "inf"], "--tolerance inf"),
+            (["recommend", *NAMED, "-t", "0.3", "--satisfied-at", "nan"], "--satisfied-at nan"),
+            (["recommend", *NAMED, "-t", "0.3", "--cost", "1", "--decisions", "inf"], "--decisions inf"),
+        ],
+        ids=str,
+    )
+    def test_numbers_at_the_edge_of_floats(self, decal: Decal, arguments: list, says: str) -> None:
+        assert says in refusal(decal(*arguments))
+
+    @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", '"text"', "{}", "[1]", "true"])
+    def test_a_baseline_that_is_no_number_cannot_be_judged_by(self, decal: Decal, tmp_path: Path, value: str) -> None:
+        assert decal("evaluate", *NAMED, "-m", "brier", "--no-intervals", "-o", "base.json").code == 0
+        path = tmp_path / "base.json"
+        path.write_text(re.sub(r'("brier": \{\s*"value": )[^,]+', lambda match: match[1] + value, path.read_text()))
+        done = decal("gate", *NAMED, "-r", "brier<=baseline", "--baseline", "base.json")
+        assert done.code == 2 and "brier is not a number in the baseline" in done.out
 
     def test_a_truncated_parquet_file(self, decal: Decal, tmp_path: Path) -> None:
         whole = (FIXTURES / "fox_news.parquet").read_bytes()

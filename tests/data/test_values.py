@@ -101,7 +101,7 @@ def test_rows_are_left_out_model_by_model_and_counted(tmp_path: Path, form: str)
     a, b = data.models
     assert (a.rows.score.tolist(), b.rows.score.tolist()) == ([0.1, 0.5], [0.1, 0.2, 0.5])
     assert (a.rows.label.tolist(), b.rows.label.tolist()) == ([0, 0], [0, 1, 0])
-    assert b.rows.weight is not None and b.rows.weight.tolist() == [1, 2, 5]
+    assert b.rows.weight is not None and b.rows.weight.tolist() == [0.5, 1, 2.5], "over a power of two"
     assert b.rows.groups["g"].tolist() == ["u", "(missing)", "(missing)"]
     assert b.rows.features is not None and b.rows.matrix.tolist() == [[1], [2], [5]]
     assert (a.dropped, b.dropped) == (3, 2)
@@ -132,3 +132,23 @@ def test_a_value_outside_a_damaged_dictionary_is_refused(indices: list[int | Non
     damaged = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(["a", "b"]), safe=False)
     with pytest.raises(ValueError, match="not in the column's dictionary"):
         encoded(damaged)
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-162, 1e153, 3e307])
+def test_weights_of_any_unit_are_read_alike(tmp_path: Path, scale: float) -> None:
+    plain = {"p": [0.5, 0.25, 0.75], "y": [0, 1, 1], "w": np.array([1.0, 2.0, 5.0])}
+    weights = []
+    for columns in (plain, {**plain, "w": plain["w"] * scale}):
+        given = columns["w"].copy()
+        weights.append(read([write_columns(tmp_path, columns, "parquet")], Columns(weight="w")).models[0].rows.weight)
+        assert (columns["w"] == given).all()
+    # The scale itself may be rounded, and the powers of two that are nearest to both means may differ by one.
+    np.testing.assert_allclose(weights[1] / weights[1].mean(), weights[0] / weights[0].mean(), rtol=1e-15)
+    assert 0.5 < weights[1].mean() < 2
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0, 1e-162], [1e12, 1e12, 1.0], [1e-300, 1e300, 1e300]])
+def test_weights_that_sums_would_lose(tmp_path: Path, weights: Any) -> None:
+    path = write_columns(tmp_path, {"p": [0.5, 0.25, 0.75], "y": [0, 1, 1], "w": weights}, "csv")
+    line = reading_error(path, columns=Columns(weight="w"))
+    assert "weight is less than 1e-09 of the mean weight" in line and "column 'w', row" in line
