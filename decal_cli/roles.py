@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 
 @dataclass(frozen=True)
-class Declaration:
+class ColumnOption:
     """One thing that a user can say about the columns.
 
     flag: its one-letter option, such as '-s'. choices: the values that it can have, where these are few.
@@ -25,7 +25,7 @@ class Declaration:
 
 
 @dataclass(frozen=True)
-class Role(Declaration):
+class Role(ColumnOption):
     """What one column, or several, stand for.
 
     read_as: as numbers, as texts of which only equality matters, or as features, which are read when they are needed.
@@ -41,7 +41,7 @@ class Role(Declaration):
     shares: tuple[str, ...] = ()
 
 
-def _declared(default: Any, declaration: Declaration) -> Any:
+def _declared(default: Any, declaration: ColumnOption) -> Any:
     return field(default=default, metadata={"declaration": declaration})
 
 
@@ -79,11 +79,11 @@ class Columns:
             shares=("group",),
         ),
     )
-    positive: str | None = _declared(None, Declaration("Label value that counts as 1.", metavar="VALUE"))
-    logit: bool = _declared(False, Declaration("Scores are log-odds."))
+    positive: str | None = _declared(None, ColumnOption("Label value that counts as 1.", metavar="VALUE"))
+    logit: bool = _declared(False, ColumnOption("Scores are log-odds."))
     missing: Literal["error", "drop"] = _declared(
         "error",
-        Declaration(
+        ColumnOption(
             "Missing scores, labels and weights: report an error, or drop the rows and say how many.",
             choices=("error", "drop"),
         ),
@@ -101,7 +101,7 @@ class Columns:
 
 ALL_COLUMNS = "*"
 """The pattern that takes every column that has no other role."""
-DECLARATIONS: dict[str, Declaration] = {each.name: each.metadata["declaration"] for each in fields(Columns)}
+DECLARATIONS: dict[str, ColumnOption] = {each.name: each.metadata["declaration"] for each in fields(Columns)}
 """Everything that can be said about the columns, by name."""
 ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}
 """The roles among them, in the order of a report."""

@@ -13,7 +13,7 @@ from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import BinaryTask, utility_text
 from decal_cli.version import SCHEMA
 
-TOLERANCE = 1e-9
+MAX_RELATIVE_DIFFERENCE = 1e-9
 """How far utilities may differ, in u_delta, and thresholds: spellings of one task differ by rounding."""
 
 
@@ -105,7 +105,7 @@ def _same_task(a: BinaryTask | None, b: BinaryTask | None, in_utility: bool) -> 
     if in_utility:
         cells = zip((*a.utility[0], *a.utility[1]), (*b.utility[0], *b.utility[1]), strict=True)
         pairs += [(ours, theirs, a.u_delta) for ours, theirs in cells]
-    return all(math.isclose(x, y, rel_tol=0, abs_tol=TOLERANCE * scale) for x, y, scale in pairs)
+    return all(math.isclose(x, y, rel_tol=0, abs_tol=MAX_RELATIVE_DIFFERENCE * scale) for x, y, scale in pairs)
 
 
 def _task_text(task: BinaryTask | None) -> str:

@@ -35,7 +35,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class SpliceGain:
     """What the splice reaches on held-out rows: a mean per row, and its difference to the better single model."""
 
     value: float
@@ -51,8 +51,8 @@ class Splice:
     """
 
     cut: Cut
-    brier: HeldOut
-    utility: HeldOut | None
+    brier: SpliceGain
+    utility: SpliceGain | None
     agreeing: int
 
 
@@ -118,7 +118,7 @@ def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[_Fold]:
             yield _Fold(pairs.part(neg, pos), others)
 
 
-def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool) -> HeldOut:
+def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool) -> SpliceGain:
     """The splices of the other folds on each fold, against the model that is better on all rows."""
     change = pairs.difference(loss).mean
     single: Side = "b" if (change > 0 if larger else change < 0) else "a"
@@ -131,4 +131,4 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
 
     of_folds = ((fold.own.block, losses(fold.own, cut)) for fold, cut in zip(folds, cuts, strict=True))
     moments = pairs.design.moments(of_folds, 2)
-    return HeldOut(moments.estimate(pairs.total, (1, 0)).mean, single, moments.estimate(pairs.total, (0, 1)))
+    return SpliceGain(moments.estimate(pairs.total, (1, 0)).mean, single, moments.estimate(pairs.total, (0, 1)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions, hold_out
-from decal_cli.curves import Curve, Featured, Grid, curves_of
+from decal_cli.curves import Featured, Grid, ThresholdCurve, curves_of
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, Result, measure, parse
@@ -38,7 +38,7 @@ class Swept:
     rows: int
     positives: int
     dropped: int
-    curves: Mapping[str, Curve]
+    curves: Mapping[str, ThresholdCurve]
     table: Table
     regions: Regions | None
     probed: Probed | None = None

@@ -11,7 +11,7 @@ import typer
 
 from decal_cli.commands import streams
 from decal_cli.commands.options import (
-    FORMATS,
+    INPUT_FORMATS,
     AdviceOptions,
     ApplyOptions,
     CompareOptions,
@@ -107,7 +107,7 @@ def compare(
     source: Annotated[
         InputOptions,
         {
-            "files": f"{FORMATS} One file with two score columns, or with --id two files.",
+            "files": f"{INPUT_FORMATS} One file with two score columns, or with --id two files.",
             "score": "Score column: name two, A and B. With --id, one name for both files or one for each.",
         },
     ],
@@ -161,7 +161,7 @@ def fit(
     source: Annotated[
         InputOptions,
         {
-            "files": f"Rows to fit the method to. {FORMATS} Several files are one data set.",
+            "files": f"Rows to fit the method to. {INPUT_FORMATS} Several files are one data set.",
             "score": "Score column.",
             "group": "Column of groups that multicalibration corrects. Repeatable.",
         },

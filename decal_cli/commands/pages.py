@@ -32,7 +32,7 @@ def written_pages(root: Path) -> list[Path]:
 def made_anew(root: Path) -> dict[Path, str]:
     """Every page with its generated blocks made anew; a command that stands on several pages runs once."""
     texts = {path: path.read_text(encoding="utf-8") for path in written_pages(root)}
-    lines = {block["line"] for text in texts.values() for block in BLOCK.finditer(text) if block["kind"] == "run"}
+    lines = {block["line"] for text in texts.values() for block in GENERATED.finditer(text) if block["kind"] == "run"}
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         printed = dict(zip(lines, pool.map(_console, lines), strict=True))
 
@@ -40,7 +40,7 @@ def made_anew(root: Path) -> dict[Path, str]:
         body = printed[block["line"]] if block["kind"] == "run" else _TABLES[block["kind"]]()
         return f"{block['start']}{body}\n{block['end']}"
 
-    return {path: BLOCK.sub(made, text) for path, text in texts.items()}
+    return {path: GENERATED.sub(made, text) for path, text in texts.items()}
 
 
 def _console(line: str) -> str:
@@ -89,14 +89,14 @@ def _metrics() -> str:
 
 def _family(name: str) -> str:
     from decal_cli.metrics import METRICS
-    from decal_cli.metrics.inputs import KINDS
+    from decal_cli.metrics.inputs import INPUT_KINDS
 
     metrics = [metric for metric in METRICS.values() if metric.family == name]
     rows = [
         [
             f"`{metric.name}`",
             metric.better,
-            ", ".join(sorted({KINDS[need].name for need in metric.needs if KINDS[need].absent})),
+            ", ".join(sorted({INPUT_KINDS[need].name for need in metric.needs if INPUT_KINDS[need].absent})),
             metric.summary,
         ]
         for metric in metrics
@@ -230,6 +230,6 @@ _TABLES: dict[str, Callable[[], str]] = {
     "rooms": _rooms,
 }
 """What makes each kind of block that is not a run."""
-BLOCK = re.compile(
+GENERATED = re.compile(
     rf"(?P<start><!-- (?P<kind>run|{'|'.join(_TABLES)})(?:: (?P<line>.*?))? -->\n).*?(?P<end><!-- end -->)", re.DOTALL
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from decal_cli.analysis.sweep import swept
 from decal_cli.commands.common import data_of, emit, page_of, plan_of, settings_of
-from decal_cli.commands.options import InputOptions, OutputOptions, Picture, SweepOptions, TaskOptions
+from decal_cli.commands.options import InputOptions, OutputOptions, PictureName, SweepOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.writing import check_writable, write_whole
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
@@ -48,4 +48,4 @@ def _check_plot(curves: SweepOptions, out: OutputOptions, form: str) -> None:
 
 def _pictures(curves: SweepOptions) -> tuple[str, ...]:
     asked = tuple(dict.fromkeys(picture.value for picture in curves.picture)) or ("brier", "decision")
-    return PICTURES if Picture.all.value in asked else asked
+    return PICTURES if PictureName.all.value in asked else asked

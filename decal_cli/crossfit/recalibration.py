@@ -24,7 +24,7 @@ Weights = NDArray[Any]
 """Counts as int64, or weights as float64."""
 
 REPLICATES = 200
-GRID, FINE_GRID = 256, 512
+N_CELLS, N_FINE_CELLS = 256, 512
 """Equal-mass cells on which the gain, and the threshold, are replayed."""
 _SHARES = 1 - np.concatenate((np.linspace(0, 2, 401), np.geomspace(2, 1000, 200)[1:]))
 """From 1, all that there is to win, down to shares so bad that they have no number."""
@@ -104,7 +104,7 @@ class _World:
 
 def gain_errors(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> Floats:
     """Cross-fitted gain minus what its decisions win in that world, in replicates of the smoothed world."""
-    world = _World(t, threshold, decision_threshold, GRID)
+    world = _World(t, threshold, decision_threshold, N_CELLS)
     worth = world.draw(FOLDS, rng)
     cuts = np.argmax(worth.sum(axis=1, keepdims=True) - worth, axis=-1)
     acts = int(np.searchsorted(world.cells.score, decision_threshold, side="left"))
@@ -119,7 +119,7 @@ def share_range(
 
     As Fieller has it: where what is possible is 0 but for noise, so is every share, and there is no interval.
     """
-    world = _World(t, threshold, decision_threshold, GRID)
+    world = _World(t, threshold, decision_threshold, N_CELLS)
     acts = int(np.searchsorted(world.cells.score, decision_threshold, side="left"))
 
     def parts(worth: Floats) -> Floats:
@@ -146,7 +146,7 @@ def threshold_range(t: Table, threshold: float, rng: np.random.Generator, confid
     it does, where the truth is known, at the true crossing. Ends of levels between which no row lies act the same; what
     acts on every row reaches down to 0, and what acts on none up to 1.
     """
-    world = _World(t, threshold, threshold, FINE_GRID)
+    world = _World(t, threshold, threshold, N_FINE_CELLS)
     drawn = world.draw(1, rng)[:, 0]
     short = drawn.max(axis=-1) - drawn[:, int(np.argmax(world.true))]
     cells = world.cells

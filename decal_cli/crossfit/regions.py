@@ -46,7 +46,7 @@ class Leaves(NamedTuple):
     """Sum of squared weights."""
 
 
-class HeldOut(NamedTuple):
+class HeldOutRegions(NamedTuple):
     """Rows with what the other folds say about them, shape (T,) each."""
 
     label: Floats
@@ -246,7 +246,7 @@ def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floa
     return mean * np.maximum(1 - DOUBT * ratio, 0.0)
 
 
-def hold_out(rows: Rows, *, seed: int) -> HeldOut | None:
+def hold_out(rows: Rows, *, seed: int) -> HeldOutRegions | None:
     """What regions grown on the other folds say of each row; None where there are too few rows to hold some out."""
     rows = _narrow(rows)
     if len(rows) < FEWEST_ROWS:
@@ -258,4 +258,4 @@ def hold_out(rows: Rows, *, seed: int) -> HeldOut | None:
         seen = _as_taught(rows, ~here, seed)
         rule = RegionRule(seen.take(~here), rng, seed)
         region[here] = rule(rows.score[here], seen.matrix[here])
-    return HeldOut(rows.label, rows.weights, region)
+    return HeldOutRegions(rows.label, rows.weights, region)

@@ -2,15 +2,15 @@
 
 from decal_cli.curves.battery import Featured, curves_of
 from decal_cli.curves.grid import Grid, Prior, parse_prior, parse_thresholds
-from decal_cli.curves.kinds import CURVE_KINDS, Curve, CurveKind
+from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, ThresholdCurve
 
 __all__ = [
     "CURVE_KINDS",
-    "Curve",
     "CurveKind",
     "Featured",
     "Grid",
     "Prior",
+    "ThresholdCurve",
     "curves_of",
     "parse_prior",
     "parse_thresholds",

@@ -12,10 +12,10 @@ import numpy as np
 
 from decal_cli.crossfit.probe import Probed, gain_beyond
 from decal_cli.crossfit.recalibration import need_rows
-from decal_cli.crossfit.regions import HeldOut, Regions
+from decal_cli.crossfit.regions import HeldOutRegions, Regions
 from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
-from decal_cli.curves.kinds import CURVE_KINDS, Curve
+from decal_cli.curves.kinds import CURVE_KINDS, ThresholdCurve
 from decal_cli.curves.sums import Levels, Means, levels_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
@@ -57,13 +57,13 @@ class Featured(NamedTuple):
     """What the features show of the rows; held: None where there are too few rows to hold some out."""
 
     regions: Regions
-    held: HeldOut | None
+    held: HeldOutRegions | None
     probed: Probed
 
 
 def curves_of(
     t: Table, featured: Featured | None, grid: Grid, *, confidence: float | None = CONFIDENCE, seed: int = SEED
-) -> dict[str, Curve]:
+) -> dict[str, ThresholdCurve]:
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 
     Means over rows have normal intervals from their standard error, with isotonic fit, levels and regions held fixed;
@@ -82,7 +82,7 @@ def curves_of(
     return {name: curves[name] for name in CURVE_KINDS if name in curves}
 
 
-def _without_features(s: Setup) -> Iterator[Curve]:
+def _without_features(s: Setup) -> Iterator[ThresholdCurve]:
     at, total = s.grid.at, s.table.total
     heldout_worth, calibration_regret = _meanwhile(
         s, lambda: heldout.heldout_worth(s.table, at, s.rng()), lambda: _calibration_regret(s)
@@ -137,7 +137,7 @@ def _brier(t: Table) -> float:
     return t.sum(lambda b: b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / t.total
 
 
-def _mean(s: Setup, name: str, means: Means, brier: float | None = None) -> Curve:
+def _mean(s: Setup, name: str, means: Means, brier: float | None = None) -> ThresholdCurve:
     """A curve of means with normal intervals."""
     reach = None if s.confidence is None else quantile(s.confidence) * means.error
     return _curve(s, name, means.value, reach, means.expected, brier)
@@ -150,7 +150,7 @@ def _curve(
     reach: Floats | None,
     expected: Estimate | None,
     brier: float | None = None,
-) -> Curve:
+) -> ThresholdCurve:
     """The curve of value -/+ reach on the thresholds shown, cut to the range."""
     kind = CURVE_KINDS[name]
     shown = value[s.grid.shown]
@@ -160,24 +160,24 @@ def _curve(
         low, high = np.clip(shown - width, *kind.range), np.clip(shown + width, *kind.range)
     mean = None if expected is None else expected.mean
     ends = None if expected is None or s.confidence is None else normal(expected, s.confidence, *kind.range)
-    return Curve(kind, shown, low, high, mean, ends, brier)
+    return ThresholdCurve(kind, shown, low, high, mean, ends, brier)
 
 
-def _undefined(s: Setup, name: str, reason: str) -> Curve:
-    return Curve(CURVE_KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
+def _undefined(s: Setup, name: str, reason: str) -> ThresholdCurve:
+    return ThresholdCurve(CURVE_KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
 
 
-def _v_regret(s: Setup, means: Means) -> Curve:
+def _v_regret(s: Setup, means: Means) -> ThresholdCurve:
     """Twice the curve and its interval, signed: below 0 where the score beats the base rate."""
     z = 0.0 if s.confidence is None else quantile(s.confidence)
     value, low, high = (2 * (means.value + side * z * means.error) for side in (0, -1, 1))
     return _of_ends(s, "v_regret", value, low, high)
 
 
-def _of_ends(s: Setup, name: str, value: Floats, low: Floats, high: Floats) -> Curve:
+def _of_ends(s: Setup, name: str, value: Floats, low: Floats, high: Floats) -> ThresholdCurve:
     """A curve with given ends; the interval of its expectation is the expectation of the ends, which is wide enough."""
     w, shown, some = s.grid.weight, s.grid.shown, s.confidence is not None
-    return Curve(
+    return ThresholdCurve(
         CURVE_KINDS[name],
         value[shown],
         low[shown] if some else None,
@@ -187,7 +187,9 @@ def _of_ends(s: Setup, name: str, value: Floats, low: Floats, high: Floats) -> C
     )
 
 
-def _recalibrated(s: Setup, heldout_worth: Callable[[], Floats], worth_now: Floats, fitted: Levels) -> Iterator[Curve]:
+def _recalibrated(
+    s: Setup, heldout_worth: Callable[[], Floats], worth_now: Floats, fitted: Levels
+) -> Iterator[ThresholdCurve]:
     """The held-out gain of recalibration, and the threshold that recalibrates."""
     at, w, shown = s.grid.at, s.grid.weight, s.grid.shown
     z = 0.0 if s.confidence is None else quantile(s.confidence)
@@ -197,7 +199,7 @@ def _recalibrated(s: Setup, heldout_worth: Callable[[], Floats], worth_now: Floa
         need_rows(s.table)
     except Undefined as undefined:
         yield _undefined(s, "gain_recalibration", undefined.reason)
-        yield Curve(CURVE_KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
+        yield ThresholdCurve(CURVE_KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
         return
     errors = None if s.confidence is None else heldout.replay(s.segments, at, s.rng())
     gain = heldout_worth() - worth_now
@@ -206,7 +208,7 @@ def _recalibrated(s: Setup, heldout_worth: Callable[[], Floats], worth_now: Floa
         expected = Estimate(float(w @ gain), 0.0 if errors is None else float((errors.gain @ w).std()))
     yield _curve(s, "gain_recalibration", gain, None if errors is None else z * errors.gain.std(axis=0), expected)
     crossing = _curve(s, "threshold_adjusted", adjusted, None if errors is None else z * errors.threshold, None)
-    yield Curve(crossing.kind, crossing.value, crossing.low, crossing.high, reason=_unreached(crossing.value))
+    yield ThresholdCurve(crossing.kind, crossing.value, crossing.low, crossing.high, reason=_unreached(crossing.value))
 
 
 def _unreached(adjusted: Floats) -> str | None:
@@ -214,7 +216,7 @@ def _unreached(adjusted: Floats) -> str | None:
     return "the isotonic fit does not reach t*: decide 0" if missing.any() else None
 
 
-def _calibration_regret(s: Setup) -> Curve:
+def _calibration_regret(s: Setup) -> ThresholdCurve:
     """The plug-in on equal-mass bins, and its bias-corrected interval; bins and segments are resampled together."""
     t, at, segments = s.table, s.grid.at, levels_of(s.segments)
     first = np.searchsorted(s.segments.score, t.score[t.bin_starts()], side="left")
@@ -232,7 +234,7 @@ def _calibration_regret(s: Setup) -> Curve:
         return curve
     low, high = bias_corrected(float(w @ value), draws @ w, s.confidence)
     ends = max(low, 0.0), max(high, 0.0)
-    return Curve(curve.kind, curve.value, curve.low, curve.high, curve.expectation, ends)
+    return ThresholdCurve(curve.kind, curve.value, curve.low, curve.high, curve.expectation, ends)
 
 
 def _resampled(rng: np.random.Generator, weight: Floats, squares: Floats) -> Floats:
@@ -259,7 +261,7 @@ def _regret_of(neg: Floats, pos: Floats, first: Ints, cut: Ints, at: Floats) -> 
     return regret
 
 
-def _with_features(s: Setup, featured: Featured) -> Iterator[Curve]:
+def _with_features(s: Setup, featured: Featured) -> Iterator[ThresholdCurve]:
     at, rows = s.grid.at, featured.held
     leaves = _leaves(featured.regions)
     yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, _cost(at), s.grid), sums.brier_of(leaves))
@@ -278,21 +280,21 @@ def _with_features(s: Setup, featured: Featured) -> Iterator[Curve]:
     yield _of_ends(s, "gain_beyond", value, low, high)
 
 
-def _post_training(s: Setup, first: Curve, second: Curve) -> Curve:
+def _post_training(s: Setup, first: ThresholdCurve, second: ThresholdCurve) -> ThresholdCurve:
     """The sum of the gain of recalibration and the gain beyond it, so that the three curves add up at every t*."""
     if first.reason or second.reason:
         return _undefined(s, "gain_post_training", first.reason or second.reason or "")
     kind, value = CURVE_KINDS["gain_post_training"], first.value + second.value
     expectation = None if s.grid.weight is None else (first.expectation or 0.0) + (second.expectation or 0.0)
     if first.low is None or first.high is None or second.low is None or second.high is None:
-        return Curve(kind, value, expectation=expectation)
+        return ThresholdCurve(kind, value, expectation=expectation)
     # As `gain_post_training` of crossfit.probe adds their errors.
     reach = np.hypot(first.high - first.low, second.high - second.low) / 2
     low, high = (np.clip(value + side * reach, *kind.range) for side in (-1, 1))
-    return Curve(kind, value, low, high, expectation, _ends_of_sum(expectation, first, second))
+    return ThresholdCurve(kind, value, low, high, expectation, _ends_of_sum(expectation, first, second))
 
 
-def _ends_of_sum(expectation: float | None, *parts: Curve) -> tuple[float, float] | None:
+def _ends_of_sum(expectation: float | None, *parts: ThresholdCurve) -> tuple[float, float] | None:
     ends = [part.expectation_interval for part in parts]
     if expectation is None or None in ends:
         return None
@@ -308,7 +310,7 @@ def _leaves(regions: Regions) -> Levels:
     return Levels(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
 
 
-def _bounds(s: Setup, regions: Regions) -> Iterator[Curve]:
+def _bounds(s: Setup, regions: Regions) -> Iterator[ThresholdCurve]:
     """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
     names = "regret_grouping_lower", "regret_grouping_upper"
     try:

@@ -26,7 +26,7 @@ class CurveKind:
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ThresholdCurve:
     """A curve on the thresholds shown: value, low, high, shape (K,); NaN where undefined, then `reason` says why.
 
     expectation: under the prior, with its interval. brier: twice the exact area under a Brier curve.

@@ -11,7 +11,7 @@ from decal_cli.data.files import Raw, no_rows, refuse_other_encodings, translate
 from decal_cli.data.words import MISSING, quote, text_of
 from decal_cli.errors import DecalError
 
-N_BATCH_ROWS = 1 << 15
+N_LINES = 1 << 15
 
 
 class JsonLinesSource:
@@ -96,7 +96,7 @@ class JsonLinesSource:
         start = 0
         for _, line in self._objects():
             rows.append(line)
-            if len(rows) == N_BATCH_ROWS:
+            if len(rows) == N_LINES:
                 yield start, rows
                 start += len(rows)
                 rows = []

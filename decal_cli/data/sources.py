@@ -27,7 +27,7 @@ FOREIGN = {
 N_BATCH_ROWS = 1 << 16
 
 
-class Origin(Protocol):
+class RawFile(Protocol):
     """Where rows come from, for provenance."""
 
     path: str
@@ -43,7 +43,7 @@ class Source(Protocol):
     names: list[str]
 
     @property
-    def raw(self) -> Origin:
+    def raw(self) -> RawFile:
         """Its origin."""
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:

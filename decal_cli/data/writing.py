@@ -13,14 +13,14 @@ import numpy as np
 from decal_cli.data.words import first_line, quote
 from decal_cli.errors import DecalError
 
-FORMATS = (".csv", ".parquet")
+SUFFIXES = (".csv", ".parquet")
 
 
 def format_of(path: str) -> str:
     """The format that a file's name says: '.csv' or '.parquet'; a DecalError for any other."""
     suffix = os.path.splitext(path)[1].lower()
-    if suffix not in FORMATS:
-        raise DecalError(f"{path}: unknown kind of file", f"end the name with {' or '.join(FORMATS)}")
+    if suffix not in SUFFIXES:
+        raise DecalError(f"{path}: unknown kind of file", f"end the name with {' or '.join(SUFFIXES)}")
     return suffix
 
 

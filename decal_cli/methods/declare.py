@@ -18,7 +18,7 @@ from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_of
 from decal_cli.errors import Undefined
-from decal_cli.metrics.inputs import KINDS
+from decal_cli.metrics.inputs import INPUT_KINDS
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
@@ -29,9 +29,9 @@ Kind = Literal["recalibration", "post-training"]
 """What a method costs to run and to keep: a function of the score, or a model on the features."""
 Need = Literal["features", "groups", "task"]
 NEEDS: dict[Need, str] = {
-    "features": KINDS[Regions].absent,
+    "features": INPUT_KINDS[Regions].absent,
     "groups": "needs groups: name the columns with --group",
-    "task": KINDS[BinaryTask].absent,
+    "task": INPUT_KINDS[BinaryTask].absent,
 }
 """What a method may need beyond scores and labels, and what is said where the user did not give it."""
 

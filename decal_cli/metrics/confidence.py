@@ -9,11 +9,11 @@ from statistics import NormalDist
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import Block, Estimate, Floats, Loss, Table
+from decal_cli.tables.table import CellRun, Estimate, Floats, Loss, Table
 
 Interval = tuple[float, float]
 """The low and the high end."""
-Values = Iterator[tuple[Block, Floats, Floats]]
+Values = Iterator[tuple[CellRun, Floats, Floats]]
 
 MEAN = "mean of a per-row score: normal, from its standard error"
 WILSON = "Wilson score interval"

@@ -51,7 +51,7 @@ class Inputs:
     def get(self, kind: type) -> Any:
         """The input of this kind, None where the user did not give what it is made from."""
         if kind not in self._built:
-            self._built[kind] = KINDS[kind].build(self) if self._others is None else self._others.get(kind)
+            self._built[kind] = INPUT_KINDS[kind].build(self) if self._others is None else self._others.get(kind)
         return self._built[kind]
 
     def all_of(self, kinds: Sequence[type]) -> list[Any]:
@@ -60,7 +60,7 @@ class Inputs:
         for kind in kinds:
             inputs.append(self.get(kind))
             if inputs[-1] is None:
-                raise Undefined(KINDS[kind].absent)
+                raise Undefined(INPUT_KINDS[kind].absent)
         return inputs
 
 
@@ -73,7 +73,7 @@ def _of_features(build: Callable[..., Any]) -> InputKind:
     return InputKind("features", "needs features: name the columns with --features", from_rows)
 
 
-KINDS: dict[type, InputKind] = {
+INPUT_KINDS: dict[type, InputKind] = {
     Table: InputKind("table", "", lambda inputs: None if inputs.rows is None else inputs.rows.table),
     BinaryTask: InputKind(
         "task", "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds", lambda inputs: inputs.task

@@ -16,7 +16,7 @@ from decal_cli.plot.style import RC
 from decal_cli.task import BinaryTask
 
 PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")
-FORMATS = ("png", "svg", "pdf")
+PICTURE_FORMATS = ("png", "svg", "pdf")
 _WIDE, _HIGH = 5.0, 4.3
 _MOST = 4
 """Panels in a row at most."""
@@ -41,7 +41,7 @@ def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
 def ready(path: str) -> str:
     """The format of a picture's path; a DecalError where it is none, or where matplotlib is not there to draw it."""
     form = Path(path).suffix.lower().removeprefix(".")
-    if form not in FORMATS:
+    if form not in PICTURE_FORMATS:
         raise DecalError(f"--plot {path}: a picture is written as png, svg or pdf", "name for example curves.png")
     if importlib.util.find_spec("matplotlib") is None:
         raise DecalError("drawing needs matplotlib, which is not installed", "pip install 'decal[plot]'")

@@ -34,7 +34,7 @@ class Estimate(NamedTuple):
     error: float
 
 
-class Block(NamedTuple):
+class CellRun(NamedTuple):
     """A run of cells as float64, shape (k,) each; n2 and pos2 are the sums of squared weights."""
 
     score: Floats
@@ -176,7 +176,7 @@ class Design(ABC):
     def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
         """The design of a part of the rows: these negatives and positives of each cell."""
 
-    def moments(self, blocks: Iterable[tuple[Block, Sequence[Floats]]], values: int) -> Moments:
+    def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
         """Moments of values that depend on cell and label, (labels, k) each, given block by block."""
         first, cross, second, squares = np.zeros(values), np.zeros(values), np.zeros((values, values)), 0.0
         for block, of_block in blocks:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import INDEPENDENT, Block, Counted, Counts, Design, Estimate, Weighted
+from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Weighted
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 
 PairLoss = Callable[[Floats, Floats], Floats]
@@ -52,10 +52,10 @@ class PairTable(Counted):
         return tuple(np.unique(score, return_inverse=True) for score in (self.a, self.b))  # type: ignore[return-value]
 
     @cached_property
-    def block(self) -> Block:
+    def block(self) -> CellRun:
         """All pairs, under the score of A."""
         n, pos = np.asarray(self.n, dtype=np.float64), np.asarray(self.pos, dtype=np.float64)
-        return Block(self.a, n, pos, *((self.n2, self.pos2) if self.weighted else (n, pos)))
+        return CellRun(self.a, n, pos, *((self.n2, self.pos2) if self.weighted else (n, pos)))
 
     def mean_of(self, loss: PairLoss) -> Estimate:
         """Mean over rows of a difference and its standard error, that of a ratio of sums."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.tables.design import INDEPENDENT, Block, Counted, Counts, Design, Estimate, Moments, Weighted, joined
+from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Moments, Weighted, joined
 from decal_cli.tables.isotonic import first_of_pools
 
 Floats = NDArray[np.float64]
@@ -119,15 +119,15 @@ class Table(Counted):
         if self.positives <= 0 or self.positives >= self.total:
             raise Undefined(f"needs both classes; every label is {int(self.positives > 0)}")
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[CellRun]:
         """The levels in runs of at most BLOCK."""
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
             n, pos = self.n[part].astype(np.float64), self.pos[part].astype(np.float64)
             squares = (self.n2[part], self.pos2[part]) if self.weighted else (n, pos)
-            yield Block(self.score[part], n, pos, *squares)
+            yield CellRun(self.score[part], n, pos, *squares)
 
-    def sum(self, term: Callable[[Block], Floats]) -> float:
+    def sum(self, term: Callable[[CellRun], Floats]) -> float:
         """Sum over levels of a term that is computed block by block."""
         return float(sum(float(term(block).sum()) for block in self.blocks()))
 
@@ -145,11 +145,11 @@ class Table(Counted):
     def _cache(self) -> dict[object, Any]:
         return {}
 
-    def average(self, values: Iterable[tuple[Block, Floats]]) -> Estimate:
+    def average(self, values: Iterable[tuple[CellRun, Floats]]) -> Estimate:
         """Mean over rows of values by label, shape (labels, k), given block by block; and its standard error."""
         return self.moments(((block, (of_block,)) for block, of_block in values), 1).estimate(self.total)
 
-    def moments(self, values: Iterable[tuple[Block, Sequence[Floats]]], columns: int) -> Moments:
+    def moments(self, values: Iterable[tuple[CellRun, Sequence[Floats]]], columns: int) -> Moments:
         """Moments of several such columns of values in one pass; for the errors of their signed sums."""
         return self.design.moments(values, columns)
 
@@ -250,7 +250,7 @@ class Table(Counted):
         """The table of the isotonic fit's pools: pos / n strictly increases and is the fitted probability."""
         return self.merge_levels(self.pools)
 
-    def calibrated_blocks(self) -> Iterator[tuple[Block, Floats]]:
+    def calibrated_blocks(self) -> Iterator[tuple[CellRun, Floats]]:
         """The blocks, each with the isotonic fit at its levels."""
         starts, fit = self.pools, self.isotonic.pos / self.isotonic.n
         for number, block in enumerate(self.blocks()):

@@ -13,9 +13,9 @@ from decal_cli.crossfit.probe import build_probe
 from decal_cli.crossfit.regions import build_regions, hold_out
 from decal_cli.curves import (
     CURVE_KINDS,
-    Curve,
     Featured,
     Grid,
+    ThresholdCurve,
     battery,
     curves_of,
     heldout,
@@ -300,7 +300,7 @@ def test_few_rows_with_features_have_reasons() -> None:
     score, label, x = curve_rows(6)
     curves = curves_of(tabulate(score, label), featured_of(score, label, x), Grid(ALL))
     for name in ("brier_regions", "gain_beyond", "gain_post_training"):
-        assert isinstance(curves[name], Curve)
+        assert isinstance(curves[name], ThresholdCurve)
         assert "rows" in str(curves[name].reason) and np.isnan(curves[name].value).all()
 
 

@@ -65,7 +65,7 @@ def test_generated_blocks_are_fresh() -> None:
 @each_page
 def test_every_block_is_generated(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert len(re.findall(r"^<!-- end -->$", text, re.MULTILINE)) == len(pages.BLOCK.findall(text))
+    assert len(re.findall(r"^<!-- end -->$", text, re.MULTILINE)) == len(pages.GENERATED.findall(text))
 
 
 @each_page

@@ -50,7 +50,7 @@ class Policies:
     right: float
 
 
-TOLERANCE = 0.002
+NEARLY_BEST = 0.002
 """In units of u_delta: the advice was right where it lost at most this compared with the best action."""
 
 
@@ -74,7 +74,7 @@ def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies |
         ways.append(_policy(label, best - net[name], chosen, points))
     always = min(policy.loss for policy in ways if policy.name in (f"always {BASE}", f"always {REFIT}"))
     usable = np.isfinite(best)
-    right = float(np.mean((best - advised_net)[usable] <= TOLERANCE))
+    right = float(np.mean((best - advised_net)[usable] <= NEARLY_BEST))
     return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), right)
 
 

@@ -18,7 +18,7 @@ from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.table import Floats
 
-N_RESAMPLES = 400
+N_CLUSTER_RESAMPLES = 400
 MAX_ROUNDING = 1e-12
 """Variance, as a share of the mean square, up to which values differ only by rounding."""
 _SHORT = {"mce": "MCE", "rmsce": "RMSCE", "cl": "CL"}
@@ -52,7 +52,7 @@ def relations(points: Points, confidence: float, seed: int) -> dict[tuple[str, s
     by_pair: dict[tuple[str, str], Relation] = {}
     for estimates in _alike(points.estimates):
         for targets in _alike(points.targets):
-            rng = np.random.default_rng([seed, N_RESAMPLES])
+            rng = np.random.default_rng([seed, N_CLUSTER_RESAMPLES])
             by_pair.update(_relations(points, estimates, targets, confidence, rng))
     return by_pair
 
@@ -96,7 +96,7 @@ def _relations(
 def _reach(sums: Floats, confidence: float, rng: np.random.Generator) -> Floats:
     """Half the length of the intervals of r2, by drawing clusters with replacement."""
     clusters = sums.shape[1]
-    times = rng.multinomial(clusters, np.full(clusters, 1 / clusters), N_RESAMPLES)
+    times = rng.multinomial(clusters, np.full(clusters, 1 / clusters), N_CLUSTER_RESAMPLES)
     draws = np.array([_statistics(np.einsum("c,scij->sij", counts, sums)).r2 for counts in times])
     return quantile(confidence) * _mean(np.abs(draws - _mean(draws)) ** 2) ** 0.5
 

@@ -1,8 +1,8 @@
 """Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
 
 from decal_cli.commands.options.acting import ApplyOptions, FitOptions, StudyOptions
-from decal_cli.commands.options.choices import Missing, Picture
-from decal_cli.commands.options.common import FORMATS, InputOptions, OutputOptions, SeedOptions, TaskOptions
+from decal_cli.commands.options.choices import Missing, PictureName
+from decal_cli.commands.options.common import INPUT_FORMATS, InputOptions, OutputOptions, SeedOptions, TaskOptions
 from decal_cli.commands.options.explaining import MethodName, MetricName
 from decal_cli.commands.options.judging import (
     AdviceOptions,
@@ -14,7 +14,7 @@ from decal_cli.commands.options.judging import (
 )
 
 __all__ = [
-    "FORMATS",
+    "INPUT_FORMATS",
     "AdviceOptions",
     "ApplyOptions",
     "CompareOptions",
@@ -26,7 +26,7 @@ __all__ = [
     "MetricOptions",
     "Missing",
     "OutputOptions",
-    "Picture",
+    "PictureName",
     "PreferenceOptions",
     "SeedOptions",
     "StudyOptions",

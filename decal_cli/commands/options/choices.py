@@ -12,7 +12,7 @@ class Missing(StrEnum):
     drop = "drop"
 
 
-class Picture(StrEnum):
+class PictureName(StrEnum):
     """What is drawn of a sweep."""
 
     brier = "brier"

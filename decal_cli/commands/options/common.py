@@ -9,14 +9,14 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.roles import DECLARATIONS
 
 INPUT, DECISION, STATISTICS, OUTPUT = "Input", "Decision", "Statistics", "Output"
-FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
+INPUT_FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; - reads standard input."
 
 
 @options(INPUT)
 class InputOptions:
     """Files, and what the command line says about their columns: name -> value of each declaration that it names."""
 
-    files: list[str] = argument(f"{FORMATS} Several files are one data set.", "FILE", [])
+    files: list[str] = argument(f"{INPUT_FORMATS} Several files are one data set.", "FILE", [])
     named: dict[str, Any] = option("", each=DECLARATIONS)
 
 

@@ -7,7 +7,7 @@ from dataclasses import Field, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
-from decal_cli.roles import Declaration
+from decal_cli.roles import ColumnOption
 
 Complete = Callable[[str], list[str]]
 """What may follow the beginning of a value."""
@@ -34,7 +34,7 @@ class Option:
     complete: Complete | None = None
     check: Check | None = None
     argument: bool = False
-    each: Mapping[str, Declaration] = field(default_factory=dict)
+    each: Mapping[str, ColumnOption] = field(default_factory=dict)
 
 
 def option(help: str, default: Any = None, *spelling: str, required: bool = False, **more: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from decal_cli.commands.options.declare import Option
-from decal_cli.roles import DEFAULTS, Declaration, several
+from decal_cli.roles import DEFAULTS, ColumnOption, several
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
@@ -90,7 +90,7 @@ def _typed(name: str, kind: Any, default: Any, declared: Option) -> Any:
     return typer.Option(*(declared.spelling or (f"--{name.replace('_', '-')}",)), **common)
 
 
-def _of_columns(name: str, declared: Declaration, panel: str) -> tuple[Any, Any, Option]:
+def _of_columns(name: str, declared: ColumnOption, panel: str) -> tuple[Any, Any, Option]:
     """Type, default and option of something to say of the columns."""
     default = DEFAULTS[name]
     kind: Any = str | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import Picture, method_names, metric_names
+from decal_cli.commands.options.choices import PictureName, method_names, metric_names
 from decal_cli.commands.options.common import STATISTICS
 from decal_cli.commands.options.declare import option, options
 from decal_cli.commands.options.formats import format_option
@@ -108,7 +108,7 @@ class SweepOptions:
     plot: str | None = option(
         "Draw the curves into this .png, .svg or .pdf file; - draws them in the terminal.", metavar="FILE"
     )
-    picture: list[Picture] = option(
+    picture: list[PictureName] = option(
         "What to draw; waterfall needs a decision, such as --threshold. Repeatable.", [], shown="brier and decision"
     )
     all_thresholds: bool = option("Show every threshold in the table, not only some.", False, "--all")

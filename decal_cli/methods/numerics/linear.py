@@ -23,7 +23,7 @@ MAX_ROUNDING = 1e-12
 """A column whose standard deviation is at most this share of its largest entry varies only by rounding."""
 MAX_ITERATIONS = 1000
 """Of the solver; on standardised columns it takes far fewer."""
-TOLERANCE = 1e-6
+CONVERGED = 1e-6
 """Largest slope of the mean loss at the end; Newton's method takes one step more than for scikit-learn's 1e-4."""
 MAX_NEWTON_COLUMNS = 300
 """Up to so many columns, Newton's method is quick and its optimum exact; beyond, its matrix is too large."""
@@ -170,7 +170,7 @@ def planes_of(columns: Floats, label: Floats, weights: list[Floats], units: Unit
 
     solver = "newton-cholesky" if columns.shape[1] <= MAX_NEWTON_COLUMNS else "lbfgs"
     regression = LogisticRegression(
-        C=1 / penalty, solver=solver, tol=TOLERANCE, max_iter=MAX_ITERATIONS, warm_start=True
+        C=1 / penalty, solver=solver, tol=CONVERGED, max_iter=MAX_ITERATIONS, warm_start=True
     )
     scaled = units(columns)
     coefficient: list[NDArray[np.float64]] = []

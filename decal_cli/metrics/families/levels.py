@@ -16,7 +16,7 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import gaps, rays
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Block, Estimate, Floats, Table
+from decal_cli.tables.table import BINS, CellRun, Estimate, Floats, Table
 
 Levels = Literal["auto", "exact", "bins"]
 
@@ -106,7 +106,7 @@ def k2(t: Table) -> float:
     return t.sum(lambda block: (block.n * block.score - block.pos) ** 2 / block.n) / t.total
 
 
-Term = Callable[[Block], tuple[Floats, Floats]]
+Term = Callable[[CellRun], tuple[Floats, Floats]]
 """Mean and variance, for each level, of an error of a calibrated model."""
 
 
@@ -131,7 +131,7 @@ def _moments(t: Table, term: Term) -> Estimate:
     return Estimate(mean / t.total, math.sqrt(max(variance, 0.0)) / t.total)
 
 
-def _absolute(block: Block) -> tuple[Floats, Floats]:
+def _absolute(block: CellRun) -> tuple[Floats, Floats]:
     """Mean and variance of |X - n q| per level, where X is the weight of n^2/n2 rows."""
     rows = np.maximum(np.rint(block.n**2 / block.n2), 1)
     unit, spread = block.n / rows, block.score * (1 - block.score)
@@ -139,7 +139,7 @@ def _absolute(block: Block) -> tuple[Floats, Floats]:
     return mean, np.maximum(unit**2 * rows * spread - mean**2, 0.0)
 
 
-def _square(block: Block) -> tuple[Floats, Floats]:
+def _square(block: CellRun) -> tuple[Floats, Floats]:
     """Mean and variance of (X - n q)^2 / n per level, where X is the weight of n^2/n2 rows."""
     rows, unit, spread = block.n**2 / block.n2, block.n2 / block.n, block.score * (1 - block.score)
     return unit * spread, unit**2 * spread * (1 + (2 * rows - 6) * spread) / rows

@@ -17,7 +17,7 @@ from decal_cli.metrics.numerics import corp
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Block, Estimate, Floats, Table
+from decal_cli.tables.table import CellRun, Estimate, Floats, Table
 
 WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
 Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never", Between(0, 0.5)]
@@ -255,10 +255,10 @@ def spiegelhalter_z(t: Table) -> float:
     standard normal where the scores are calibrated.
     """
 
-    def excess(block: Block) -> Floats:
+    def excess(block: CellRun) -> Floats:
         return (block.pos - block.n * block.score) * (1 - 2 * block.score)
 
-    def variance(block: Block) -> Floats:
+    def variance(block: CellRun) -> Floats:
         return block.n2 * (1 - 2 * block.score) ** 2 * block.score * (1 - block.score)
 
     below = t.sum(variance)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import Block, Confusion, Floats, Table
+from decal_cli.tables.table import CellRun, Confusion, Floats, Table
 from decal_cli.task import BinaryTask
 
 
@@ -57,7 +57,7 @@ def decision_loss(levels: Table, task: BinaryTask) -> float:
     """Utility lost by acting on the score of a level instead of on its label frequency."""
     threshold = task.threshold
 
-    def loss(block: Block) -> Floats:
+    def loss(block: CellRun) -> Floats:
         gain = block.pos - threshold * block.n
         return np.maximum(np.where(block.score >= task.decision_threshold, -gain, gain), 0.0)
 

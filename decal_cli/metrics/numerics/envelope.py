@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 import decal_cli.tables.table as tables
-from decal_cli.tables.table import Block, Floats, Ints, Table
+from decal_cli.tables.table import CellRun, Floats, Ints, Table
 
 Convex = Callable[[Floats], Floats]
 
@@ -37,7 +37,7 @@ class Kink(NamedTuple):
         return self.loss / max(self.at, 1 - self.at)
 
 
-class Points(NamedTuple):
+class Vertices(NamedTuple):
     """Candidate kinks, shape (k,) each."""
 
     at: Floats
@@ -82,9 +82,9 @@ class LossCurve:
         self._ends = np.append(self._starts[1:], len(t))
         self._largest, self._rows, self._positives = map(np.concatenate, (largest, rows, positives))
         self._low, self._high = t.score[self._starts], t.score[self._ends - 1]
-        self._known: dict[int, Points] = {}
+        self._known: dict[int, Vertices] = {}
 
-    def _limits(self, block: Block, n: Floats, pos: Floats) -> tuple[Floats, Floats]:
+    def _limits(self, block: CellRun, n: Floats, pos: Floats) -> tuple[Floats, Floats]:
         """The curve just above and just below each score; n and pos are sums up to it. Kinks lie in (0, 1)."""
         above = block.score * n
         np.subtract(pos, above, out=above)
@@ -100,18 +100,18 @@ class LossCurve:
             above[-1] = 0.0
         return above, below
 
-    def _points(self, chunks: Ints) -> Points:
+    def _points(self, chunks: Ints) -> Vertices:
         """The candidates of these chunks."""
         for chunk in set(chunks.tolist()) - set(self._known):
             part = slice(int(self._starts[chunk]), int(self._ends[chunk]))
             n, pos = self._table.n[part].astype(np.float64), self._table.pos[part].astype(np.float64)
-            block = Block(self._table.score[part], n, pos, n, pos)
+            block = CellRun(self._table.score[part], n, pos, n, pos)
             up_to = np.cumsum(n) + self._rows[chunk], np.cumsum(pos) + self._positives[chunk]
             above, below = self._limits(block, *up_to)
             larger = above >= below - _TIE
             side = np.where(larger, 1, -1).astype(np.int64)
-            self._known[chunk] = Points(block.score, np.where(larger, above, below), side)
-        return Points(*map(np.concatenate, zip(*(self._known[chunk] for chunk in chunks.tolist()), strict=True)))
+            self._known[chunk] = Vertices(block.score, np.where(larger, above, below), side)
+        return Vertices(*map(np.concatenate, zip(*(self._known[chunk] for chunk in chunks.tolist()), strict=True)))
 
     def _half(self) -> Kink:
         """The kink at 1/2, whether or not a score lies there."""
@@ -136,7 +136,7 @@ class LossCurve:
         if reached <= _TIE:
             return Worst(0.0, (), ())
         points = self._points(np.flatnonzero(bound >= reached - _TIE))
-        points = Points(*map(np.append, points, half))
+        points = Vertices(*map(np.append, points, half))
         alone = _alone(points)
         best = float(alone.max())
         tied = np.flatnonzero(alone >= best - _TIE)
@@ -184,11 +184,11 @@ class LossCurve:
         return farthest
 
 
-def _alone(points: Points) -> Floats:
+def _alone(points: Vertices) -> Floats:
     return np.asarray(points.loss / np.maximum(points.at, 1 - points.at))
 
 
-def _kink(points: Points, at: int) -> Kink:
+def _kink(points: Vertices, at: int) -> Kink:
     return Kink(float(points.at[at]), float(points.loss[at]), int(points.side[at]))
 
 

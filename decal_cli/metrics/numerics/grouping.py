@@ -13,7 +13,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.tables.table import Estimate, Floats
 
-N_DRAWS = 400
+N_JITTERS = 400
 
 
 class BinLosses(NamedTuple):
@@ -145,10 +145,10 @@ def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bound
 
 
 def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Losses and frequencies of bins, each with a normal error of its own added, shape (N_DRAWS, bins) each."""
+    """Losses and frequencies of bins, each with a normal error of its own added, shape (N_JITTERS, bins) each."""
     spread = np.sqrt(np.maximum(bins.first, 0.0) + bins.second)
-    loss = bins.loss + spread * rng.standard_normal((N_DRAWS, len(bins.loss)))
-    rate = bins.rate + bins.rate_error * rng.standard_normal((N_DRAWS, len(bins.loss)))
+    loss = bins.loss + spread * rng.standard_normal((N_JITTERS, len(bins.loss)))
+    rate = bins.rate + bins.rate_error * rng.standard_normal((N_JITTERS, len(bins.loss)))
     return loss, np.clip(rate, 0.0, 1.0)
 
 

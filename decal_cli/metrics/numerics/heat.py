@@ -9,7 +9,7 @@ import numpy as np
 
 from decal_cli.tables.table import Floats
 
-GRID = 1 << 16
+N_HEAT_CELLS = 1 << 16
 _REACH = 8.5
 """Modes damped below exp(-_REACH^2 / 2) vanish in double precision."""
 _N_MODES = 1 << 15
@@ -43,9 +43,9 @@ def smooth_error(score: Floats, residual: Floats) -> float:
 
 
 def _modes(score: Floats, residual: Floats) -> Floats:
-    """sum residual cos(k pi score), each residual shared between the two nearest points of a grid of step 1/GRID."""
-    nodes = shared_by_nodes(score * GRID, residual, GRID + 1)
-    return np.ascontiguousarray(np.fft.rfft(nodes, 2 * GRID).real[:_N_MODES])
+    """sum residual cos(k pi score), each residual shared between the two nearest points of the grid."""
+    nodes = shared_by_nodes(score * N_HEAT_CELLS, residual, N_HEAT_CELLS + 1)
+    return np.ascontiguousarray(np.fft.rfft(nodes, 2 * N_HEAT_CELLS).real[:_N_MODES])
 
 
 def shared_by_nodes(at: Floats, values: Floats, nodes: int) -> Floats:

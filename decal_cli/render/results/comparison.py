@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypedDict
 
 from decal_cli.analysis.compare import Comparison, Contest, Difference, Thresholds
-from decal_cli.analysis.splice import HeldOut
+from decal_cli.analysis.splice import SpliceGain
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Row, Signature, Source, Table
@@ -295,7 +295,7 @@ def _splice(comparison: Comparison) -> SpliceData | NoSpliceData:
     }
 
 
-def _held_out(comparison: Comparison, reached: HeldOut) -> HeldOutData:
+def _held_out(comparison: Comparison, reached: SpliceGain) -> HeldOutData:
     mean, error = reached.difference
     reach = quantile(comparison.evaluation.plan.confidence) * error
     return {

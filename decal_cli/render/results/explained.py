@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from decal_cli.declarations.spec import Parameter
 from decal_cli.metrics import METRICS, Metric
-from decal_cli.metrics.inputs import KINDS
+from decal_cli.metrics.inputs import INPUT_KINDS
 from decal_cli.render.blocks import Block, Facts, Paragraph
 
 Fact = tuple[str, str]
@@ -73,7 +73,7 @@ def metric_facts(metric: Metric) -> list[Fact]:
         ("unit", metric.unit),
         ("range", _bounds(metric)),
         ("direction", _DIRECTIONS[metric.better]),
-        ("needs", needs_text(KINDS[need].absent for need in metric.needs if KINDS[need].absent)),
+        ("needs", needs_text(INPUT_KINDS[need].absent for need in metric.needs if INPUT_KINDS[need].absent)),
         ("interval", metric.interval_text),
         ("it covers", metric.covers),
         ("source", metric.source),

@@ -6,7 +6,7 @@ from decal_cli.methods import METHODS, Method
 from decal_cli.methods.declare import NEEDS, Kind
 from decal_cli.render.results.explained import Explained, Listed, needs_text, parameter_facts
 
-KINDS: dict[Kind, str] = {
+KIND_HEADINGS: dict[Kind, str] = {
     "recalibration": "recalibration (functions of the score)",
     "post-training": "post-training (on features)",
 }
@@ -15,7 +15,7 @@ KINDS: dict[Kind, str] = {
 def method_list() -> Listed:
     """All methods by kind."""
     groups = []
-    for kind, text in KINDS.items():
+    for kind, text in KIND_HEADINGS.items():
         groups.append((text, tuple((each.name, each.title) for each in METHODS.values() if each.kind == kind)))
     return Listed("methods", groups)
 
@@ -23,7 +23,7 @@ def method_list() -> Listed:
 def method_explained(method: Method) -> Explained:
     """One method in full."""
     facts = [
-        ("kind", KINDS[method.kind]),
+        ("kind", KIND_HEADINGS[method.kind]),
         ("needs", needs_text(NEEDS[need] for need in method.needs)),
         *([("uses", ", ".join(method.uses) + ", where they are given")] if method.uses else []),
         ("source", method.source),

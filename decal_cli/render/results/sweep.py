@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept
-from decal_cli.curves import Curve
+from decal_cli.curves import ThresholdCurve
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
 from decal_cli.render.numbers import DASH, short
@@ -178,7 +178,7 @@ def _shown(sweep: Sweep, everything: bool) -> list[int]:
     return sorted(nearest | {0, len(at) - 1})
 
 
-def _table(sweep: Sweep, title: str, curves: list[Curve], shown: list[int]) -> Table:
+def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[int]) -> Table:
     columns = [Column(curve.kind.heading, sparkline(curve.value), breaks=(HEADING_WIDTH,)) for curve in curves]
     rows = []
     for k in shown:
@@ -190,7 +190,7 @@ def _table(sweep: Sweep, title: str, curves: list[Curve], shown: list[int]) -> T
     return Table((Column("t*", words=True), *columns), tuple(rows), title=title, keys=1, stacked=True)
 
 
-def _cell(curve: Curve, k: int) -> Cell:
+def _cell(curve: ThresholdCurve, k: int) -> Cell:
     low, high = _number(curve.low, k), _number(curve.high, k)
     return number(_number(curve.value, k), None if low is None or high is None else (low, high))
 
@@ -234,7 +234,7 @@ def _reasons(report: Swept) -> Iterator[str]:
             yield f"{DASH} {curve.kind.title.lower()}: {curve.reason}"
 
 
-def _curve(curve: Curve) -> CurveData:
+def _curve(curve: ThresholdCurve) -> CurveData:
     expectation: ExpectationData | None = None
     if curve.expectation is not None:
         expectation = {"value": curve.expectation, "interval": pair(curve.expectation_interval)}

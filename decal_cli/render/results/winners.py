@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from decal_cli.analysis.compare import Comparison, Contest, Difference
-from decal_cli.analysis.splice import HeldOut
+from decal_cli.analysis.splice import SpliceGain
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.render.cells import per_thousand
@@ -152,7 +152,7 @@ def _splice_sentence(comparison: Comparison) -> str:
     return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
 
 
-def _beside(comparison: Comparison, reached: HeldOut, scale: int) -> str:
+def _beside(comparison: Comparison, reached: SpliceGain, scale: int) -> str:
     """How far it is from the better single model."""
     mean, error = reached.difference
     reach = quantile(comparison.evaluation.plan.confidence) * error
