@@ -165,6 +165,12 @@ class TestConstantDecisions:
     def test_features_in_doubt_cannot_tell(self) -> None:
         advice = walk(evidence(CLEAR, DOUBTFUL, CLEAR, lead=(0.01, 0.03), over_constant=(-0.02, 0.005)))
         assert advice.action == "cannot-tell" and "Always decide 0" in advice.next_steps[0]
+        assert advice.lean == "done"
+
+    def test_whoever_cannot_wait_takes_what_the_estimates_say_after_the_cost(self) -> None:
+        doubtful = evidence(CLEAR, (-0.01, 0.07), (0.02, 0.08), lead=(0.01, 0.03), over_constant=(-0.02, 0.005))
+        assert walk(doubtful).lean == "post-train"
+        assert walk(replace(doubtful, costs={"post-train": 0.04})).lean == "done"
 
 
 class TestDoubt:

@@ -164,7 +164,9 @@ class TestNumbers:
         array = np.array(words, dtype=str)
         assert model_file._decoded(json.loads(json.dumps(model_file._encoded(array)))).tolist() == words
 
-    @pytest.mark.parametrize("value", [np.array([1j]), np.array([None]), object(), {"a": 1}], ids=str)
+    @pytest.mark.parametrize(
+        "value", [np.array([1j]), np.array([None]), object(), {"a": 1}], ids=("complex", "objects", "object", "dict")
+    )
     def test_what_no_file_can_hold_is_an_error_of_ours(self, value: object) -> None:
         with pytest.raises(TypeError, match="no model file can"):
             model_file._encoded(value)

@@ -324,7 +324,8 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
     now = () if constant is None else (f"Always decide {constant.decision} until a model beats it.",)
     if evidence.features and evidence.gain(BEYOND) == "unknown":
         more = "Whether a model on the features beats it is unknown: there are too few rows to tell."
-        return Advice(steps, "cannot-tell", next_steps=(*backwards, *now, more, TRY), lean="post-train")
+        lean: Action = "post-train" if evidence.best == "post-train" else "done"
+        return Advice(steps, "cannot-tell", next_steps=(*backwards, *now, more, TRY), lean=lean)
     text = "Find features that separate the outcomes better, train a new model, and start over with it."
     if not evidence.features:
         text = "Name the feature columns (--features) to learn whether a model on them beats it, or find better ones."
