@@ -17,7 +17,7 @@ from tests.helpers.command import BINARY, FIXTURES, FOX, Decal
 from tests.helpers.consistency import contradictions
 
 SPELLED_TASKS = (("-t", ".1"), ("-t", ".3"), ("--odds", "1:19"), ("--odds", "1:49"))
-FOX_SCORES = ("p_profanity", "p_hatesonar", "p_svm_waseem")
+FOX_SCORES = ("-s", "p_profanity", "-s", "p_hatesonar", "-s", "p_svm_waseem")
 
 
 def pages(decal: Decal, *arguments: object) -> list[tuple[dict[str, Any], str]]:
@@ -37,13 +37,12 @@ def wrong(decal: Decal, *arguments: object) -> list[str]:
 
 @pytest.mark.parametrize("task", SPELLED_TASKS, ids=" ".join)
 def test_real_scores_with_features(decal: Decal, task: tuple[str, str]) -> None:
-    scores = [word for name in FOX_SCORES for word in ("-s", name)]
-    assert not wrong(decal, FOX, *scores, "-y", "y", "--features", "x*", *task, "--missing", "drop")
+    assert not wrong(decal, FOX, *FOX_SCORES, "-y", "y", "--features", "x*", *task, "--missing", "drop")
 
 
 @pytest.mark.parametrize("task", SPELLED_TASKS, ids=" ".join)
 def test_real_scores_without_features(decal: Decal, task: tuple[str, str]) -> None:
-    assert not wrong(decal, FOX, "-s", "p_*", "-y", "y", *task, "--missing", "drop")
+    assert not wrong(decal, FOX, *FOX_SCORES, "-y", "y", *task, "--missing", "drop")
     assert not wrong(decal, FIXTURES / "ties_edges_n300.csv", "-s", "p", "-y", "y", *task)
 
 

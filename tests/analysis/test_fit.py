@@ -65,7 +65,7 @@ class TestAuto:
         assert dear.code == 2 and "the advice is: Do not post-train" in refusal(dear)
 
     def test_where_the_advice_cannot_tell_it_says_what_it_leans_to(self, decal: Decal, tmp_path: Path) -> None:
-        pq.write_table(pq.read_table(FIT).slice(0, 60), tmp_path / "few.parquet")
+        pq.write_table(pq.read_table(FIT).slice(0, 300), tmp_path / "few.parquet")
         done = decal("fit", "auto", "few.parquet", *STORY, "-o", "m.json")
         assert done.code == 2 and "cannot tell yet" in refusal(done) and "leans to" in done.err
 
