@@ -68,7 +68,7 @@ def blended(each: Floats, weights: Floats) -> Floats:
 
 
 class Standard:
-    """Features with mean 0 and variance 1, cut; constant ones are left out, and missing values are at the mean.
+    """Features with mean 0 and variance 1, cut; constant columns are dropped, and missing values become the mean.
 
     Learned on all rows and without labels, so that folds may share it.
     """

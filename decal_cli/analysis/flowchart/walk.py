@@ -215,7 +215,7 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     if high < cost:
         return Step(question, "no", f"It costs more than it wins: {numbers}.", (item,))
     other, net, constant = _other(evidence, action), item.value - cost, evidence.constant
-    if constant is not None and constant.lead >= net:
+    if constant is not None and constant.lead > max(net, 0.0):
         reason = f"{numbers}, so {net:.4g} after its cost; always deciding {constant.decision} wins {constant.lead:.4g}"
         return Step(question, "no", f"A constant decision is free and wins more: {reason}.", (item,))
     if other is not None and other[1] > net:
