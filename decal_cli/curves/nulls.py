@@ -10,8 +10,8 @@ from decal_cli.metrics.numerics.gaps import whole_rows
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.table import Floats, Table
 
-N_NULL_DRAWS = 200
-MAX_NULL_CELLS = 512
+N_BAND_DRAWS = 200
+MAX_BAND_CELLS = 512
 
 
 class Band(NamedTuple):
@@ -27,14 +27,14 @@ def consistency_band(t: Table, confidence: float, rng: np.random.Generator) -> B
 
     After Dimitriadis et al. 2021, sec. 3: a calibrated model has a fit inside the band.
     """
-    cells = t if len(t) <= MAX_NULL_CELLS else t.bins(MAX_NULL_CELLS)
+    cells = t if len(t) <= MAX_BAND_CELLS else t.bins(MAX_BAND_CELLS)
     n = np.asarray(cells.n, dtype=np.float64)
     rows = whole_rows(cells)
-    share = rng.binomial(rows, cells.score, size=(N_NULL_DRAWS, len(n))) / rows
-    weight = np.tile(n, N_NULL_DRAWS)
+    share = rng.binomial(rows, cells.score, size=(N_BAND_DRAWS, len(n))) / rows
+    weight = np.tile(n, N_BAND_DRAWS)
     # Each draw is lifted by 2 above the one before, so that one call pools them all.
-    lift = 2.0 * np.repeat(np.arange(N_NULL_DRAWS), len(n))
-    starts, pooled, positives = pool(np.arange(N_NULL_DRAWS * len(n)), weight, (share.ravel() + lift) * weight)
-    fits = np.repeat(positives / pooled, np.diff(np.append(starts, N_NULL_DRAWS * len(n)))) - lift
-    low, high = np.quantile(fits.reshape(N_NULL_DRAWS, -1), [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    lift = 2.0 * np.repeat(np.arange(N_BAND_DRAWS), len(n))
+    starts, pooled, positives = pool(np.arange(N_BAND_DRAWS * len(n)), weight, (share.ravel() + lift) * weight)
+    fits = np.repeat(positives / pooled, np.diff(np.append(starts, N_BAND_DRAWS * len(n)))) - lift
+    low, high = np.quantile(fits.reshape(N_BAND_DRAWS, -1), [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
     return Band(cells.score, low, high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
+from decal_cli.data.sources import InMemory
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
 from decal_cli.roles import ROLES, Columns, several
@@ -177,7 +178,7 @@ def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
         return ArraySource(list(table), pa.table({name: table[name] for name in used}))
 
 
-class ArraySource:
+class ArraySource(InMemory):
     """Columns in memory; of those not used only the names are kept."""
 
     shown = SHOWN
@@ -201,15 +202,6 @@ class ArraySource:
         with pa.ipc.new_stream(pa.PythonFile(_Hashing(digest), mode="w"), self.table.schema.remove_metadata()) as sink:
             sink.write_table(self.table.replace_schema_metadata(None), max_chunksize=1 << 16)
         return digest.hexdigest()
-
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        return self.table.select([*numbers, *texts])
-
-    def load_typed(self, names: Sequence[str]) -> Any:
-        return self.load(names, ())
-
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        yield self.load(numbers, texts)
 
     def line(self, row: int) -> int | None:
         return None

@@ -15,8 +15,8 @@ from decal_cli.data.words import NUMBER, number, quote, value_of
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
 from decal_cli.tables.logistic import expit
+from decal_cli.tables.table import BLOCK
 
-BLOCK = 1 << 15
 FIRST_ROWS = 5
 
 

@@ -14,7 +14,7 @@ from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
 from decal_cli.data.labels import group, group_names
-from decal_cli.data.sources import Source, open_source
+from decal_cli.data.sources import InMemory, Source, open_source
 from decal_cli.data.words import MISSING, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
@@ -140,7 +140,7 @@ def _as_numbers(texts: Any, kind: Any) -> Any:
     return pc.if_else(missing, pa.scalar(None, pa.string()), texts).cast(kind)
 
 
-class _Loaded:
+class _Loaded(InMemory):
     """A batch that acts as a source, for those who read whole columns."""
 
     def __init__(self, source: Source, table: Any) -> None:
@@ -149,12 +149,3 @@ class _Loaded:
         self.names = source.names
         self.line = source.line
         self.table = table
-
-    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
-        return self.table.select([*numbers, *texts])
-
-    def load_typed(self, names: Sequence[str]) -> Any:
-        return self.load(names, ())
-
-    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
-        yield self.load(numbers, texts)

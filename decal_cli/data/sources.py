@@ -59,6 +59,21 @@ class Source(Protocol):
         """Line of a data row (0-based) in a text format, None where there is none or finding it is slow."""
 
 
+class InMemory:
+    """The columns of a source whose rows are a pyarrow table already."""
+
+    table: Any
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        return self.table.select([*numbers, *texts])
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        return self.load(names, ())
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        yield self.load(numbers, texts)
+
+
 class FileSource(Source, Protocol):
     """A file of any format."""
 

@@ -275,7 +275,7 @@ def test_the_interval_of_the_regret_holds_what_trees_miss() -> None:
     assert low <= value_with("regret", everything.get(Table), task, everything) <= high
 
 
-def test_the_interval_of_the_regret_ends_where_its_text_says() -> None:
+def test_the_interval_of_the_regret_intervals_where_its_text_says() -> None:
     columns = pq.read_table(FOX)
     features = np.column_stack([columns[name].to_numpy() for name in columns.column_names if name.startswith("x")])
     rows = Rows(columns["p_hatesonar"].to_numpy().astype(float), columns["y"].to_numpy(), features=features)

@@ -19,7 +19,7 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.table import Floats
 
 N_CLUSTER_RESAMPLES = 400
-MAX_ROUNDING = 1e-12
+MIN_RELATIVE_VARIANCE = 1e-12
 """Variance, as a share of the mean square, up to which values differ only by rounding."""
 _SHORT = {"mce": "MCE", "rmsce": "RMSCE", "cl": "CL"}
 
@@ -135,7 +135,7 @@ def _statistics(sums: Floats) -> _Statistics:
         cov = moments[:, :-1, :-1] - mean[:, :, None] * mean[:, None, :]
         variance, square = (np.einsum("sii->si", each) for each in (cov, moments[:, :-1, :-1]))
         # A column that varies only by rounding correlates with nothing.
-        variance = np.where(variance > MAX_ROUNDING * square, variance, np.nan)
+        variance = np.where(variance > MIN_RELATIVE_VARIANCE * square, variance, np.nan)
         r2 = np.clip(cov**2 / (variance[:, :, None] * variance[:, None, :]), 0, 1)
         return _Statistics(_mean(r2), _mean(cov / variance[:, :, None]), _mean(mean))
 
@@ -149,7 +149,7 @@ def correlation(points: Points, estimate: str, target: str, rows: NDArray[np.boo
     by_seed = []
     for s in np.unique(points.seed):
         here = rows & (points.seed == s)
-        if here.sum() > 2 and all(v.var() > MAX_ROUNDING * (v**2).mean() for v in (x[here], y[here])):
+        if here.sum() > 2 and all(v.var() > MIN_RELATIVE_VARIANCE * (v**2).mean() for v in (x[here], y[here])):
             by_seed.append(float(np.corrcoef(x[here], y[here])[0, 1] ** 2))
     return float(np.mean(by_seed)) if by_seed else float("nan")
 

@@ -20,7 +20,7 @@ from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 
 _MAX_DENSE_LEVELS = 64
-_INVERTED = f"{rays.TEXT}; none above {_MAX_DENSE_LEVELS} levels, nor for exact levels that hold few rows"
+_INVERTED = f"{rays.INVERSION_TEXT}; none above {_MAX_DENSE_LEVELS} levels, nor for exact levels that hold few rows"
 _MAX_MOVE = 1e-9
 """How far a kink moves to its open side to become a threshold."""
 Quantity = Literal["cdl", "v_cdl", "u_cal", "v_cal"]
@@ -285,7 +285,7 @@ def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[...,
     source=f"{cite('Kleinberg et al. 2023')}; {cite('Hu and Wu 2024', 'def. 2.10')}; per row, with payoffs in [0, 1]",
     range=(0, 1),
     interval=_over_constant(2, _u_cal),
-    interval_text=rays.TEXT,
+    interval_text=rays.INVERSION_TEXT,
     witness=_witness("u_cal"),
     covers=covered.POPULATION,
 )
@@ -306,7 +306,7 @@ def u_cal(t: Table) -> float:
     source=f"{cite('Kleinberg et al. 2023', 'eq. 9, 10')}; per row, with payoffs in [0, 1]",
     range=(0, 1),
     interval=_over_constant(1, _v_cal),
-    interval_text=rays.TEXT,
+    interval_text=rays.INVERSION_TEXT,
     witness=_witness("v_cal"),
     covers=covered.POPULATION,
 )
@@ -332,7 +332,7 @@ def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     source=f"{cite('Kleinberg et al. 2023', 'eq. 10, thm. 9')}; per row",
     range=(0, 2),
     interval=_highest_interval,
-    interval_text=rays.TEXT,
+    interval_text=rays.INVERSION_TEXT,
     covers=covered.POPULATION,
 )
 def v_cal_kleinberg(t: Table) -> float:

@@ -26,7 +26,7 @@ _SIMULTANEOUS = (
 
 
 def _ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
-    cells = rays.cells(t, max(rays.MAX_CELLS, 16 * bins))
+    cells = rays.cells(t, max(rays.MAX_ERROR_CELLS, 16 * bins))
     worlds = rays.worlds(cells, seed.generator("bins")).summed(cells.bin_starts(bins, strategy))
     value, least = ece(t, bins=bins, strategy=strategy), rays.whole(cells, confidence)
     return rays.interval(value, worlds, rays.total, confidence, least_high=least)
@@ -41,7 +41,7 @@ def _ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strateg
     size_free=False,
     shown=True,
     interval=_ece_interval,
-    interval_text=rays.TEXT,
+    interval_text=rays.INVERSION_TEXT,
     noisy=True,
     covers=covered.OF_BINS_BELOW,
 )

@@ -64,7 +64,7 @@ def _highest(cells: Table, confidence: float) -> float:
     range=(0, 1),
     shown=True,
     interval=_c_emp_interval,
-    interval_text=rays.TEXT,
+    interval_text=rays.INVERSION_TEXT,
     noisy=True,
     covers=covered.POPULATION_BELOW,
 )

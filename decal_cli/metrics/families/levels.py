@@ -25,7 +25,7 @@ AtLevels = Annotated[
     Levels, f"exact levels, {BINS} equal-mass bins, or auto: exact where the median level has {_MIN_ROWS} rows"
 ]
 
-_INVERTED = f"{rays.TEXT}; none where the median level holds fewer than {_MIN_ROWS} rows"
+_INVERTED = f"{rays.INVERSION_TEXT}; none where the median level holds fewer than {_MIN_ROWS} rows"
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
 
 

@@ -17,7 +17,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, holding, normal
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import clipped, decisions, grouping, regret_ends
+from decal_cli.metrics.numerics import clipped, decisions, grouping, regret_intervals
 from decal_cli.metrics.numerics.decimals import shortest_deciding_as
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.tables.seed import Seed
@@ -26,7 +26,7 @@ from decal_cli.task import BinaryTask
 
 
 def _calibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, bins: int) -> Interval:
-    return _scaled(task, regret_ends.calibration(t, task, seed.generator("regret"), confidence, bins))
+    return _scaled(task, regret_intervals.calibration(t, task, seed.generator("regret"), confidence, bins))
 
 
 def _scaled(task: BinaryTask, interval: Interval) -> Interval:
@@ -42,7 +42,7 @@ def _scaled(task: BinaryTask, interval: Interval) -> Interval:
     size_free=False,
     shown=True,
     interval=_calibration_interval,
-    interval_text=clipped.TEXT,
+    interval_text=clipped.CLIPPED_TEXT,
     covers=covered.OF_BINS_BELOW,
 )
 def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
@@ -52,7 +52,7 @@ def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> floa
     the frequency of label 1 in the bin. Noise alone moves bins across t*: base decisions on gain_recalibration.
     """
     levels = t.bins(bins)
-    below, above = regret_ends.sides(t, levels, task)
+    below, above = regret_intervals.sides(t, levels, task)
     return task.u_delta * float(decisions.calibration_regret(levels.pos / levels.n, below, above, task.threshold))
 
 
@@ -86,7 +86,7 @@ def _recalibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidenc
     size_free=False,
     shown=True,
     interval=_recalibration_interval,
-    interval_text=regret_ends.REPLAYED,
+    interval_text=regret_intervals.REPLAYED,
     covers=covered.LEARNED,
 )
 def gain_recalibration(t: Table, task: BinaryTask, seed: Seed) -> float:
@@ -118,7 +118,7 @@ def _over_constant_interval(t: Table, task: BinaryTask, seed: Seed, *, confidenc
     range=(-1, 1),
     size_free=False,
     interval=_over_constant_interval,
-    interval_text=regret_ends.REPLAYED,
+    interval_text=regret_intervals.REPLAYED,
     covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
 def gain_over_constant(t: Table, task: BinaryTask, seed: Seed) -> float:
@@ -149,7 +149,7 @@ def _threshold_text(t: Table, task: BinaryTask) -> str:
     source=cite("Perez-Lebel et al. 2025", "prop. 3.3"),
     range=(0, 1),
     interval=_crossing,
-    interval_text=regret_ends.CROSSINGS,
+    interval_text=regret_intervals.CROSSINGS,
     text=_threshold_text,
     covers="where the population's isotonic fit crosses t*; 0 or 1 where acting on every row, or on none, may be best",
 )
@@ -183,7 +183,7 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     shown=True,
     interval=_loss_interval,
     interval_text="normal, with second-order term; the upper end allows for what trees on so few rows miss",
-    covers=f"the population's grouping loss, {regret_ends.AS_TREES_SEE}",
+    covers=f"the population's grouping loss, {regret_intervals.AS_TREES_SEE}",
 )
 def grouping_loss(regions: Regions) -> float:
     """Variance of the true probability among rows of equal score that the features show; 0 or below: they show none.
@@ -222,8 +222,8 @@ def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., 
     range=(0, 1),
     size_free=False,
     interval=_lower_interval,
-    interval_text=f"{regret_ends.JITTERED}; and the value itself",
-    covers=f"the lower bound on the population's regret, {regret_ends.AS_TREES_SEE}",
+    interval_text=f"{regret_intervals.JITTERED}; and the value itself",
+    covers=f"the lower bound on the population's regret, {regret_intervals.AS_TREES_SEE}",
 )
 def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision that acting on the true probability adds at least to recalibration.
@@ -242,8 +242,8 @@ def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
     range=(0, 0.5),
     size_free=False,
     interval=_bracketed("upper", 0.5),
-    interval_text=regret_ends.BRACKET,
-    covers=f"the upper bound on the population's regret, {regret_ends.AS_TREES_SEE}",
+    interval_text=regret_intervals.BRACKET,
+    covers=f"the upper bound on the population's regret, {regret_intervals.AS_TREES_SEE}",
 )
 def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision that acting on the true probability adds at most to recalibration.
@@ -263,8 +263,8 @@ def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     size_free=False,
     shown=True,
     interval=_bracketed("middle", 1.0),
-    interval_text=regret_ends.BRACKET,
-    covers=f"the population's grouping regret, {regret_ends.AS_TREES_SEE}",
+    interval_text=regret_intervals.BRACKET,
+    covers=f"the population's grouping regret, {regret_intervals.AS_TREES_SEE}",
 )
 def regret_grouping(regions: Regions, task: BinaryTask) -> float:
     """Utility per decision lost even after recalibration, because rows of equal score differ; never negative.
@@ -279,7 +279,7 @@ def _regret_interval(
     t: Table, regions: Regions, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float
 ) -> Interval:
     judged = grouping.bin_losses(regions).judged
-    below, above = (side[judged] for side in regret_ends.sides(t, t.bins(BINS), task))
+    below, above = (side[judged] for side in regret_intervals.sides(t, t.bins(BINS), task))
 
     def calibration(rate: Floats) -> Floats:
         return decisions.calibration_regret(rate, below, above, task.threshold)
@@ -301,7 +301,7 @@ def _regret_interval(
     size_free=False,
     shown=True,
     interval=_regret_interval,
-    interval_text=regret_ends.REGRET,
+    interval_text=regret_intervals.REGRET,
     covers="the population's regret, as far as the features show it to such trees or to the probe",
 )
 def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
@@ -313,7 +313,7 @@ def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
 
 
 def _worst_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, bins: int) -> Interval:
-    return _scaled(task, regret_ends.worst(t, task.threshold, seed.generator("regret"), confidence, bins))
+    return _scaled(task, regret_intervals.worst(t, task.threshold, seed.generator("regret"), confidence, bins))
 
 
 @metric(
@@ -363,7 +363,7 @@ def _post_training_interval(t: Table, probed: Probed, task: BinaryTask, seed: Se
     size_free=False,
     shown=True,
     interval=_beyond_interval,
-    interval_text=regret_ends.HELD_OUT,
+    interval_text=regret_intervals.HELD_OUT,
     covers=covered.LEARNED,
 )
 def gain_beyond(probed: Probed, task: BinaryTask) -> float:
@@ -386,7 +386,7 @@ def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     size_free=False,
     shown=True,
     interval=_post_training_interval,
-    interval_text=regret_ends.OF_SUM,
+    interval_text=regret_intervals.OF_SUM,
     covers=f"{covered.LEARNED}, over acting on the score as it is",
 )
 def gain_post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> float:

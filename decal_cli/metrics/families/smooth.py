@@ -74,7 +74,7 @@ def _sm_cal_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     source=f"{cite('Hu and Wu 2024', 'def. 2.5')}; {cite('Kakade and Foster 2008')}",
     range=(0, 1),
     interval=_sm_cal_interval,
-    interval_text=rays.TEXT,
+    interval_text=rays.INVERSION_TEXT,
     noisy=True,
     covers=covered.POPULATION_BELOW,
 )
@@ -124,7 +124,7 @@ def _sm_ece_interval(t: Table, seed: Seed, *, confidence: float, method: Method)
     source=cite("Blasiok and Nakkiran 2023"),
     range=(0, 1),
     interval=_sm_ece_interval,
-    interval_text=rays.TEXT,
+    interval_text=rays.INVERSION_TEXT,
     noisy=True,
     covers=covered.POPULATION_BELOW,
 )

@@ -187,7 +187,7 @@ def _swap_regret_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence:
     source=cite("Hu and Wu 2024", "def. 2.8"),
     range=(0, 1),
     interval=_swap_regret_interval,
-    interval_text=clipped.TEXT,
+    interval_text=clipped.CLIPPED_TEXT,
     covers=covered.POPULATION_BELOW,
 )
 def swap_regret(t: Table, task: BinaryTask) -> float:
@@ -240,7 +240,7 @@ def _cfdl_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float,
     range=(0, 1),
     size_free=False,
     interval=_cfdl_interval,
-    interval_text=clipped.TEXT,
+    interval_text=clipped.CLIPPED_TEXT,
     covers=covered.OF_LEVELS_BELOW,
 )
 def cfdl(t: Table, task: BinaryTask, *, levels: AtLevels = "auto") -> float:

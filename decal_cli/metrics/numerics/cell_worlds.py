@@ -10,7 +10,7 @@ from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.numerics import gaps, rays
 from decal_cli.tables.table import Floats, Table
 
-MAX_CELLS = 128
+MAX_WORLD_CELLS = 128
 _OWN = 30
 """Up to this many levels the gaps of worlds are their own, above it those of bins."""
 
@@ -23,41 +23,40 @@ def interval(
 ) -> Interval:
     """Values of the worlds in which the value is not extreme, as rays.interval has them; rows and labels are drawn.
 
-    Worlds are the scores, of at most MAX_CELLS equal-mass cells, plus gaps of bins times a factor or less their noise.
+    Worlds are the scores, of at most MAX_WORLD_CELLS equal-mass cells, plus the gaps of bins, times a factor or less
+    their noise.
     """
-    levels = t if len(t) <= MAX_CELLS else t.cells.bins(MAX_CELLS)
+    levels = t if len(t) <= MAX_WORLD_CELLS else t.cells.bins(MAX_WORLD_CELLS)
     bins = levels.bins() if len(levels) > _OWN else levels
     lengths = np.diff(levels.bin_starts(), append=len(levels)) if bins is not levels else np.ones(len(levels), np.int64)
     gap, one_over = gaps.observed(bins), gaps.concentration(bins)
     error = np.sqrt((gap**2 + bins.score * (1 - bins.score)) * one_over)
     factors = rays.FACTORS * (1 + quantile(confidence) * float(np.sqrt(error @ error / max(gap @ gap, 1e-300))))
-    less = np.maximum(np.abs(gap) - rays.LESS[:, None] * error, 0.0) * np.sign(gap)
+    less = gaps.shrunken(gap, rays.LESS[:, None] * error)
     worlds = np.concatenate((np.minimum(factors, 1e6)[:, None] * gap, less))
     chances = np.clip(levels.score + np.repeat(worlds, lengths, axis=-1), 0.0, 1.0)
     rows = levels.n * 1.0
     truths = statistic(levels.score, np.broadcast_to(rows, chances.shape), rows * chances)
     seen = float(statistic(levels.score, rows[None], levels.pos[None] * 1.0)[0])
-    unit, tail = gaps.concentration(levels) * levels.n, (1 - confidence) / 2
-    lows, highs = np.quantile(
-        [_drawn(levels.score, rows, unit, p, statistic, rng) for p in chances], [tail, 1 - tail], 1
+    unit = gaps.concentration(levels) * levels.n
+    drawn = np.array([_drawn(levels.score, rows, unit, p, statistic, rng) for p in chances])
+    scaled, shrunken = (
+        rays.inverted(seen, drawn[path], truths[path], confidence)
+        for path in (slice(len(factors)), slice(len(factors), None))
     )
-    ends = []
-    for path in (slice(len(factors)), slice(len(factors), None)):
-        least = float(np.interp(seen, np.maximum.accumulate(highs[path]), truths[path]))
-        ends.append((least, float(np.interp(seen, np.maximum.accumulate(lows[path]), truths[path]))))
-    return holding((min(least for least, _ in ends), min(ends[0][1], most)), value)
+    return holding((min(scaled[0], shrunken[0]), min(scaled[1], most)), value)
 
 
 def _drawn(
     score: Floats, rows: Floats, unit: Floats, chance: Floats, statistic: Statistic, rng: np.random.Generator
 ) -> Floats:
     """The statistic in draws of a world."""
-    shape = (rays.N_DRAWS, len(rows))
+    shape = (rays.N_WORLD_DRAWS, len(rows))
     pos, neg = unit * rng.poisson(rows / unit * chance, shape), unit * rng.poisson(rows / unit * (1 - chance), shape)
     n = pos + neg
     some = n.sum(axis=-1) > 0
     return (
         statistic(score, n[some], pos[some])
         if some.all()
-        else np.resize(statistic(score, n[some], pos[some]), rays.N_DRAWS)
+        else np.resize(statistic(score, n[some], pos[some]), rays.N_WORLD_DRAWS)
     )

@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.metrics.confidence import Interval, holding
+from decal_cli.metrics.numerics import gaps
 from decal_cli.tables.table import Confusion, Floats
 
-N_DRAWS = 400
+N_REGRET_DRAWS = 400
 PULL = 1.0
 """Standard errors by which parts are pulled towards 0, where noise biases most, for the low end."""
 
-TEXT = (
+CLIPPED_TEXT = (
     "the upper end from 400 draws about what is seen; the low end less what chance adds where parts within a standard "
     "error of 0 are 0; and the value itself"
 )
@@ -57,8 +58,8 @@ def of_decisions(at: Confusion, total: float, threshold: float) -> Parts:
 def interval(seen: Parts, rng: np.random.Generator, confidence: float) -> Interval:
     """For the regret that the population's gains would give."""
     value, tail = float(seen.lost(seen.gain)), (1 - confidence) / 2
-    noise = seen.error * rng.standard_normal((N_DRAWS, len(seen.gain)))
-    pulled = np.sign(seen.gain) * np.maximum(np.abs(seen.gain) - PULL * seen.error, 0.0)
+    noise = seen.error * rng.standard_normal((N_REGRET_DRAWS, len(seen.gain)))
+    pulled = gaps.shrunken(seen.gain, PULL * seen.error)
     biased = seen.lost(pulled + noise) - seen.lost(pulled)
     low = value - float(np.quantile(biased, 1 - tail))
     return holding((max(low, 0.0), float(np.quantile(seen.lost(seen.gain + noise), 1 - tail))), value)

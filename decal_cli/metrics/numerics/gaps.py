@@ -38,6 +38,11 @@ def observed(levels: Table) -> Floats:
     return levels.pos / levels.n - levels.score
 
 
+def shrunken(gap: Floats, by: Floats) -> Floats:
+    """Gaps drawn towards 0 by so much; those that are smaller are 0."""
+    return np.asarray(np.maximum(np.abs(gap) - by, 0.0) * np.sign(gap))
+
+
 def value(levels: Table, norm: Norm) -> float:
     """The plug-in value: the norm of the observed gaps."""
     return float(norm(levels.n / levels.total, observed(levels)))

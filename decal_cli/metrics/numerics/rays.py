@@ -18,8 +18,8 @@ from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.numerics import gaps
 from decal_cli.tables.table import Floats, Ints, Table
 
-N_DRAWS = 200
-MAX_CELLS = 512
+N_WORLD_DRAWS = 200
+MAX_ERROR_CELLS = 512
 """Above this many levels chance is drawn on this many equal-mass cells."""
 FACTORS = np.array((0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9, 1.05, 1.2, 1.4, 1.7, 2.0))
 LESS = np.array((6.0, 4.0, 3.0, 2.5, 2.0, 1.6, 1.2, 0.9, 0.6, 0.3, 0.0))
@@ -27,7 +27,7 @@ LESS = np.array((6.0, 4.0, 3.0, 2.5, 2.0, 1.6, 1.2, 0.9, 0.6, 0.3, 0.0))
 _CROWDED = 30
 """Rows from which on a level's own gap is one; below it is the gap of its bin."""
 
-TEXT = (
+INVERSION_TEXT = (
     "test inversion: the worlds, with the observed gaps times a factor or less their noise, in which what is seen is "
     "not extreme; and the value itself"
 )
@@ -37,7 +37,7 @@ Norm = Callable[[Floats], Floats]
 
 
 class Worlds(NamedTuple):
-    """Gaps, shape (m,), the same less their noise, (worlds, m), and what chance adds to them, (N_DRAWS, m).
+    """Gaps, shape (m,), the same less their noise, (worlds, m), and what chance adds to them, (N_WORLD_DRAWS, m).
 
     spread: variance of chance in the calibrated world, and what each unit of the gaps adds, over that of the draws.
     """
@@ -56,7 +56,7 @@ class Worlds(NamedTuple):
         return self.mapped(lambda gap: np.add.reduceat(gap, starts, axis=-1))
 
 
-def cells(t: Table, most: int = MAX_CELLS) -> Table:
+def cells(t: Table, most: int = MAX_ERROR_CELLS) -> Table:
     """The table on which chance is drawn."""
     return t if len(t) <= most else t.bins(most)
 
@@ -64,7 +64,7 @@ def cells(t: Table, most: int = MAX_CELLS) -> Table:
 def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
     """Sums of label - score over T of each level, with draws of rows and labels about the frequencies of bins."""
     chance, unit = _frequency(levels), gaps.concentration(levels) * levels.n
-    rows, shape = levels.n / unit, (N_DRAWS, len(levels))
+    rows, shape = levels.n / unit, (N_WORLD_DRAWS, len(levels))
     pos, neg = unit * rng.poisson(rows * chance, shape), unit * rng.poisson(rows * (1 - chance), shape)
     total = (pos + neg).sum(axis=-1, keepdims=True)
     noise = (pos - (pos + neg) * levels.score) / np.where(total > 0, total, 1.0)
@@ -72,7 +72,7 @@ def worlds(levels: Table, rng: np.random.Generator) -> Worlds:
     gap = (levels.pos - levels.n * levels.score) / levels.total
     starts = np.arange(len(levels)) if float(np.median(rows)) >= _CROWDED else levels.bin_starts()
     sums, error = np.add.reduceat(gap, starts), np.add.reduceat(noise, starts, axis=-1).std(axis=0)
-    kept = np.maximum(np.abs(sums) - LESS[:, None] * error, 0.0) * np.sign(sums)
+    kept = gaps.shrunken(sums, LESS[:, None] * error)
     share = levels.n / np.repeat(np.add.reduceat(levels.n, starts), np.diff(starts, append=len(levels)))
     less = np.repeat(kept, np.diff(starts, append=len(levels)), axis=-1) * share
     calibrated, drawn = (float(_squares(levels, p).sum()) for p in (levels.score, chance))
@@ -121,6 +121,17 @@ def total(gap: Floats) -> Floats:
     return np.asarray(np.abs(gap).sum(axis=-1))
 
 
+def inverted(seen: float, drawn: Floats, truths: Floats, confidence: float) -> Interval:
+    """The least and the greatest truth, along a path of worlds away from calibration, at which `seen` is not extreme.
+
+    drawn: what each world shows, shape (worlds, draws); truths: shape (worlds,).
+    """
+    lows, highs = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
+    # The least world whose upper end reaches what is seen, and the greatest whose lower end does not exceed it.
+    least, greatest = (float(np.interp(seen, np.maximum.accumulate(ends), truths)) for ends in (highs, lows))
+    return least, max(least, greatest)
+
+
 def interval(
     value: float, seen: Worlds, norm: Norm, confidence: float, *, truth: Norm | None = None, least_high: float = 0.0
 ) -> Interval:
@@ -129,19 +140,14 @@ def interval(
     norm: of gaps; truth: the error of worlds, where that is not their norm; least_high: what the upper end reaches.
     """
     gap, less, noise, (calibrated, bend) = seen
-    error, tail = float(norm(gap[None])[0]), (1 - confidence) / 2
+    error = float(norm(gap[None])[0])
 
     def ends(of_worlds: Floats, scale: Floats) -> Interval:
         drawn = np.array([norm(world + factor * noise) for world, factor in zip(of_worlds, scale, strict=True)])
-        lows, highs = np.quantile(drawn, [tail, 1 - tail], axis=1)
-        truths = (truth or norm)(of_worlds)
-        # The least world whose upper end reaches what is seen, and the greatest whose lower end does not exceed it.
-        least = float(np.interp(error, np.maximum.accumulate(highs), truths))
-        greatest = float(np.interp(error, np.maximum.accumulate(lows), truths))
-        return least, max(least, greatest)
+        return inverted(error, drawn, (truth or norm)(of_worlds), confidence)
 
     # Where little is seen but noise, twice that little is not the most that there may be.
-    reach = 1 + float(np.quantile(norm(noise), 1 - tail)) / max(error, 1e-300)
+    reach = 1 + float(np.quantile(norm(noise), (1 + confidence) / 2)) / max(error, 1e-300)
     factors = FACTORS * min(reach, 1e6)
     low, high = ends(factors[:, None] * gap, np.sqrt(np.clip(calibrated + bend * factors, 0.25, 4.0)))
     low = min(low, ends(less, np.ones(len(less)))[0])

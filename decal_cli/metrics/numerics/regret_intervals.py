@@ -47,7 +47,7 @@ def worst(t: Table, threshold: float, rng: np.random.Generator, confidence: floa
     rows, share = 1 / gaps.concentration(levels), levels.n / t.total
     rate = levels.pos / levels.n
     known, counts = (rate * rows + t.base_rate) / (rows + 1), np.maximum(np.rint(rows), 1).astype(np.int64)
-    shares = rng.poisson(counts, (clipped.N_DRAWS, len(counts))) * (share / counts)
+    shares = rng.poisson(counts, (clipped.N_REGRET_DRAWS, len(counts))) * (share / counts)
     shares /= np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
     rates = rng.binomial(counts, known, shares.shape) / counts
     draws = _worst(rates, shares, threshold)
