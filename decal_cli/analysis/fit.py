@@ -9,8 +9,10 @@ import numpy as np
 
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan
+from decal_cli.analysis.flowchart import FITS
+from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
 from decal_cli.data import Dataset, Predictions
-from decal_cli.errors import DecalError, Undefined
+from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.methods import (
     Applied,
     MethodSpec,
@@ -20,20 +22,24 @@ from decal_cli.methods import (
     added_columns,
     judge,
     new_name,
+    parse,
     training_rows,
     try_out,
     with_score,
 )
 from decal_cli.methods import fit as fit_method
-from decal_cli.metrics import Interval, parse
+from decal_cli.metrics import Interval
+from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.version import __version__
 
-JUDGED_BY = tuple(parse(name) for name in ("brier", "log_loss", "auc", "ece"))
-WITH_TASK = (parse("regret_calibration"),)
+AUTO = "auto"
+"""In place of a method: the one that the recommendation advises."""
+JUDGED_BY = tuple(parse_metric(name) for name in ("brier", "log_loss", "auc", "ece"))
+WITH_TASK = (parse_metric("regret_calibration"),)
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,45 @@ class Fitting:
     differences: Mapping[str, Difference]
     gain: Gain | None
     seconds: float
+
+
+def one_model(data: Dataset) -> Dataset:
+    """The data set, which holds one model. Errors: DecalError, where it holds several."""
+    if len(data.models) != 1:
+        names = ", ".join(model.name for model in data.models)
+        raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
+    return data
+
+
+def unseen(test: Dataset, data: Dataset) -> Dataset:
+    """A test set of one model, none of whose files the model is fitted to. Errors: DecalError, where one is."""
+    known = {item.sha256 for item in data.inputs}
+    for item in one_model(test).inputs:
+        if item.sha256 in known:
+            raise DecalError(
+                f"--test {printable(item.path)}: holds the rows that the model is fitted to",
+                "name a file that it was not fitted to, or drop --test to evaluate it by cross-fitting",
+            )
+    return test
+
+
+def advised(data: Dataset, plan: Plan, wanted: Preferences) -> MethodSpec:
+    """The method that the flowchart ends in. Errors: DecalError, where it ends in none."""
+    if plan.task is None:
+        raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
+    advice = recommend(data, Plan(EVIDENCE, plan.task, plan.confidence, plan.seed), wanted).advice[0]
+    method = None if advice.lean is None else FITS.get(advice.lean)
+    if advice.method is None and method is not None:
+        raise DecalError(
+            f"`decal recommend` cannot tell yet what a method would win; by the estimates it leans to {method}",
+            f"to fit it anyway: decal fit {method}",
+        )
+    if advice.method is None:
+        raise DecalError(
+            f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}",
+            "see why with decal recommend, or name a method",
+        )
+    return parse(advice.method)
 
 
 def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None = None) -> Fitting:

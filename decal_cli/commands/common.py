@@ -21,8 +21,8 @@ from decal_cli.commands.options import (
     TaskOptions,
 )
 from decal_cli.commands.settings import Settings, find_settings, working_folder
-from decal_cli.commands.writing import check_not_read, check_writable, write_whole
 from decal_cli.data import Columns, Dataset, read
+from decal_cli.data.output import check_not_read, check_writable, write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse

@@ -8,8 +8,8 @@ from decal_cli.analysis import compare as comparing
 from decal_cli.commands.common import choices_of, columns_of, emit, inputs_of, plan_of, settings_of
 from decal_cli.commands.options import CompareOptions, InputOptions, MetricOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
-from decal_cli.commands.writing import check_new, check_not_read, write_whole
 from decal_cli.data import as_file, format_of, read_pair
+from decal_cli.data.output import check_new, check_not_read, write_whole
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.comparison import Compared
 

@@ -17,10 +17,10 @@ from decal_cli.commands.common import columns_of, emit, first_given
 from decal_cli.commands.options import InputOptions, StudyOptions
 from decal_cli.commands.progress import progress_bar
 from decal_cli.commands.settings import find_settings, working_folder
-from decal_cli.commands.signals import ending_as_interrupt
-from decal_cli.commands.writing import write_whole
 from decal_cli.curves import parse_thresholds
 from decal_cli.data import as_file
+from decal_cli.data.output import write_whole
+from decal_cli.data.signals import ending_as_interrupt
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.methods import METHODS, parse

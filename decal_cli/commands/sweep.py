@@ -8,8 +8,8 @@ from decal_cli.analysis.sweep import swept
 from decal_cli.commands.common import data_of, emit, page_of, plan_of, settings_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PictureName, SweepOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
-from decal_cli.commands.writing import check_writable, write_whole
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
+from decal_cli.data.output import check_writable, write_whole
 from decal_cli.errors import DecalError
 from decal_cli.plot import PICTURES, draw, draw_text, ready
 from decal_cli.render.formats import FORMATS, format_for

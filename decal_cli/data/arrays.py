@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,9 +28,9 @@ def from_arrays(
 ) -> Dataset:
     """Check arrays, or the columns of a table, as `read` checks files.
 
-    data_or_score: (T,) scores, or a mapping or data frame (pandas, polars, pyarrow). With label given as an array its
-    columns are scores, each one model (those of columns.score, if named); else all roles are looked up in it by
-    `columns` and the usual names. label: (T,) or the name of a column; so are the other roles of one column, such as
+    data_or_score: (T,) scores, or a mapping or data frame (pandas, polars, also lazy, pyarrow). With label given as an
+    array its columns are scores, each one model (those of columns.score, if named); else all roles are looked up in it
+    by `columns` and the usual names. label: (T,) or the name of a column; so are the other roles of one column, such as
     weight=. A role of several, such as group=, takes (T,), a mapping or frame of such, or column name(s); features=
     also (T, d). Errors: DecalError.
     """
@@ -54,12 +54,24 @@ def from_arrays(
 
 
 def is_table(value: Any) -> bool:
-    """Whether a value has columns: a mapping, or a frame that speaks the Arrow protocol."""
-    if isinstance(value, Mapping):
+    """Whether a value has columns: a mapping, or a frame that speaks the Arrow or the interchange protocol."""
+    if isinstance(value, Mapping) or is_lazy(value):
         return True
-    # A Series or a chunked array speaks it too, but has no columns.
+    # A Series or a chunked array speaks Arrow too, but has no columns.
     named = hasattr(value, "columns") or hasattr(value, "column_names")
-    return named and hasattr(value, "__arrow_c_stream__")
+    return named and (hasattr(value, "__arrow_c_stream__") or hasattr(value, "__dataframe__"))
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether a value is a frame of polars whose columns are yet to be computed."""
+    return hasattr(value, "collect_schema") and hasattr(value, "collect")
+
+
+class _Uncollected(NamedTuple):
+    """A column of a lazy frame, which is computed where it is used."""
+
+    frame: Any
+    name: str
 
 
 def _columns_of(value: Any, role: str) -> dict[str, Any]:
@@ -67,19 +79,28 @@ def _columns_of(value: Any, role: str) -> dict[str, Any]:
 
     if isinstance(value, Mapping):
         return {str(name): _column(column, str(name)) for name, column in value.items()}
+    if is_lazy(value):
+        with translated(SHOWN, f"a table ({role})"):
+            return {name: _Uncollected(value, name) for name in value.collect_schema().names()}
     names = [str(name) for name in getattr(value, "column_names", None) or value.columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DecalError(f"{SHOWN}: duplicate column {quote(twice)}", "rename one of the two")
     with translated(SHOWN, f"a table ({role})"):
         try:
-            table = pa.table(value)
+            table = pa.table(value) if hasattr(value, "__arrow_c_stream__") else _interchanged(value)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             if not hasattr(value, "items"):
                 raise
             # Objects of several types stand in a column of pandas.
             return {str(name): _column(column, str(name)) for name, column in value.items()}
     return {name: table.column(name) for name in table.column_names}
+
+
+def _interchanged(value: Any) -> Any:
+    from pyarrow.interchange import from_dataframe
+
+    return from_dataframe(value)
 
 
 def _one(table: dict[str, Any], given: Any, role: str) -> str:
@@ -163,19 +184,32 @@ def _numbers(array: np.ndarray) -> Any:
 def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
     import pyarrow as pa
 
-    lengths = {name: len(column) for name, column in table.items()}
-    if not lengths:
+    if not table:
         raise DecalError(f"{SHOWN}: has no columns", "give scores and labels")
+    chosen = choose(list(table), columns, SHOWN)
+    used = tuple(dict.fromkeys((*chosen.numbers, *chosen.texts, *chosen.features)))
+    table = _collected(table, used)
+    lengths = {name: len(column) for name, column in table.items() if not isinstance(column, _Uncollected)}
     first, count = next(iter(lengths.items()))
     for name, length in lengths.items():
         if length != count:
             raise DecalError(
                 f"{SHOWN}: {quote(name)} has {length} rows and {quote(first)} {count}", "give arrays of one length"
             )
-    chosen = choose(list(table), columns, SHOWN)
-    used = dict.fromkeys((*chosen.numbers, *chosen.texts, *chosen.features))
     with translated(SHOWN, "a table"):
         return ArraySource(list(table), pa.table({name: table[name] for name in used}))
+
+
+def _collected(table: dict[str, Any], used: tuple[str, ...]) -> dict[str, Any]:
+    """The table with the used columns of lazy frames, each frame computed once."""
+    waiting = {name: table[name] for name in used if isinstance(table[name], _Uncollected)}
+    frames = {id(each.frame): each.frame for each in waiting.values()}
+    for key, frame in frames.items():
+        names = [name for name, each in waiting.items() if id(each.frame) == key]
+        with translated(SHOWN, "a lazy frame"):
+            computed = frame.select([waiting[name].name for name in names]).collect()
+        table = {**table, **dict(zip(names, _columns_of(computed, "data").values(), strict=True))}
+    return table
 
 
 class ArraySource(InMemory):

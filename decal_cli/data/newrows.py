@@ -14,7 +14,7 @@ from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
 from decal_cli.data.labels import group, group_names
-from decal_cli.data.sources import InMemory, Source, open_source
+from decal_cli.data.sources import FileSource, InMemory, Source, open_source
 from decal_cli.data.words import MISSING, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
@@ -39,17 +39,18 @@ class NewRows:
 
     def __init__(
         self,
-        path: str,
+        path: str | FileSource,
         columns: Columns,
         kinds: tuple[Kind, ...],
-        stdin: BinaryIO | None,
+        stdin: BinaryIO | None = None,
         typed: bool = False,
     ) -> None:
-        """columns: one score, features and groups by exact name; kinds: of every column of the features.
+        """path: of a file, or rows in memory. columns: one score, features and groups by exact name.
 
-        typed: whether the rows go where numbers are told from texts; else a CSV file's cells are left as they are.
+        kinds: of every column of the features. typed: whether the rows go where numbers are told from texts; else a CSV
+        file's cells are left as they are.
         """
-        self.source = open_source(path, stdin)
+        self.source = open_source(path, stdin) if isinstance(path, str) else path
         self.columns = columns
         self.kinds = kinds
         self.names = list(self.source.names)

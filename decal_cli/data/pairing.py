@@ -42,10 +42,18 @@ def read_pair(
         return _joined(paths, columns, id_column, stdin)
     if id_column is not None and len(paths) > 2:
         raise DecalError(f"--id joins two files, and {len(paths)} are named", "name two files, or leave --id out")
-    named = columns if id_column is None else replace(columns, group=(*columns.group, id_column))
-    whole = read(paths, named, stdin)
+    return pair_up(read(paths, with_ids(columns, id_column), stdin), columns, id_column)
+
+
+def with_ids(columns: Columns, id_column: str | None) -> Columns:
+    """The columns, and the row ids read as groups are."""
+    return columns if id_column is None else replace(columns, group=(*columns.group, id_column))
+
+
+def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> Paired:
+    """The two models of a data set that was read `with_ids`. Errors: DecalError, where there are more or fewer."""
     if len(whole.models) != 2:
-        raise _not_two(whole, paths)
+        raise _not_two(whole)
     together = on_same_rows(whole)
     first = together.models[0]
     if id_column is None:
@@ -86,10 +94,10 @@ def _row_numbers(model: Predictions) -> Ints:
     return np.arange(len(model.rows)) if model.row_numbers is None else model.row_numbers
 
 
-def _not_two(dataset: Dataset, paths: Sequence[str]) -> Exception:
+def _not_two(dataset: Dataset) -> Exception:
     names = ", ".join(quote(model.name) for model in dataset.models)
     fix = "name two score columns: --score p_a --score p_b"
-    if len(paths) == 2 and len(dataset.models) == 1:
+    if len(dataset.inputs) == 2 and len(dataset.models) == 1:
         fix = "to join two files of one score each, name their column of row ids with --id"
     return DecalError(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from decal_cli.commands.writing import LEFTOVER
+from decal_cli.data.output import LEFTOVER
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
 
 LINE = ("evaluate", BINARY, "-s", "p", "-y", "y", "-m", "brier", "-f", "json")

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from decal_cli.commands.signals import ending_as_interrupt
+from decal_cli.data.signals import ending_as_interrupt
 from decal_cli.errors import DecalError
 
 LEFTOVER = (".decal-", ".part")

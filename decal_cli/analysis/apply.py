@@ -1,0 +1,55 @@
+"""New rows scored by a model that was fitted and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from decal_cli.data import Batch, Columns, NewRows
+from decal_cli.errors import DecalError
+from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows, unseen_categories
+
+
+def read_model(path: str) -> Saved:
+    """The model of a file. Errors: DecalError, where it is none that `decal fit` wrote."""
+    try:
+        return from_text(Path(path).read_bytes().decode("utf-8"), path)
+    except OSError as error:
+        raise DecalError(f"model file {path}: {error.strerror}", "name a file that `decal fit` wrote") from None
+    except UnicodeDecodeError:
+        raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
+
+
+def columns_for(saved: Saved, missing: Any = "error") -> Columns:
+    """The columns that the model looks at; missing: what is done with rows that lack a score."""
+    return Columns(
+        score=(saved.score,), features=saved.features, group=saved.groups, logit=saved.logit, missing=missing
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredBatch:
+    """Some rows with what the model adds to them.
+
+    added: name -> values, shape (rows that lack no score,). unseen: how many of these have a category that the model
+    was not fitted on.
+    """
+
+    batch: Batch
+    added: Mapping[str, NDArray[Any]]
+    unseen: int
+
+
+def scored(saved: Saved, rows: NewRows, name: str | None, shown: str) -> Iterator[ScoredBatch]:
+    """Every batch of rows with its new columns. name: of the new score; shown: the model, for messages."""
+    for batch in rows.batches():
+        applied = score_rows(saved, batch.rows, shown)
+        added = added_columns(applied, name or saved.score, name or new_name(saved.score, parse(saved.method)))
+        for column in added:
+            if column in rows.names:
+                raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
+        yield ScoredBatch(batch, added, unseen_categories(saved.model, batch.rows))
