@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import csv
 import inspect
-import json
 import math
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from decal_cli.documents import json_of, read_document, toml_of
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_SETTINGS_BYTES, MAX_UTILITY
 
 Matrix = tuple[tuple[float, float], tuple[float, float]]
-MAX_UTILITY = 1e100
-"""What a utility may be: its square, summed over all rows, must be a float."""
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
 
@@ -108,15 +106,11 @@ def parse_utility(text: str, decision_threshold: float | None = None) -> BinaryT
         where = f"utility {text!r}"
     else:
         where = f"utility file {text}"
-        try:
-            rows = reader(Path(text).read_text(encoding="utf-8-sig"))
-        except OSError as error:
-            raise DecalError(f"{where}: {error.strerror or error}", "name a readable file") from None
-        except (ValueError, KeyError, csv.Error) as error:
-            raise DecalError(f"{where}: {_line(error)}", "it must hold a 2 x 2 matrix of numbers") from None
+        fix = "name a readable file that holds a 2 x 2 matrix of numbers"
+        rows = reader(read_document(text, where, fix, MAX_SETTINGS_BYTES), where, fix)
     try:
         matrix = [[float(cell) for cell in row] for row in rows]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DecalError(f"{where} is not a 2 x 2 matrix of numbers", "write it as 'u00,u01;u10,u11'") from None
     return BinaryTask.of_utility(matrix, decision_threshold)
 
@@ -172,7 +166,7 @@ def _matrix(utility: Sequence[Sequence[float]]) -> Matrix:
     try:
         (u00, u01), (u10, u11) = utility
         cells = (float(u00), float(u01), float(u10), float(u11))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DecalError("the utility is not a 2 x 2 matrix of numbers", "write it as 'u00,u01;u10,u11'") from None
     if not all(abs(cell) <= MAX_UTILITY for cell in cells):
         raise DecalError(
@@ -200,16 +194,19 @@ def _show(matrix: Matrix) -> str:
     return "'" + ";".join(",".join(f"{cell:g}" for cell in row) for row in matrix) + "'"
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def _utility_entry(document: Any) -> Any:
-    return document["utility"] if isinstance(document, dict) else document
+    return document.get("utility") if isinstance(document, dict) else document
 
 
-_FILE_READERS: dict[str, Callable[[str], Any]] = {
-    ".json": lambda text: _utility_entry(json.loads(text)),
-    ".toml": lambda text: _utility_entry(tomllib.loads(text)),
-    ".csv": lambda text: [row for row in csv.reader(text.splitlines()) if row],
+def _csv_rows(text: str, where: str, fix: str) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(text.splitlines()) if row]
+    except csv.Error as error:
+        raise DecalError(f"{where}: is not CSV ({error})", fix) from None
+
+
+_FILE_READERS: dict[str, Callable[[str, str, str], Any]] = {
+    ".json": lambda text, where, fix: _utility_entry(json_of(text, where, fix, constants=True)),
+    ".toml": lambda text, where, fix: _utility_entry(toml_of(text, where, fix)),
+    ".csv": _csv_rows,
 }

@@ -8,7 +8,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
-    *("errors", "version"),
+    *("errors", "limits", "version"),
+    "documents",
     *("declarations", "task", "roles"),
     "tables",
     *("data", "crossfit"),

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
 from decal_cli.data import Batch, Columns, NewRows
+from decal_cli.documents import read_document
 from decal_cli.errors import DecalError
 from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows, unseen_categories
 
 
 def read_model(path: str) -> Saved:
     """The model of a file. Errors: DecalError, where it is none that `decal fit` wrote."""
-    try:
-        return from_text(Path(path).read_bytes().decode("utf-8"), path)
-    except OSError as error:
-        raise DecalError(f"model file {path}: {error.strerror}", "name a file that `decal fit` wrote") from None
-    except UnicodeDecodeError:
-        raise DecalError(f"{path}: is not a model file (not text)", "name a file that `decal fit` wrote") from None
+    return from_text(read_document(path, f"model file {path}", "name a file that `decal fit` wrote"), path)
 
 
 def columns_for(saved: Saved, missing: Any = "error") -> Columns:

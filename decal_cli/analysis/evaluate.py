@@ -11,6 +11,7 @@ from functools import cached_property
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS
@@ -37,10 +38,6 @@ class Report:
     results: Mapping[str, Result]
 
 
-MIN_RISK = 1e-6
-"""How near a confidence level may come to 0 and 1."""
-
-
 @dataclass(frozen=True)
 class Plan:
     """What to compute and how: the choices of the user that stand in the signature."""
@@ -59,6 +56,8 @@ class Plan:
             raise DecalError(f"confidence {self.confidence!r} is too near 0 or 1", "give for example .999")
         if self.seed < 0:
             raise DecalError(f"seed {self.seed} is negative", "give 0 or a positive integer")
+        if self.seed > MAX_SEED:
+            raise DecalError(f"seed {self.seed} is beyond {MAX_SEED}", "give a smaller one")
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError, Exit, Undefined
+from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import BinaryTask
 
@@ -61,6 +62,11 @@ class Rule:
     def needs_interval(self) -> bool:
         """Whether the rule speaks of an end of the interval."""
         return self.over in ("upper", "lower")
+
+    @property
+    def side(self) -> str:
+        """What stands left of the operator, without its scope."""
+        return f"{self.over}({self.measure})" if self.over else self.measure
 
     @property
     def measure(self) -> str:
@@ -110,7 +116,9 @@ def gate(
     baseline: Baseline | None = None,
     progress: Progress = lambda text: None,
 ) -> GateOutcome:
-    """The metrics under the rules, and the rules' judgement."""
+    """The metrics under the rules, and the rules' judgement. Errors: DecalError, for a rule that nothing could fail."""
+    for rule in rules:
+        _check_bound(rule, plan.task)
     evaluation = evaluate(dataset, plan, progress)
     differences: tuple[Report, ...] = ()
     choices = tuple(dict.fromkeys(rule.choice for rule in rules if rule.delta))
@@ -160,6 +168,32 @@ def parse_rule(text: str) -> Rule:
     return Rule(
         text.strip(), over, choice, tuple(scope), match["op"], bool(bound["baseline"]), float(number), bool(delta)
     )
+
+
+def _check_bound(rule: Rule, task: BinaryTask | None) -> None:
+    """Raise a DecalError where the bound lies outside of what the rule's side can be."""
+    if task is None and rule.choice.declared.bounds_in_u_delta:
+        return
+    low, high = _possible(rule, task)
+    rounding = 1e-9 * max(abs(low), abs(high))
+    if low - rounding <= rule.number <= high + rounding:
+        return
+    never = "fail" if (rule.number > high) == rule.operator.startswith("<") else "pass"
+    what = "the difference from the baseline" if rule.baseline else rule.side
+    raise DecalError(
+        f"rule {rule.text!r}: {what} lies from {low:g} to {high:g}, so no value can {never} it",
+        "give a bound within that range",
+    )
+
+
+def _possible(rule: Rule, task: BinaryTask | None) -> tuple[float, float]:
+    """The least and the greatest number that may stand where the rule's number stands; finite."""
+    low, high = rule.choice.declared.bounds(task)
+    if rule.delta or rule.baseline:
+        low, high = low - high, high - low
+    elif rule.over == "gap":
+        low, high = 0.0, high - low
+    return max(low, -MAX_UTILITY), min(high, MAX_UTILITY)
 
 
 def judge(

@@ -11,6 +11,7 @@ from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, GAINS, TRY, Advi
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
 from decal_cli.task import BinaryTask
 
@@ -42,19 +43,22 @@ class Preferences:
         cls, costs: Sequence[str], decisions: float | None, satisfied_at: float | None, tolerance: float | None
     ) -> Preferences:
         """'0.01' or 'post-train=0.01'; in total rather than per decision where the number of decisions is given."""
-        if decisions is not None and not 0 < decisions < float("inf"):
+        if decisions is not None and not 1 / MAX_UTILITY <= decisions <= MAX_UTILITY:
             raise DecalError(
-                f"--decisions {decisions:g} is not above 0", "give how many decisions the cost is spread over"
+                f"--decisions {decisions:g} is not between 0 and {MAX_UTILITY:g}",
+                "give how many decisions the cost is spread over",
             )
         if decisions is not None and not costs:
             raise DecalError("--decisions spreads a total cost, and there is none", "give --cost as well")
-        if tolerance is not None and not 0 <= tolerance < float("inf"):
+        if tolerance is not None and not 0 <= tolerance <= MAX_UTILITY:
             raise DecalError(
-                f"--tolerance {tolerance:g} is not a number of 0 or more",
+                f"--tolerance {tolerance:g} is not a number from 0 to {MAX_UTILITY:g}",
                 "give the regret per decision that does not matter",
             )
-        if satisfied_at is not None and not abs(satisfied_at) < float("inf"):
-            raise DecalError(f"--satisfied-at {satisfied_at:g} is not a number", "give a utility per decision")
+        if satisfied_at is not None and not abs(satisfied_at) <= MAX_UTILITY:
+            raise DecalError(
+                f"--satisfied-at {satisfied_at:g} is not a number up to {MAX_UTILITY:g}", "give a utility per decision"
+            )
         parsed: dict[str, float] = {}
         for text in costs:
             method, equals, amount = text.rpartition("=")
@@ -63,9 +67,10 @@ class Preferences:
                 cost = float(amount)
             except ValueError:
                 cost = -1.0
-            if not 0 <= cost < float("inf") or any(name not in COSTED for name in names):
+            if not 0 <= cost <= MAX_UTILITY or any(name not in COSTED for name in names):
                 raise DecalError(
-                    f"--cost {text!r} does not parse", "give a number >= 0, or recalibrate=COST or post-train=COST"
+                    f"--cost {text!r} does not parse",
+                    f"give a number from 0 to {MAX_UTILITY:g}, or recalibrate=COST or post-train=COST",
                 )
             parsed.update({name: cost / (decisions or 1.0) for name in names})
         return cls(tuple(parsed.items()), satisfied_at, tolerance)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis.baseline import Baseline, baseline_of
 from decal_cli.commands.common import data_of, emit, plan_of, settings_of
 from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
+from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Exit
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.gates import Gated
@@ -37,10 +36,5 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
 def _baseline(path: str | None) -> Baseline | None:
     if path is None:
         return None
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DecalError(f"baseline {path}: {error.strerror}", "name a JSON report that decal wrote") from None
-    except ValueError:
-        raise DecalError(f"baseline {path} is not JSON", "write it with: decal evaluate FILE -o report.json") from None
-    return baseline_of(document, path)
+    place, fix = f"baseline {path}", "name a JSON report, written with: decal evaluate FILE -o report.json"
+    return baseline_of(json_of(read_document(path, place, fix), place, fix, constants=True), path)

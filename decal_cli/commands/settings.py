@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from decal_cli.data.words import first_line, nearest, quote, text_of
+from decal_cli.data.words import nearest, quote, text_of
 from decal_cli.declarations.defaults import CONFIDENCE
+from decal_cli.documents import read_document, toml_of
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_SETTINGS_BYTES
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 from decal_cli.task import SPELLINGS
 
@@ -62,8 +64,9 @@ def find_settings(start: Path) -> Settings:
 def _project_table(path: Path) -> Mapping[str, Any] | None:
     try:
         # A broken pyproject.toml that has nothing to do with decal is somebody else's problem.
-        if b"decal" not in path.read_bytes():
-            return None
+        with path.open("rb") as file:
+            if b"decal" not in file.read(MAX_SETTINGS_BYTES):
+                return None
     except OSError:
         return None
     tool = _parse(path).get("tool", {})
@@ -76,16 +79,8 @@ def _project_table(path: Path) -> Mapping[str, Any] | None:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        raise DecalError(f"{path}: cannot be read ({error.strerror})", "check its permissions") from None
-    except UnicodeDecodeError:
-        raise DecalError(f"{path}: is not UTF-8 text", "save it as UTF-8") from None
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise DecalError(f"{path}: is not valid TOML: {first_line(error)}", "correct that line") from None
+    fix = "correct the settings file"
+    return toml_of(read_document(str(path), str(path), fix, MAX_SETTINGS_BYTES), str(path), fix)
 
 
 def _settings(path: Path, table: Mapping[str, Any]) -> Settings:

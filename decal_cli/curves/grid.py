@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_SETTINGS_BYTES, MAX_THRESHOLDS
 from decal_cli.tables.table import Floats, Ints
 
-MAX_THRESHOLDS = 1000
 N_PARTS = 256
 """Parts of a beta prior, of about the same mass; each lies at its mean, so linear functions have exact expectations."""
 N_WIDTHS = 64
@@ -88,15 +88,14 @@ def parse_prior(text: str) -> Prior:
     fix = "give beta:A,B, or a CSV or JSON file with pairs of threshold and weight"
     if path.suffix.lower() not in (".csv", ".json"):
         raise DecalError(f"prior {text!r} is neither beta:A,B nor a .csv or .json file", fix)
+    place = f"prior file {text}"
+    content = read_document(text, place, fix, MAX_SETTINGS_BYTES)
+    document = json_of(content, place, fix) if path.suffix.lower() == ".json" else None
     try:
-        content = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DecalError(f"prior file {text}: {getattr(error, 'strerror', None) or 'not text'}", fix) from None
-    try:
-        pairs = _json_pairs(json.loads(content)) if path.suffix.lower() == ".json" else _csv_pairs(content)
+        pairs = _csv_pairs(content) if document is None else _json_pairs(document)
         at, weight = np.array([(float(t), float(w)) for t, w in pairs]).T
-    except (TypeError, ValueError, KeyError, csv.Error):
-        raise DecalError(f"prior file {text} does not hold pairs of threshold and weight", fix) from None
+    except (TypeError, ValueError, KeyError, OverflowError, csv.Error):
+        raise DecalError(f"{place} does not hold pairs of threshold and weight", fix) from None
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.sum() > 0):
         raise DecalError(f"prior file {text}: weights must be 0 or more, and one above 0", fix)
     _inside(at, f"prior file {text}: thresholds", fix)

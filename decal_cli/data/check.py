@@ -13,15 +13,12 @@ from decal_cli.data.files import translated
 from decal_cli.data.sources import Source
 from decal_cli.data.words import NUMBER, number, quote, value_of
 from decal_cli.errors import DecalError
+from decal_cli.limits import MIN_SHARE_OF_MEAN
 from decal_cli.roles import Columns
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import BLOCK
 
 FIRST_ROWS = 5
-
-
-MIN_SHARE_OF_MEAN = 1e-9
-"""Of the mean weight, the least that a weight may be: sums are held to this."""
 
 
 @dataclass(frozen=True)

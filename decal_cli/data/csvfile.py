@@ -14,14 +14,13 @@ from decal_cli.data.files import HEAD_SIZE, Raw, no_rows, refuse_other_encodings
 from decal_cli.data.quotes import check_quotes
 from decal_cli.data.words import MISSING, NUMBER, file_word, listed, quote
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_HEADER_BYTES, MAX_ROW_BYTES
 
 _TYPES = {
     "int64": re.compile(r"0|-?[1-9][0-9]{0,17}"),
     "float64": re.compile(r"-?((0|[1-9][0-9]{0,14})(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"),
 }
 """What is a number in a column that nobody called one: neither '007' nor 20 digits, which are names."""
-MAX_HEADER_BYTES = 1 << 24
-MAX_ROW_BYTES = 1 << 26
 
 
 class CsvSource:

@@ -60,8 +60,8 @@ class TestBadInput:
             ([*NAMED, "--metric", "brierr"], "brier"),
             ([*NAMED, "--output", "/proc/nowhere/x.json"], "output"),
             ([*NAMED, "--output", "."], "directory"),
-            ([*NAMED, "--utility", "0,-1e200;-1e200,0"], "beyond 1e+100"),
-            ([*NAMED, "--cost-fp", "1e-300", "--cost-fn", "1e-300"], "below 1e-100"),
+            ([*NAMED, "--utility", "0,-1e200;-1e200,0"], "beyond 1e+15"),
+            ([*NAMED, "--cost-fp", "1e-300", "--cost-fn", "1e-300"], "below 1e-15"),
             ([*NAMED, "--confidence", "0.9999999999999999"], "too near 0 or 1"),
         ],
         ids=str,
@@ -74,6 +74,16 @@ class TestBadInput:
         [
             (["sweep", *NAMED, "--thresholds", "0.1:0.9:1e-320"], "more than 1000"),
             (["gate", *NAMED, "-r", "brier<=1e999"], "bound 1e999 is infinite"),
+            (["gate", *NAMED, "-r", "brier<=1e300"], "brier lies from 0 to 1, so no value can fail it"),
+            (["gate", *NAMED, "-r", "brier>=-0.1"], "brier lies from 0 to 1, so no value can fail it"),
+            (["gate", *NAMED, "-r", "upper(ece)<=-0.1"], "upper(ece) lies from 0 to 1, so no value can pass it"),
+            (["gate", *NAMED, "-r", "log_loss<=1e300"], "log_loss lies from 0 to 1e+15, so no value can fail it"),
+            (["gate", *NAMED, "-r", "delta(brier)<=1.5"], "delta(brier) lies from -1 to 1"),
+            (["gate", *NAMED, "-r", "gap(brier)>=1.5"], "gap(brier) lies from 0 to 1, so no value can pass it"),
+            (["gate", *NAMED, "-r", "brier<=baseline+2"], "the difference from the baseline lies from -1 to 1"),
+            (["gate", *NAMED, "-t", "0.3", "-r", "regret_calibration<=1.1"], "regret_calibration lies from 0 to 1, so"),
+            (["evaluate", *NAMED, "--seed", str(2**63)], "seed 9223372036854775808 is beyond"),
+            (["recommend", *NAMED, "-t", "0.3", "--cost", "1e300"], "number from 0 to 1e+15"),
             (["recommend", *NAMED, "-t", "0.3", "--tolerance", "inf"], "--tolerance inf"),
             (["recommend", *NAMED, "-t", "0.3", "--satisfied-at", "nan"], "--satisfied-at nan"),
             (["recommend", *NAMED, "-t", "0.3", "--cost", "1", "--decisions", "inf"], "--decisions inf"),
@@ -82,6 +92,11 @@ class TestBadInput:
     )
     def test_numbers_at_the_edge_of_floats(self, decal: Decal, arguments: list, says: str) -> None:
         assert says in refusal(decal(*arguments))
+
+    def test_thresholds_and_seeds_at_the_edge_are_judged(self, decal: Decal) -> None:
+        for line in (("-t", "1e-300"), ("-t", "5e-324"), ("-t", "0.9999999999999999", "--seed", str(2**63 - 1))):
+            done = decal("recommend", *NAMED, *line)
+            assert (done.code, done.err) == (0, "")
 
     @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", '"text"', "{}", "[1]", "true"])
     def test_a_baseline_that_is_no_number_cannot_be_judged_by(self, decal: Decal, tmp_path: Path, value: str) -> None:

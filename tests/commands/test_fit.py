@@ -341,7 +341,7 @@ class TestApply:
         [
             (lambda content: content.replace(b'"seed": 0', b'"seed": 7'), "was changed after it was written"),
             (lambda content: content.replace(b'"decal_model": 1', b'"decal_model": 2'), "is a model file of version 2"),
-            (lambda content: b"PAR1\xff\xfe", "is not a model file (not text)"),
+            (lambda content: b"PAR1\xff\xfe", "is not UTF-8 text"),
         ],
     )
     def test_other_model_files_are_refused(

@@ -22,7 +22,9 @@ def rows_for(rows: int, item: Item, margin: float) -> int | None:
     """Rows at which the interval reaches no further than the margin: its width shrinks as 1 / sqrt(rows)."""
     if item.interval is None or not margin > 0:
         return None
-    needed = rows * ((item.interval[1] - item.interval[0]) / 2 / margin) ** 2
+    # No power: beyond the range of floats it is an error, where a product is infinite.
+    ratio = (item.interval[1] - item.interval[0]) / 2 / margin
+    needed = rows * ratio * ratio
     if not needed < MAX_ROWS:
         return None
     unit = 10 ** max(math.floor(math.log10(max(needed, 1))) - 1, 0)

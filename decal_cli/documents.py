@@ -1,0 +1,91 @@
+"""Documents that others wrote, such as settings, models and baselines: read and parsed within limits, or one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_DEPTH, MAX_DOCUMENT_BYTES, MAX_VALUES, MIB
+
+_KEY = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_KEY}(?:[ \t]*+\.[ \t]*+{_KEY}){{{MAX_DEPTH}}}")
+"""A dotted key of more parts than tables may be nested."""
+
+
+def read_document(path: str, place: str, fix: str, most: int = MAX_DOCUMENT_BYTES) -> str:
+    """The text of a UTF-8 file; place: the file as errors name it, fix: what they say to do. Errors: DecalError."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise DecalError(f"{place}: {error.strerror or error}", fix) from None
+    except ValueError as error:
+        raise DecalError(f"{place}: {error}", fix) from None
+    if len(content) > most:
+        raise DecalError(f"{place}: holds more than {most // MIB} MiB, the most that decal reads of such a file", fix)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DecalError(f"{place}: is not UTF-8 text", fix) from None
+
+
+def json_of(text: str, place: str, fix: str, constants: bool = False) -> Any:
+    """What a JSON text holds; constants: whether NaN and Infinity are numbers. Errors: DecalError."""
+    n_values = text.count(",") + text.count("[") + text.count("{")
+    if n_values > MAX_VALUES:
+        raise DecalError(f"{place}: holds more than {MAX_VALUES:,} values, the most that decal reads of one file", fix)
+    try:
+        value = json.loads(text, parse_constant=None if constants else _no_constant)
+    except RecursionError:
+        raise _too_deep(place, fix) from None
+    except ValueError as error:
+        raise DecalError(f"{place}: is not JSON ({_json_reason(error)})", fix) from None
+    if not _is_shallow(value):
+        raise _too_deep(place, fix)
+    return value
+
+
+def toml_of(text: str, place: str, fix: str) -> dict[str, Any]:
+    """What a TOML text holds. Errors: DecalError."""
+    import tomllib
+
+    # The parser's time and memory grow with the square of a key's parts.
+    if _LONG_KEY.search(text):
+        raise _too_deep(place, fix)
+    try:
+        table = tomllib.loads(text)
+    except RecursionError:
+        raise _too_deep(place, fix) from None
+    except ValueError as error:
+        raise DecalError(f"{place}: is not valid TOML: {' '.join(str(error).split())}", fix) from None
+    if not _is_shallow(table):
+        raise _too_deep(place, fix)
+    return table
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def _json_reason(error: ValueError) -> str:
+    """Where the text is at fault; Python's refusal of very long numbers comes without a place."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno}, column {error.colno}: {error.msg}"
+    return "a number of thousands of digits" if "digits" in str(error) else str(error)
+
+
+def _is_shallow(value: Any) -> bool:
+    """Whether lists and objects are nested no deeper than decal follows them."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        nested = (each for each in level if isinstance(each, (dict, list)))
+        level = [item for each in nested for item in (each.values() if isinstance(each, dict) else each)]
+        if not level:
+            return True
+    return False
+
+
+def _too_deep(place: str, fix: str) -> DecalError:
+    return DecalError(f"{place}: lists, objects or keys are nested deeper than {MAX_DEPTH}", fix)

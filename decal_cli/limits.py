@@ -1,0 +1,44 @@
+"""What decal takes at most of a file, an option or a model: every limit, declared here once with its reason."""
+
+KIB, MIB = 1 << 10, 1 << 20
+
+MAX_STREAM_BYTES = 1024 * MIB
+"""Of a pipe, and of a compressed file that must be read whole: both are held in memory. Other files may be larger."""
+MAX_LINE_BYTES = 16 * MIB
+"""Of one line of JSON Lines: as objects it takes some twenty times that."""
+MAX_HEADER_BYTES = 16 * MIB
+"""Of the header of a CSV file, which is held as text."""
+MAX_ROW_BYTES = 64 * MIB
+"""Of a row of a CSV file: the reader holds a block of that size for each processor."""
+MAX_EMPTY_CELLS = 1 << 26
+"""Cells of JSON Lines that no row fills: each takes 8 bytes where its column is read, and none in the file."""
+MAX_DOCUMENT_BYTES = 256 * MIB
+"""Of a model file or a baseline: a forest of hundreds of full trees, a report of thousands of groups."""
+MAX_SETTINGS_BYTES = MIB
+"""Of settings, utilities and priors, which people write by hand."""
+MAX_VALUES = 1 << 22
+"""Numbers, texts, lists and objects in one document: each takes up to some 250 bytes."""
+MAX_DEPTH = 64
+"""How deep lists and objects are nested, and parts of a dotted key: decal itself writes about ten."""
+
+MAX_UTILITY = 1e15
+"""What a utility, a cost or a bound may be, and its inverse the least u_delta: floats hold 15 digits."""
+MAX_THRESHOLDS = 1000
+"""Thresholds of a sweep or a study: each is a row of the table."""
+MIN_RISK = 1e-6
+"""How near a confidence level may come to 0 and 1: resamples cannot tell more."""
+MAX_SEED = 2**63 - 1
+"""The largest seed: it stands in JSON and Parquet, which hold 64 bits."""
+MIN_SHARE_OF_MEAN = 1e-9
+"""Of the mean weight, the least that a weight may be: sums are held to this."""
+
+MAX_WIDTH = 1 << 20
+"""Columns that the features of a model may have."""
+MAX_ARRAY_BYTES = 256 * MIB
+"""Of one array in a model file; texts are held at the width of the longest."""
+MAX_TREE_DEPTH = 1000
+"""Of a tree in a model file: trees grown to their last leaf on real data reach some 60."""
+MAX_STEPS = 1 << 16
+"""Steps from roots to leaves that a forest may take for one row: 1,000 trees of depth 64."""
+MAX_PROBES = 1000
+"""Probes of a model, one for each stretch of thresholds: every row has a score of each."""
