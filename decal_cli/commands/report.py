@@ -7,7 +7,7 @@ from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, se
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError
-from decal_cli.plot import ready, report_page
+from decal_cli.plot import report_page
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.page import ReportPage
 
@@ -16,7 +16,6 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
     """Measure, recommend and draw, and write one page."""
     if out.output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
-    ready("picture.svg")
     settings = settings_of(out)
     form = format_for("html", out.output, ReportPage)
     plan = plan_of(all_choices(), task, out, settings)

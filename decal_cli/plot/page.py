@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib.util
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
@@ -16,12 +16,25 @@ from decal_cli.plot.style import RC
 from decal_cli.task import BinaryTask
 
 PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")
+SHARED = ("brier", "decision")
+"""Pictures that show all models and groups in one panel."""
 PICTURE_FORMATS = ("png", "svg", "pdf")
 _WIDE, _HIGH = 5.0, 4.3
 _MOST = 4
 """Panels in a row at most."""
 
+_ALONE = (4.6, 3.9)
+"""Inches of a panel that stands alone: its text is still read where the page is as narrow as a phone."""
+
 Cell = Callable[[Any], None]
+
+
+class Panel(NamedTuple):
+    """One panel as a picture of its own; number: of the report that it shows, None where it shows them all."""
+
+    picture: str
+    number: int | None
+    svg: bytes
 
 
 def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
@@ -30,11 +43,28 @@ def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
     import matplotlib
 
     with matplotlib.rc_context(RC):
-        figure = figure_of(sweep, pictures)
-        out = io.BytesIO()
-        # No date, no version: the same sweep gives the same bytes.
-        metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
-        figure.savefig(out, format=form, dpi=130, metadata=metadata)
+        return _saved(figure_of(sweep, pictures), form)
+
+
+def draw_panels(sweep: Sweep, pictures: tuple[str, ...]) -> Iterator[Panel]:
+    """Each panel of these pictures as an SVG file of its own, on no background."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(RC):
+        for picture in pictures:
+            for number, cell in enumerate(_cells(sweep, picture)):
+                figure = Figure(figsize=_ALONE, layout=_layout())
+                cell((figure, figure.add_gridspec(1, 1)[0, 0]))
+                shown = None if picture in SHARED else number
+                yield Panel(picture, shown, _saved(figure, "svg", transparent=True))
+
+
+def _saved(figure: Any, form: str, **options: Any) -> bytes:
+    out = io.BytesIO()
+    # No date, no version: the same sweep gives the same bytes.
+    metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
+    figure.savefig(out, format=form, dpi=130, metadata=metadata, **options)
     return out.getvalue()
 
 
@@ -43,9 +73,20 @@ def ready(path: str) -> str:
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in PICTURE_FORMATS:
         raise DecalError(f"--plot {path}: a picture is written as png, svg or pdf", "name for example curves.png")
-    if importlib.util.find_spec("matplotlib") is None:
+    if not can_draw():
         raise DecalError("drawing needs matplotlib, which is not installed", "pip install 'decal[plot]'")
     return form
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def _layout() -> Any:
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
 
 
 def task_or_middle(sweep: Sweep) -> BinaryTask:
@@ -57,14 +98,12 @@ def task_or_middle(sweep: Sweep) -> BinaryTask:
 def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:
     """The figure: curves of all models in one panel each, then for each picture a panel a model and group."""
     from matplotlib.figure import Figure
-    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     rows = _rows(sweep, pictures)
     widest = max(columns for columns, _ in rows)
     heights = [1.25 if row[0].__name__ == "stripped" and columns > 1 else 1.0 for columns, row in rows]
     units = math.lcm(*(columns for columns, _ in rows))
-    layout: Any = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
-    figure = Figure(figsize=(_WIDE * max(widest, 1.2), _HIGH * sum(heights)), layout=layout)
+    figure = Figure(figsize=(_WIDE * max(widest, 1.2), _HIGH * sum(heights)), layout=_layout())
     grid = figure.add_gridspec(len(rows), units, height_ratios=heights)
     for y, (columns, row) in enumerate(rows):
         wide = units // columns
@@ -75,8 +114,8 @@ def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:
 
 def _rows(sweep: Sweep, pictures: tuple[str, ...]) -> list[tuple[int, list[Cell]]]:
     """Panels by row, with how many fit in it: of one model all of them, of several each picture in rows of its own."""
-    shared = [cell for picture in pictures if picture in ("brier", "decision") for cell in _cells(sweep, picture)]
-    own = [_cells(sweep, picture) for picture in pictures if picture not in ("brier", "decision")]
+    shared = [cell for picture in pictures if picture in SHARED for cell in _cells(sweep, picture)]
+    own = [_cells(sweep, picture) for picture in pictures if picture not in SHARED]
     if len(sweep.reports) == 1:
         everything = [*shared, *(cell for cells in own for cell in cells)]
         return _chunks(everything, len(everything) if len(everything) < 4 else 2 if len(everything) == 4 else 3)

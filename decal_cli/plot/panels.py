@@ -11,7 +11,8 @@ from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.metrics import Result
-from decal_cli.plot.style import GREY, LINES, below, marks, style_of
+from decal_cli.plot.scale import score_range, value_range
+from decal_cli.plot.style import GREY, LINES, THRESHOLD, below, marks, style_of
 from decal_cli.render.numbers import short
 from decal_cli.tables.table import BINS
 from decal_cli.task import BinaryTask
@@ -42,9 +43,10 @@ def brier(axes: Any, sweep: Sweep) -> None:
     if not alone:
         axes.plot([], [], "-", color=GREY, label="as it is")
         axes.plot([], [], "--", color=GREY, label="calibrated (isotonic)")
-    axes.set(title="Brier curves", xlabel="threshold t*", xlim=(0, 1))
+    axes.set(title="Brier curves", xlabel="threshold t*", xlim=_thresholds(sweep))
     axes.set_ylabel("utility lost per decision\n(u_delta = 1)")
     axes.set_ylim(bottom=0)
+    _mark_threshold(axes, sweep.head.task)
     below(axes)
 
 
@@ -66,11 +68,13 @@ def decision(axes: Any, sweep: Sweep) -> None:
                   style_of(number).colour, lw=1.1, label=label)  # fmt: skip
     axes.axhline(0, color="0.35", lw=1.1, ls=(0, (1, 1.5)), label="treat none")
     # Far below zero there is nothing to see: treating all falls to minus infinity.
-    axes.set(title="Decision curve", xlabel="threshold t*", ylabel="net benefit\n(true positives per row)", xlim=(0, 1))
+    axes.set(title="Decision curve", xlabel="threshold t*", ylabel="net benefit\n(true positives per row)")
+    axes.set_xlim(_thresholds(sweep))
     lowest = min(float(np.min(report.curves["net_benefit"].value)) for report in reports)
     axes.set_ylim(max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top)
     if lowest < -top:
         axes.set_title("Decision curve (cut off below)")
+    _mark_threshold(axes, sweep.head.task)
     below(axes)
 
 
@@ -88,16 +92,22 @@ def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
               label=f"{BINS} equal-mass bins")  # fmt: skip
-    axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(0, 1), ylim=(-0.02, 1.02))
+    left, right = score_range([t], sweep.head.task)
+    shown = (band.score >= left) & (band.score <= right)
+    high = value_range([bins.pos / bins.n, band.high[shown], fit(np.array([left, right])), np.array([left, right])])
+    axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(left, right))
+    axes.set_ylim(high[0] - 0.02 * (high[1] - high[0]), high[1] + 0.02 * (high[1] - high[0]))
+    _mark_threshold(axes, sweep.head.task)
+    _mark_changes(axes, fit, sweep.head.task, (left, right))
     axes.tick_params(labelbottom=False)
-    edges = np.linspace(0, 1, 41)
+    edges = np.linspace(left, right, 41)
     # Counts of single rows are int8, which a sum over a bar would overflow.
     total, ones = (np.histogram(t.score, edges, weights=np.asarray(v, dtype=np.float64))[0] for v in (t.n, t.pos))
     wide = edges[1] - edges[0]
     strip.bar(edges[:-1], ones / t.total, wide, align="edge", color=style.colour, lw=0, label="rows with label 1")
     strip.bar(edges[:-1], (total - ones) / t.total, wide, bottom=ones / t.total, align="edge", color="0.8", lw=0,
               label="rows with label 0")  # fmt: skip
-    strip.set(xlabel="score", ylabel="share\nof rows", xlim=(0, 1))
+    strip.set(xlabel="score", ylabel="share\nof rows", xlim=(left, right))
     strip.grid(False)
     handles = [pair for drawn in (axes, strip) for pair in zip(*drawn.get_legend_handles_labels(), strict=True)]
     key.axis("off")
@@ -110,12 +120,13 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     loss = report.grouping_loss
     title = "Grouping" if loss is None else f"Grouping (loss {short(loss, 4)})"
     axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
-             xlim=(0, 1), ylim=(-0.02, 1.02))  # fmt: skip
+             xlim=score_range([report.table], sweep.head.task), ylim=(-0.02, 1.02))  # fmt: skip
     if report.regions is None:
         axes.text(0.5, 0.5, "needs --features", ha="center", color=GREY, transform=axes.transAxes)
         return
     bins = report.table.bins(BINS)
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    _mark_threshold(axes, sweep.head.task)
     largest = max(float(half.n.max()) for half in report.regions.halves)
     for side, half in enumerate(report.regions.halves):
         here = half.n > 0
@@ -148,9 +159,13 @@ def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result]
     constants = [("always decide 0", rungs["eu_never"].value), ("always decide 1", rungs["eu_always"].value)]
     names = [name for name, _ in constants] + ["act on the score as it is"] + [name for name, *_ in steps]
     rows = range(len(names))
+    low, high = _reach(now, [value for _, value in constants], steps)
     for row, (_, value) in enumerate(constants):
-        axes.plot(1000 * (value or 0.0), row, marker="|", ms=14, mew=2, color="0.35")
-        _say(axes, 1000 * (value or 0.0), row, short(1000 * (value or 0.0), 3))
+        at = 1000 * (value or 0.0)
+        outside = not low <= at <= high
+        axes.plot(float(np.clip(at, low, high)), row, marker="<" if at < low else ">" if outside else "|",
+                  ms=7 if outside else 14, mew=0 if outside else 2, color="0.35", clip_on=False)  # fmt: skip
+        _say(axes, float(np.clip(at, low, high)), row, short(at, 3) + (", off the axis" if outside else ""))
     axes.plot(1000 * now, 2, marker=style.marker, ms=8, color=style.colour)
     _say(axes, 1000 * now, 2, short(1000 * now, 3))
     axes.axvline(1000 * now, color=style.colour, lw=0.8, ls=(0, (1, 1.5)))
@@ -163,14 +178,56 @@ def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result]
                       ms=6)  # fmt: skip
             reach = max(reach, start + gain.interval[1])
         sign = "+" if step >= 0 else "-"
-        _say(axes, 1000 * reach, row, f"{sign}{short(abs(1000 * step), 3)}")
+        _say(axes, min(1000 * reach, high), row, f"{sign}{short(abs(1000 * step), 3)}")
     axes.set_yticks(rows, names)
     axes.invert_yaxis()
-    axes.margins(x=0.16)
+    # Room for the numbers, which stand to the right of what they belong to.
+    axes.set_xlim(low - 0.04 * (high - low), high + 0.22 * (high - low))
     axes.grid(axis="y", visible=False)
     unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
-    axes.set_title(f"Gains: {report.name}, t* = {task.threshold:.4g}{unit}")
-    axes.set_xlabel("expected utility per 1,000 decisions")
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_title(f"Gains: {report.name}")
+    axes.set_xlabel(f"expected utility per 1,000 decisions\n(t* = {task.threshold:.4g}{unit})")
+
+
+def _reach(now: float, constants: Sequence[float | None], steps: Sequence[tuple[Any, ...]]) -> tuple[float, float]:
+    """Ends of the axis per 1,000: around the score, the better constant decision and what is won by estimate.
+
+    A constant decision or an upper limit that lies further away than this range is wide does not set the scale.
+    """
+    known = [value for value in constants if value is not None]
+    near = [now, *([max(known)] if known else [])]
+    for _, start, gain, look in steps:
+        ends = gain.interval or (gain.value,)
+        near += [start, *(start + end for end in ends)] if "hatch" not in look else []
+    low, high = min(near), max(near)
+    wide = high - low or max(abs(now), 1e-9)
+    others = [*known, *(start + gain.value for _, start, gain, _ in steps)]
+    low = min([low, *(value for value in others if low - wide <= value)])
+    high = max([high, *(value for value in others if value <= high + wide)])
+    return 1000 * low, 1000 * high
+
+
+def _thresholds(sweep: Sweep) -> tuple[float, float]:
+    """Of the axis of thresholds: beyond all scores there is nothing to see."""
+    return score_range([report.table for report in sweep.reports], sweep.head.task)
+
+
+def _mark_threshold(axes: Any, task: BinaryTask | None) -> None:
+    """The user's threshold as a vertical line."""
+    if task is not None:
+        axes.axvline(task.threshold, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=f"t* = {task.threshold:.4g}")
+
+
+def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tuple[float, float]) -> None:
+    """Where deciding by the recalibrated score differs from deciding by the score: Perez-Lebel et al. 2025, fig. 1."""
+    if task is None:
+        return
+    at = np.linspace(*ends, 2001)
+    differ = (at >= task.decision_threshold) != (fit(at) >= task.threshold)
+    if differ.any():
+        axes.fill_between(at, 0, 1, where=differ, transform=axes.get_xaxis_transform(), color=THRESHOLD, alpha=0.12,
+                          lw=0, label="decisions that change")  # fmt: skip
 
 
 def _say(axes: Any, x: float, y: float, text: str) -> None:

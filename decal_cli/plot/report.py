@@ -1,29 +1,65 @@
-"""What the page of a report holds: every metric, the advice and the pictures, for one data set."""
+"""The page of a report: what is measured, advised and drawn for it."""
 
 from __future__ import annotations
 
-from decal_cli.analysis import recommend as recommending
-from decal_cli.analysis.evaluate import Plan, Progress, evaluate
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from decal_cli.analysis.compare import Comparison, compare
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
+from decal_cli.analysis.recommend import Preferences, recommend
 from decal_cli.analysis.sweep import swept
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
-from decal_cli.plot.page import draw
-from decal_cli.render.results.page import ReportPage
+from decal_cli.plot.page import can_draw, draw_panels
+from decal_cli.render.results.page import Drawing, ReportPage
+
+MAX_PICTURED = 8
+"""Models and groups that have pictures of their own; of more, only the models have them."""
 
 
 def report_page(
-    data: Dataset, plan: Plan, preferences: recommending.Preferences, progress: Progress = lambda text: None
+    dataset: Dataset, plan: Plan, preferences: Preferences, progress: Progress = lambda text: None
 ) -> ReportPage:
-    """Measure, recommend and draw."""
-    recommendation = None if plan.task is None else recommending.recommend(data, plan, preferences, progress)
-    evaluation = evaluate(data, plan, progress) if recommendation is None else recommendation.evaluation
-    progress("curves")
-    curves = swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS), None))
-    chosen = [("What every threshold costs", ("brier", "decision")), ("Reliability", ("reliability",))]
-    if any(model.rows.features is not None for model in data.models):
-        chosen.append(("What scores group together", ("grouping",)))
+    """Everything on the page; without a task no advice, without matplotlib no pictures."""
+    recommendation = None if plan.task is None else recommend(dataset, plan, preferences, progress)
+    evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
+    comparison = _comparison(dataset, plan, progress)
+    if not can_draw():
+        note = "pictures are left out: matplotlib is not installed (pip install 'decal[plot]')"
+        return ReportPage(evaluation, recommendation, (), comparison, (note,))
+    pictured, notes = dataset, []
+    if len(evaluation.reports) > MAX_PICTURED:
+        models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
+        pictured = replace(dataset, models=models[:MAX_PICTURED])
+        notes.append("pictures of groups are left out: there are too many for one page; decal sweep --plot draws them")
+    drawings = tuple(_drawings(pictured, plan, evaluation, progress))
+    return ReportPage(evaluation, recommendation, drawings, comparison, notes)
+
+
+def _drawings(dataset: Dataset, plan: Plan, evaluation: Evaluation, progress: Progress) -> Iterator[Drawing]:
+    curves = swept(dataset, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS), None), progress)
+    progress("pictures")
+    kinds = ["brier", "decision", "reliability"]
+    if any(report.features for report in evaluation.reports):
+        kinds.append("grouping")
     if plan.task is not None:
-        chosen.append(("From naive to the best decisions", ("waterfall",)))
-    pictures = {name: draw(curves, which, "picture.svg") for name, which in chosen}
-    return ReportPage(evaluation, recommendation, pictures)
+        kinds.append("waterfall")
+    for panel in draw_panels(curves, tuple(kinds)):
+        report = None if panel.number is None else curves.reports[panel.number]
+        model, group = (None, None) if report is None else (report.model, report.group)
+        yield Drawing(panel.picture, model, group, panel.svg)
+
+
+def _comparison(dataset: Dataset, plan: Plan, progress: Progress) -> Comparison | None:
+    """Of two models that score the same rows."""
+    if len(dataset.models) != 2:
+        return None
+    first, second = (model.rows for model in dataset.models)
+    if len(first) != len(second) or not np.array_equal(first.label, second.label):
+        return None
+    alone = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
+    return compare(replace(dataset, models=alone), replace(plan, choices=()), progress, splicing=False)

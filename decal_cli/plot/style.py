@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 GREY = "0.55"
+THRESHOLD = "#b3261e"
+"""Of the user's threshold and what changes there."""
 COLOURS = ("#1b3a6b", "#e0701a", "#14664a", "#c77cc0", "#6b2a2a", "#4aa8de", "#5f5500", "#a8a8d0")
 """Dark and light in turn, so that neighbours differ in grey as well."""
 MARKERS = "osD^vPX*"

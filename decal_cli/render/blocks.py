@@ -190,6 +190,15 @@ class Conclusion(Block):
 
 
 @dataclass(frozen=True)
+class Headline(Block):
+    """What a page comes to: a sentence, the number it rests on, and the words that say what that number is."""
+
+    text: str
+    number: str
+    words: str
+
+
+@dataclass(frozen=True)
 class Facts(Block):
     """Names, and beside each what is said of it; groups: a heading ('' for none) and its facts."""
 
@@ -198,9 +207,13 @@ class Facts(Block):
 
 @dataclass(frozen=True)
 class Picture(Block):
-    """A picture: an SVG file's bytes, or a name of a file beside the page; text: the same in characters."""
+    """A picture: an SVG file's bytes, or a name of a file beside the page; text: the same in characters.
+
+    caption: what it shows, or what to see in it where a title says what it shows.
+    """
 
     caption: str
+    title: str = ""
     svg: bytes = b""
     file: str = ""
     text: str = ""

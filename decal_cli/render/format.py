@@ -78,6 +78,9 @@ class BlockFormat(Format, Generic[Written]):
     def conclusion(self, block: b.Conclusion) -> Written: ...
 
     @abstractmethod
+    def headline(self, block: b.Headline) -> Written: ...
+
+    @abstractmethod
     def facts(self, block: b.Facts) -> Written: ...
 
     @abstractmethod

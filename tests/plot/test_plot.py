@@ -98,7 +98,7 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
     assert bars[4].get_x() == pytest.approx(min(start, start + width))
     assert abs(bars[4].get_width()) == pytest.approx(abs(width))
     assert start + width == pytest.approx(1000 * (now + rungs["gain_post_training"].value))
-    assert "u_delta = 10" in axes.get_title(loc="left")
+    assert "u_delta = 10" in axes.get_xlabel()
 
 
 def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:

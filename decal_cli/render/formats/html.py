@@ -11,23 +11,41 @@ if TYPE_CHECKING:
     from decal_cli.render import blocks as b
 
 _STYLE = """
-:root { color-scheme: light; --line: #d5d5d5; --soft: #666; --bar: #4a6fa5; }
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a1a1a; margin: 2rem auto; max-width: 72rem; padding: 0 1.2rem; }
-h1 { font-size: 1.6rem; } h2 { margin-top: 2.4rem; border-bottom: 1px solid var(--line); } h3 { margin-bottom: .3rem; }
-code { font-size: .85em; overflow-wrap: anywhere; } .soft { color: var(--soft); font-size: .9rem; }
+:root { color-scheme: light dark; --page: #fff; --text: #1a1a1a; --soft: #5c5c5c; --line: #d5d5d5; --tint: #f3f5f9;
+  --bar: #3f66a0; --link: #1b3a6b; }
+@media (prefers-color-scheme: dark) { :root { --page: #14161a; --text: #e8e8e8; --soft: #a9adb5; --line: #3a3e46;
+  --tint: #1e222a; --bar: #7fa6e0; --link: #a9c7f5; } img { filter: invert(.92) hue-rotate(180deg); } }
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--page); margin: 0; }
+main { max-width: 68rem; margin: 0 auto; padding: 1.2rem 1.2rem 3rem; overflow-wrap: break-word; }
+h1 { font-size: 1.2rem; font-weight: 600; color: var(--soft); margin: .2rem 0 1rem; }
+h2 { font-size: 1.3rem; margin: 2.6rem 0 .6rem; border-bottom: 1px solid var(--line); } h3 { margin: 1.2rem 0 .3rem; }
+p, li, dd, summary, figcaption { max-width: 46rem; } code { font-size: .87em; overflow-wrap: anywhere; }
+.soft { color: var(--soft); font-size: .9rem; }
+.headline { background: var(--tint); border-left: .35rem solid var(--bar); padding: .9rem 1.1rem; margin: 1rem 0; }
+.headline p { margin: 0; } .headline .action { font-size: 1.45rem; font-weight: 650; line-height: 1.3; }
+.number { font-size: 2.3rem; font-weight: 700; margin-right: .5rem; white-space: nowrap; }
 .action { font-size: 1.15rem; font-weight: 600; margin: .2rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
-th, td { padding: .3rem .7rem; text-align: right; vertical-align: top; }
-th, td { border-bottom: 1px solid #eee; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 15rem; max-width: 34rem; }
+th, td { padding: .3rem .7rem; text-align: right; vertical-align: top; border-bottom: 1px solid var(--line); }
+th, td { white-space: nowrap; }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: min(15rem, 45vw); max-width: 34rem; }
 tr.family th { text-align: left; color: var(--soft); padding-top: 1rem; font-weight: normal; }
 tr.chosen td { font-weight: 600; } td.words, th.words { text-align: left; }
-.ends { display: block; color: var(--soft); font-size: .82rem; }
-details summary { cursor: pointer; } details p, details li { font-size: .88rem; white-space: normal; text-align: left; }
-.ladder td { border: 0; padding: .1rem .7rem; } .ladder td:last-child { width: 26rem; text-align: left; }
-.bar { display: inline-block; height: .8rem; background: var(--bar); }
-img { max-width: 100%; height: auto; } ol > li { margin-bottom: .5rem; }
-@media print { body { margin: 0; } h2 { break-after: avoid; } img, table { break-inside: avoid; } }
+.ends { display: block; color: var(--soft); font-size: .85rem; }
+details { margin: .3rem 0; } details summary { cursor: pointer; }
+details p, details li, details dl { font-size: .9rem; white-space: normal; text-align: left; }
+dl { margin: .4rem 0; } dt { font-weight: 600; } dd { margin: 0 0 .5rem 1.2rem; }
+.bars { display: grid; grid-template-columns: max-content max-content minmax(3rem, 26rem); gap: .15rem .8rem; }
+.bars .value { text-align: right; } .bar { display: block; height: .8rem; margin-top: .35rem; background: var(--bar); }
+figure { display: inline-block; vertical-align: top; width: min(100%, 31rem); margin: .6rem 1.4rem .8rem 0; }
+figure h3 { margin: .4rem 0; } figcaption { color: var(--soft); font-size: .9rem; } img { width: 100%; height: auto; }
+pre { overflow-x: auto; } ol > li { margin-bottom: .5rem; }
+@media (max-width: 34rem) { .bars { grid-template-columns: 1fr max-content; } .bars .track { grid-column: 1 / -1; }
+  th, td { padding: .3rem .4rem; } main { padding: .8rem; } }
+@media print { main { max-width: none; padding: 0; } h2, h3, summary { break-after: avoid; }
+  figure, tr, .headline { break-inside: avoid; } .wide { overflow: visible; }
+  details::details-content { content-visibility: visible; block-size: auto; } td { white-space: normal; } }
 """
 _MARKS = {True: "pass", False: "fail", None: "cannot judge"}
 
@@ -40,8 +58,10 @@ class Html(BlockFormat[str]):
 
     def write(self, result: Any) -> str:
         title = escape(result.title)
-        head = f"<meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{title}</title>"
-        body = "\n".join(["<body>", f"<h1>{title}</h1>", *map(self.block, result.blocks()), "</body>"])
+        view = "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        head = f"<meta charset='utf-8'>{view}<title>{title}</title>"
+        blocks = "\n".join([f"<h1>{title}</h1>", *map(self.block, result.blocks())])
+        body = f"<body><main>\n{blocks}\n</main></body>"
         return f"<!DOCTYPE html>\n<html lang='en'>\n<head>{head}<style>{_STYLE}</style></head>\n{body}\n</html>\n"
 
     def source(self, block: b.Source) -> str:
@@ -52,10 +72,10 @@ class Html(BlockFormat[str]):
 
     def paragraph(self, block: b.Paragraph) -> str:
         strong = f"<b>{escape(block.strong)}</b> " if block.strong else ""
-        return f"<p>{strong}{escape(block.text)}</p>"
+        return f"<p>{strong}{_prose(block.text)}</p>"
 
     def points(self, block: b.Points) -> str:
-        return "\n".join(f"<p><b>{escape(name)}:</b> {escape(text)}</p>" for name, text in block.items)
+        return "\n".join(f"<p><b>{escape(name)}:</b> {_prose(text)}</p>" for name, text in block.items)
 
     def notes(self, block: b.Notes) -> str:
         return _paragraphs(block.lines, soft=block.quiet)
@@ -63,17 +83,21 @@ class Html(BlockFormat[str]):
     def table(self, block: b.Table) -> str:
         words = [" class='words'" if column.words and k else "" for k, column in enumerate(block.columns)]
         heads = zip(words, block.columns, strict=True)
-        rows = [f"<tr>{''.join(f'<th{kind}>{escape(column.name)}</th>' for kind, column in heads)}</tr>"]
+        rows = [f"<tr>{''.join(_head(column.name, kind) for kind, column in heads)}</tr>"]
         section = ""
         for row in block.rows:
             if row.section != section:
                 section = row.section
-                rows.append(f"<tr class='family'><th colspan='{len(block.columns)}'>{escape(section)}</th></tr>")
+                wide = f"scope='colgroup' colspan='{len(block.columns)}'"
+                rows.append(f"<tr class='family'><th {wide}>{escape(section)}</th></tr>")
             cells = "".join(f"<td{kind}>{self._cell(cell)}</td>" for kind, cell in zip(words, row.cells, strict=True))
             rows.append(f"<tr{' class=chosen' if row.chosen else ''}>{cells}</tr>")
         above = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
         above += f"<p class='soft'>{escape(block.caption)}</p>\n" if block.caption else ""
-        return f"{above}<div class='wide'><table>{''.join(rows)}</table></div>"
+        # Who has no mouse scrolls a wide table with the keyboard, once it can have the focus.
+        named = escape(block.title or f"Table of {block.columns[0].name or 'results'}")
+        box = f"<div class='wide' tabindex='0' role='group' aria-label='{named}'>"
+        return f"{above}{box}<table>{''.join(rows)}</table></div>"
 
     def _cell(self, cell: b.Cell) -> str:
         first, rest = escape(cell.parts[0]) if cell.parts else "", " ".join(cell.parts[1:])
@@ -88,37 +112,42 @@ class Html(BlockFormat[str]):
     def bars(self, block: b.Bars) -> str:
         rows = []
         for bar in block.items:
-            length = f"<span class='bar' style='width:{100 * bar.share:.1f}%'></span>"
-            rows.append(f"<tr><td>{escape(bar.name)}</td><td>{escape(bar.text)}</td><td>{length}</td></tr>")
-        return f"<p>{escape(block.title)}</p><table class='ladder'>{''.join(rows)}</table>"
+            length = f"<span class='track'><span class='bar' style='width:{100 * bar.share:.1f}%'></span></span>"
+            rows.append(f"<span>{escape(bar.name)}</span><span class='value'>{escape(bar.text)}</span>{length}")
+        return f"<p>{escape(block.title)}</p><div class='bars'>{''.join(rows)}</div>"
 
     def steps(self, block: b.Steps) -> str:
         items = []
         for step in block.items:
             evidence = "".join(f"<li>{escape(text)}</li>" for text in step.evidence)
             asked = f"<b>{escape(step.question)} {escape(step.answer)}.</b>"
-            items.append(f"<li>{asked} {escape(step.reason)}<ul>{evidence}</ul></li>")
+            items.append(f"<li>{asked} {_prose(step.reason)}<ul>{evidence}</ul></li>")
         return f"<ol>{''.join(items)}</ol>"
 
     def conclusion(self, block: b.Conclusion) -> str:
         action = f"<p class='action'>{escape(block.text)}</p>\n" if block.text else ""
         return action + _paragraphs(block.sentences)
 
+    def headline(self, block: b.Headline) -> str:
+        number = f"<p><span class='number'>{escape(block.number)}</span>{escape(block.words)}</p>"
+        return f"<div class='headline'><p class='action'>{escape(block.text)}</p>{number}</div>"
+
     def facts(self, block: b.Facts) -> str:
         parts = []
         for heading, facts in block.groups:
-            listed = "".join(f"<li>{escape(name)}: {escape(words)}</li>" for name, words in facts)
-            parts.append((f"<h3>{escape(heading)}</h3>" if heading else "") + f"<ul>{listed}</ul>")
+            listed = "".join(f"<dt>{escape(name)}</dt><dd>{_prose(words)}</dd>" for name, words in facts)
+            parts.append((f"<h3>{escape(heading)}</h3>" if heading else "") + f"<dl>{listed}</dl>")
         return "".join(parts)
 
     def picture(self, block: b.Picture) -> str:
-        caption = escape(block.caption)
-        if block.svg:
-            import base64
+        if not block.svg:
+            return f"<pre>{escape(block.text)}</pre>"
+        import base64
 
-            source = base64.b64encode(block.svg).decode("ascii")
-            return f"<h2>{caption}</h2>\n<img alt='{caption}' src='data:image/svg+xml;base64,{source}'>"
-        return f"<pre>{escape(block.text)}</pre>"
+        source = base64.b64encode(block.svg).decode("ascii")
+        title = f"<h3>{escape(block.title)}</h3>" if block.title else ""
+        image = f"<img alt='{escape(block.title or block.caption)}' src='data:image/svg+xml;base64,{source}'>"
+        return f"<figure>{title}{image}<figcaption>{escape(block.caption)}</figcaption></figure>"
 
     def folded(self, block: b.Folded) -> str:
         inside = "".join(map(self.block, block.blocks))
@@ -137,7 +166,19 @@ class Html(BlockFormat[str]):
 
 def _paragraphs(lines: Sequence[str], soft: bool = False) -> str:
     start = "<p class='soft'>" if soft else "<p>"
-    return "\n".join(f"{start}{escape(line)}</p>" for line in lines)
+    return "\n".join(f"{start}{_prose(line)}</p>" for line in lines)
+
+
+def _head(name: str, kind: str) -> str:
+    """A heading of a table's column; one without a text heads nothing."""
+    return f"<th scope='col'{kind}>{escape(name)}</th>" if name else "<td></td>"
+
+
+def _prose(text: str) -> str:
+    """Running text, what stands between backticks as code."""
+    import re
+
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def escape(text: str) -> str:

@@ -76,6 +76,9 @@ class Markdown(BlockFormat[list[str]]):
             return [f"- {sentence}" for sentence in block.sentences]
         return "\n\n".join([f"**→ {block.text}**", *block.sentences]).split("\n")
 
+    def headline(self, block: b.Headline) -> list[str]:
+        return [f"**{block.text}**", "", f"**{block.number}** {block.words}"]
+
     def facts(self, block: b.Facts) -> list[str]:
         lines = []
         for heading, facts in block.groups:

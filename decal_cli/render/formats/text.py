@@ -107,6 +107,10 @@ class Text(BlockFormat[None]):
         for sentence in block.sentences:
             self._line(sentence, indent=2)
 
+    def headline(self, block: b.Headline) -> None:
+        self._line((block.text, "bold"))
+        self._line((block.number, "bold"), f" {block.words}", indent=2)
+
     def facts(self, block: b.Facts) -> None:
         import textwrap
 

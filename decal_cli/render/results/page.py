@@ -1,62 +1,206 @@
-"""The page that `decal report` writes: recommendation, pictures, every metric with its explanation."""
+"""The page that `decal report` writes: what to do and what it wins, a picture of it, why, and the detail."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from decal_cli.analysis.evaluate import Evaluation
+from decal_cli.analysis.compare import Comparison
+from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import Recommendation
 from decal_cli.metrics import parse
-from decal_cli.render.blocks import Block, Cell, Folded, Heading, Notes, Paragraph, Picture, Signature, Source, Table
+from decal_cli.render.blocks import (
+    Block,
+    Cell,
+    Facts,
+    Folded,
+    Heading,
+    Headline,
+    Notes,
+    Paragraph,
+    Picture,
+    Points,
+    Row,
+    Signature,
+    Source,
+    Table,
+)
+from decal_cli.render.numbers import plain
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
+from decal_cli.render.results.captions import TITLES, caption
 from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
+from decal_cli.render.results.recommendation import advice_table
 from decal_cli.render.results.shortened import shortened
-from decal_cli.render.results.source import source_lines, title_of
+from decal_cli.render.results.source import source_lines
+from decal_cli.render.results.winners import summary
+
+FAMILIES = ("regret", "task", "loss", "ranking", "bins", "interval", "smooth", "agents", "levels")
+"""Families of metrics, those first that say what a decision loses; a family that is not named comes last."""
+TERMS = (
+    ("expected utility", "what a decision is worth on average, in the unit of the costs or utilities that were given"),
+    ("t*", "the threshold that follows from the costs: acting is right where label 1 has at least this probability"),
+    ("recalibration", "a new scale for the same score, so that a score of .3 means 30 of 100; the ranking stays"),
+    ("post-training", "a small model on the score and the features, which corrects the score row by row"),
+    ("gain", "what a change is worth on rows that it was not fitted on, compared with acting on the score as it is"),
+    ("interval", "the range of values that fit these rows; with other rows the number would differ by about as much"),
+    ("held-out", "not used for fitting, so that a number is not too good because of rows seen before"),
+    ("u_delta", "the utility between right and wrong decisions of both kinds, the unit of curves over all thresholds"),
+)
+"""Words of this page, as it uses them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A picture of one model and group, or of all of them; kind: a key of captions.TITLES."""
+
+    kind: str
+    model: str | None
+    group: str | None
+    svg: bytes
 
 
 class ReportPage:
-    """An evaluation, what it recommends, and SVG pictures by their headings; recommendation: None without a task."""
+    """An evaluation, what it recommends, pictures, and the comparison of two models.
+
+    recommendation: None without a task; comparison: None unless there are two models of the same rows. notes: what was
+    left out of the page, and why.
+    """
 
     def __init__(
-        self, evaluation: Evaluation, recommendation: Recommendation | None, pictures: Mapping[str, bytes]
+        self,
+        evaluation: Evaluation,
+        recommendation: Recommendation | None,
+        drawings: Sequence[Drawing] = (),
+        comparison: Comparison | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.evaluation = evaluation
         self.recommendation = recommendation
-        self.pictures = pictures
-        self.title = title_of(evaluation)
+        self.drawings = tuple(drawings)
+        self.comparison = comparison
+        self.notes = tuple(notes)
+
+    @property
+    def title(self) -> str:
+        """Of the page."""
+        models = list(dict.fromkeys(report.model for report in self.evaluation.reports))
+        return f"Decisions by {', '.join(models)}"
 
     def blocks(self) -> Iterator[Block]:
-        """The most wanted first."""
+        """What to do, why, pictures, metrics, terms, and where all this comes from."""
         evaluation = shortened(self.evaluation)
-        yield Source(tuple(source_lines(evaluation)))
-        yield from self._advice()
-        for name, picture in self.pictures.items():
-            yield Picture(name, svg=picture)
-        yield Heading("Measurements", level=1)
-        text = "Open a metric's name for its formula, range, source and how its interval is made."
-        yield Notes((text,), quiet=True)
-        yield _explained(metric_table(evaluation.reports))
-        yield from metric_notes(evaluation)
-        yield Signature(evaluation.signature)
+        yield from self._advice(evaluation.reports)
+        shared = tuple(self._pictures(None))
+        if shared:
+            yield Heading("At other thresholds", level=1)
+            yield from shared
+        yield from self._metrics(evaluation)
+        yield Heading("Words on this page", level=1)
+        yield Facts((("", TERMS),))
+        yield Heading("Data and method", level=1)
+        yield Source((*source_lines(evaluation), *self.notes))
+        yield Signature(self.evaluation.signature)
 
-    def _advice(self) -> Iterator[Block]:
+    def _advice(self, reports: Sequence[Report]) -> Iterator[Block]:
+        """Of one report all of it; of several a table, the comparison, then each model, and its groups folded."""
         if self.recommendation is None:
             yield Paragraph(
                 "No decision was named, so nothing is recommended: give --threshold, --utility, costs or --odds."
             )
+            yield from self._comparison()
+            for report in reports:
+                yield from self._pictures(report)
             return
-        yield Heading("Recommendation", level=1)
-        for report, advice in self.recommendation.advised:
-            yield Heading(name_of(report))
-            first = constant_line(report, advice)
-            if first is not None:
-                yield Paragraph(first)
-            yield conclusion_of(report, advice)
-            yield ladder(report.results)
-            yield Folded("How this was concluded", (walk_of(advice),))
+        advised = [(report, advice) for report, advice in self.recommendation.advised if report in reports]
+        if len(advised) == 1:
+            yield from self._one(*advised[0])
+            return
+        yield advice_table(advised)
+        yield from self._comparison()
+        for report, advice in advised:
+            if report.group is None:
+                yield Heading(report.model, level=1)
+                yield from self._one(report, advice)
+            else:
+                yield Folded(f"{name_of(report)}: {advice.headline}", tuple(self._one(report, advice)))
+
+    def _one(self, report: Report, advice: Advice) -> Iterator[Block]:
+        """The sentence and the number, a picture of it, what to do, and why."""
+        yield headline_of(report, advice, self.evaluation.plan.confidence)
+        first = constant_line(report, advice)
+        if first is not None:
+            yield Paragraph(first)
+        waterfall = tuple(self._pictures(report, "waterfall"))
+        yield from waterfall or (ladder(report.results),)
+        yield replace(conclusion_of(report, advice), text="")
+        yield Heading("Why")
+        yield walk_of(advice)
+        yield from self._pictures(report, "reliability", "grouping")
+
+    def _comparison(self) -> Iterator[Block]:
+        if self.comparison is not None:
+            yield Heading("The two models compared", level=1)
+            yield Points(tuple(summary(self.comparison)))
+
+    def _pictures(self, report: Report | None, *kinds: str) -> Iterator[Picture]:
+        """The pictures of a report, of these kinds or all; None: those of all reports together."""
+        place = (None, None) if report is None else (report.model, report.group)
+        plan = self.evaluation.plan
+        features = any(each.features for each in self.evaluation.reports)
+        for drawing in self.drawings:
+            if (drawing.model, drawing.group) == place and (not kinds or drawing.kind in kinds):
+                words = caption(drawing.kind, plan.task, features, plan.confidence)
+                yield Picture(words, TITLES[drawing.kind], svg=drawing.svg)
+
+    def _metrics(self, evaluation: Evaluation) -> Iterator[Block]:
+        """The metrics that say most in one table, all others by family, folded."""
+        table = _explained(metric_table(evaluation.reports))
+        families = sorted(dict.fromkeys(row.section for row in table.rows), key=_rank)
+        by_family = {family: [row for row in table.rows if row.section == family] for family in families}
+        first = [replace(row, section="") for family in families for row in by_family[family] if _is_shown(row)]
+        yield Heading("The metrics that say most", level=1)
+        yield Notes(("Open a metric's name for its formula, range, source and how its interval is made.",), quiet=True)
+        yield replace(table, rows=tuple(first))
+        for family in families:
+            rows = tuple(replace(row, section="") for row in by_family[family] if not _is_shown(row))
+            if rows:
+                yield Folded(f"{len(rows)} more of {family}", (replace(table, rows=rows),))
+        yield from metric_notes(evaluation)
+
+
+def headline_of(report: Report, advice: Advice, confidence: float) -> Headline:
+    """The advice with the number that it rests on: what the action wins, else what acting on the score is worth."""
+    per = "utility per 1,000 decisions"
+    gain, interval, what = advice.gain, advice.interval, f"what {advice.method} wins, by estimate on held-out rows"
+    if gain is None and advice.constant is not None and advice.constant.lead > 0:
+        gain, interval = advice.constant.lead, advice.constant.interval
+        what = f"what always deciding {advice.constant.decision} is worth more than acting on the score"
+    if gain is None:
+        now = report.results["expected_utility"]
+        worth = "unknown" if now.value is None else plain(1000 * now.value)
+        return Headline(
+            advice.headline, worth, f"{per}: what acting on the score is worth{_ends(now.interval, confidence)}"
+        )
+    sign = "+" if gain > 0 else ""
+    return Headline(advice.headline, f"{sign}{plain(1000 * gain)}", f"{per}: {what}{_ends(interval, confidence)}")
+
+
+def _ends(interval: tuple[float, float] | None, confidence: float) -> str:
+    if interval is None:
+        return ""
+    low, high = (plain(1000 * end) for end in interval)
+    return f" ({100 * confidence:g} % interval {low} to {high})"
+
+
+def _rank(family: str) -> int:
+    return FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
+
+
+def _is_shown(row: Row) -> bool:
+    return parse(row.cells[0].code).declared.shown
 
 
 def _explained(table: Table) -> Table:

@@ -110,7 +110,7 @@ class Recommended:
         yield Source(tuple(source_lines(self.evaluation)))
         advised = self.recommendation.advised
         if len(advised) > 1:
-            yield _summary(advised)
+            yield advice_table(advised)
         for report, advice in advised:
             yield Heading(name_of(report), gist=advice.action)
             first = constant_line(report, advice)
@@ -141,7 +141,7 @@ class Recommended:
             yield [report.model, report.group, advice.action, advice.method, advice.gain, *ends]
 
 
-def _summary(advised: Sequence[tuple[Report, Advice]]) -> Table:
+def advice_table(advised: Sequence[tuple[Report, Advice]]) -> Table:
     """What each model and group is advised."""
     columns = [Column(name, words=True, wraps=True) for name in ("model", "group", "action", "method")]
     rows = []

@@ -37,7 +37,8 @@ def summary(comparison: Comparison) -> Iterator[tuple[str, str]]:
     yield "Thresholds", _threshold_sentence(comparison, whole)
     if len(comparison.contests) > 1:
         yield "Groups", _group_sentence(comparison)
-    yield "Splice", _splice_sentence(comparison)
+    if comparison.splice is not None or comparison.no_splice is not None:
+        yield "Splice", _splice_sentence(comparison)
 
 
 def _utility_sentence(comparison: Comparison, contest: Contest) -> str:
