@@ -1,27 +1,15 @@
 """The HTML page: whole in itself, safe against hostile names, and opened in a real browser."""
 
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from decal_cli.metrics import METRICS
+from tests.helpers.browser import BROWSER, browse, defects
 from tests.helpers.command import FIXTURES, Decal
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 VOID = {"meta", "img", "br"}
 
 
@@ -52,6 +40,43 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from decal_cli.commands.app import run
+
+    folder = tmp_path_factory.mktemp("several")
+    head, *lines = (FIXTURES / "binary_n2000.csv").read_text().splitlines()
+    at = head.split(",").index("p")
+    squares = [float(line.split(",")[at]) ** 2 for line in lines]
+    rows = [f"{line},{square:.6f},{'ab'[k % 2]}" for k, (line, square) in enumerate(zip(lines, squares, strict=True))]
+    (folder / "two.csv").write_text("\n".join([f"{head},p_squared,g", *rows]) + "\n")
+    arguments = ["report", str(folder / "two.csv"), "-s", "p", "-s", "p_squared", "-y", "y", "--group", "g"]
+    assert run([*arguments, "-t", "0.3", "-o", str(folder / "several.html")]) == 0
+    return folder / "several.html"
+
+
+def test_two_models_are_compared_on_the_page(several: Path) -> None:
+    text = several.read_text()
+    assert "The two models compared" in text
+    assert "<b>Decisions at t* = 0.3:</b>" in text
+    assert text.index("The two models compared") < text.index("At other thresholds")
+
+
+def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from decal_cli.commands.app import run
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    target = tmp_path / "plain.html"
+    arguments = ["report", str(FIXTURES / "binary_n2000.csv"), "-s", "p", "-y", "y", "-t", "0.3", "-o", str(target)]
+    assert run(arguments) == 0
+    text = target.read_text()
+    assert "<img" not in text
+    assert "pictures are left out: matplotlib is not installed" in text
+    assert text.count("class='bar'") >= 4  # the ladder stands where the picture would
+
+
 def test_the_page_is_whole_in_itself(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     tags = Tags()
@@ -59,11 +84,13 @@ def test_the_page_is_whole_in_itself(page: Path) -> None:
     assert tags.open == []
     assert "script" not in tags.seen and "link" not in tags.seen
     assert not re.search(r"(src|href)=['\"](?!data:)", text)
-    assert tags.seen["img"] == 4
-    assert tags.seen["details"] == len(METRICS) + 1  # each metric's explanation, and how the advice was concluded
+    assert tags.seen["img"] == tags.seen["figcaption"] == 5
+    families = {metric.family for metric in METRICS.values() if not metric.shown}
+    assert tags.seen["details"] == len(METRICS) + len(families)  # each metric's explanation, each family
     for words in (
         "Post-train on the features with blend",
-        "Expected utility per 1,000 decisions",
+        "utility per 1,000 decisions: what blend wins, by estimate on held-out rows",
+        "Words on this page",
         "decal:0.1",
         "Perez-Lebel et al. 2025, Decision from Suboptimal Classifiers",
     ):
@@ -87,13 +114,34 @@ def test_the_page_needs_a_file(decal: Decal) -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
-def test_a_browser_shows_it(page: Path, tmp_path: Path) -> None:
-    def browse(*arguments: str) -> str:
-        command = [str(BROWSER), *QUIET, f"--user-data-dir={tmp_path / 'profile'}", *arguments, page.as_uri()]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (800, False), (1400, False), (390, True), (1400, True)])
+def test_nothing_is_clipped_or_hard_to_read_at_any_width(page: Path, tmp_path: Path, width: int, dark: bool) -> None:
+    assert defects(page, tmp_path, width, dark) == {}
 
-    page_text = browse("--dump-dom")
-    assert page_text.count("<summary>") == len(METRICS) + 1
-    picture = tmp_path / "page.png"
-    browse("--window-size=1200,2400", f"--screenshot={picture}")
-    assert picture.stat().st_size > 50_000  # a blank page of this size is a tenth of it
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_two_models_and_groups_fit_a_phone(several: Path, tmp_path: Path) -> None:
+    assert defects(several, tmp_path, 390) == {}
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_the_measurement_sees_what_is_wrong(tmp_path: Path) -> None:
+    body = (
+        "<h1>a</h1><h3>skips a level</h3><p style='width:900px'>wide</p><p style='color:#aaa'>pale</p>"
+        "<div style='width:50px'><span class='bar' style='display:block;width:90px'>bar</span></div>"
+        "<figure><img alt='' src='data:,'></figure>"
+    )
+    (tmp_path / "bad.html").write_text(f"<!DOCTYPE html><html><head></head><body>{body}</body></html>")
+    assert set(defects(tmp_path / "bad.html", tmp_path, 390)) == {"overflow", "bars", "contrast", "pictures", "order"}
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no Chromium on this machine")
+def test_paper_shows_what_is_folded(page: Path, tmp_path: Path) -> None:
+    """On paper nothing can be opened."""
+    browse(page, tmp_path / "profile", f"--print-to-pdf={tmp_path / 'page.pdf'}")
+    text = page.read_text()
+    folded = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    (tmp_path / "short.html").write_text(folded)
+    browse(tmp_path / "short.html", tmp_path / "profile", f"--print-to-pdf={tmp_path / 'short.pdf'}")
+    pages = [(tmp_path / name).read_bytes().count(b"/Type /Page\n") for name in ("page.pdf", "short.pdf")]
+    assert pages[0] > pages[1] + 5  # the explanations of some 70 metrics

@@ -39,7 +39,7 @@ dl { margin: .4rem 0; } dt { font-weight: 600; } dd { margin: 0 0 .5rem 1.2rem; 
 .bars { display: grid; grid-template-columns: max-content max-content minmax(3rem, 26rem); gap: .15rem .8rem; }
 .bars .value { text-align: right; } .bar { display: block; height: .8rem; margin-top: .35rem; background: var(--bar); }
 figure { display: inline-block; vertical-align: top; width: min(100%, 31rem); margin: .6rem 1.4rem .8rem 0; }
-figure h3 { margin: .4rem 0; } figcaption { color: var(--soft); font-size: .9rem; } img { width: 100%; height: auto; }
+figcaption { color: var(--soft); font-size: .9rem; } img { width: 100%; height: auto; }
 pre { overflow-x: auto; } ol > li { margin-bottom: .5rem; }
 @media (max-width: 34rem) { .bars { grid-template-columns: 1fr max-content; } .bars .track { grid-column: 1 / -1; }
   th, td { padding: .3rem .4rem; } main { padding: .8rem; } }
@@ -145,9 +145,9 @@ class Html(BlockFormat[str]):
         import base64
 
         source = base64.b64encode(block.svg).decode("ascii")
-        title = f"<h3>{escape(block.title)}</h3>" if block.title else ""
+        title = f"<b>{escape(block.title)}.</b> " if block.title else ""
         image = f"<img alt='{escape(block.title or block.caption)}' src='data:image/svg+xml;base64,{source}'>"
-        return f"<figure>{title}{image}<figcaption>{escape(block.caption)}</figcaption></figure>"
+        return f"<figure>{image}<figcaption>{title}{escape(block.caption)}</figcaption></figure>"
 
     def folded(self, block: b.Folded) -> str:
         inside = "".join(map(self.block, block.blocks))

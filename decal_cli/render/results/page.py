@@ -116,7 +116,7 @@ class ReportPage:
             return
         advised = [(report, advice) for report, advice in self.recommendation.advised if report in reports]
         if len(advised) == 1:
-            yield from self._one(*advised[0])
+            yield from self._one(*advised[0], level=1)
             return
         yield advice_table(advised)
         yield from self._comparison()
@@ -127,7 +127,7 @@ class ReportPage:
             else:
                 yield Folded(f"{name_of(report)}: {advice.headline}", tuple(self._one(report, advice)))
 
-    def _one(self, report: Report, advice: Advice) -> Iterator[Block]:
+    def _one(self, report: Report, advice: Advice, level: int = 2) -> Iterator[Block]:
         """The sentence and the number, a picture of it, what to do, and why."""
         yield headline_of(report, advice, self.evaluation.plan.confidence)
         first = constant_line(report, advice)
@@ -136,7 +136,7 @@ class ReportPage:
         waterfall = tuple(self._pictures(report, "waterfall"))
         yield from waterfall or (ladder(report.results),)
         yield replace(conclusion_of(report, advice), text="")
-        yield Heading("Why")
+        yield Heading("Why", level=level)
         yield walk_of(advice)
         yield from self._pictures(report, "reliability", "grouping")
 
