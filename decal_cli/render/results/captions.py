@@ -32,7 +32,7 @@ def _sentences(picture: str, task: BinaryTask | None, features: bool, confidence
         return [
             "Further right is better. The dot is what acting on the score as it is is worth.",
             f"The first bar is what recalibration adds on held-out rows; {last}.",
-            f"Black lines are {level} intervals. A bar whose interval begins left of the bar's start may win nothing.",
+            f"Thin lines are {level} intervals. A bar whose interval begins left of the bar's start may win nothing.",
         ]
     if picture == "brier":
         regions = " The other lines also use the features." if features else ""
