@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from decal_cli.analysis.counts import Counts, count_decisions
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
@@ -26,7 +27,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The metrics of one model on one group of rows (group None: on all of them)."""
+    """The metrics of one model on one group of rows (group None: on all of them); its decisions, where counted."""
 
     model: str
     group: str | None
@@ -36,6 +37,7 @@ class Report:
     dropped: int
     features: bool
     results: Mapping[str, Result]
+    counts: Counts | None = None
 
 
 @dataclass(frozen=True)
@@ -102,18 +104,19 @@ def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
     return tuple(choice for choice in all_choices() if choice.name in unasked)
 
 
-def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None) -> Evaluation:
-    """Compute the plan's metrics for every model, on all rows and on every group."""
+def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None, counted: bool = False) -> Evaluation:
+    """Compute the plan's metrics for every model, on all rows and on every group; counted: and count its decisions."""
     reports = []
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_report(model, group, rows, plan))
+            reports.append(_report(model, group, rows, plan, counted))
     return Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes, tuple(reports))
 
 
-def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan) -> Report:
-    results = measure_all(plan.choices, Inputs(rows, plan.task, plan.seed), plan.confidence if plan.intervals else None)
+def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, counted: bool) -> Report:
+    inputs = Inputs(rows, plan.task, plan.seed)
+    results = measure_all(plan.choices, inputs, plan.confidence if plan.intervals else None)
     return Report(
         model.name,
         group,
@@ -123,6 +126,7 @@ def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan) -> Re
         model.dropped,
         rows.features is not None,
         {choice.key: result for choice, result in results.items()},
+        count_decisions(inputs) if counted else None,
     )
 
 

@@ -48,8 +48,6 @@ class Preferences:
                 f"--decisions {decisions:g} is not between 0 and {MAX_UTILITY:g}",
                 "give how many decisions the cost is spread over",
             )
-        if decisions is not None and not costs:
-            raise DecalError("--decisions spreads a total cost, and there is none", "give --cost as well")
         if tolerance is not None and not 0 <= tolerance <= MAX_UTILITY:
             raise DecalError(
                 f"--tolerance {tolerance:g} is not a number from 0 to {MAX_UTILITY:g}",
@@ -116,7 +114,7 @@ def recommend(
     dataset: Dataset, plan: Plan, preferences: Preferences, progress: Progress = lambda text: None
 ) -> Recommendation:
     """The plan's metrics and the advice on every report."""
-    evaluation = evaluate(dataset, plan, progress)
+    evaluation = evaluate(dataset, plan, progress, counted=True)
     return Recommendation(
         evaluation, tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports)
     )

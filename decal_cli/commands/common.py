@@ -19,8 +19,9 @@ from decal_cli.commands.options import (
     PreferenceOptions,
     SeedOptions,
     TaskOptions,
+    TermsOptions,
 )
-from decal_cli.commands.settings import Settings, find_settings, working_folder
+from decal_cli.commands.settings import TERM_KEYS, Settings, find_settings, working_folder
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.data.output import check_not_read, check_writable, write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
@@ -28,6 +29,7 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.formats import DEFAULT, write
 from decal_cli.render.page import Page
+from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask, task_of
 
 T = TypeVar("T")
@@ -69,9 +71,16 @@ def _task(task: TaskOptions, settings: Settings) -> BinaryTask | None:
     return task_of(**{**settings.task, **on_line})
 
 
-def preferences_of(options: PreferenceOptions) -> Preferences:
-    """What post-training costs and what is good enough, checked."""
-    return Preferences.parse(options.cost, options.decisions, options.satisfied_at, options.tolerance)
+def preferences_of(options: PreferenceOptions, settings: Settings) -> Preferences:
+    """What post-training costs and what is good enough, checked; a total cost is spread over the decisions."""
+    decisions = terms_of(options, settings).decisions
+    return Preferences.parse(options.cost, decisions, options.satisfied_at, options.tolerance)
+
+
+def terms_of(options: TermsOptions, settings: Settings) -> Terms:
+    """The user's terms: of the line, else of the settings."""
+    on_line = {name: getattr(options, name) for name in TERM_KEYS}
+    return Terms.of(**settings.terms | {name: value for name, value in on_line.items() if value is not None})
 
 
 def columns_of(source: InputOptions, settings: Settings) -> Columns:

@@ -24,7 +24,7 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     check_new(options.model, "model file", options.force)
     plan = plan_of((), task, options, settings)
     columns = columns_of(source, settings)
-    wanted = preferences_of(preferences)
+    wanted = preferences_of(preferences, settings)
     check_not_read(options.model, options.test)
     data = fits.one_model(data_of(source, settings, options.model))
     test = fits.unseen(read(options.test, columns.updated(data.columns)), data) if options.test else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from decal_cli.analysis import recommend as recommending
 from decal_cli.analysis.evaluate import all_choices
-from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of
+from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
 from decal_cli.commands.options import AdviceOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError
@@ -29,7 +29,7 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
             "a recommendation needs the decision it is for",
             "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
         )
-    wanted = preferences_of(preferences)
+    wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     methods = _methods(preferences.method)
     data = data_of(source, settings, out.output)
     with progress_of() as progress:
@@ -37,7 +37,7 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
             recommendation = recommending.try_methods(data, plan, wanted, progress, methods)
         else:
             recommendation = recommending.recommend(data, plan, wanted, progress)
-    emit(Recommended(recommendation), form, out)
+    emit(Recommended(recommendation, terms), form, out)
 
 
 def _methods(texts: Sequence[str]) -> tuple[MethodSpec, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decal_cli.analysis.evaluate import all_choices
-from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of
+from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError
@@ -19,8 +19,8 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
     settings = settings_of(out)
     form = format_for("html", out.output, ReportPage)
     plan = plan_of(all_choices(), task, out, settings)
-    wanted = preferences_of(preferences)
+    wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     data = data_of(source, settings, out.output)
     with progress_of() as progress:
-        page = report_page(data, plan, wanted, progress)
+        page = report_page(data, plan, wanted, progress, terms)
     emit(page, form, out)

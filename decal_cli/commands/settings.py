@@ -16,13 +16,16 @@ from decal_cli.limits import MAX_SETTINGS_BYTES
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 from decal_cli.task import SPELLINGS
 
+TERM_KEYS = ("unit", "decisions", "per", "names")
+"""The keys and options that say in which terms results are written."""
+
 
 @dataclass(frozen=True)
 class Settings:
     """What a settings file says; all empty when there is none.
 
     path: the file, or None. input: paths as they are to be opened. task: the spellings that are set. gates: rules,
-    unparsed. baseline: path to a JSON report.
+    unparsed. baseline: path to a JSON report. terms: those of TERM_KEYS that are set.
     """
 
     path: Path | None = None
@@ -33,6 +36,7 @@ class Settings:
     confidence: float | None = None
     seed: int | None = None
     baseline: str | None = None
+    terms: dict[str, Any] = field(default_factory=dict)
 
 
 def working_folder() -> Path:
@@ -87,7 +91,7 @@ def _settings(path: Path, table: Mapping[str, Any]) -> Settings:
     return _Reader(path).settings(table)
 
 
-_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline")
+_TOP_KEYS = ("input", *DECLARATIONS, "task", "gates", "confidence", "seed", "baseline", *TERM_KEYS)
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,13 @@ class _Reader:
             confidence=self._confidence(table["confidence"]) if "confidence" in table else None,
             seed=self._seed(table["seed"]) if "seed" in table else None,
             baseline=None if baseline is None else self._beside(baseline),
+            terms={key: self._term(key, table[key]) for key in TERM_KEYS if key in table},
         )
+
+    def _term(self, key: str, value: Any) -> Any:
+        if key == "decisions":
+            return self._number(key, value)
+        return self._names(key, value) if isinstance(value, list) else self._name(key, value)
 
     def _column(self, key: str, value: Any) -> Any:
         """The value of a key about the columns, of the type that its declaration has."""

@@ -16,13 +16,18 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.plot.page import can_draw, draw_panels
 from decal_cli.render.results.page import Drawing, ReportPage
+from decal_cli.render.terms import Terms
 
 MAX_PICTURED = 8
 """Models and groups that have pictures of their own; of more, only the models have them."""
 
 
 def report_page(
-    dataset: Dataset, plan: Plan, preferences: Preferences, progress: Progress = lambda text: None
+    dataset: Dataset,
+    plan: Plan,
+    preferences: Preferences,
+    progress: Progress = lambda text: None,
+    terms: Terms | None = None,
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
     recommendation = None if plan.task is None else recommend(dataset, plan, preferences, progress)
@@ -30,14 +35,14 @@ def report_page(
     comparison = _comparison(dataset, plan, progress)
     if not can_draw():
         note = "pictures are left out: matplotlib is not installed (pip install 'decal[plot]')"
-        return ReportPage(evaluation, recommendation, (), comparison, (note,))
+        return ReportPage(evaluation, recommendation, (), comparison, (note,), terms)
     pictured, notes = dataset, []
     if len(evaluation.reports) > MAX_PICTURED:
         models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
         pictured = replace(dataset, models=models[:MAX_PICTURED])
         notes.append("pictures of groups are left out: there are too many for one page; decal sweep --plot draws them")
     drawings = tuple(_drawings(pictured, plan, evaluation, progress))
-    return ReportPage(evaluation, recommendation, drawings, comparison, notes)
+    return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms)
 
 
 def _drawings(dataset: Dataset, plan: Plan, evaluation: Evaluation, progress: Progress) -> Iterator[Drawing]:

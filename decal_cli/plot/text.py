@@ -13,6 +13,7 @@ from decal_cli.plot.page import task_or_middle
 from decal_cli.render.blocks import Block, Paragraph, Picture
 from decal_cli.render.numbers import short
 from decal_cli.render.results.ladder import ladder
+from decal_cli.render.terms import Terms
 from decal_cli.tables.table import BINS, Floats
 
 HIGH = 14
@@ -42,7 +43,7 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
         for report in sweep.reports:
             results = ladder_results(report, task, sweep.head.plan)
             title = f"{report.name}: expected utility per 1,000 decisions at t* = {task.threshold:g}"
-            yield ladder(results, title)
+            yield ladder(results, Terms(), title)
     else:
         for report in sweep.reports:
             series = _reliability(report) if picture == "reliability" else _grouping(report)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 Interval = tuple[float, float]
 DASH = "–"
 MAX_DECIMALS = 12
@@ -38,3 +41,21 @@ def plain(value: float) -> str:
     if value == 0:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def alike(values: Sequence[float], digits: int = 3) -> list[str]:
+    """Numbers with as many decimals as the largest of them needs for so many digits."""
+    largest = max(map(abs, values), default=0.0)
+    decimals = 0 if largest == 0 else min(max(digits - 1 - math.floor(math.log10(largest)), 0), MAX_DECIMALS)
+    return [_unsigned_zero(f"{value:,.{decimals}f}") for value in values]
+
+
+def counts(values: Sequence[float]) -> list[str]:
+    """Numbers of rows: whole where that says enough, else with decimals, all alike."""
+    sizes = [abs(value) for value in values if value]
+    decimals = 0 if not sizes or min(sizes) >= 9.5 else 1 if max(sizes) >= 1 else 3
+    return [_unsigned_zero(f"{value:,.{decimals}f}") for value in values]
+
+
+def _unsigned_zero(text: str) -> str:
+    return text if text.strip("-0.,") else text.lstrip("-")

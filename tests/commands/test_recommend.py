@@ -61,7 +61,17 @@ class TestRecommend:
         assert "--threshold" in refusal(decal("recommend", *NAMED))
 
     @pytest.mark.parametrize(
-        "wish", [("--cost", "x"), ("--cost", "-1"), ("--cost", "magic=1"), ("--tolerance", "-1"), ("--decisions", "5")]
+        "wish",
+        [
+            ("--cost", "x"),
+            ("--cost", "-1"),
+            ("--cost", "magic=1"),
+            ("--tolerance", "-1"),
+            ("--decisions", "0"),
+            ("--per", "year"),
+            ("--names", "reject"),
+            ("--names", "same,same"),
+        ],
     )
     def test_a_wish_that_makes_no_sense_is_one_line(self, decal: Decal, wish: tuple[str, str]) -> None:
         refusal(decal("recommend", *NAMED, "-t", "0.3", *wish))

@@ -80,7 +80,7 @@ class Page:
 def contradictions(entry: dict[str, Any], text: str) -> list[str]:
     """What one model's JSON and its printed text, unwrapped, say that does not follow from the numbers."""
     page = Page(entry)
-    found = [*_chain(page), *_action(page), *_bars(page, text), *_evidence(page, text)]
+    found = [*_chain(page), *_action(page), *_bars(page, text), *_evidence(page, text), *_counts(page, text)]
     for sentence in _sentences(page, text):
         problem = _unfounded(page, sentence)
         if problem is not None:
@@ -152,6 +152,74 @@ def _evidence(page: Page, text: str) -> Iterator[str]:
             expected = [number for number in page[metric] if not math.isnan(number)]
             if len(numbers) != len(expected) or not all(map(_is, numbers, expected)):
                 yield f"{title} is printed as {line}, but is {expected}"
+
+
+COUNTED = {"as it is": "as_is", "recalibrated": "recalibrated", "with features": "with_features"}
+
+
+def _counts(page: Page, text: str) -> Iterator[str]:
+    """The table of decisions is that of the JSON, each step adds up, and what changes is what the gain says."""
+    counts, threshold, u_delta = page.entry["counts"], *(page.entry["task"][key] for key in ("threshold", "u_delta"))
+    total, before = counts["rows"], None
+    for (name, key), gain in zip(COUNTED.items(), (None, RECALIBRATION, BEYOND), strict=True):
+        now = counts[key]
+        line = re.search(rf"^{name} {{2,}}(.*)$", text, re.MULTILINE)
+        if (now is None) != (line is None):
+            yield f"a row of counts without its numbers, or the other way round: {name}"
+        if now is None or line is None:
+            continue
+        moved = (
+            [] if now["change"] is None else [now["change"][key] for key in ("started_positive", "started_negative")]
+        )
+        gone = [] if now["change"] is None else [now["change"][key] for key in ("stopped_positive", "stopped_negative")]
+        expected = [now[key] for key in ("acted", "true_positives", "false_positives", "false_negatives")]
+        expected += [sum(rows) for rows in (moved, gone) if rows]
+        printed = re.findall(NUMBER, line[1])
+        if not all(_is(one, 1000 * other / total) for one, other in zip(printed, expected, strict=False)):
+            yield f"counts {name} are printed as {line[1]}, but are {expected} of {total}"
+        if gain is not None and before is not None:
+            change = now["change"]
+            won = change["true_positives"] * (1 - threshold) - change["false_positives"] * threshold
+            if not abs(u_delta * won / total - page[gain].value) <= ROUNDED * max(1.0, u_delta):
+                yield f"the counts win {u_delta * won / total}, {gain} is {page[gain].value}"
+            for cell, other in (("true_positives", "false_negatives"), ("false_positives", "true_negatives")):
+                both = before[cell] + before[other]
+                after = min(max(before[cell] + change[cell], 0.0), both)
+                if max(abs(now[cell] - after), abs(now[other] - (both - after))) > ROUNDED * total:
+                    yield f"{cell} of {name} do not change by what is said to change"
+        before = now
+
+
+def _acted(page: Page, match: re.Match[str]) -> bool:
+    counts = page.entry["counts"]
+    return _is(match[1], 1000 * counts["as_is"]["acted"] / counts["rows"])
+
+
+def _with_method(page: Page, match: re.Match[str]) -> bool:
+    """The changes of the steps that lead to the method."""
+    counts = page.entry["counts"]
+    steps = [counts["recalibrated"]["change"]]
+    steps += [counts["with_features"]["change"]] if match[1] == "blend" else []
+    more = [sum(step["false_positives"] for step in steps), -sum(step["true_positives"] for step in steps)]
+    printed = [0.0 if each == "as many" else _signed(each) for each in match.groups()[1:]]
+    return match[1] == page.advice["method"] and all(
+        abs(one - 1000 * other / counts["rows"]) <= 0.51 for one, other in zip(printed, more, strict=True)
+    )
+
+
+def _signed(text: str) -> float:
+    number, way = text.split()
+    return float(number.replace(",", "")) * (1 if way == "more" else -1)
+
+
+def _adjusted(page: Page, match: re.Match[str]) -> bool:
+    counts, task = page.entry["counts"]["threshold"], page.entry["task"]
+    ends = [] if match[3] is None else re.findall(NUMBER, match[3])
+    return (
+        _is(match[1], task["decision_threshold"])
+        and match[2] == counts["adjusted"]
+        and (not ends or all(map(_is, ends, counts["interval"])))
+    )
 
 
 def _sentences(page: Page, text: str) -> Iterator[str]:
@@ -408,6 +476,15 @@ SENTENCES: dict[str, Condition] = {
     ),
     r"Find better features: post-training cannot win what is missing\.": _action_is("find-better-features"),
     r"Cannot tell yet\.": _action_is("cannot-tell"),
+    # Decisions counted
+    rf"Acts on {NUMBER} of 1,000\.": _acted,
+    rf"With (\w+): (as many|{NUMBER[1:-1]} (?:more|fewer)) false positives, "
+    rf"(as many|{NUMBER[1:-1]} (?:more|fewer)) misses\.": _with_method,
+    rf"Threshold on the score: {NUMBER} in use; from (\S+)(?: \[(.*)\])? on, it decides as the recalibrated score "
+    r"does\.": _adjusted,
+    rf"Threshold on the score: {NUMBER} in use; no recalibrated score reaches t\* = .*\.": (
+        lambda page, match: page.entry["counts"]["threshold"]["adjusted"] is None
+    ),
     # What to expect, and what to do
     rf"Expected gain of (\w+): {NUMBER} utility per decision \({NUMBER} to {NUMBER}\), {NUMBER} per 1,000 decisions "
     rf"\({NUMBER} to {NUMBER}\)\.": _expected,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from decal_cli.analysis.counts import CountedStep, Counts, Decided
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
 from decal_cli.analysis.tryout import Trial
+from decal_cli.crossfit.changes import DecisionChange
 from decal_cli.data import Input
 from decal_cli.methods import parse as parse_method
 from decal_cli.metrics import parse
@@ -51,6 +53,17 @@ RESULTS = {
 }
 
 
+AS_IS = Decided(500.0, 418.0, 132.0, 947.0)
+RECALIBRATED = DecisionChange(20.0, 5.0, 10.0, 40.0)
+WITH_FEATURES = DecisionChange(50.5, 20.5, 15.25, 60.75)
+COUNTS = Counts(
+    1997.0,
+    AS_IS,
+    CountedStep(AS_IS.changed(RECALIBRATED), RECALIBRATED),
+    CountedStep(AS_IS.changed(RECALIBRATED).changed(WITH_FEATURES), WITH_FEATURES),
+)
+
+
 def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
     plan = Plan(tuple(map(parse, RESULTS)), BinaryTask.of_costs(3, 7, 0.25))
     return Evaluation(
@@ -59,7 +72,7 @@ def made_up_evaluation(models: list[tuple[str, str | None]]) -> Evaluation:
         {"score": tuple(dict.fromkeys(model for model, _ in models)), "label": "y", "features": ("x0", "x1")},
         ("label",),
         ("p_a: dropped 3 of 2,000 rows (missing score)",),
-        tuple(Report(model, group, 1997, 632, 1800, 3, True, RESULTS) for model, group in models),
+        tuple(Report(model, group, 1997, 632, 1800, 3, True, RESULTS, COUNTS) for model, group in models),
     )
 
 

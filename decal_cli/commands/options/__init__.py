@@ -2,7 +2,14 @@
 
 from decal_cli.commands.options.acting import ApplyOptions, FitOptions, StudyOptions
 from decal_cli.commands.options.choices import Missing, PictureName
-from decal_cli.commands.options.common import INPUT_FORMATS, InputOptions, OutputOptions, SeedOptions, TaskOptions
+from decal_cli.commands.options.common import (
+    INPUT_FORMATS,
+    InputOptions,
+    OutputOptions,
+    SeedOptions,
+    TaskOptions,
+    TermsOptions,
+)
 from decal_cli.commands.options.explaining import MethodName, MetricName
 from decal_cli.commands.options.judging import (
     AdviceOptions,
@@ -32,4 +39,5 @@ __all__ = [
     "StudyOptions",
     "SweepOptions",
     "TaskOptions",
+    "TermsOptions",
 ]

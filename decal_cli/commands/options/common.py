@@ -46,6 +46,18 @@ class TaskOptions:
     )
 
 
+@options(DECISION)
+class TermsOptions:
+    """In which unit and for how many decisions amounts are printed, and what the actions are called."""
+
+    unit: str | None = option("Unit of the utilities, such as EUR.", metavar="UNIT")
+    decisions: float | None = option(
+        "Number of decisions: amounts are printed for so many, and a total --cost is spread over them.", metavar="N"
+    )
+    per: str | None = option("The time that has so many decisions, such as year.", metavar="TIME")
+    names: str | None = option("Names of the decisions 0 and 1, such as 'reject,accept'.", metavar="NAME0,NAME1")
+
+
 @options(STATISTICS)
 class ConfidenceOptions:
     """How sure the intervals are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decal_cli.commands.options.choices import PictureName, method_names, metric_names
-from decal_cli.commands.options.common import STATISTICS
+from decal_cli.commands.options.common import STATISTICS, TermsOptions
 from decal_cli.commands.options.declare import option, options
 from decal_cli.commands.options.formats import format_option
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
@@ -41,7 +41,7 @@ class CompareOptions:
 
 
 @options("Cost of post-training")
-class PreferenceOptions:
+class PreferenceOptions(TermsOptions):
     """What post-training costs, and what is good enough."""
 
     cost: list[str] = option(
@@ -50,7 +50,6 @@ class PreferenceOptions:
         [],
         metavar="[ACTION=]COST",
     )
-    decisions: float | None = option("Number of decisions that share a total --cost.", metavar="N")
     satisfied_at: float | None = option("Expected utility per decision that is good enough.", metavar="EU")
     tolerance: float | None = option(
         "Gain per decision that is too small to matter.",

@@ -9,7 +9,10 @@ from decal_cli.analysis.flowchart import Advice, Item
 from decal_cli.analysis.recommend import ece_advice, ece_disagrees
 from decal_cli.metrics import named
 from decal_cli.render.blocks import Conclusion, Step, Steps
-from decal_cli.render.numbers import apart, plain, short, span
+from decal_cli.render.numbers import alike, apart, short, span
+from decal_cli.render.results.counts import counted_sentences
+from decal_cli.render.terms import Terms
+from decal_cli.task import BinaryTask
 
 
 def walk_of(advice: Advice) -> Steps:
@@ -26,42 +29,47 @@ def _evidence(item: Item) -> str:
     return f"{named(item.metric).title.lower()}: {value}"
 
 
-def constant_line(report: Report, advice: Advice) -> str | None:
+def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
     """What is told before anything else: acting on the score is worth no more than a constant decision."""
     constant, now = advice.constant, report.results["expected_utility"].value
     if constant is None or now is None:
         return None
+    per = " ".join(filter(None, (terms.unit, terms.span)))
     if not constant.lead > 0:
-        worth = f"both are worth {short(1000 * now, 3)} per 1,000 decisions"
+        worth = f"both are worth {short(terms.number * now, 3)} {per}"
         return f"Acting on this score is worth no more than always deciding {constant.decision}: {worth}."
-    worth = f"{' against '.join(apart(1000 * (now + constant.lead), 1000 * now, 3))} per 1,000 decisions"
+    both = apart(terms.number * (now + constant.lead), terms.number * now, 3)
+    worth = f"{' against '.join(both)} {per}"
     doubt = "" if constant.clear else ", though chance could explain the difference"
     return f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}."
 
 
-def conclusion_of(report: Report, advice: Advice) -> Conclusion:
+def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Conclusion:
     """The action, what to expect of it, and what to do next."""
-    return Conclusion(advice.headline, tuple(_sentences(report, advice)))
+    return Conclusion(advice.headline, tuple(_sentences(report, advice, task, terms)))
 
 
-def _sentences(report: Report, advice: Advice) -> Iterator[str]:
+def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Iterator[str]:
+    if task is not None:
+        yield from counted_sentences(report, advice, task, terms)
     if advice.gain is not None:
-        yield _gain_sentence(advice.gain, advice)
+        yield _gain_sentence(advice.gain, advice, terms)
     yield from advice.next_steps
     yield from filter(None, (_ece_sentence(report, advice),))
 
 
-def _gain_sentence(gain: float, advice: Advice) -> str:
-    """The expected gain of the method, per decision and per 1,000."""
-    ends = thousand = ""
-    if advice.interval is not None:
-        low, high = advice.interval
-        ends = f" ({plain(low)} to {plain(high)})"
-        thousand = f" ({plain(1000 * low)} to {plain(1000 * high)})"
-    return (
-        f"Expected gain of {advice.method}: {plain(gain)} utility per decision{ends}, "
-        f"{plain(1000 * gain)} per 1,000 decisions{thousand}."
-    )
+def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
+    """The expected gain of the method, per decision and as an amount."""
+    numbers = (gain, *(advice.interval or ()))
+    amounts, words = terms.amounts(*numbers)
+    each = f"{_with_ends(alike(numbers), f'{terms.noun} per decision')}"
+    return f"Expected gain of {advice.method}: {each}, {_with_ends(amounts, f'{words} {terms.span}'.strip())}."
+
+
+def _with_ends(numbers: list[str], words: str) -> str:
+    """'0.059 utility per decision (0.037 to 0.081)'."""
+    value, *ends = numbers
+    return f"{value} {words}" + (f" ({' to '.join(ends)})" if ends else "")
 
 
 def _ece_sentence(report: Report, advice: Advice) -> str | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from decal_cli.metrics import Result
 from decal_cli.render.blocks import Bar, Bars
 from decal_cli.render.numbers import short
+from decal_cli.render.terms import Terms
 
 
 class Rung(NamedTuple):
@@ -28,16 +29,20 @@ CHAIN = (
 """From the constant decisions to post-training; the last rungs add gains on held-out rows to what the score yields."""
 
 
-def ladder(results: Mapping[str, Result], title: str = "Expected utility per 1,000 decisions") -> Bars:
-    """The rungs that are defined, per 1,000 decisions, each bar from the lowest rung to its own."""
+def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars:
+    """The rungs that are defined, in the user's terms, each bar from the lowest rung to its own."""
     values = {rung.name: value for rung in CHAIN if (value := _value(rung, results)) is not None}
     lowest, highest = min(values.values()), max(values.values())
     height = highest - lowest
+    texts, unit = terms.amounts(*values.values())
+    if not terms.with_amounts:
+        texts = [short(terms.number * value, 3) for value in values.values()]
     bars = tuple(
-        Bar(name, short(1000 * value, 3), (value - lowest) / height if height > 0 else 0.0)
-        for name, value in values.items()
+        Bar(name, text, (value - lowest) / height if height > 0 else 0.0)
+        for (name, value), text in zip(values.items(), texts, strict=True)
     )
-    return Bars(title, "decisions", "expected utility per 1,000", bars)
+    measured_in = " ".join(filter(None, (f"in {unit}" if unit else "", terms.span)))
+    return Bars(title or f"Expected utility {measured_in}", "decisions", f"expected utility {measured_in}", bars)
 
 
 def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:

@@ -26,9 +26,9 @@ from decal_cli.render.blocks import (
     Source,
     Table,
 )
-from decal_cli.render.numbers import plain
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
 from decal_cli.render.results.captions import TITLES, caption
+from decal_cli.render.results.counts import counts_table
 from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
@@ -36,6 +36,7 @@ from decal_cli.render.results.recommendation import advice_table
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import source_lines
 from decal_cli.render.results.winners import summary
+from decal_cli.render.terms import Terms
 
 FAMILIES = ("regret", "task", "loss", "ranking", "bins", "interval", "smooth", "agents", "levels")
 """Families of metrics, those first that say what a decision loses; a family that is not named comes last."""
@@ -76,12 +77,14 @@ class ReportPage:
         drawings: Sequence[Drawing] = (),
         comparison: Comparison | None = None,
         notes: Sequence[str] = (),
+        terms: Terms | None = None,
     ) -> None:
         self.evaluation = evaluation
         self.recommendation = recommendation
         self.drawings = tuple(drawings)
         self.comparison = comparison
         self.notes = tuple(notes)
+        self.terms = terms or Terms()
 
     @property
     def title(self) -> str:
@@ -118,7 +121,7 @@ class ReportPage:
         if len(advised) == 1:
             yield from self._one(*advised[0], level=1)
             return
-        yield advice_table(advised)
+        yield advice_table(advised, self.terms)
         yield from self._comparison()
         for report, advice in advised:
             if report.group is None:
@@ -129,13 +132,14 @@ class ReportPage:
 
     def _one(self, report: Report, advice: Advice, level: int = 2) -> Iterator[Block]:
         """The sentence and the number, a picture of it, what to do, and why."""
-        yield headline_of(report, advice, self.evaluation.plan.confidence)
-        first = constant_line(report, advice)
+        yield headline_of(report, advice, self.evaluation.plan.confidence, self.terms)
+        first = constant_line(report, advice, self.terms)
         if first is not None:
             yield Paragraph(first)
         waterfall = tuple(self._pictures(report, "waterfall"))
-        yield from waterfall or (ladder(report.results),)
-        yield replace(conclusion_of(report, advice), text="")
+        yield from waterfall or (ladder(report.results, self.terms),)
+        yield replace(conclusion_of(report, advice, self.evaluation.task, self.terms), text="")
+        yield from filter(None, (counts_table(report, self.terms),))
         yield Heading("Why", level=level)
         yield walk_of(advice)
         yield from self._pictures(report, "reliability", "grouping")
@@ -171,28 +175,23 @@ class ReportPage:
         yield from metric_notes(evaluation)
 
 
-def headline_of(report: Report, advice: Advice, confidence: float) -> Headline:
+def headline_of(report: Report, advice: Advice, confidence: float, terms: Terms) -> Headline:
     """The advice with the number that it rests on: what the action wins, else what acting on the score is worth."""
-    per = "utility per 1,000 decisions"
     gain, interval, what = advice.gain, advice.interval, f"what {advice.method} wins, by estimate on held-out rows"
+    plus = "+"
     if gain is None and advice.constant is not None and advice.constant.lead > 0:
         gain, interval = advice.constant.lead, advice.constant.interval
         what = f"what always deciding {advice.constant.decision} is worth more than acting on the score"
     if gain is None:
         now = report.results["expected_utility"]
-        worth = "unknown" if now.value is None else plain(1000 * now.value)
-        return Headline(
-            advice.headline, worth, f"{per}: what acting on the score is worth{_ends(now.interval, confidence)}"
-        )
-    sign = "+" if gain > 0 else ""
-    return Headline(advice.headline, f"{sign}{plain(1000 * gain)}", f"{per}: {what}{_ends(interval, confidence)}")
-
-
-def _ends(interval: tuple[float, float] | None, confidence: float) -> str:
-    if interval is None:
-        return ""
-    low, high = (plain(1000 * end) for end in interval)
-    return f" ({100 * confidence:g} % interval {low} to {high})"
+        what = "what acting on the score is worth"
+        if now.value is None:
+            return Headline(advice.headline, "unknown", f"{terms.noun} {terms.span}: {what}")
+        gain, interval, plus = now.value, now.interval, ""
+    (number, *ends), words = terms.amounts(gain, *(interval or ()))
+    sign = plus if gain > 0 else ""
+    within = f" ({100 * confidence:g} % interval {' to '.join(ends)})" if ends else ""
+    return Headline(advice.headline, sign + number, f"{words or terms.noun} {terms.span}: {what}{within}")
 
 
 def _rank(family: str) -> int:

@@ -13,12 +13,14 @@ from decal_cli.render.blocks import Block, Column, Heading, Paragraph, Row, Sign
 from decal_cli.render.cells import words
 from decal_cli.render.numbers import plain
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
+from decal_cli.render.results.counts import AmountsData, CountsData, amounts_data, counts_data, counts_table
 from decal_cli.render.results.evaluation import MeasuredData, measured
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import name_of
 from decal_cli.render.results.rounds import RoundData, round_blocks, round_data, round_rows
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Ends, Limit
+from decal_cli.render.terms import Terms
 
 
 class EvidenceData(TypedDict):
@@ -82,9 +84,13 @@ class AdviceData(TypedDict):
 
 
 class AdvisedData(Provenance, MeasuredData):
-    """What `decal recommend` prints of one model."""
+    """What `decal recommend` prints of one model. counts: its decisions; amounts: in the user's unit, null without
+    one.
+    """
 
     recommendation: AdviceData
+    counts: CountsData | None
+    amounts: AmountsData | None
 
 
 class AdvisedReportsData(Provenance):
@@ -94,10 +100,11 @@ class AdvisedReportsData(Provenance):
 
 
 class Recommended:
-    """A recommendation, for formats to write."""
+    """A recommendation in the user's terms, for formats to write."""
 
-    def __init__(self, recommendation: Recommendation) -> None:
+    def __init__(self, recommendation: Recommendation, terms: Terms | None = None) -> None:
         self.recommendation = recommendation
+        self.terms = terms or Terms()
         self.evaluation = recommendation.evaluation
 
     @property
@@ -110,22 +117,28 @@ class Recommended:
         yield Source(tuple(source_lines(self.evaluation)))
         advised = self.recommendation.advised
         if len(advised) > 1:
-            yield advice_table(advised)
+            yield advice_table(advised, self.terms)
         for report, advice in advised:
             yield Heading(name_of(report), gist=advice.action)
-            first = constant_line(report, advice)
+            first = constant_line(report, advice, self.terms)
             if first is not None:
                 yield Paragraph(first, close=True)
-            yield replace(ladder(report.results), close=first is None)
+            yield replace(ladder(report.results, self.terms), close=first is None)
+            yield from filter(None, (counts_table(report, self.terms),))
             yield walk_of(advice)
-            yield conclusion_of(report, advice)
+            yield conclusion_of(report, advice, self.evaluation.task, self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
         yield Signature(self.evaluation.signature)
 
     def data(self) -> dict[str, Any]:
         """AdvisedData, or AdvisedReportsData."""
         entries = [
-            {**measured(report), "recommendation": advice_data(report, advice, self.recommendation.rounds_of(report))}
+            {
+                **measured(report),
+                "recommendation": advice_data(report, advice, self.recommendation.rounds_of(report)),
+                "counts": counts_data(report, self.evaluation.task, self.terms),
+                "amounts": amounts_data(report.results, self.terms),
+            }
             for report, advice in self.recommendation.advised
         ]
         return one_or_several(provenance(self.evaluation), entries)
@@ -141,15 +154,15 @@ class Recommended:
             yield [report.model, report.group, advice.action, advice.method, advice.gain, *ends]
 
 
-def advice_table(advised: Sequence[tuple[Report, Advice]]) -> Table:
+def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> Table:
     """What each model and group is advised."""
     columns = [Column(name, words=True, wraps=True) for name in ("model", "group", "action", "method")]
     rows = []
     for report, advice in advised:
-        gain = "" if advice.gain is None else plain(1000 * advice.gain)
+        gain = "" if advice.gain is None else plain(terms.number * advice.gain)
         texts = (report.model, report.group or "", advice.action, advice.method or "", gain)
         rows.append(Row(tuple(map(words, texts))))
-    return Table((*columns, Column("gain per 1,000 decisions", wraps=True)), tuple(rows))
+    return Table((*columns, Column(f"gain {terms.heading}", wraps=True)), tuple(rows))
 
 
 def advice_data(report: Report, advice: Advice, rounds: Sequence[Round]) -> AdviceData:

@@ -1,0 +1,194 @@
+"""Decisions counted: by hand, by an isotonic fit of another package, and as the gains have it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from decal_cli.analysis.counts import Counts, count_decisions
+from decal_cli.crossfit.changes import change_of_recalibration
+from decal_cli.crossfit.probe import Probed
+from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import CELLS, tabulate
+from decal_cli.task import BinaryTask
+from tests.helpers.command import BINARY, FOX, Decal, valid_json
+
+EXACT = 1e-12
+ADDED = ("recalibrated", "with_features")
+
+
+def world(rows: int, weighted: bool = False, features: bool = True, digits: int = 3) -> Rows:
+    rng = np.random.default_rng(rows)
+    signal = rng.normal(size=(rows, 2))
+    chance = 1 / (1 + np.exp(-signal.sum(axis=1)))
+    score = np.round(np.clip(1 / (1 + np.exp(-2 * signal[:, 0])), 0, 1), digits)
+    label = (rng.random(rows) < chance).astype(np.uint8)
+    weight = rng.gamma(2.0, size=rows) if weighted else None
+    return Rows(score, label, weight, features=signal if features else None)
+
+
+def counted(rows: Rows, task: BinaryTask) -> tuple[Inputs, Counts]:
+    inputs = Inputs(rows, task)
+    counts = count_decisions(inputs)
+    assert counts is not None
+    return inputs, counts
+
+
+TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4), BinaryTask.of_threshold(0.8, 0.0))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("task", TASKS)
+def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool) -> None:
+    inputs, counts = counted(world(900, weighted), task)
+    for step, key in ((counts.recalibrated, "gain_recalibration"), (counts.with_features, "gain_beyond")):
+        assert step is not None
+        gain = value_of(parse(key), inputs)
+        assert abs(task.u_delta * step.change.worth(task.threshold) / counts.total - gain) <= EXACT * task.u_delta
+
+
+def test_also_where_the_threshold_lies_inside_a_cell() -> None:
+    rows = world(2 * CELLS, features=False, digits=17)
+    task = BinaryTask.of_threshold(0.3, 0.41)
+    inputs, counts = counted(rows, task)
+    assert counts.recalibrated is not None and len(rows.table) > CELLS
+    gain = value_of(parse("gain_recalibration"), inputs)
+    assert abs(counts.recalibrated.change.worth(task.threshold) / counts.total - gain) <= EXACT
+    # Almost all change in one direction: between the two thresholds.
+    assert counts.recalibrated.change.stopped < 0.01 * counts.recalibrated.change.started
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
+    rows = world(400, weighted)
+    _, counts = counted(rows, BinaryTask.of_threshold(0.3))
+    act, weight = rows.score >= 0.3, rows.weights
+    by_hand = [weight[where].sum() for where in (act & (rows.label == 1), act & (rows.label == 0))]
+    by_hand += [weight[where].sum() for where in (~act & (rows.label == 1), ~act & (rows.label == 0))]
+    as_is = counts.as_is
+    cells = (as_is.true_positives, as_is.false_positives, as_is.false_negatives, as_is.true_negatives)
+    assert cells == pytest.approx(by_hand, rel=1e-12)
+    assert as_is.ppv == pytest.approx(by_hand[0] / (by_hand[0] + by_hand[1]))
+    assert as_is.sensitivity == pytest.approx(by_hand[0] / (by_hand[0] + by_hand[2]))
+
+
+@pytest.mark.parametrize("decision_threshold", [0.3, 0.55])
+def test_recalibrated_decisions_by_another_isotonic_fit(decision_threshold: float) -> None:
+    t = tabulate(*(getattr(world(600), name) for name in ("score", "label")))
+    change = change_of_recalibration(t, 0.3, decision_threshold, Seed(0).generator("regret"))
+    neg, pos = t.cells.split(Seed(0).generator("regret"))
+    started, stopped = np.zeros(2), np.zeros(2)
+    for fold in range(len(neg)):
+        n, m = (np.delete(each, fold, axis=0).sum(axis=0) for each in (neg + pos, pos))
+        fit = IsotonicRegression(out_of_bounds="clip").fit(t.score[n > 0], (m / np.maximum(n, 1))[n > 0], n[n > 0])
+        # A level that the other folds lack belongs to the pool below it.
+        seen = np.maximum.accumulate(np.where(n > 0, np.arange(len(t)), 0))
+        acts, now = fit.predict(t.score[seen]) >= 0.3 - 1e-12, t.score >= decision_threshold
+        for label, rows in ((1, pos[fold]), (0, neg[fold])):
+            started[label] += rows[acts & ~now].sum()
+            stopped[label] += rows[now & ~acts].sum()
+    assert (change.started_negative, change.started_positive) == tuple(started)
+    assert (change.stopped_negative, change.stopped_positive) == tuple(stopped)
+
+
+def test_the_features_change_what_the_probe_decides() -> None:
+    rows, task = world(700), BinaryTask.of_threshold(0.3)
+    inputs, counts = counted(rows, task)
+    probed: Probed = inputs.get(Probed)
+    assert counts.with_features is not None
+    acts, now = probed.probe >= 0.3, probed.isotonic >= 0.3
+    change = counts.with_features.change
+    assert change.started == pytest.approx(np.sum(acts & ~now), rel=EXACT)
+    assert change.stopped == pytest.approx(np.sum(now & ~acts), rel=EXACT)
+    positive = (probed.label + probed.judge) / 2
+    assert change.started_positive == pytest.approx(positive[acts & ~now].sum(), rel=1e-12)
+
+
+def test_what_cannot_be_estimated_is_not_counted() -> None:
+    few = Rows(np.array([0.2, 0.8, 0.9]), np.array([0, 1, 0]))
+    _, counts = counted(few, BinaryTask.of_threshold(0.5))
+    assert (counts.as_is.true_positives, counts.recalibrated, counts.with_features) == (1, None, None)
+    assert count_decisions(Inputs(few)) is None
+    nobody = counted(few, BinaryTask.of_threshold(0.95))[1].as_is
+    assert nobody.ppv is None and nobody.sensitivity == 0
+
+
+MONEY = ("--cost-fp", 300, "--cost-fn", 700, "--unit", "EUR", "--per", "year", "--decisions", 50_000)
+
+
+def entries(decal: Decal, *arguments: object) -> list[dict[str, Any]]:
+    document = valid_json(decal("recommend", *arguments, "-f", "json").out)
+    return document.get("reports", [document])
+
+
+def test_money_is_counts_times_costs(decal: Decal) -> None:
+    (entry,) = entries(decal, FOX, "-s", "p_hatesonar", "-y", "y", "--features", "x*", *MONEY)
+    counts, amounts = entry["counts"], entry["amounts"]
+    per_row = 50_000 / counts["rows"]
+    as_is = counts["as_is"]
+    cost = 300 * as_is["false_positives"] + 700 * as_is["false_negatives"]
+    assert amounts["expected_utility"]["value"] == pytest.approx(-per_row * cost, rel=1e-12)
+    saved = 0.0
+    for step, gain in zip(ADDED, ("gain_recalibration", "gain_beyond"), strict=True):
+        change = counts[step]["change"]
+        saved += per_row * (700 * change["true_positives"] - 300 * change["false_positives"])
+        of_step = per_row * (700 * change["true_positives"] - 300 * change["false_positives"])
+        assert amounts[gain]["value"] == pytest.approx(of_step, rel=1e-9, abs=1e-6)
+        assert counts[step]["change"]["gain"] == pytest.approx(entry["metrics"][gain]["value"], abs=1e-9)
+    assert amounts["gain_post_training"]["value"] == pytest.approx(saved, rel=1e-9)
+
+
+def numbers_of(cells: list[str]) -> list[str]:
+    return [cell for cell in cells if cell]
+
+
+def test_text_json_and_both_pages_say_the_same(decal: Decal, tmp_path: Any) -> None:
+    """Two models, on all rows and in groups."""
+    asked = (FOX, "-s", "p_hatesonar", "-s", "p_profanity", "-y", "y", "--missing", "drop", *MONEY)
+    text, html = decal("recommend", *asked, COLUMNS="200").out, decal("recommend", *asked, "-f", "html").out
+    assert decal("report", *asked, "-o", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for entry in entries(decal, *asked):
+        as_is, total = entry["counts"]["as_is"], entry["counts"]["rows"]
+        shown = [f"{1000 * as_is[key] / total:,.1f}" for key in ("acted", "true_positives", "false_positives")]
+        assert re.search(rf"^as it is +{' +'.join(shown)} ", text, re.MULTILINE)
+        for written in (html, page):
+            assert re.search(rf"as it is.{{0,60}}{'.{0,60}?'.join(shown)}", written, re.DOTALL)
+        saves = re.findall(r"saves (\S+) million EUR a year \[(\S+), (\S+)\]", " ".join(text.split()))
+        assert all(
+            f"saves {value} million EUR a year [{low}, {high}]" in " ".join(page.split()) for value, low, high in saves
+        )
+
+
+def test_groups_are_counted_each_for_itself(decal: Decal, tmp_path: Any) -> None:
+    rng = np.random.default_rng(3)
+    score, group = rng.random(300), rng.choice(["a", "b"], 300)
+    label = (rng.random(300) < score).astype(int)
+    lines = [f"{p},{y},{g}" for p, y, g in zip(score, label, group, strict=True)]
+    (tmp_path / "rows.csv").write_text("p,y,g\n" + "\n".join(lines) + "\n")
+    both = entries(decal, "rows.csv", "-s", "p", "-y", "y", "--group", "g", "-t", ".4")
+    for entry in both:
+        here = np.ones(300, bool) if entry["group"] is None else group == entry["group"].split("=")[-1]
+        as_is = entry["counts"]["as_is"]
+        assert as_is["acted"] == np.sum(here & (score >= 0.4))
+        assert as_is["false_negatives"] == np.sum(here & (score < 0.4) & (label == 1))
+    assert len(both) == 3
+
+
+def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: Any) -> None:
+    asked = (BINARY, "-s", "p", "-y", "y", "--features", "x*", "-t", ".3")
+    plain, named = decal("recommend", *asked), decal("recommend", *asked, "--names", "reject,accept")
+    assert re.search(r"Acts on \d+ of 1,000\. With blend: \d+ fewer false positives", plain.out)
+    words = " ".join(named.out.split())
+    assert re.search(r"Decides 'accept' for \d+ of 1,000\. With blend: \d+ fewer 'accept' at label 0", words)
+    (tmp_path / "decal.toml").write_text('names = ["reject", "accept"]\nunit = "EUR"\nper = "day"\ndecisions = 20\n')
+    settled = decal("recommend", *asked)
+    assert "Decides 'accept' for" in settled.out and "EUR a day" in settled.out
+    assert json.loads(decal("recommend", *asked, "-f", "json").out)["counts"]["names"] == ["reject", "accept"]
