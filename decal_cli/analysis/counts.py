@@ -59,7 +59,7 @@ class CountedStep:
 
 
 @dataclass(frozen=True)
-class Counts:
+class DecisionCounts:
     """Decisions of one model on its rows; total: the rows, or their summed weight.
 
     recalibrated: from as_is, on held-out rows; with_features: from recalibrated. None where that gain is undefined.
@@ -71,7 +71,7 @@ class Counts:
     with_features: CountedStep | None
 
 
-def count_decisions(inputs: Inputs) -> Counts | None:
+def count_decisions(inputs: Inputs) -> DecisionCounts | None:
     """The decisions of a model; None without a task."""
     task: BinaryTask | None = inputs.task
     if task is None:
@@ -85,7 +85,7 @@ def count_decisions(inputs: Inputs) -> Counts | None:
         probed: Probed | None = inputs.get(Probed)
         if recalibrated is not None and probed is not None:
             with_features = _with_features(recalibrated.decided, probed, task, t.total)
-    return Counts(t.total, as_is, recalibrated, with_features)
+    return DecisionCounts(t.total, as_is, recalibrated, with_features)
 
 
 def _recalibrated(as_is: Decided, t: Table, task: BinaryTask, seed: Seed) -> CountedStep | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from decal_cli.analysis.counts import Counts, count_decisions
+from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
@@ -37,7 +37,7 @@ class Report:
     dropped: int
     features: bool
     results: Mapping[str, Result]
-    counts: Counts | None = None
+    counts: DecisionCounts | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from decal_cli.analysis.counts import Counts, count_decisions
+from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.crossfit.changes import change_of_recalibration
 from decal_cli.crossfit.probe import Probed
 from decal_cli.metrics import Inputs, parse, value_of
@@ -24,7 +24,7 @@ EXACT = 1e-12
 ADDED = ("recalibrated", "with_features")
 
 
-def world(rows: int, weighted: bool = False, features: bool = True, digits: int = 3) -> Rows:
+def correlated_world(rows: int, weighted: bool = False, features: bool = True, digits: int = 3) -> Rows:
     rng = np.random.default_rng(rows)
     signal = rng.normal(size=(rows, 2))
     chance = 1 / (1 + np.exp(-signal.sum(axis=1)))
@@ -34,20 +34,20 @@ def world(rows: int, weighted: bool = False, features: bool = True, digits: int 
     return Rows(score, label, weight, features=signal if features else None)
 
 
-def counted(rows: Rows, task: BinaryTask) -> tuple[Inputs, Counts]:
+def counted(rows: Rows, task: BinaryTask) -> tuple[Inputs, DecisionCounts]:
     inputs = Inputs(rows, task)
     counts = count_decisions(inputs)
     assert counts is not None
     return inputs, counts
 
 
-TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4), BinaryTask.of_threshold(0.8, 0.0))
+COUNTED_TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4), BinaryTask.of_threshold(0.8, 0.0))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", COUNTED_TASKS)
 def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool) -> None:
-    inputs, counts = counted(world(900, weighted), task)
+    inputs, counts = counted(correlated_world(900, weighted), task)
     for step, key in ((counts.recalibrated, "gain_recalibration"), (counts.with_features, "gain_beyond")):
         assert step is not None
         gain = value_of(parse(key), inputs)
@@ -55,7 +55,7 @@ def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool)
 
 
 def test_also_where_the_threshold_lies_inside_a_cell() -> None:
-    rows = world(2 * CELLS, features=False, digits=17)
+    rows = correlated_world(2 * CELLS, features=False, digits=17)
     task = BinaryTask.of_threshold(0.3, 0.41)
     inputs, counts = counted(rows, task)
     assert counts.recalibrated is not None and len(rows.table) > CELLS
@@ -67,7 +67,7 @@ def test_also_where_the_threshold_lies_inside_a_cell() -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
-    rows = world(400, weighted)
+    rows = correlated_world(400, weighted)
     _, counts = counted(rows, BinaryTask.of_threshold(0.3))
     act, weight = rows.score >= 0.3, rows.weights
     by_hand = [weight[where].sum() for where in (act & (rows.label == 1), act & (rows.label == 0))]
@@ -81,7 +81,7 @@ def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
 
 @pytest.mark.parametrize("decision_threshold", [0.3, 0.55])
 def test_recalibrated_decisions_by_another_isotonic_fit(decision_threshold: float) -> None:
-    t = tabulate(*(getattr(world(600), name) for name in ("score", "label")))
+    t = tabulate(*(getattr(correlated_world(600), name) for name in ("score", "label")))
     change = change_of_recalibration(t, 0.3, decision_threshold, Seed(0).generator("regret"))
     neg, pos = t.cells.split(Seed(0).generator("regret"))
     started, stopped = np.zeros(2), np.zeros(2)
@@ -99,7 +99,7 @@ def test_recalibrated_decisions_by_another_isotonic_fit(decision_threshold: floa
 
 
 def test_the_features_change_what_the_probe_decides() -> None:
-    rows, task = world(700), BinaryTask.of_threshold(0.3)
+    rows, task = correlated_world(700), BinaryTask.of_threshold(0.3)
     inputs, counts = counted(rows, task)
     probed: Probed = inputs.get(Probed)
     assert counts.with_features is not None

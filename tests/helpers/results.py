@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from decal_cli.analysis.counts import CountedStep, Counts, Decided
+from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
 from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
@@ -56,7 +56,7 @@ RESULTS = {
 AS_IS = Decided(500.0, 418.0, 132.0, 947.0)
 RECALIBRATED = DecisionChange(20.0, 5.0, 10.0, 40.0)
 WITH_FEATURES = DecisionChange(50.5, 20.5, 15.25, 60.75)
-COUNTS = Counts(
+COUNTS = DecisionCounts(
     1997.0,
     AS_IS,
     CountedStep(AS_IS.changed(RECALIBRATED), RECALIBRATED),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, TypedDict
 
-from decal_cli.analysis.counts import CountedStep, Counts, Decided
+from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import FITS, GAINS, Advice
 from decal_cli.crossfit.changes import DecisionChange
@@ -23,7 +23,7 @@ OF_ROWS = 1000
 RULES = ("as it is", "recalibrated", "with features")
 
 
-class ChangeData(TypedDict):
+class DecisionChangeData(TypedDict):
     """Rows whose decision a step changes, by direction and label; their cells less those before. gain: in utility per
     decision, u_delta (true_positives (1 - t*) - false_positives t*) / rows.
     """
@@ -51,7 +51,7 @@ class DecidedData(TypedDict):
     true_negatives: Size
     ppv: Share | None
     sensitivity: Share | None
-    change: ChangeData | None
+    change: DecisionChangeData | None
 
 
 class AdjustedData(TypedDict):
@@ -114,7 +114,7 @@ def counts_table(report: Report, terms: Terms) -> Table | None:
     return Table((Column("score", words=True), *columns), tuple(rows), title=title, keys=1)
 
 
-def _rules(counted: Counts) -> Iterator[tuple[Decided, DecisionChange | None]]:
+def _rules(counted: DecisionCounts) -> Iterator[tuple[Decided, DecisionChange | None]]:
     yield counted.as_is, None
     for step in (counted.recalibrated, counted.with_features):
         if step is not None:
@@ -154,7 +154,7 @@ def counted_sentences(report: Report, advice: Advice, task: BinaryTask, terms: T
     yield _threshold_sentence(report.results["threshold_adjusted"], task)
 
 
-def _changes(counted: Counts, advice: Advice) -> list[DecisionChange]:
+def _changes(counted: DecisionCounts, advice: Advice) -> list[DecisionChange]:
     """The steps from the score as it is to the method that the advice names."""
     if advice.method is None:
         return []
@@ -205,7 +205,7 @@ def counts_data(report: Report, task: BinaryTask | None, terms: Terms) -> Counts
 
 def _step_data(step: CountedStep, task: BinaryTask, total: float) -> DecidedData:
     change = step.change
-    changed: ChangeData = {
+    changed: DecisionChangeData = {
         "started_positive": change.started_positive,
         "started_negative": change.started_negative,
         "stopped_positive": change.stopped_positive,
@@ -217,7 +217,7 @@ def _step_data(step: CountedStep, task: BinaryTask, total: float) -> DecidedData
     return _decided_data(step.decided, changed)
 
 
-def _decided_data(decided: Decided, change: ChangeData | None) -> DecidedData:
+def _decided_data(decided: Decided, change: DecisionChangeData | None) -> DecidedData:
     return {
         "acted": decided.acted,
         "true_positives": decided.true_positives,
