@@ -5,21 +5,54 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Answer", "DecalError", "__version__", "evaluate", "recommend"]
+__all__ = [
+    "Answer",
+    "CompareAnswer",
+    "DecalError",
+    "EvaluateAnswer",
+    "GateAnswer",
+    "RecommendAnswer",
+    "ReportAnswer",
+    "SweepAnswer",
+    "__version__",
+    "compare",
+    "evaluate",
+    "gate",
+    "recommend",
+    "report",
+    "sweep",
+]
 
 if TYPE_CHECKING:
-    from decal_cli.api import Answer, evaluate, recommend
+    from decal_cli.api.answer import (
+        Answer,
+        CompareAnswer,
+        EvaluateAnswer,
+        GateAnswer,
+        RecommendAnswer,
+        ReportAnswer,
+        SweepAnswer,
+    )
+    from decal_cli.api.verbs import compare, evaluate, gate, recommend, report, sweep
     from decal_cli.errors import DecalError
+
+_HOMES = {
+    "errors": ("DecalError",),
+    "api.verbs": ("compare", "evaluate", "gate", "recommend", "report", "sweep"),
+    "api.answer": tuple(name for name in __all__ if name.endswith("Answer")),
+}
+"""Where each public name is defined."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load the API on first use: importing the package costs nothing."""
-    if name in ("Answer", "evaluate", "recommend"):
-        from decal_cli import api
+    """Load what is asked for on first use: importing the package costs nothing."""
+    for module, names in _HOMES.items():
+        if name in names:
+            import importlib
 
-        return getattr(api, name)
-    if name == "DecalError":
-        from decal_cli.errors import DecalError
-
-        return DecalError
+            return getattr(importlib.import_module(f"decal_cli.{module}"), name)
     raise AttributeError(f"module 'decal_cli' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from decal_cli.data import Input
+from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import BinaryTask, utility_text
@@ -49,6 +50,12 @@ class Baseline:
         if theirs == ours:
             return (f"baseline {self.path} was computed on other contents of {ours}",)
         return (f"baseline {self.path} was computed on other data: {theirs}",)
+
+
+def read_baseline(path: str) -> Baseline:
+    """The baseline of a file. Errors: DecalError, where it is no JSON report of decal."""
+    place, fix = f"baseline {path}", f"name a JSON report, written with: {_HOW}"
+    return baseline_of(json_of(read_document(path, place, fix), place, fix, constants=True), path)
 
 
 def baseline_of(document: Any, path: str) -> Baseline:

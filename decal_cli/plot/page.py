@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
 from decal_cli.plot import panels
-from decal_cli.plot.style import RC
+from decal_cli.plot.style import RC, below
 from decal_cli.task import BinaryTask
 
 PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")
@@ -25,6 +25,8 @@ _MOST = 4
 
 _ALONE = (4.6, 3.9)
 """Inches of a panel that stands alone: its text is still read where the page is as narrow as a phone."""
+
+_NO_MATPLOTLIB = ("drawing needs matplotlib, which is not installed", "pip install 'decal[plot]'")
 
 Cell = Callable[[Any], None]
 
@@ -74,13 +76,48 @@ def ready(path: str) -> str:
     if form not in PICTURE_FORMATS:
         raise DecalError(f"--plot {path}: a picture is written as png, svg or pdf", "name for example curves.png")
     if not can_draw():
-        raise DecalError("drawing needs matplotlib, which is not installed", "pip install 'decal[plot]'")
+        raise DecalError(*_NO_MATPLOTLIB)
     return form
 
 
 def can_draw() -> bool:
     """Whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
+
+
+def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0) -> Any:
+    """One picture in axes: those that are given, else those of a new figure, which notebooks show. Returns the axes.
+
+    number: which model and group, where the picture shows one.
+    """
+    if not can_draw():
+        raise DecalError(*_NO_MATPLOTLIB)
+    if axes is not None:
+        _panel(axes, sweep, picture, number)
+        return axes
+    import matplotlib
+    from matplotlib import pyplot
+
+    with matplotlib.rc_context(RC):
+        _, axes = pyplot.subplots(figsize=(_WIDE * 1.2, _HIGH), layout="constrained")
+        _panel(axes, sweep, picture, number)
+    return axes
+
+
+def _panel(axes: Any, sweep: Sweep, picture: str, number: int) -> None:
+    if picture == "brier":
+        panels.brier(axes, sweep)
+    elif picture == "decision":
+        panels.decision(axes, sweep)
+    elif picture == "grouping":
+        panels.grouping(axes, sweep, number)
+    elif picture == "reliability":
+        panels.reliability_curve(axes, sweep, number)
+        axes.set_xlabel("score")
+        below(axes)
+    else:
+        report, task = sweep.reports[number], task_or_middle(sweep)
+        panels.waterfall(axes, report, number, ladder_results(report, task, sweep.head.plan), task)
 
 
 def _layout() -> Any:

@@ -78,9 +78,8 @@ def decision(axes: Any, sweep: Sweep) -> None:
     below(axes)
 
 
-def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
-    """The isotonic fit over the score, the band of a calibrated model; how scores are spread; what is what."""
-    axes, strip, key = parts
+def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
+    """The isotonic fit over the score, the band of a calibrated model, and the frequencies of equal-mass bins."""
     report, style = sweep.reports[number], style_of(number)
     t, plan = report.table, sweep.head.plan
     band = consistency_band(t, plan.confidence, np.random.default_rng([plan.seed, number]))
@@ -99,6 +98,14 @@ def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
     axes.set_ylim(high[0] - 0.02 * (high[1] - high[0]), high[1] + 0.02 * (high[1] - high[0]))
     _mark_threshold(axes, sweep.head.task)
     _mark_changes(axes, fit, sweep.head.task, (left, right))
+
+
+def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
+    """The isotonic fit over the score, the band of a calibrated model; how scores are spread; what is what."""
+    axes, strip, key = parts
+    reliability_curve(axes, sweep, number)
+    t, style = sweep.reports[number].table, style_of(number)
+    left, right = axes.get_xlim()
     axes.tick_params(labelbottom=False)
     edges = np.linspace(left, right, 41)
     # Counts of single rows are int8, which a sum over a bar would overflow.

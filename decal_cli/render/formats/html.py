@@ -60,9 +60,16 @@ class Html(BlockFormat[str]):
         title = escape(result.title)
         view = "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         head = f"<meta charset='utf-8'>{view}<title>{title}</title>"
-        blocks = "\n".join([f"<h1>{title}</h1>", *map(self.block, result.blocks())])
-        body = f"<body><main>\n{blocks}\n</main></body>"
+        body = f"<body><main>\n<h1>{title}</h1>\n{self._body(result)}\n</main></body>"
         return f"<!DOCTYPE html>\n<html lang='en'>\n<head>{head}<style>{_STYLE}</style></head>\n{body}\n</html>\n"
+
+    def embedded(self, result: Any) -> str:
+        """The same within another page, such as a notebook."""
+        style = _STYLE.replace(":root {", "& {").replace("body {", "& {")
+        return f"<div class='decal'><style>.decal {{ {style} }}</style>\n{self._body(result)}\n</div>"
+
+    def _body(self, result: Any) -> str:
+        return "\n".join(map(self.block, result.blocks()))
 
     def source(self, block: b.Source) -> str:
         return _paragraphs(block.lines)

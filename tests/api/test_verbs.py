@@ -10,7 +10,7 @@ import pyarrow.csv
 import pytest
 
 import decal_cli as decal
-from decal_cli import api
+from decal_cli.api import verbs
 from decal_cli.errors import DecalError
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS
@@ -25,7 +25,7 @@ def frame() -> pd.DataFrame:
 def test_the_docstring_example_holds() -> None:
     answer = decal.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
     assert answer["brier"].value == pytest.approx(0.0625)
-    assert '>>> answer["brier"].value\n    0.0625' in (api.evaluate.__doc__ or "")
+    assert '>>> answer["brier"].value\n    0.0625' in (verbs.evaluate.__doc__ or "")
 
 
 def test_arrays_frames_and_arrow_tables_give_the_same(frame: pd.DataFrame) -> None:

@@ -1,0 +1,1 @@
+"""The Python API: every verb on arrays, data frames and files, with answers for notebooks."""

@@ -1,0 +1,316 @@
+"""What the verbs return: a short text of it, frames, plain data, pages and pictures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from decal_cli.analysis.evaluate import Plan, Report
+from decal_cli.analysis.flowchart import Advice
+from decal_cli.api.frames import LIBRARIES, Library, frame_of
+from decal_cli.api.pictures import draw_picture
+from decal_cli.api.words import in_python, one_of, spoken
+from decal_cli.data import Dataset
+from decal_cli.data.output import write_whole
+from decal_cli.declarations.spec import near
+from decal_cli.errors import DecalError
+from decal_cli.metrics import Result, parse
+from decal_cli.render.formats import faces_of, format_for, offered, write
+from decal_cli.render.formats.html import Html
+from decal_cli.render.numbers import plain, short, span
+from decal_cli.render.page import Page
+from decal_cli.render.results.evaluation import Evaluated
+from decal_cli.render.results.recommendation import Recommended
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from decal_cli.analysis.compare import Comparison
+    from decal_cli.analysis.gate import GateRow
+    from decal_cli.analysis.sweep import Sweep
+    from decal_cli.render.results.comparison import Compared
+    from decal_cli.render.results.gates import Gated
+    from decal_cli.render.results.page import ReportPage
+    from decal_cli.render.results.sweep import Curves
+
+IN_GIST = ("brier", "auc", "expected_utility")
+"""Metrics that the short text of an evaluation shows, where they were measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What an answer answers: the data and the plan, and the library that its frames are of."""
+
+    data: Dataset
+    plan: Plan
+    library: Library
+
+
+class Answer:
+    """What a verb returned. `str(answer)` is what the command would print; `answer.result` holds everything."""
+
+    def __init__(self, result: Any, library: Library) -> None:
+        self.result = result
+        self.library: Library = library
+
+    @property
+    def gist(self) -> str:
+        """The answer in a few words."""
+        raise NotImplementedError
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        """Rows of the frame, the first of which names its columns."""
+        yield from self.result.rows()
+
+    @spoken
+    def to_frame(self, library: Library | None = None) -> Any:
+        """The answer as a frame: of pandas, polars or pyarrow; by default of the library that the data came in."""
+        return frame_of(self.rows(), self.library if library is None else one_of("library", library, LIBRARIES))  # type: ignore[arg-type]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document as plain data."""
+        document: dict[str, Any] = self.result.data()
+        return document
+
+    @spoken
+    def to_text(self, format: str = "table", width: int = 100) -> str:
+        """The text that the command would print: table, csv, html, json, markdown and others."""
+        names = [name for name in offered(faces_of(self.result)) if name != "parquet"]
+        return str(write(self.result, one_of("format", format, names), Page(width=width)))
+
+    @spoken
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the answer to a file, in the format that its suffix names: .html, .json, .csv, .md and others."""
+        name = os.fspath(path)
+        content = write(self.result, format_for(None, name, type(self.result)), Page())
+        write_whole(name, content.encode() if isinstance(content, str) else content, "output")
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.gist}>"
+
+    def _repr_html_(self) -> str:
+        return Html(Page()).embedded(self.result)
+
+
+class ReportsAnswer(Answer):
+    """An answer about each model and group: its metrics by key, and pictures of the data."""
+
+    def __init__(self, result: Any, question: Question) -> None:
+        super().__init__(result, question.library)
+        self.question = question
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """One report for each model and group."""
+        reports: tuple[Report, ...] = self.result.evaluation.reports
+        return reports
+
+    @spoken
+    def __getitem__(self, key: str) -> Result:
+        """The result of a metric, by its name, of the only report (several: use `reports`)."""
+        if len(self.reports) != 1:
+            raise DecalError(f"there are {len(self.reports)} reports", "pick one: answer.reports[0].results[key]")
+        return result_of(self.reports[0], key)
+
+    @spoken
+    def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 0) -> Axes:
+        """Draw brier, decision, reliability, grouping or waterfall into `ax`, or into a figure of its own.
+
+        report: which one of several, for pictures of a single model and group.
+        """
+        return draw_picture(self.question.data, self.question.plan, picture, ax, report)
+
+
+def result_of(report: Report, key: str) -> Result:
+    """A metric's result in a report. Errors: DecalError with the near match."""
+    if key in report.results:
+        return report.results[key]
+    known = parse(key).key
+    if known in report.results:
+        return report.results[known]
+    raise DecalError(f"{key} was not measured", near(key, report.results) or f"name it: metrics=[{key!r}]")
+
+
+class EvaluateAnswer(ReportsAnswer):
+    """The metrics of each model and group; `answer["brier"]` is a result with value, interval and reason."""
+
+    result: Evaluated
+
+    @property
+    def gist(self) -> str:
+        return reports_gist(self.reports)
+
+
+def reports_gist(reports: Sequence[Report]) -> str:
+    """Which reports there are, and of a single one a few metrics."""
+    count = len(reports[0].results)
+    metrics = "1 metric" if count == 1 else f"{count} metrics"
+    if len(reports) > 1:
+        models = len({report.model for report in reports})
+        groups = len({report.group for report in reports} - {None})
+        parts = [f"{models} model{'s' if models > 1 else ''}", *([f"{groups} groups"] if groups else [])]
+        return f"{len(reports)} reports ({', '.join(parts)}), {metrics} each"
+    results = reports[0].results
+    values = {key: results[key].value for key in (*IN_GIST, *results) if key in results}
+    some = [f"{key} {short(value, 4)}" for key, value in values.items() if value is not None][:3]
+    return f"{reports[0].model}, {reports[0].rows:,} rows, {metrics}: {', '.join(some) or 'none is defined'}"
+
+
+class RecommendAnswer(ReportsAnswer):
+    """The advice on each model and group, and the metrics that it rests on."""
+
+    result: Recommended
+
+    @property
+    def advice(self) -> Advice:
+        """The advice on the only report, or on the first of several (`advised` has them all)."""
+        return self.advised[0][1]
+
+    @property
+    def advised(self) -> tuple[tuple[Report, Advice], ...]:
+        """Each report with its advice."""
+        return self.result.recommendation.advised
+
+    @property
+    def gist(self) -> str:
+        if len(self.advised) == 1:
+            return advice_gist(*self.advised[0])
+        return f"{len(self.advised)} reports; the first: {advice_gist(*self.advised[0])}"
+
+    @spoken
+    def plot(self, picture: str = "waterfall", *, ax: Axes | None = None, report: int = 0) -> Axes:
+        """The same; by default the gains, from the score as it is to the features."""
+        return draw_picture(self.question.data, self.question.plan, picture, ax, report)
+
+
+def advice_gist(report: Report, advice: Advice) -> str:
+    """The action and what it wins, on one line."""
+    gain = ""
+    if advice.gain is not None:
+        ends = None if advice.interval is None else (1000 * advice.interval[0], 1000 * advice.interval[1])
+        gain = f" Gain per 1,000 decisions: {short(1000 * advice.gain, 3)} {span(ends, 3)}".rstrip()
+    return f"{report.model}, {report.rows:,} rows. {advice.headline}{gain}"
+
+
+class GateAnswer(ReportsAnswer):
+    """The outcome of every rule."""
+
+    result: Gated
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """One report for each model and group."""
+        return self.result.outcome.evaluation.reports
+
+    @property
+    def outcomes(self) -> tuple[GateRow, ...]:
+        """Each rule on each report: value, bound, passed, and the reason where it cannot be judged."""
+        return self.result.outcome.rows
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether every rule passed; None where one cannot be judged, which is no pass."""
+        each = {row.passed for row in self.outcomes}
+        return None if None in each else False not in each
+
+    @property
+    def gist(self) -> str:
+        verdict = {True: "passed", False: "failed", None: "cannot judge"}[self.passed]
+        worst = next((row for row in self.outcomes if row.passed is None), None)
+        worst = worst or next((row for row in self.outcomes if row.passed is False), None)
+        if worst is None:
+            return f"{verdict}, {len(self.outcomes)} of {len(self.outcomes)} rules"
+        value = in_python(worst.reason or "") if worst.value is None else plain(worst.value)
+        return f"{verdict}; {worst.rule}: {value}"
+
+
+class CompareAnswer(ReportsAnswer):
+    """Two models on the same rows: every metric's difference, who wins at which thresholds, and the splice."""
+
+    result: Compared
+
+    def __init__(self, result: Compared, question: Question, spliced: Mapping[str, Any] | None) -> None:
+        super().__init__(result, question)
+        self.spliced = spliced
+        """Columns of the spliced scores (row, label, p_splice), None where there is no splice."""
+
+    @property
+    def comparison(self) -> Comparison:
+        """Everything that was compared."""
+        return self.result.comparison
+
+    @property
+    def reports(self) -> tuple[Report, ...]:
+        """The differences, second model minus first, one report for all rows and each group."""
+        return self.comparison.as_reports()
+
+    @property
+    def gist(self) -> str:
+        first, second = self.comparison.models
+        key, each = next(iter(self.comparison.contests[0].headline.items()))
+        value, interval = each.difference.value, each.difference.interval
+        difference = "" if value is None else f" {short(value, 4)} {span(interval, 4)}".rstrip()
+        return f"{second} - {first}, {self.comparison.contests[0].rows:,} rows: {key}{difference}"
+
+    @spoken
+    def plot(self, picture: str = "brier", *, ax: Axes | None = None, report: int = 0) -> Axes:
+        """The same; by default the Brier curves of both models."""
+        return draw_picture(self.question.data, self.question.plan, picture, ax, report)
+
+
+class SweepAnswer(Answer):
+    """Curves over thresholds, of each model and group."""
+
+    result: Curves
+
+    @property
+    def sweep(self) -> Sweep:
+        """All curves."""
+        return self.result.sweep
+
+    @property
+    def gist(self) -> str:
+        at, reports = self.sweep.grid.thresholds, self.sweep.reports
+        curves = len(reports[0].curves)
+        return f"{', '.join(report.name for report in reports[:3])}{', ...' if len(reports) > 3 else ''}: " + (
+            f"{curves} curves at {len(at)} thresholds, {at[0]:g} to {at[-1]:g}"
+        )
+
+    @spoken
+    def plot(self, picture: str = "decision", *, ax: Axes | None = None, report: int = 0) -> Axes:
+        """Draw brier, decision, reliability, grouping or waterfall into `ax`, or into a figure of its own."""
+        from decal_cli.api.pictures import draw_sweep
+
+        return draw_sweep(self.sweep, picture, ax, report)
+
+
+class ReportAnswer(ReportsAnswer):
+    """The page of a report: advice, pictures and every metric. `save('report.html')` writes it."""
+
+    result: ReportPage
+
+    @property
+    def facts(self) -> Evaluated | Recommended:
+        """The page without its pictures."""
+        advice = self.result.recommendation
+        return Evaluated(self.result.evaluation) if advice is None else Recommended(advice)
+
+    def rows(self) -> Iterator[Sequence[Any]]:
+        """One row for each model, group and metric."""
+        yield from Evaluated(self.result.evaluation).rows()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document of the same data as plain data."""
+        return self.facts.data()
+
+    @property
+    def gist(self) -> str:
+        facts = self.facts
+        if isinstance(facts, Recommended):
+            return f"{advice_gist(*facts.recommendation.advised[0])}; {len(self.result.drawings)} pictures"
+        return f"{reports_gist(self.reports)}; {len(self.result.drawings)} pictures"

@@ -1,0 +1,93 @@
+"""Results as frames, and columns added to frames: pandas, polars or pyarrow, whichever the user works with."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.data.arrays import is_lazy, is_table
+from decal_cli.errors import DecalError
+
+Library = Literal["pandas", "polars", "pyarrow"]
+LIBRARIES: tuple[Library, ...] = ("pandas", "polars", "pyarrow")
+NUMBERS = frozenset(
+    ("value", "low", "high", "gain", "bound", "a", "b", "difference", "threshold", "before", "after", "seconds")
+)
+"""Columns of results that hold numbers, whether or not any row has one."""
+
+
+def library_of(data: Any) -> Library:
+    """The library that a frame is of; where the data is none, pandas if it is installed."""
+    home = type(data).__module__.split(".")[0]
+    named = next((each for each in LIBRARIES if each == home), None)
+    if named is not None:
+        return named
+    return "pandas" if importlib.util.find_spec("pandas") is not None else "pyarrow"
+
+
+def frame_of(rows: Iterable[Sequence[Any]], library: Library) -> Any:
+    """Rows, of which the first names the columns, as a frame of this library."""
+    import pyarrow as pa
+
+    names, *lines = rows
+    columns = zip(*lines, strict=True) if lines else ([] for _ in names)
+    table = pa.table({name: _typed(name, list(values)) for name, values in zip(names, columns, strict=True)})
+    if library == "pyarrow":
+        return table
+    if importlib.util.find_spec(library) is None:
+        raise DecalError(f"{library} is not installed", "install it, or take to_frame('pyarrow')")
+    if library == "pandas":
+        return table.to_pandas()
+    import polars
+
+    return polars.from_arrow(table)
+
+
+def _typed(name: str, values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    if name in NUMBERS:
+        return pa.array(values, pa.float64())
+    return pa.array(values, pa.string() if all(value is None for value in values) else None)
+
+
+def with_columns(data: Any, added: Mapping[str, NDArray[Any]], known: NDArray[np.bool_]) -> Any:
+    """The rows with further columns, in a frame of its own library, a mapping as a dict.
+
+    added: name -> values of the rows in `known`; the others get NaN, or null where the library has it.
+    """
+    columns = {name: _spread(values, known) for name, values in added.items()}
+    home = type(data).__module__.split(".")[0]
+    if isinstance(data, Mapping):
+        return {**data, **columns}
+    if home == "pandas":
+        return data.assign(**columns)
+    if home == "polars":
+        import polars
+
+        series = [polars.Series(name, values, nan_to_null=True) for name, values in columns.items()]
+        return data.with_columns(series)
+    import pyarrow as pa
+
+    table = data if isinstance(data, pa.Table) else pa.table(data)
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values, mask=~known))
+    return table
+
+
+def _spread(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
+    """Values of some rows as values of all, NaN elsewhere."""
+    if known.all():
+        return values
+    whole = np.full(len(known), np.nan)
+    whole[known] = values
+    return whole
+
+
+def is_frame(data: Any) -> bool:
+    """Whether columns can be added to it."""
+    return is_table(data) or is_lazy(data)

@@ -1,0 +1,209 @@
+"""What the verbs are given, by the names of their keywords, to a checked data set and a plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.recommend import COSTED, Preferences
+from decal_cli.api.words import one_of
+from decal_cli.data import Columns, Dataset, from_arrays, read
+from decal_cli.data.arrays import is_table
+from decal_cli.data.words import number, text_of
+from decal_cli.errors import DecalError
+from decal_cli.metrics import MetricSpec, parse
+from decal_cli.roles import DECLARATIONS, ROLES, several
+from decal_cli.task import SPELLINGS, BinaryTask, task_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from decal_cli.methods import MethodSpec
+
+
+class ArrowFrame(Protocol):
+    """A data frame that speaks the Arrow protocol: pandas, polars, pyarrow, duckdb and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class LazyFrame(Protocol):
+    """A frame of polars whose columns are yet to be computed."""
+
+    def collect_schema(self) -> Any: ...
+
+
+Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+Table: TypeAlias = "ArrowFrame | LazyFrame | Mapping[str, ArrayLike]"
+Data: TypeAlias = "ArrayLike | Table | Paths"
+Values: TypeAlias = "str | ArrayLike"
+"""A column's name, or its values."""
+Several: TypeAlias = "str | Sequence[str] | ArrayLike | Table"
+"""Columns' names, or their values."""
+Names: TypeAlias = "str | Sequence[str]"
+Utilities: TypeAlias = "str | Sequence[Sequence[float]] | ArrayLike"
+Missing: TypeAlias = 'Literal["error", "drop"]'
+Cost: TypeAlias = "float | Mapping[str, float]"
+
+NEEDS_TASK = DecalError(
+    "a recommendation needs the decision it is for", "give threshold=, utility=, cost_fp= and cost_fn=, or odds="
+)
+
+
+def names(what: str, given: Any) -> tuple[str, ...]:
+    """One name, or several."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    listed = tuple(given)
+    if wrong := [each for each in listed if not isinstance(each, str)]:
+        raise DecalError(f"{what}= holds {wrong[0]!r}, which is not a text", "give a text, or a list of texts")
+    return listed
+
+
+def paths_of(data: Any) -> list[str] | None:
+    """The paths that the data is named by; None where it is in memory."""
+    if isinstance(data, (str, os.PathLike)):
+        return [os.fspath(data)]
+    if isinstance(data, (list, tuple)) and data and all(isinstance(each, (str, os.PathLike)) for each in data):
+        return [os.fspath(each) for each in data]
+    return None
+
+
+def columns_of(asked: Mapping[str, Any]) -> Columns:
+    """What is said of the columns, without the roles that may be arrays."""
+    for name, declared in DECLARATIONS.items():
+        if declared.choices:
+            one_of(name, asked[name], declared.choices)
+    return Columns(
+        score=names("score", asked["score"]),
+        positive=text_of(asked["positive"]),
+        logit=bool(asked["logit"]),
+        missing=asked["missing"],
+    )
+
+
+def dataset_of(asked: Mapping[str, Any]) -> Dataset:
+    """The data set of a verb's arguments. Errors: DecalError."""
+    data, label = asked["data"], asked["label"]
+    paths = paths_of(data)
+    if paths is not None:
+        return read(paths, file_columns(asked))
+    columns = columns_of(asked)
+    roles = {name: asked[name] for name in ROLES if name not in ("score", "label") and not _unnamed(asked[name])}
+    if label is None and not is_table(data):
+        raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")
+    try:
+        return from_arrays(data, label, columns=columns, **roles)
+    except DecalError as error:
+        if label is not None and not is_table(data) and look_swapped(data, label):
+            raise swapped("evaluate(scores, labels)") from None
+        raise error
+
+
+def _unnamed(given: Any) -> bool:
+    return given is None or (isinstance(given, (tuple, list)) and not given)
+
+
+def file_columns(asked: Mapping[str, Any]) -> Columns:
+    """What is said of the columns of files, where every role is a name."""
+    named = {role: names(role, asked[role]) for role in ROLES}
+    given = {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
+    return columns_of(asked).updated(given)
+
+
+def look_swapped(scores: Any, labels: Any) -> bool:
+    """Whether what is given as scores is all 0 and 1, and what is given as labels lies between them."""
+    try:
+        first, second = (np.asarray(values, dtype=np.float64) for values in (scores, labels))
+    except (TypeError, ValueError):
+        return False
+    binary = bool(np.isin(first, (0.0, 1.0)).all())
+    return binary and bool(((second >= 0) & (second <= 1)).all()) and not np.isin(second, (0.0, 1.0)).all()
+
+
+def swapped(call: str) -> DecalError:
+    """The error for labels in the place of scores."""
+    return DecalError("the labels hold values between 0 and 1, and the scores hold only 0 and 1", f"swapped? {call}")
+
+
+def task_given(asked: Mapping[str, Any]) -> BinaryTask | None:
+    """The decision, in one of its spellings."""
+    given = {name: asked[name] for name in SPELLINGS if asked[name] is not None}
+    for name, value in given.items():
+        if name not in ("utility", "odds"):
+            given[name] = real(name, value)
+    if "odds" in given and not isinstance(given["odds"], str):
+        raise DecalError(f"odds={given['odds']!r} is not a text", "give for example odds='1:19' (t* = .05)")
+    if isinstance(given.get("utility"), np.ndarray):
+        given["utility"] = given["utility"].tolist()
+    return task_of(**given)
+
+
+def real(name: str, value: Any) -> float:
+    """A number. Errors: DecalError."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DecalError(f"{name}={value!r} is not a number", f"give a number, such as {name}=0.3")
+    return float(value)
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number. Errors: DecalError."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise DecalError(f"{name}={value!r} is not a whole number", f"give a whole number, such as {name}=1")
+    return int(value)
+
+
+def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: BinaryTask | None) -> Plan:
+    """What is to be computed."""
+    confidence, seed = real("confidence", asked["confidence"]), whole("seed", asked["seed"])
+    return Plan(tuple(choices), task, confidence, seed, bool(asked.get("intervals", True)))
+
+
+def metrics_of(given: Names) -> tuple[MetricSpec, ...]:
+    """The named metrics; none where none are named."""
+    return tuple(dict.fromkeys(map(parse, names("metrics", given))))
+
+
+def methods_of(given: Names) -> tuple[MethodSpec, ...]:
+    """The named methods; none where none are named."""
+    from decal_cli.methods import parse
+
+    return tuple(dict.fromkeys(map(parse, names("methods", given))))
+
+
+def preferences_of(asked: Mapping[str, Any]) -> Preferences:
+    """What post-training costs and what is good enough."""
+    cost = asked["cost"]
+    costs = cost if isinstance(cost, Mapping) else {} if cost is None else dict.fromkeys(COSTED, cost)
+    for name in costs:
+        one_of("cost", name, COSTED)
+    numbers = {
+        name: None if asked[name] is None else real(name, asked[name])
+        for name in ("decisions", "satisfied_at", "tolerance")
+    }
+    texts = [f"{name}={real('cost', value)!r}" for name, value in costs.items()]
+    return Preferences.parse(texts, numbers["decisions"], numbers["satisfied_at"], numbers["tolerance"])
+
+
+def thresholds_text(given: str | ArrayLike) -> str:
+    """Thresholds as the command line takes them: 'start:end:step', or a list."""
+    if isinstance(given, str):
+        return given
+    try:
+        return ",".join(repr(float(each)) for each in np.atleast_1d(np.asarray(given, dtype=np.float64)))
+    except (TypeError, ValueError):
+        raise DecalError(
+            f"thresholds={number_or_text(given)} are not numbers", "give numbers, or '0.05:0.95:0.05'"
+        ) from None
+
+
+def number_or_text(value: Any) -> str:
+    """A value as an error shows it."""
+    return number(value) if isinstance(value, float) else repr(value)[:60]

@@ -1,0 +1,45 @@
+"""Pictures for notebooks: one panel, into axes of the user's or of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.sweep import Sweep, swept
+from decal_cli.api.words import one_of
+from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.data import Dataset
+from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
+from decal_cli.errors import DecalError
+from decal_cli.plot import PICTURES, draw_on
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FROM_FEATURES = ("brier", "grouping", "waterfall")
+"""Pictures that look at the features; for others they are not read, which is faster."""
+
+
+def draw_picture(data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
+    """A picture of a data set."""
+    one_of("picture", picture, PICTURES)
+    if picture == "grouping" and all(model.rows.features is None for model in data.models):
+        raise DecalError("grouping shows how rows of equal scores differ", "give features=")
+    if picture == "waterfall" and plan.task is None:
+        raise DecalError("waterfall shows the gains of a decision", "give threshold=, utility=, costs or odds=")
+    if picture not in FROM_FEATURES:
+        models = tuple(replace(model, rows=replace(model.rows, features=None)) for model in data.models)
+        data = replace(data, models=models, features=None)
+    if picture == "reliability":
+        plan = replace(plan, intervals=False)
+    return draw_sweep(swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS))), picture, ax, report)
+
+
+def draw_sweep(sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
+    """A picture of curves that are computed already; report: which model and group, where a picture shows one."""
+    one_of("picture", picture, PICTURES)
+    if not 0 <= report < len(sweep.reports):
+        raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
+    axes: Axes = draw_on(sweep, picture, ax, report)
+    return axes

@@ -1,0 +1,316 @@
+"""The verbs that judge: evaluate, recommend, gate, compare, sweep and report, on arrays, data frames and files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from decal_cli.analysis import compare as comparing
+from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis import gate as gating
+from decal_cli.analysis import recommend as recommending
+from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
+from decal_cli.analysis.evaluate import all_choices
+from decal_cli.analysis.sweep import swept
+from decal_cli.api.answer import (
+    Answer,
+    CompareAnswer,
+    EvaluateAnswer,
+    GateAnswer,
+    Question,
+    RecommendAnswer,
+    ReportAnswer,
+    SweepAnswer,
+)
+from decal_cli.api.frames import library_of
+from decal_cli.api.inputs import (
+    NEEDS_TASK,
+    Cost,
+    Data,
+    Missing,
+    Names,
+    Several,
+    Utilities,
+    Values,
+    columns_of,
+    dataset_of,
+    file_columns,
+    methods_of,
+    metrics_of,
+    names,
+    paths_of,
+    plan_of,
+    preferences_of,
+    task_given,
+    thresholds_text,
+)
+from decal_cli.api.words import spoken
+from decal_cli.curves import Grid, parse_prior, parse_thresholds
+from decal_cli.data import pair_up, read_pair
+from decal_cli.declarations.defaults import CONFIDENCE, SEED, SWEEP_THRESHOLDS
+from decal_cli.errors import DecalError
+from decal_cli.render.results.comparison import Compared
+from decal_cli.render.results.evaluation import Evaluated
+from decal_cli.render.results.gates import Gated
+from decal_cli.render.results.recommendation import Recommended
+from decal_cli.render.results.sweep import Curves
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@spoken
+def evaluate(
+    data: Data,
+    label: Values | None = None,
+    *,
+    metrics: Names = (),
+    score: Names = (),
+    weight: Values | None = None,
+    group: Several = (),
+    features: Several = (),
+    positive: object = None,
+    logit: bool = False,
+    missing: Missing = "error",
+    threshold: float | None = None,
+    utility: Utilities | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    intervals: bool = True,
+) -> EvaluateAnswer:
+    """Measure scores against labels.
+
+    data: scores, shape (T,) in [0, 1], with `label` of shape (T,); or a data frame (pandas, polars, also lazy, pyarrow,
+    or a mapping of arrays), or path(s) of files. In a frame or a file, `score`, `label`, `weight`, `group` and
+    `features` name columns as on the command line; several scores are several models. With arrays, `weight`, `group`
+    (or a mapping of names to arrays) and `features`, shape (T, d), are arrays too.
+    The decision is given as threshold=, utility=, cost_fp= and cost_fn=, or odds=; decision_threshold= says where the
+    model is operated, if not at t*. metrics: such as 'ece(bins=20)', by default all. positive: the label value that
+    counts as 1. logit: scores are log-odds. missing: 'error', or 'drop' such rows.
+    Raises DecalError, a ValueError, for what cannot be evaluated.
+
+    >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
+    >>> answer["brier"].value
+    0.0625
+    """
+    question, choices = _question(locals()), metrics_of(metrics) or all_choices()
+    plan = replace(question.plan, choices=choices)
+    return EvaluateAnswer(Evaluated(evaluating.evaluate(question.data, plan)), question)
+
+
+@spoken
+def recommend(
+    data: Data,
+    label: Values | None = None,
+    *,
+    methods: Names = (),
+    cost: Cost | None = None,
+    decisions: float | None = None,
+    satisfied_at: float | None = None,
+    tolerance: float | None = None,
+    score: Names = (),
+    weight: Values | None = None,
+    group: Several = (),
+    features: Several = (),
+    positive: object = None,
+    logit: bool = False,
+    missing: Missing = "error",
+    threshold: float | None = None,
+    utility: Utilities | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> RecommendAnswer:
+    """Walk from "is this model suboptimal for my decision?" to an action, a method and its gain.
+
+    data, label, the columns and the decision as for `evaluate`; a decision is required. methods: to try on held-out
+    rows, such as 'platt(on=p)', or 'all'. cost: utility per decision that post-training costs, or {'recalibrate': ..,
+    'post-train': ..}; in total with decisions=. satisfied_at: expected utility that is good enough. tolerance: gain per
+    decision too small to matter.
+    """
+    question, preferences = _question(locals()), preferences_of(locals())
+    if question.plan.task is None:
+        raise NEEDS_TASK
+    plan = replace(question.plan, choices=all_choices())
+    if methods in ((), []):
+        recommendation = recommending.recommend(question.data, plan, preferences)
+    else:
+        chosen = () if methods == "all" else methods_of(methods)
+        recommendation = recommending.try_methods(question.data, plan, preferences, methods=chosen)
+    return RecommendAnswer(Recommended(recommendation), question)
+
+
+@spoken
+def gate(
+    data: Data,
+    label: Values | None = None,
+    *,
+    rules: Names,
+    baseline: Answer | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    score: Names = (),
+    weight: Values | None = None,
+    group: Several = (),
+    features: Several = (),
+    positive: object = None,
+    logit: bool = False,
+    missing: Missing = "error",
+    threshold: float | None = None,
+    utility: Utilities | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> GateAnswer:
+    """Judge rules, such as 'regret<=0.02' or 'upper(ece(bins=20))<=0.05'; `answer.passed` says whether all hold.
+
+    data, label, the columns and the decision as for `evaluate`. baseline: an earlier answer of `evaluate`, its
+    `to_dict()`, or the path of a JSON report, for rules such as 'brier<=baseline+0.005'.
+    """
+    parsed = [gating.parse_rule(text) for text in names("rules", rules)]
+    if not parsed:
+        raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
+    question = _question({**locals(), "intervals": any(rule.needs_interval for rule in parsed)})
+    plan = replace(question.plan, choices=tuple(dict.fromkeys(rule.choice for rule in parsed)))
+    return GateAnswer(Gated(gating.gate(question.data, plan, parsed, _baseline(baseline))), question)
+
+
+@spoken
+def compare(
+    data: Data,
+    label: Values | None = None,
+    *,
+    metrics: Names = (),
+    id: str | None = None,
+    score: Names = (),
+    weight: Values | None = None,
+    group: Several = (),
+    features: Several = (),
+    positive: object = None,
+    logit: bool = False,
+    missing: Missing = "error",
+    threshold: float | None = None,
+    utility: Utilities | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    intervals: bool = True,
+) -> CompareAnswer:
+    """Compare two models on the same rows: every metric's difference, who wins at which thresholds, the splice.
+
+    data: a frame or file with two score columns, a mapping of two names to scores beside `label`, or with `id`, a
+    column of row ids, the paths of two files of one score each. The columns and the decision as for `evaluate`.
+    metrics: by default those that tell two models apart. Differences are of the second model minus the first.
+    """
+    asked = locals()
+    paths = paths_of(data)
+    if paths is not None:
+        paired = read_pair(paths, file_columns(asked), id)
+    else:
+        grouped = {**asked, "group": (*names("group", group), id)} if id is not None else asked
+        paired = pair_up(dataset_of(grouped), replace(columns_of(asked), group=names("group", group) if id else ()), id)
+    question = Question(paired.dataset, plan_of(asked, (), task_given(asked)), library_of(data))
+    choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset)
+    result = comparing.compare(paired.dataset, replace(question.plan, choices=choices))
+    spliced = None if result.splice is None else comparing.spliced(paired, result)
+    return CompareAnswer(Compared(result), question, spliced)
+
+
+@spoken
+def sweep(
+    data: Data,
+    label: Values | None = None,
+    *,
+    thresholds: str | ArrayLike = SWEEP_THRESHOLDS,
+    prior: str | os.PathLike[str] | None = None,
+    score: Names = (),
+    weight: Values | None = None,
+    group: Several = (),
+    features: Several = (),
+    positive: object = None,
+    logit: bool = False,
+    missing: Missing = "error",
+    threshold: float | None = None,
+    utility: Utilities | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    intervals: bool = True,
+) -> SweepAnswer:
+    """Compute every curve over the threshold t*: Brier curves, regret, net benefit and others.
+
+    data, label and the columns as for `evaluate`; a decision is needed only for the picture 'waterfall'. thresholds:
+    numbers, or text such as '0.05:0.95:0.05'. prior: how often each t* occurs, 'beta:A,B' or a CSV or JSON file.
+    """
+    question = _question(locals())
+    grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
+    return SweepAnswer(Curves(swept(question.data, question.plan, grid)), question.library)
+
+
+@spoken
+def report(
+    data: Data,
+    label: Values | None = None,
+    *,
+    cost: Cost | None = None,
+    decisions: float | None = None,
+    satisfied_at: float | None = None,
+    tolerance: float | None = None,
+    score: Names = (),
+    weight: Values | None = None,
+    group: Several = (),
+    features: Several = (),
+    positive: object = None,
+    logit: bool = False,
+    missing: Missing = "error",
+    threshold: float | None = None,
+    utility: Utilities | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> ReportAnswer:
+    """Measure, recommend and draw: one page, which `answer.save('report.html')` writes and a notebook shows.
+
+    data, label, the columns and the decision as for `evaluate`, what post-training costs as for `recommend`. Without a
+    decision nothing is recommended.
+    """
+    from decal_cli.plot import report_page
+
+    question, preferences = _question(locals()), preferences_of(locals())
+    plan = replace(question.plan, choices=all_choices())
+    return ReportAnswer(report_page(question.data, plan, preferences), question)
+
+
+def _question(asked: Mapping[str, Any]) -> Question:
+    """The data set and the plan, which names no metric yet."""
+    plan = plan_of(asked, (), task_given(asked))
+    return Question(dataset_of(asked), plan, library_of(asked["data"]))
+
+
+def _baseline(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -> Baseline | None:
+    if given is None:
+        return None
+    if isinstance(given, (str, os.PathLike)):
+        return read_baseline(os.fspath(given))
+    if not isinstance(given, (Answer, Mapping)):
+        raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), or a path")
+    return baseline_of(given.to_dict() if isinstance(given, Answer) else given, "given")
