@@ -19,6 +19,8 @@ from decal_cli.tables.table import BINS, CELLS
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
+IRREDUCIBLE = "irreducible_loss"
+"""What is left of the Brier score when calibration and features have taken their parts."""
 WORST = "regret_grouping_worst"
 """What could be lost to grouping, for those who name no features."""
 
@@ -98,9 +100,9 @@ def all_choices() -> tuple[MetricSpec, ...]:
 
 
 def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
-    """The readable choice of metrics that a table shows unasked; without features, with the worst case of them."""
+    """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
     with_features = any(model.rows.features is not None for model in dataset.models)
-    unasked = {metric.name for metric in METRICS.values() if metric.shown} | (set() if with_features else {WORST})
+    unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
     return tuple(choice for choice in all_choices() if choice.name in unasked)
 
 

@@ -6,6 +6,7 @@ PAPERS = {
     "Baker et al. 2009": "Using relative utility curves to evaluate risk prediction",
     "Blasiok and Nakkiran 2023": "Smooth ECE: Principled Reliability Diagrams via Kernel Smoothing",
     "Blasiok et al. 2023": "A Unifying Theory of Distance from Calibration",
+    "Bonett and Wright 2000": ("Sample size requirements for estimating Pearson, Kendall and Spearman correlations"),
     "Cox 1958": "Two further applications of a model for binary regression",
     "De Moivre 1730": "Miscellanea Analytica",
     "DeLong et al. 1988": (
@@ -18,6 +19,7 @@ PAPERS = {
     "Good 1952": "Rational Decisions",
     "Guo et al. 2017": "On Calibration of Modern Neural Networks",
     "Hanley and McNeil 1982": "The meaning and use of the area under a receiver operating characteristic (ROC) curve",
+    "Hartline et al. 2025": "A Perfectly Truthful Calibration Measure",
     "Hébert-Johnson et al. 2018": "Multicalibration: Calibration for the (Computationally-Identifiable) Masses",
     "Hu and Wu 2024": "Calibration Error for Decision Making",
     "Kakade and Foster 2008": "Deterministic calibration and Nash equilibrium",
@@ -46,6 +48,7 @@ PAPERS = {
         "Obtaining calibrated probability estimates from decision trees and naive Bayesian classifiers"
     ),
     "Zadrozny and Elkan 2002": "Transforming classifier scores into accurate multiclass probability estimates",
+    "Zou and Donner 2008": "Construction of confidence limits about effect measures: A general approach",
 }
 """Title by authors and year."""
 

@@ -5,6 +5,7 @@ Each takes rows and a task; weights are a vector of ones where rows have none.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -192,6 +193,78 @@ def ece_exact(rows: Rows, task: BinaryTask) -> float:
 @oracle("k2")
 def k2(rows: Rows, task: BinaryTask) -> float:
     return sum(share * gap**2 for share, gap in gaps_of(rows, by_level(rows)))
+
+
+def _spherical(p: Vector, label: Vector) -> Vector:
+    return 1 - np.where(label == 1, p, 1 - p) / np.sqrt(p**2 + (1 - p) ** 2)
+
+
+RULES: dict[str, Callable[[Vector, Vector], Vector]] = {
+    "": lambda p, label: (p - label) ** 2,
+    "rule=log": log_of,
+    "rule=spherical": _spherical,
+    "rule=v": lambda p, label: np.where(p >= 0.5, 0.5 - label, label - 0.5),
+    "rule=v,kink=0.35": lambda p, label: np.where(p >= 0.35, 0.35 - label, label - 0.35),
+}
+
+
+def _by_rule(given: str, loss: Callable[[Vector, Vector], Vector]) -> None:
+    def against(rows: Rows, other: Vector) -> float:
+        return mean(rows, loss(rows.score, rows.label) - loss(other, rows.label))
+
+    def constant(rows: Rows) -> Vector:
+        return np.full(len(rows.label), mean(rows, rows.label))
+
+    def to_frequencies(rows: Rows, groups: list[Rows]) -> float:
+        each = [weights(group).sum() * against(group, constant(group)) for group in groups]
+        return float(sum(each) / weights(rows).sum())
+
+    def at_means(rows: Rows) -> list[Rows]:
+        means = [(g, np.clip(mean(g, g.score), g.score.min(), g.score.max())) for g in in_bins(rows, 15, "mass")]
+        return [replace(g, score=np.full(len(g.score), middle)) for g, middle in means]
+
+    oracle(f"rule_regret({given})" if given else "rule_regret")(lambda rows, task: against(rows, constant(rows)))
+    oracle(f"rule_cfdl({','.join(filter(None, (given, 'levels=exact')))})")(
+        lambda rows, task: to_frequencies(rows, by_level(rows))
+    )
+    oracle(f"rule_cfdl({','.join(filter(None, (given, 'levels=bins')))})")(
+        lambda rows, task: to_frequencies(rows, at_means(rows))
+    )
+
+
+for _given, _loss in RULES.items():
+    _by_rule(_given, _loss)
+
+
+@oracle("atb")
+def atb(rows: Rows, task: BinaryTask) -> float:
+    """Two bins that meet at v, for a v inside each gap between scores."""
+    ends = np.unique(np.concatenate(([0.0], rows.score, [1.0])))
+    total = 0.0
+    for low, high in itertools.pairwise(ends):
+        below = rows.score <= (low + high) / 2
+        parts = [mean(rows, side * (rows.score - rows.label)) for side in (below, ~below)]
+        total += float(high - low) * sum(part**2 for part in parts)
+    return total
+
+
+@oracle("concavity_gap")
+def concavity_gap(rows: Rows, task: BinaryTask) -> float:
+    """The envelope by the textbook stack: a point below the chord of its neighbours is dropped."""
+    at = np.unique(np.concatenate(([0.0], rows.score, [1.0])))
+
+    def curve(t: float, acts: Vector) -> float:
+        return mean(rows, (1 - t) * rows.label * ~acts + t * (1 - rows.label) * acts)
+
+    below = [curve(float(t), rows.score >= t) for t in at]
+    above = [curve(float(t), rows.score > t) for t in at]
+    below[0], above[-1] = above[0], below[-1]
+    corners: list[tuple[float, float]] = []
+    for x, y in zip(at.tolist(), np.maximum(below, above).tolist(), strict=True):
+        while len(corners) > 1 and corners[-1][1] <= np.interp(corners[-1][0], *zip(corners[-2], (x, y), strict=True)):
+            corners.pop()
+        corners.append((x, y))
+    return float((np.interp(at, *zip(*corners, strict=True)) - np.minimum(below, above)).max())
 
 
 @oracle("ece_exact_null")

@@ -25,6 +25,7 @@ DIAGNOSTICS = "model-diagnostics 1.5.0"
 MCGRAD = "mcgrad 0.1.5"
 DCURVES = "dcurves 1.1.7"
 HAND = "by hand: "
+GAO = HAND + "4 sqrt((2 ln 10 + 2 + 4 ln 4) / 10), sqrt(2 ln 40 / 10)"
 
 OPERATED_HIGH = BinaryTask.of_threshold(0.3, decision_threshold=0.8)
 """Decides 1 on score .9 only, of the world "hand"."""
@@ -67,6 +68,20 @@ _LOSS = [
     Case("observed_expected", "hand", 5 / 4.9, HAND + "5 / (5 x .2 + 2 x .6 + 3 x .9)"),
 ]
 
+_RULES = [
+    Case("rule_regret", "binary", 0.1969580170 - 0.2163277500, "scikit-learn's brier, less the uncertainty"),
+    Case("rule_regret", "hand", -0.115, HAND + ".135 - .25"),
+    Case("rule_regret(rule=log)", "binary", 0.5949473990 - 0.6242030535, "scikit-learn's log loss, less the entropy"),
+    Case("rule_regret(rule=v,kink=.7)", "hand", -0.18, HAND + "(5 x .7 - 2 + 2 x .7 - 1 - 3 x .3) / 10 - .2, kink .7"),
+    Case("rule_cfdl", "hand", 0.005, HAND + "as k2"),
+    Case("rule_cfdl(rule=v,kink=.55)", "hand", 0.02, HAND + "2 x 2 |.5 - .55| / 10, the level .6"),
+]
+
+_SUFFICIENCY = [
+    Case("concavity_gap", "hand", 0.03, HAND + "the curve jumps from .02 to .05 at .9"),
+    Case("concavity_gap_null", "hand", 0.097038, "all 72 outcomes of the labels, the envelope by chords", within=0.01),
+]
+
 _RANKING = [
     Case("auc", "binary", 0.7428866616, SKLEARN),
     Case("auc", "binary weighted", 0.7460354196, SKLEARN),
@@ -107,6 +122,14 @@ _INTERVAL = [
     Case("c_emp", "ties", 0.0721666667, "by hand from the twelve levels; ties by row order would give .0741667"),
     Case("c_emp", "hand", 0.03, HAND + "prefix sums 0, 0, -.2, .1"),
     Case("c_bound", "hand", 0.03 + 1.058510 + 0.774045, HAND + "4 sqrt(22/pi)/10, sqrt(2 ln 20 / 10)", within=1e-5),
+    Case(
+        "c_bound(vc=1,values=3)",
+        "hand",
+        0.03 + 4.409145 + 0.858939,
+        HAND + "4 sqrt((2 ln 10 + 2 + 4 ln 4) / 10)",
+        within=1e-5,
+    ),
+    Case("atb", "hand", 0.00046, HAND + "(.2 x .01 + .4 x .01 + .3 x .13 + .1 x .01) / 100"),
     Case("c_emp_pvalue", "binary", 2.67877e-11, MCGRAD, within=1e-16),
 ]
 
@@ -169,4 +192,4 @@ _SMOOTH = [
     Case("dist_cal_upper", "hand", 0.05, HAND + "(2 x .1 + 3 x .1) / 10: no merge is cheaper"),
 ]
 
-REFERENCE_CASES = [*_LOSS, *_RANKING, *_BINS, *_LEVELS, *_INTERVAL, *_AGENTS, *_SMOOTH, *_TASK]
+REFERENCE_CASES = [*_LOSS, *_RULES, *_SUFFICIENCY, *_RANKING, *_BINS, *_LEVELS, *_INTERVAL, *_AGENTS, *_SMOOTH, *_TASK]

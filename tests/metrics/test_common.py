@@ -114,7 +114,7 @@ def test_without_a_task_what_needs_one_says_so() -> None:
                 value_of(Spec(metric), Inputs.of(known_rows("hand").table))
 
 
-QUANTILE_EDGES = {"ece", "cl", "rmsce", "mce", "ece_debiased", "cfdl", "cdl", "v_cdl", "cdl_threshold"}
+QUANTILE_EDGES = {"ece", "cl", "rmsce", "mce", "ece_debiased", "cfdl", "cdl", "v_cdl", "cdl_threshold", "rule_cfdl"}
 """Weighted quantiles invert the cumulative weight, unweighted ones are interpolated: other edges, other bins."""
 
 SAMPLING = {"spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_exact_null", "k2_null"}

@@ -16,7 +16,19 @@ from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import interval_of, known_rows, value_of
 
-FAMILIES = {"loss", "ranking", "bins", "levels", "interval", "agents", "smooth", "task", "regret"}
+FAMILIES = {
+    "loss",
+    "rules",
+    "ranking",
+    "sufficiency",
+    "bins",
+    "levels",
+    "interval",
+    "agents",
+    "smooth",
+    "task",
+    "regret",
+}
 
 
 def test_the_families_are_those_of_the_specification() -> None:
@@ -38,7 +50,7 @@ def test_a_declaration_says_everything() -> None:
         assert metric.summary.endswith("."), name
         assert len(metric.summary) <= 120, name
         assert len(metric.text.splitlines()) >= 3, f"{name}: a formula in words below the summary"
-        assert Table in metric.needs or metric.family == "regret", name
+        assert Table in metric.needs or metric.family in ("regret", "sufficiency"), name
         for parameter in metric.parameters:
             assert parameter.text, f"{name}: {parameter.name} has no help"
             assert parameter.parse(str(parameter.default)) == parameter.default, name

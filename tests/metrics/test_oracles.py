@@ -25,6 +25,7 @@ BY_OTHER_MEANS = {
     **dict.fromkeys(
         ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
     ),
+    **dict.fromkeys(("irreducible_loss", "kendall", "spearman"), "test_sufficiency.py"),
     **dict.fromkeys(("sm_cal", "sm_ece", "dist_cal_lower", "dist_cal_upper"), "test_smooth.py"),
 }
 
@@ -51,6 +52,10 @@ def test_a_metric_equals_its_oracle_on_the_shipped_rows(name: str) -> None:
         rows = known_rows(name)
         if key == "c_emp":
             rows = rows.take(np.arange(0, len(rows.score), 7))
+        if "rule=log" in key and name == "ties":
+            with pytest.raises(Undefined, match="certain and wrong"):
+                value_of(key, rows.table, task)
+            continue
         assert value_of(key, rows.table, task) == pytest.approx(oracle(rows, task), rel=1e-9, abs=1e-9), key
 
 

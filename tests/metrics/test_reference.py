@@ -21,9 +21,10 @@ def test_a_metric_reaches_its_reference_value(case: Case) -> None:
 
 
 def test_every_metric_has_a_reference_value_with_its_source() -> None:
-    """Those of the regret family, most of which need regions, stand in test_regret.py."""
+    """Those that need features stand in test_regret.py and test_sufficiency.py."""
     named = {re.split(r"\(", case.key)[0] for case in REFERENCE_CASES if case.source}
-    named |= set(re.findall(r'"(\w+)', Path(__file__).with_name("test_regret.py").read_text()))
+    for file in ("test_regret.py", "test_sufficiency.py"):
+        named |= set(re.findall(r'"(\w+)', Path(__file__).with_name(file).read_text()))
     assert sorted(set(METRICS) - named) == [], "add these to tests/metrics/reference.py"
 
 

@@ -20,7 +20,8 @@ from tests.helpers.worlds import random_table
 Run = Callable[..., str]
 TIES = FIXTURES / "ties_edges_n300.csv"
 LINE = re.compile(
-    r"worst agent of (?P<keys>.+?): (?P<many>(?P<actions>\d) actions, thresholds \S+ and \S+; the worst with two: )?"
+    r"worst agent of (?P<keys>.+?): ((?P<actions>\d) actions, the rule with kinks at \S+ and \S+; "
+    r"the worst V-shaped one: |the V-shaped rule with its kink at \S+, )"
     r"(?P<paste>--utility '[^']*') \(loses \S+, see (?P<shown>.+)\)"
 )
 EXACT = ("--metric", "cdl(levels=exact)", "--metric", "v_cdl(levels=exact)", "--metric", "u_cal", "--metric", "v_cal")

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import corp
+from decal_cli.metrics.numerics import corp, grouping, regret_intervals
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
 from decal_cli.tables.seed import Seed
@@ -191,6 +192,34 @@ def refinement_loss(t: Table) -> float:
     corp_unc - corp_dsc, the mean of f (1 - f) over the isotonic fit f: the part that no recalibration can remove.
     """
     return corp.parts(t).refined
+
+
+def _irreducible_loss_interval(t: Table, regions: Regions, seed: Seed, *, confidence: float) -> intervals.Interval:
+    refined, grouped = _refinement_loss_interval(t, seed, confidence=confidence), grouping.loss(regions).mean
+    low, high = grouping.loss_interval(regions, confidence)
+    middle, reach = sum(refined) / 2, (refined[1] - refined[0]) / 2
+    ends = middle - grouped - math.hypot(reach, high - grouped), middle - grouped + math.hypot(reach, grouped - low)
+    return intervals.holding(intervals.within(ends, (0.0, 0.25)), irreducible_loss(t, regions))
+
+
+@metric(
+    title="Irreducible loss",
+    better="lower",
+    unit="squared probability",
+    source=cite("Tasche 2021", "prop. 2.6"),
+    range=(-1, 1.25),
+    size_free=False,
+    interval=_irreducible_loss_interval,
+    interval_text=f"from the intervals of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
+    covers=f"the population's irreducible loss, {regret_intervals.AS_TREES_SEE}",
+)
+def irreducible_loss(t: Table, regions: Regions) -> float:
+    """Brier score that remains when decisions rest on the true probability, as far as the features show it.
+
+    refinement_loss - grouping_loss, so that brier = irreducible_loss + grouping_loss + corp_mcb: what nobody can
+    remove, what only the features can, and what recalibration can.
+    """
+    return corp.parts(t).refined - grouping.loss(regions).mean
 
 
 def _refinement_lower_interval(t: Table, seed: Seed, *, confidence: float) -> intervals.Interval:

@@ -169,8 +169,7 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> float:
 
 
 def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
-    low, high = normal(grouping.loss(regions), confidence, -1.0, 1.0)
-    return low, min(high + grouping.missed(regions, confidence), 1.0)
+    return grouping.loss_interval(regions, confidence)
 
 
 @metric(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
-from decal_cli.metrics.confidence import Interval, quantile
+from decal_cli.metrics.confidence import Interval, normal, quantile
 from decal_cli.tables.table import Estimate, Floats
 
 N_JITTERS = 400
@@ -127,6 +127,12 @@ def missed(regions: Regions, confidence: float) -> float:
     reach = quantile(confidence)
     ends = 2 * full.mean - sketch.mean + reach * float(np.hypot(2 * full.error, sketch.error))
     return max(ends - (full.mean + reach * full.error), 0.0)
+
+
+def loss_interval(regions: Regions, confidence: float) -> Interval:
+    """Of the mean grouping loss; the upper end allows for what trees on so few rows miss."""
+    low, high = normal(loss(regions), confidence, -1.0, 1.0)
+    return low, min(high + missed(regions, confidence), 1.0)
 
 
 def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:

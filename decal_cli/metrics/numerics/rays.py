@@ -133,11 +133,19 @@ def inverted(seen: float, drawn: Floats, truths: Floats, confidence: float) -> I
 
 
 def interval(
-    value: float, seen: Worlds, norm: Norm, confidence: float, *, truth: Norm | None = None, least_high: float = 0.0
+    value: float,
+    seen: Worlds,
+    norm: Norm,
+    confidence: float,
+    *,
+    truth: Norm | None = None,
+    least_high: float = 0.0,
+    most: float = 1.0,
 ) -> Interval:
     """Errors of the worlds in which the norm of the gaps is not extreme, and the value.
 
-    norm: of gaps; truth: the error of worlds, where that is not their norm; least_high: what the upper end reaches.
+    norm: of gaps; truth: the error of worlds, where that is not their norm; least_high: what the upper end reaches;
+    most: the largest error that there can be.
     """
     gap, less, noise, (calibrated, bend) = seen
     error = float(norm(gap[None])[0])
@@ -151,4 +159,4 @@ def interval(
     factors = FACTORS * min(reach, 1e6)
     low, high = ends(factors[:, None] * gap, np.sqrt(np.clip(calibrated + bend * factors, 0.25, 4.0)))
     low = min(low, ends(less, np.ones(len(less)))[0])
-    return holding((low, min(max(high, least_high), 1.0)), value)
+    return holding((low, min(max(high, least_high), most)), value)

@@ -10,13 +10,20 @@ from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.metrics import Result, Witness, parse
 from decal_cli.render.blocks import Block, Column, Notes, Row, Table
 from decal_cli.render.cells import metric_cells, number
-from decal_cli.render.numbers import DASH, plain
+from decal_cli.render.numbers import DASH, MAX_DECIMALS, plain, short, span
 from decal_cli.render.results.source import pair
 from decal_cli.render.schema import Ends, Inside, Limit, Share, Words
 from decal_cli.task import utility_text
 
 MAX_PLACES = 4
 """Models and groups that a reason lists; of more, only the metrics are named."""
+BRIER_PARTS = {
+    "brier": "Brier score",
+    "irreducible_loss": "irreducible loss",
+    "grouping_loss": "grouping loss",
+    "corp_mcb": "miscalibration",
+}
+"""By metric: the first is the sum of the others (Tasche 2021, prop. 2.6)."""
 MetricKey = Annotated[str, Limit(pattern=r"^[a-z_0-9]+(\([a-z_]+=[^(),]+(,[a-z_]+=[^(),]+)*\))?$")]
 Payoffs = Annotated[list[Share], Limit(minItems=2, maxItems=2)]
 
@@ -113,7 +120,7 @@ def metric_notes(evaluation: Evaluation) -> list[Block]:
     """What stands below the table: tasks to paste, why cells are empty, what intervals and features do not say."""
     reports = evaluation.reports
     worst = worst_lines(reports)
-    quiet = [*undefined_reasons(reports), *unknown_lines(evaluation)]
+    quiet = [*part_lines(reports), *undefined_reasons(reports), *unknown_lines(evaluation)]
     blocks: list[Block] = [Notes(tuple(worst), copy=True)] if worst else []
     blocks += [Notes(tuple(quiet), quiet=True)] if quiet else []
     return [replace(block, close=bool(number)) for number, block in enumerate(blocks)]
@@ -135,6 +142,29 @@ def unknown_lines(evaluation: Evaluation) -> list[str]:
     return lines
 
 
+def part_lines(reports: Sequence[Report]) -> list[str]:
+    """The Brier score of each model as the sum of three parts, with so many decimals that what is printed adds up."""
+    lines = []
+    for report in reports:
+        whole, *parts = (report.results.get(key) for key in BRIER_PARTS)
+        results = [result for result in (whole, *parts) if result is not None and result.value is not None]
+        if report.group or len(results) < len(BRIER_PARTS):
+            continue
+        decimals = _adding(*(result.value or 0.0 for result in results))
+        sizes = [f"{short(result.value or 0.0, decimals)} {span(result.interval, decimals)}" for result in results]
+        of_whole, *texts = (f"{name} {size}".strip() for name, size in zip(BRIER_PARTS.values(), sizes, strict=True))
+        lines.append(f"{'' if len(reports) == 1 else f'{report.model}: '}{of_whole} = {' + '.join(texts)}")
+    return lines
+
+
+def _adding(whole: float, *parts: float) -> int:
+    """The fewest decimals, from 4 on, with which rounded parts add up to the rounded whole."""
+    for decimals in range(4, MAX_DECIMALS):
+        if abs(sum(round(part, decimals) for part in parts) - round(whole, decimals)) < 0.5 / 10**decimals:
+            break
+    return decimals
+
+
 def worst_lines(reports: Sequence[Report]) -> list[str]:
     """The tasks of the worst agents, to be pasted: one line for all metrics of a report that share one."""
     lines = []
@@ -150,10 +180,10 @@ def worst_lines(reports: Sequence[Report]) -> list[str]:
 
 def _worst(witness: Witness) -> str:
     paste = f"--utility '{utility_text(witness.pasted)}' (loses {plain(witness.loss)}, see {witness.shown_by})"
-    if len(witness.utility) == 2:
-        return paste
     kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
-    return f"{len(witness.utility)} actions, thresholds {kinks}; the worst with two: {paste}"
+    if len(witness.utility) == 2:
+        return f"the V-shaped rule with its kink at {kinks}, {paste}"
+    return f"{len(witness.utility)} actions, the rule with kinks at {kinks}; the worst V-shaped one: {paste}"
 
 
 def undefined_reasons(reports: Sequence[Report]) -> list[str]:

@@ -1,0 +1,142 @@
+"""Proper scoring rules: what acting on the score costs against the base rate, and against calibrated scores."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Annotated, Literal
+
+import numpy as np
+
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
+from decal_cli.errors import Undefined
+from decal_cli.metrics import covered
+from decal_cli.metrics.confidence import Interval, normal
+from decal_cli.metrics.declare import metric
+from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
+from decal_cli.metrics.numerics import corp, rays
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import CellRun, Floats, Loss, Table
+
+Rule = Literal["brier", "log", "spherical", "v"]
+WhichRule = Annotated[
+    Rule, "the rule: brier; log, in nats; spherical; v, of the decision maker whose threshold is the kink"
+]
+Kink = Annotated[float, "threshold of rule=v", Between(0, 1)]
+
+_LEAST_BEND = {"brier": 1.0, "log": 2.0, "spherical": 0.5, "v": 0.0}
+"""No divergence is smaller than this times the squared gap: half the least second derivative of the rule's utility."""
+_MOST = {"brier": 1.0, "log": math.inf, "spherical": 1.0, "v": 2.0}
+
+
+def _spherical(score: Floats) -> Floats:
+    """1 - (probability of the label) / (length of the vector of both probabilities)."""
+    length = np.hypot(score, 1 - score)
+    return np.stack((1 - (1 - score) / length, 1 - score / length))
+
+
+@lru_cache(maxsize=64)
+def loss_of(rule: Rule, kink: float) -> Loss:
+    """The loss of a rule by score and label; only rule=v knows the kink."""
+    if rule == "spherical":
+        return _spherical
+    if rule != "v":
+        return corp.LOSSES[rule]
+
+    def v_shaped(score: Floats) -> Floats:
+        side = np.where(score >= kink, 1.0, -1.0)
+        return np.stack((side * kink, -side * (1 - kink)))
+
+    return v_shaped
+
+
+def _need_finite(t: Table, rule: Rule) -> None:
+    if rule == "log":
+        corp.need_finite_log(t)
+
+
+def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) -> Interval:
+    loss = loss_of(rule, kink)
+    constant = loss(np.array([t.base_rate]))
+    # The base rate is the best constant: that it is estimated itself does not matter to the first order.
+    return normal(t.average((block, loss(block.score) - constant) for block in t.blocks()), confidence)
+
+
+@metric(
+    title="Regret to the base rate",
+    better="lower",
+    unit="squared probability",
+    source=cite("Kleinberg et al. 2023", "eq. 4, 5"),
+    range=(-1, math.inf),
+    interval=_regret_interval,
+    interval_text="mean of a per-row difference: normal, from its standard error",
+    covers=covered.POPULATION,
+)
+def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> float:
+    """Loss of the scores by a proper scoring rule, less that of always saying the base rate; below 0, they beat it.
+
+    brier: (p - y)^2. log: -ln of the probability of the label. spherical: 1 - p_y / sqrt(p^2 + (1 - p)^2), where p_y is
+    the probability of the label. v: y - kink, with the sign - where p >= kink, else +; its payoffs lie in [-1, 1], and
+    its regret is the curve v_regret of `decal sweep` at the kink.
+    """
+    _need_finite(t, rule)
+    loss = loss_of(rule, kink)
+    return t.mean_of(loss).mean - corp.constant(t.base_rate, loss)
+
+
+def divergence(score: Floats, rate: Floats, rule: Rule, kink: float) -> Floats:
+    """What a row of this chance of label 1 loses by this score, by broadcasting; never below 0."""
+    loss = loss_of(rule, kink)
+    of_score, of_rate = loss(score), loss(np.ravel(rate)).reshape(2, *rate.shape)
+    lost = (1 - rate) * (of_score[0] - of_rate[0]) + rate * (of_score[1] - of_rate[1])
+    return np.asarray(np.maximum(lost, 0.0))
+
+
+def _cfdl_interval(t: Table, seed: Seed, *, confidence: float, rule: Rule, kink: float, levels: Levels) -> Interval:
+    used = at_levels(t, levels)
+    if used is t:
+        need_rows(t)
+    if rule == "log" and (used.score[0] == 0 or used.score[-1] == 1):
+        raise Undefined("the loss of a certain score has no bound")
+    cells = t if used is t else rays.cells(t)
+    starts = np.arange(len(t)) if used is t else cells.bin_starts()
+    bins = cells.merge_levels(starts)
+    share = bins.n / bins.total
+
+    def norm(gap: Floats) -> Floats:
+        rate = np.clip(bins.score + gap / share, 0.0, 1.0)
+        return np.asarray((divergence(bins.score, rate, rule, kink) * share).sum(axis=-1))
+
+    worlds = rays.worlds(cells, seed.generator("rules")).summed(starts)
+    least_high = _LEAST_BEND[rule] * rays.whole(cells, confidence) ** 2
+    value = rule_cfdl(t, rule=rule, kink=kink, levels=levels)
+    return rays.interval(value, worlds, norm, confidence, least_high=least_high, most=_MOST[rule])
+
+
+@metric(
+    title="Calibration decision loss of a scoring rule",
+    better="lower",
+    unit="squared probability",
+    source=cite("Hu and Wu 2024", "def. 2.14, prop. 2.16"),
+    range=(0, math.inf),
+    size_free=False,
+    interval=_cfdl_interval,
+    interval_text=f"{rays.INVERSION_TEXT}; none for exact levels that hold few rows",
+    noisy=True,
+    covers=covered.OF_LEVELS_BELOW,
+)
+def rule_cfdl(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5, levels: AtLevels = "auto") -> float:
+    """Loss by a proper scoring rule that saying the frequency of each level, instead of its score, would remove.
+
+    sum n_i d(h_i, q_i) / T, where d is the divergence of the rule: (h - q)^2 for brier, so that this is k2; the
+    Kullback-Leibler divergence for log; 2 |h - kink| for v where the kink lies between h and q. Rules are as for
+    rule_regret, levels as for cfdl.
+    """
+    used = at_levels(t, levels)
+    _need_finite(used, rule)
+
+    def lost(block: CellRun) -> Floats:
+        return block.n * divergence(block.score, block.pos / block.n, rule, kink)
+
+    return used.sum(lost) / used.total
