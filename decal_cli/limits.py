@@ -23,6 +23,8 @@ MAX_DEPTH = 64
 
 MAX_UTILITY = 1e15
 """What a utility, a cost or a bound may be, and its inverse the least u_delta: floats hold 15 digits."""
+MAX_ACTIONS = 100
+"""Rows of a utility: what a decision is worth is computed for each."""
 MAX_THRESHOLDS = 1000
 """Thresholds of a sweep or a study: each is a row of the table."""
 MIN_RISK = 1e-6

@@ -11,7 +11,7 @@ from decal_cli.data import Input
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import MetricSpec, parse
-from decal_cli.task import BinaryTask, utility_text
+from decal_cli.task import Task, task_of_rows, utility_text
 from decal_cli.version import SCHEMA
 
 MAX_RELATIVE_DIFFERENCE = 1e-9
@@ -27,15 +27,16 @@ class Baseline:
 
     path: str
     differs: str
-    task: BinaryTask | None = None
+    task: Task | None = None
     inputs: tuple[Input, ...] = ()
     metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] | None = None
 
-    def value_of(self, spec: MetricSpec, model: str, group: str | None, task: BinaryTask | None) -> float:
+    def value_of(self, spec: MetricSpec, model: str, group: str | None, task: Task | None) -> float:
         """The value of the same model and group, or of its only model; Undefined names what differs from ours."""
         if self.differs:
             raise Undefined(self.differs)
-        if BinaryTask in spec.declared.needs and not _same_task(task, self.task, spec.declared.bounds_in_u_delta):
+        metric = spec.declared
+        if metric.takes_task and not _same_task(task, self.task, metric.bounds_in_u_delta):
             raise Undefined(f"the tasks differ: ours is {_task_text(task)}; the baseline's is {_task_text(self.task)}")
         metrics = self.metrics or {}
         models = {name for name, _ in metrics}
@@ -80,8 +81,10 @@ def baseline_of(document: Any, path: str) -> Baseline:
 _HOW = "decal evaluate FILE -o report.json"
 
 
-def _task_of(task: Mapping[str, Any] | None) -> BinaryTask | None:
-    return None if task is None else BinaryTask.of_utility(task["utility"], task["decision_threshold"])
+def _task_of(task: Mapping[str, Any] | None) -> Task | None:
+    if task is None:
+        return None
+    return task_of_rows(task["utility"], task["decision_threshold"], task.get("names", ()))
 
 
 def _value_of(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> float:
@@ -104,22 +107,29 @@ def _value_of(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> flo
     raise Undefined(f"the baseline holds no value of {spec.key} for this model and group")
 
 
-def _same_task(a: BinaryTask | None, b: BinaryTask | None, in_utility: bool) -> bool:
+def _same_task(a: Task | None, b: Task | None, in_utility: bool) -> bool:
     """Whether decisions are the same; in_utility: whether their utilities are, too."""
     if a is None or b is None:
         return a is b
-    pairs = [(a.threshold, b.threshold, 1.0), (a.decision_threshold, b.decision_threshold, 1.0)]
+    if len(a.envelope) != len(b.envelope):
+        return False
+    numbers = zip((*a.thresholds, *a.decision_thresholds), (*b.thresholds, *b.decision_thresholds), strict=True)
+    pairs = [(ours, theirs, 1.0) for ours, theirs in numbers]
     if in_utility:
-        cells = zip((*a.utility[0], *a.utility[1]), (*b.utility[0], *b.utility[1]), strict=True)
-        pairs += [(ours, theirs, a.u_delta) for ours, theirs in cells]
+        rows = zip(a.undominated, b.undominated, strict=True)
+        pairs += [(ours, theirs, a.u_delta) for row, other in rows for ours, theirs in zip(row, other, strict=True)]
     return all(math.isclose(x, y, rel_tol=0, abs_tol=MAX_RELATIVE_DIFFERENCE * scale) for x, y, scale in pairs)
 
 
-def _task_text(task: BinaryTask | None) -> str:
+def _task_text(task: Task | None) -> str:
     if task is None:
         return "none"
-    at = "" if task.decision_threshold == task.threshold else f", decided at {task.decision_threshold:.12g}"
-    return f"t* = {task.threshold:.12g}{at} (utility '{utility_text(task.utility)}')"
+    best, now = (
+        " and ".join(f"{threshold:.12g}" for threshold in thresholds)
+        for thresholds in (task.thresholds, task.decision_thresholds)
+    )
+    at = "" if now == best else f", decided at {now}"
+    return f"t* = {best}{at} (utility '{utility_text(task.utility, task.names)}')"
 
 
 def _call_text(name: str, parameters: Mapping[str, Any]) -> str:

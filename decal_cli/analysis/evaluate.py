@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task, need_two_actions
 from decal_cli.version import __version__
 
 IRREDUCIBLE = "irreducible_loss"
@@ -47,7 +47,7 @@ class Plan:
     """What to compute and how: the choices of the user that stand in the signature."""
 
     choices: tuple[MetricSpec, ...]
-    task: BinaryTask | None = None
+    task: Task | None = None
     confidence: float = CONFIDENCE
     seed: int = SEED
     intervals: bool = True
@@ -63,6 +63,10 @@ class Plan:
         if self.seed > MAX_SEED:
             raise DecalError(f"seed {self.seed} is beyond {MAX_SEED}", "give a smaller one")
 
+    def two_actions(self, verb: str) -> BinaryTask | None:
+        """The task, where it has two actions. Errors: DecalError, where it has more, which the verb cannot take."""
+        return need_two_actions(self.task, f"decal {verb}")
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -76,7 +80,7 @@ class Evaluation:
     reports: tuple[Report, ...]
 
     @property
-    def task(self) -> BinaryTask | None:
+    def task(self) -> Task | None:
         """The decision task the metrics speak of."""
         return self.plan.task
 
@@ -137,12 +141,16 @@ def resampled_cells(evaluation: Evaluation) -> int | None:
     return CELLS if any(report.levels > CELLS for report in evaluation.reports) else None
 
 
-def _task_text(task: BinaryTask | None) -> str:
+def _task_text(task: Task | None) -> str:
     if task is None:
         return "none"
-    text = f"t={task.threshold:.12g}"
+    text = f"t={_listed(task.thresholds)}"
     if not math.isclose(task.u_delta, 1, rel_tol=1e-12):
         text += f",u_delta={task.u_delta:.12g}"
-    if task.decision_threshold != task.threshold:
-        text += f",at={task.decision_threshold:.12g}"
+    if task.decision_thresholds != task.thresholds:
+        text += f",at={_listed(task.decision_thresholds)}"
     return text
+
+
+def _listed(thresholds: Iterable[float]) -> str:
+    return ",".join(f"{threshold:.12g}" for threshold in thresholds)

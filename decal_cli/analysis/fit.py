@@ -119,7 +119,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
     """
     training = dataset.models[0]
-    rows = training_rows(training, plan.task, plan.seed)
+    task = plan.two_actions("fit")
+    rows = training_rows(training, task, plan.seed)
     if test is not None:
         _same_kinds(training, test)
     try:
@@ -127,7 +128,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         if test is None:
             performance = try_out(chosen, rows)
         else:
-            performance = judge(chosen, model, training_rows(test.models[0], plan.task, plan.seed))
+            performance = judge(chosen, model, training_rows(test.models[0], task, plan.seed))
     except Undefined as undefined:
         raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", _OTHER) from None
     judged = dataset if test is None else test
@@ -195,9 +196,9 @@ def _differences(
 
 
 def _gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
-    if performance.gain is None or plan.task is None:
+    task = plan.two_actions("fit")
+    if performance.gain is None or task is None:
         return None
-    task = plan.task
     utility = np.array(task.utility)[(rows.score >= task.decision_threshold).astype(int), rows.label]
     before = float(rows.weights @ utility / rows.weights.sum())
     reach = quantile(plan.confidence) * performance.gain.error
@@ -224,7 +225,7 @@ def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
         kinds=kinds[: len(names)],
         groups=tuple(rows.groups) if method.takes("groups") else (),
         logit=logit,
-        task=plan.task,
+        task=plan.two_actions("fit"),
         fitted_on={
             "decal": __version__,
             "rows": len(rows),

@@ -27,7 +27,7 @@ from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
-from decal_cli.task import BinaryTask
+from decal_cli.task import Task
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -170,7 +170,7 @@ def parse_rule(text: str) -> Rule:
     )
 
 
-def _check_bound(rule: Rule, task: BinaryTask | None) -> None:
+def _check_bound(rule: Rule, task: Task | None) -> None:
     """Raise a DecalError where the bound lies outside of what the rule's side can be."""
     if task is None and rule.choice.declared.bounds_in_u_delta:
         return
@@ -186,7 +186,7 @@ def _check_bound(rule: Rule, task: BinaryTask | None) -> None:
     )
 
 
-def _possible(rule: Rule, task: BinaryTask | None) -> tuple[float, float]:
+def _possible(rule: Rule, task: Task | None) -> tuple[float, float]:
     """The least and the greatest number that may stand where the rule's number stands; finite."""
     low, high = rule.choice.declared.bounds(task)
     if rule.delta or rule.baseline:
@@ -201,7 +201,7 @@ def judge(
     reports: Sequence[Report],
     baseline: Baseline | None = None,
     differences: Sequence[Report] = (),
-    task: BinaryTask | None = None,
+    task: Task | None = None,
 ) -> tuple[GateRow, ...]:
     """Every rule on every report in its scope; a rule that finds none cannot be judged.
 
@@ -233,7 +233,7 @@ def _judge(
     group: str | None,
     reports: Sequence[Report],
     baseline: Baseline | None,
-    task: BinaryTask | None,
+    task: Task | None,
 ) -> GateRow:
     """A rule on one report, or on those of a model's groups."""
     value, no_value = _or_reason(lambda: _value(rule, reports))
@@ -271,7 +271,7 @@ def _in_group(rule: Rule, report: Report) -> float:
     return result.value
 
 
-def _bound(rule: Rule, model: str, group: str | None, baseline: Baseline | None, task: BinaryTask | None) -> float:
+def _bound(rule: Rule, model: str, group: str | None, baseline: Baseline | None, task: Task | None) -> float:
     """What stands right of the operator."""
     if not rule.baseline or baseline is None:
         return rule.number

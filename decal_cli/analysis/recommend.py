@@ -13,7 +13,6 @@ from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
-from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
     from decal_cli.methods import MethodSpec
@@ -114,6 +113,7 @@ def recommend(
     dataset: Dataset, plan: Plan, preferences: Preferences, progress: Progress = lambda text: None
 ) -> Recommendation:
     """The plan's metrics and the advice on every report."""
+    plan = replace(plan, task=plan.two_actions("recommend"))
     evaluation = evaluate(dataset, plan, progress, counted=True)
     return Recommendation(
         evaluation, tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports)
@@ -160,17 +160,19 @@ def _rounds(
     # Loaded late: whoever only evaluates needs no method.
     from decal_cli.methods import new_name, training_rows, with_score
 
-    chosen = tuple(methods) or candidates(training_rows(dataset.models[0], plan.task, plan.seed))
+    task = plan.two_actions("recommend")
+    chosen = tuple(methods) or candidates(training_rows(dataset.models[0], task, plan.seed))
     for _ in range(ROUNDS):
         model = dataset.models[0]
-        rows = training_rows(model, plan.task, plan.seed)
+        rows = training_rows(model, task, plan.seed)
         trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress)
         winner = best(trials)
         if winner is None or winner.applied is None:
             yield Round(model.name, trials)
             return
         # Decisions on the new score use t*, also where those on the old score used another threshold.
-        plan = plan if plan.task is None else replace(plan, task=BinaryTask.of_utility(plan.task.utility))
+        task = None if task is None else task.operated_at_best
+        plan = replace(plan, task=task)
         again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
         again = replace(again, rows=replace(again.rows, groups={}))
         dataset = replace(dataset, models=(again,))

@@ -19,7 +19,7 @@ from decal_cli.metrics.numerics.corp import squared
 from decal_cli.metrics.paired import payoff_loss
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss
-from decal_cli.task import BinaryTask
+from decal_cli.task import Task
 
 
 class Cut(NamedTuple):
@@ -80,7 +80,7 @@ def splice(
     pairs: PairTable,
     curves: BrierDifference,
     crossings: Sequence[Crossing],
-    task: BinaryTask | None,
+    task: Task | None,
     rng: np.random.Generator,
 ) -> Splice:
     """Choose the cut among the crossings beyond noise, and judge on each fold the cut that the other folds choose."""
@@ -97,7 +97,7 @@ def splice(
     cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
     utility = None
     if task is not None:
-        utility = _held_out(pairs, folds, cuts, payoff_loss(task.utility, task.decision_threshold), larger=True)
+        utility = _held_out(pairs, folds, cuts, payoff_loss(task.undominated, task.decision_thresholds), larger=True)
     agreeing = sum(other is not None and other.below == cut.below for other in cuts)
     return Splice(cut, _held_out(pairs, folds, cuts, squared, larger=False), utility, agreeing)
 

@@ -68,6 +68,11 @@ class Sweep:
     reports: tuple[Swept, ...]
 
     @property
+    def task(self) -> BinaryTask | None:
+        """The decision that pictures show among all thresholds."""
+        return self.head.plan.two_actions("sweep")
+
+    @property
     def signature(self) -> str:
         """What one must know to reproduce the numbers, on one line."""
         at = self.grid.thresholds

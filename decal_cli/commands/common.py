@@ -30,7 +30,7 @@ from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.formats import DEFAULT, write
 from decal_cli.render.page import Page
 from decal_cli.render.terms import Terms
-from decal_cli.task import BinaryTask, task_of
+from decal_cli.task import Task, task_of
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ def first_given(*values: T | None) -> T:
     return next(value for value in values if value is not None)
 
 
-def _task(task: TaskOptions, settings: Settings) -> BinaryTask | None:
+def _task(task: TaskOptions, settings: Settings) -> Task | None:
     """The task of the line; where it names none, that of the settings."""
     on_line = {name: value for name, value in vars(task).items() if value is not None}
     if set(on_line) - {"decision_threshold"}:

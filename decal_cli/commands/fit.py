@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from decal_cli.analysis import fit as fits
@@ -23,6 +24,7 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     settings = find_settings(Path.cwd())
     check_new(options.model, "model file", options.force)
     plan = plan_of((), task, options, settings)
+    plan = replace(plan, task=plan.two_actions("fit"))
     columns = columns_of(source, settings)
     wanted = preferences_of(preferences, settings)
     check_not_read(options.model, options.test)

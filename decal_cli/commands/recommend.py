@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from decal_cli.analysis import recommend as recommending
@@ -29,6 +30,7 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
             "a recommendation needs the decision it is for",
             "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
         )
+    plan = replace(plan, task=plan.two_actions("recommend"))
     wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     methods = _methods(preferences.method)
     data = data_of(source, settings, out.output)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from decal_cli.analysis.evaluate import all_choices
 from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
@@ -19,6 +21,7 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
     settings = settings_of(out)
     form = format_for("html", out.output, ReportPage)
     plan = plan_of(all_choices(), task, out, settings)
+    plan = replace(plan, task=plan.two_actions("report"))
     wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     data = data_of(source, settings, out.output)
     with progress_of() as progress:

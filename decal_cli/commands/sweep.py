@@ -23,6 +23,7 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     _check_plot(curves, out, form)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
     plan = replace(plan_of((), task, out, settings), intervals=not curves.no_intervals)
+    plan = replace(plan, task=plan.two_actions("sweep"))
     data = data_of(source, settings, out.output)
     with progress_of() as progress:
         result = swept(data, plan, grid, progress)

@@ -14,7 +14,7 @@ How it was chosen, and how well it predicts what methods win on real data, stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -64,14 +64,22 @@ class Probed(NamedTuple):
     """The probe once more recalibrated, with three parameters: what its decisions are judged by."""
 
 
-def gain_beyond(probed: Probed, threshold: float) -> Estimate:
-    """Gain per decision and unit of u_delta of deciding by the probe rather than by the recalibrated score."""
+def gain_beyond(probed: Probed, threshold: float | Sequence[float], shares: Sequence[float] = (1.0,)) -> Estimate:
+    """Gain per decision and unit of u_delta of deciding by the probe rather than by the recalibrated score.
+
+    threshold: of a task of two actions; of more, the threshold of each step, with its share of u_delta.
+    """
     if not len(probed.probe):
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
-    acts, now = probed.probe >= threshold, probed.isotonic >= threshold
-    moved = np.flatnonzero(acts != now)
-    change = acts[moved].astype(np.float64) - now[moved]
-    by_label, by_judge = (change * (worth[moved] - threshold) for worth in (probed.label, probed.judge))
+    steps = list(zip(np.atleast_1d(threshold).tolist(), shares, strict=True))
+    differ = [(probed.probe >= t) != (probed.isotonic >= t) for t, _ in steps]
+    moved = np.flatnonzero(differ[0] if len(differ) == 1 else np.logical_or.reduce(differ))
+    acts, now, label, judge = (values[moved] for values in (probed.probe, probed.isotonic, probed.label, probed.judge))
+    by_label, by_judge = np.zeros(len(moved)), np.zeros(len(moved))
+    for t, share in steps:
+        change = share * ((acts >= t).astype(np.float64) - (now >= t))
+        by_label += change * (label - t)
+        by_judge += change * (judge - t)
     weight, total = probed.weight[moved], float(probed.weight.sum())
     label_mean, judge_mean = dot(weight, by_label) / total, dot(weight, by_judge) / total
     # The error of the labels' estimate alone: the judge's is hard to state, and smaller.
@@ -79,7 +87,7 @@ def gain_beyond(probed: Probed, threshold: float) -> Estimate:
     unmoved = max(squares - dot(weight, weight), 0.0)
     spread = dot(weight**2, (by_label - label_mean) ** 2) + label_mean**2 * unmoved
     # One more row that might have changed sides: with none, the error would be 0 where nothing was seen.
-    unseen = threshold * (1 - threshold) * squares / len(probed.weight)
+    unseen = sum(share**2 * t * (1 - t) for t, share in steps) * squares / len(probed.weight)
     return Estimate((label_mean + judge_mean) / 2, WIDENED * float(np.sqrt(spread + unseen)) / total)
 
 

@@ -11,7 +11,8 @@ own decisions are worth under that curve.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Table
+from decal_cli.task import Task
 
 Weights = NDArray[Any]
 """Counts as int64, or weights as float64."""
@@ -50,15 +52,35 @@ def learned_cuts(neg: Weights, pos: Weights, threshold: float) -> NDArray[np.int
     return np.array([cut + int(np.argmax(np.append(level[cut:], True))) for cut, level in zip(best, held, strict=True)])
 
 
-def crossfitted_gain(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> float:
+class Switch(NamedTuple):
+    """A step from one action to the next: taken from the score `now` on, worth it from the probability threshold on.
+
+    share: its part of the u_delta of the whole task.
+    """
+
+    threshold: float
+    now: float
+    share: float = 1.0
+
+
+def switches(task: Task) -> tuple[Switch, ...]:
+    """The steps of a task, taken where the model is operated."""
+    steps = zip(task.thresholds, task.decision_thresholds, task.shares, strict=True)
+    return tuple(Switch(*step) for step in steps)
+
+
+def crossfitted_gain(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -> float:
     """Mean gain on held-out rows of deciding as the other folds' isotonic fit says, per unit of u_delta."""
     need_rows(t)
-    cells = t.cells
-    neg, pos = cells.split(rng)
-    cuts = learned_cuts(neg, pos, threshold)
-    won = from_top(pos * (1 - threshold) - neg * threshold)[np.arange(len(cuts)), cuts].sum()
-    now = t.confusion(decision_threshold)
-    return float(won - (now.tp * (1 - threshold) - now.fp * threshold)) / t.total
+    neg, pos = t.cells.split(rng)
+
+    def of_step(threshold: float, now: float) -> float:
+        cuts = learned_cuts(neg, pos, threshold)
+        won = from_top(pos * (1 - threshold) - neg * threshold)[np.arange(len(cuts)), cuts].sum()
+        fp, tp = t.confusion(now).weight[1]
+        return float(won - (tp * (1 - threshold) - fp * threshold)) / t.total
+
+    return sum(share * of_step(threshold, now) for threshold, now, share in steps)
 
 
 def need_rows(t: Table) -> None:
@@ -84,51 +106,80 @@ def smoothed(cells: Table) -> Floats:
 
 
 class _World:
-    """A smoothed world on equal-mass cells, which draws what acting from each cell upwards is worth, for u_delta 1."""
+    """A smoothed world on equal-mass cells, which draws labels; what acting from each cell upwards is worth in it.
 
-    def __init__(self, t: Table, threshold: float, decision_threshold: float, cells: int) -> None:
+    Worth is for u_delta 1, per row of the whole: shape (.., m + 1), the last for acting nowhere.
+    """
+
+    def __init__(self, t: Table, decision_thresholds: Sequence[float], cells: int) -> None:
         need_rows(t)
-        self.cells = _grid(t, decision_threshold, cells)
-        self.threshold = threshold
+        self.cells = _grid(t, decision_thresholds, cells)
         self.curve = smoothed(self.cells)
-        self.true = from_top(self.cells.n * (self.curve - threshold)) / self.cells.total
 
-    def draw(self, folds: int, rng: np.random.Generator) -> Floats:
-        """Replicates of all rows in this many folds, shape (REPLICATES, folds, m + 1); per row of the whole."""
-        total, unit = self.cells.total, self.cells.unit
-        rows = np.asarray(self.cells.n / unit / folds)
+    def true(self, threshold: float) -> Floats:
+        """Worth under the curve."""
+        return from_top(self.cells.n * (self.curve - threshold)) / self.cells.total
+
+    def seen(self, threshold: float) -> Floats:
+        """Worth on the rows themselves."""
+        return from_top(self.cells.pos - self.cells.n * threshold) / self.cells.total
+
+    def draw(self, folds: int, rng: np.random.Generator) -> Drawn:
+        """Replicates of all rows in this many folds."""
+        rows = np.asarray(self.cells.n / self.cells.unit / folds)
         shape = (REPLICATES, folds, len(rows))
         pos, neg = rng.poisson(rows * self.curve, shape), rng.poisson(rows * (1 - self.curve), shape)
-        return from_top((pos * (1 - self.threshold) - neg * self.threshold) * (unit / total))
+        return Drawn(neg, pos, self.cells.unit / self.cells.total)
+
+    def place(self, score: float) -> int:
+        """The first cell from this score on."""
+        return int(np.searchsorted(self.cells.score, score, side="left"))
 
 
-def gain_errors(t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator) -> Floats:
+class Drawn(NamedTuple):
+    """Negatives and positives of each cell in replicates, shape (REPLICATES, folds, m); unit: the weight of a row."""
+
+    neg: Weights
+    pos: Weights
+    unit: float
+
+    def worth(self, threshold: float) -> Floats:
+        """Of acting from each cell upwards."""
+        return from_top((self.pos * (1 - threshold) - self.neg * threshold) * self.unit)
+
+
+def gain_errors(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -> Floats:
     """Cross-fitted gain minus what its decisions win in that world, in replicates of the smoothed world."""
-    world = _World(t, threshold, decision_threshold, N_CELLS)
-    worth = world.draw(FOLDS, rng)
-    cuts = np.argmax(worth.sum(axis=1, keepdims=True) - worth, axis=-1)
-    acts = int(np.searchsorted(world.cells.score, decision_threshold, side="left"))
-    won = np.take_along_axis(worth, cuts[..., None], axis=-1)[..., 0] - worth[..., acts]
-    return won.sum(axis=1) - (world.true[cuts] - world.true[acts]).mean(axis=1)
+    world = _World(t, [step.now for step in steps], N_CELLS)
+    drawn = world.draw(FOLDS, rng)
+
+    def of_step(threshold: float, now: float) -> Floats:
+        worth, true, acts = drawn.worth(threshold), world.true(threshold), world.place(now)
+        cuts = np.argmax(worth.sum(axis=1, keepdims=True) - worth, axis=-1)
+        won = np.take_along_axis(worth, cuts[..., None], axis=-1)[..., 0] - worth[..., acts]
+        return won.sum(axis=1) - (true[cuts] - true[acts]).mean(axis=1)
+
+    return np.asarray(sum(share * of_step(threshold, now) for threshold, now, share in steps))
 
 
-def share_range(
-    t: Table, threshold: float, decision_threshold: float, rng: np.random.Generator, confidence: float
-) -> tuple[float, float]:
+def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, confidence: float) -> tuple[float, float]:
     """Shares s of the possible utility for which what is won less s times what is possible is 0 but for noise.
 
     As Fieller has it: where what is possible is 0 but for noise, so is every share, and there is no interval.
     """
-    world = _World(t, threshold, decision_threshold, N_CELLS)
-    acts = int(np.searchsorted(world.cells.score, decision_threshold, side="left"))
+    world = _World(t, [step.now for step in steps], N_CELLS)
 
-    def parts(worth: Floats) -> Floats:
-        constant = np.maximum(worth[..., 0], 0.0)
-        return np.stack((worth[..., acts] - constant, worth.max(axis=-1) - constant))
+    def parts(worth_of: Callable[[float], Floats]) -> Floats:
+        total: Any = 0.0
+        for threshold, now, share in steps:
+            worth = worth_of(threshold)
+            constant = np.maximum(worth[..., 0], 0.0)
+            total += share * np.stack((worth[..., world.place(now)] - constant, worth.max(axis=-1) - constant))
+        return np.asarray(total)
 
-    errors = parts(world.draw(1, rng)[:, 0]) - parts(world.true)[:, None]
-    cells = world.cells
-    won, possible = parts(from_top(cells.pos - cells.n * threshold) / cells.total)
+    drawn = world.draw(1, rng)
+    errors = parts(drawn.worth)[..., 0] - parts(world.true)[:, None]
+    won, possible = parts(world.seen)
     tails = (1 - confidence) / 2, (1 + confidence) / 2
     if possible <= np.quantile(errors[1], tails[1]):
         raise Undefined("what these scores can give is within its noise")
@@ -146,9 +197,9 @@ def threshold_range(t: Table, threshold: float, rng: np.random.Generator, confid
     it does, where the truth is known, at the true crossing. Ends of levels between which no row lies act the same; what
     acts on every row reaches down to 0, and what acts on none up to 1.
     """
-    world = _World(t, threshold, threshold, N_FINE_CELLS)
-    drawn = world.draw(1, rng)[:, 0]
-    short = drawn.max(axis=-1) - drawn[:, int(np.argmax(world.true))]
+    world = _World(t, [threshold], N_FINE_CELLS)
+    drawn = world.draw(1, rng).worth(threshold)[:, 0]
+    short = drawn.max(axis=-1) - drawn[:, int(np.argmax(world.true(threshold)))]
     cells = world.cells
     worth = from_top(cells.pos * (1 - threshold) - (cells.n - cells.pos) * threshold) / cells.total
     held = np.flatnonzero(worth.max() - worth <= float(np.quantile(short, confidence)))
@@ -156,10 +207,10 @@ def threshold_range(t: Table, threshold: float, rng: np.random.Generator, confid
     return float(before[held[0]]), float(score[held[-1]])
 
 
-def _grid(t: Table, decision_threshold: float, cells: int) -> Table:
-    """Equal-mass cells, one of which begins at the decision threshold."""
+def _grid(t: Table, decision_thresholds: Sequence[float], cells: int) -> Table:
+    """Equal-mass cells, one of which begins at each decision threshold."""
     if len(t) <= cells:
         return t
-    low = int(np.searchsorted(t.score, decision_threshold, side="left"))
-    starts = np.unique(np.append(t.bin_starts(cells), low))
+    lows = np.searchsorted(t.score, decision_thresholds, side="left")
+    starts = np.unique(np.append(t.bin_starts(cells), lows))
     return t.merge_levels(starts[starts < len(t)])

@@ -26,6 +26,7 @@ from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.tables import resample as draw
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Ints, Table
+from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -314,7 +315,7 @@ def _bounds(s: Setup, regions: Regions) -> Iterator[ThresholdCurve]:
     """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
     names = "regret_grouping_lower", "regret_grouping_upper"
     try:
-        plug_in = [grouping.estimated_bounds(regions, float(t)) for t in s.grid.at]
+        plug_in = [grouping.estimated_bounds(regions, BinaryTask.of_threshold(float(t))) for t in s.grid.at]
     except Undefined as undefined:
         yield from (_undefined(s, name, undefined.reason) for name in names)
         return
@@ -322,7 +323,9 @@ def _bounds(s: Setup, regions: Regions) -> Iterator[ThresholdCurve]:
     ends = np.repeat(values[..., None], 2, axis=2)
     if s.confidence is not None:
         # Both metrics draw from the generator of their family, so one bracket serves both.
-        brackets = [grouping.bracket(regions, float(t), s.rng(), s.confidence) for t in s.grid.at]
+        brackets = [
+            grouping.bracket(regions, BinaryTask.of_threshold(float(t)), s.rng(), s.confidence) for t in s.grid.at
+        ]
         ends = np.array(brackets).transpose(1, 0, 2)
     for name, value, (low, high) in zip(names, values, ends.transpose(0, 2, 1), strict=True):
         yield _of_ends(s, name, value, *np.clip((low, high), *CURVE_KINDS[name].range))

@@ -1,7 +1,7 @@
 """How a metric is declared: one decorated function carries everything that is ever said about it.
 
 The signature carries the parameters (keyword-only, annotated with their help text), the positional annotations say
-what it needs (Table, BinaryTask, Seed, Regions, Probed: see `inputs`), the docstring is the text the user reads.
+what it needs (Table, Task, BinaryTask, Seed, Regions, Probed: see `inputs`), the docstring is the text the user reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Literal, get_type_hints
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.result import Witness
-from decal_cli.task import BinaryTask
+from decal_cli.task import Task
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]
 Unit = Literal[
@@ -49,7 +49,12 @@ class Metric(Declaration):
         """Whether the range is written in multiples of the task's u_delta."""
         return self.unit == "utility"
 
-    def bounds(self, task: BinaryTask | None) -> Interval:
+    @property
+    def takes_task(self) -> bool:
+        """Whether the value depends on the decision."""
+        return any(issubclass(kind, Task) for kind in self.needs)
+
+    def bounds(self, task: Task | None) -> Interval:
         """The range in the units of the value."""
         unit = task.u_delta if self.bounds_in_u_delta and task is not None else 1.0
         return self.range[0] * unit, self.range[1] * unit

@@ -11,14 +11,15 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
 
 
 class InputKind(NamedTuple):
     """One kind of input, which a metric asks for by annotating a parameter with its type.
 
     name: what the user gives for it. absent: why a metric is undefined where the user did not give it; empty where it
-    is always there. build: makes it of what the user gave, None where that is not enough.
+    is always there. build: makes it of what the user gave, None where that is not enough; Undefined, with its reason,
+    where what was given is of another kind.
     """
 
     name: str
@@ -29,7 +30,7 @@ class InputKind(NamedTuple):
 class Inputs:
     """What metrics are computed from. Each kind of input is built when a metric first asks for it, and kept."""
 
-    def __init__(self, rows: Rows | None = None, task: BinaryTask | None = None, seed: int = 0) -> None:
+    def __init__(self, rows: Rows | None = None, task: Task | None = None, seed: int = 0) -> None:
         self.rows = rows
         self.task = task
         self.seed = seed
@@ -43,15 +44,17 @@ class Inputs:
 
     def having(self, *inputs: object) -> Inputs:
         """These in place of their kind; all other kinds are shared with the inputs as they were."""
-        others = Inputs(self.rows, self.task, self.seed)
-        others._built = {type(value): value for value in inputs if value is not None}
+        tasks = [value for value in inputs if isinstance(value, Task)]
+        others = Inputs(self.rows, tasks[0] if tasks else self.task, self.seed)
+        others._built = {type(value): value for value in inputs if value is not None and value not in tasks}
         others._others = self
         return others
 
     def get(self, kind: type) -> Any:
         """The input of this kind, None where the user did not give what it is made from."""
         if kind not in self._built:
-            self._built[kind] = INPUT_KINDS[kind].build(self) if self._others is None else self._others.get(kind)
+            source = self if self._others is None or issubclass(kind, Task) else self._others
+            self._built[kind] = INPUT_KINDS[kind].build(self) if source is self else source.get(kind)
         return self._built[kind]
 
     def all_of(self, kinds: Sequence[type]) -> list[Any]:
@@ -73,11 +76,20 @@ def _of_features(build: Callable[..., Any]) -> InputKind:
     return InputKind("features", "needs features: name the columns with --features", from_rows)
 
 
+NO_TASK = "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds"
+
+
+def _two_actions(inputs: Inputs) -> BinaryTask | None:
+    task = inputs.task
+    if task is not None and task.two_actions is None:
+        raise Undefined(f"needs a task of two actions, and this one has {len(task.envelope)}")
+    return None if task is None else task.two_actions
+
+
 INPUT_KINDS: dict[type, InputKind] = {
     Table: InputKind("table", "", lambda inputs: None if inputs.rows is None else inputs.rows.table),
-    BinaryTask: InputKind(
-        "task", "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds", lambda inputs: inputs.task
-    ),
+    Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
+    BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),
     Regions: _of_features(build_regions),
     Probed: _of_features(build_probe),

@@ -14,7 +14,6 @@ from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
 from decal_cli.tables.table import Table
-from decal_cli.task import BinaryTask
 
 MetricSpec = Spec[Metric]
 
@@ -90,7 +89,7 @@ def measure_all(
     intervals = bootstrap.intervals(
         values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
     )
-    task = inputs.get(BinaryTask)
+    task = inputs.task
     cut = {
         spec: holding(within(interval, spec.declared.bounds(task)), values[spec])
         for spec, interval in intervals.items()

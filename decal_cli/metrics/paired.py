@@ -7,7 +7,7 @@ models on the same rows. Every other metric's paired interval comes from the boo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,14 +23,14 @@ from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss, Table
-from decal_cli.task import BinaryTask, Matrix
+from decal_cli.task import BinaryTask, Task, UtilityRows
 
-Difference = Callable[[PairTable, BinaryTask | None, Mapping[str, Any]], Estimate]
+Difference = Callable[[PairTable, Task | None, Mapping[str, Any]], Estimate]
 Method = Literal["analytic", "bootstrap"]
 
 
 def intervals(
-    values: Mapping[MetricSpec, float], pairs: PairTable, task: BinaryTask | None, confidence: float, seed: int
+    values: Mapping[MetricSpec, float], pairs: PairTable, task: Task | None, confidence: float, seed: int
 ) -> dict[MetricSpec, Interval]:
     """Paired intervals of differences, cut to what a difference can be: analytic where there is one, else bootstrap.
 
@@ -54,13 +54,13 @@ def intervals(
     return {spec: within(interval, _bounds(spec, task)) for spec, interval in intervals.items()}
 
 
-def _bounds(spec: MetricSpec, task: BinaryTask | None) -> Interval:
+def _bounds(spec: MetricSpec, task: Task | None) -> Interval:
     """What a difference can be."""
     low, high = spec.declared.bounds(task)
     return low - high, high - low
 
 
-def difference(spec: MetricSpec, pairs: PairTable, task: BinaryTask | None) -> Estimate | None:
+def difference(spec: MetricSpec, pairs: PairTable, task: Task | None) -> Estimate | None:
     """The analytic difference B - A of a metric that is defined for both; None where there is none."""
     analytic = _PAIRED.get(spec.declared.function)
     return None if analytic is None else analytic(pairs, task, spec.parameters)
@@ -76,24 +76,23 @@ def method(metric: Metric) -> Method | None:
         return "analytic"
     if metric.noisy:
         return None
-    return "bootstrap" if set(metric.needs) <= {Table, BinaryTask} else None
+    return "bootstrap" if set(metric.needs) <= {Table, Task, BinaryTask} else None
 
 
-def payoff_loss(payoff: Matrix, decision_threshold: float) -> Loss:
-    """The per-row payoff[decision][label] of deciding 1 from the decision threshold on."""
-    (u00, u01), (u10, u11) = payoff
+def payoff_loss(payoff: UtilityRows, decision_thresholds: Sequence[float]) -> Loss:
+    """The per-row payoff[action][label] where the action is how many of the thresholds the score reaches."""
+    by_label, at = np.array(payoff).T, np.array(decision_thresholds)
 
     def loss(score: Floats) -> Floats:
-        acts = score >= decision_threshold
-        return np.stack((np.where(acts, u10, u00), np.where(acts, u11, u01)))
+        return by_label[:, np.searchsorted(at, score, side="right")]
 
     return loss
 
 
-def _of_payoff(payoff: Callable[[BinaryTask], Matrix]) -> Difference:
-    def between(pairs: PairTable, given: BinaryTask | None, parameters: Mapping[str, Any]) -> Estimate:
+def _of_payoff(payoff: Callable[[Any], UtilityRows]) -> Difference:
+    def between(pairs: PairTable, given: Task | None, parameters: Mapping[str, Any]) -> Estimate:
         assert given is not None  # the metric is undefined without a task
-        return pairs.difference(payoff_loss(payoff(given), given.decision_threshold))
+        return pairs.difference(payoff_loss(payoff(given), given.decision_thresholds))
 
     return between
 
@@ -130,7 +129,7 @@ _PAIRED: dict[Callable[..., float], Difference] = {
     brier: lambda pairs, given, parameters: pairs.difference(squared),
     log_loss: lambda pairs, given, parameters: pairs.difference(logarithmic(parameters["eps"])),
     ranking.auc: lambda pairs, given, parameters: _delong(pairs),
-    task.expected_utility: _of_payoff(lambda given: given.utility),
-    task.net_benefit: _of_payoff(lambda given: net_benefit_payoff(given.threshold)),
+    task.expected_utility: _of_payoff(lambda given: given.undominated),
+    task.net_benefit: _of_payoff(lambda given: net_benefit_payoff(given.two_actions.threshold)),
     task.accuracy: _of_payoff(lambda given: ((1.0, 0.0), (0.0, 1.0))),
 }

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from decal_cli.metrics.confidence import Interval
-from decal_cli.task import Matrix
+from decal_cli.task import UtilityRows
 
 
 class Witness(NamedTuple):
     """Where a supremum over decision tasks is attained; payoffs in [0, 1].
 
-    utility[i][j]: payoff of action i at outcome j, two actions for one threshold, three for two. pasted: the worst task
-    of two actions, which --utility takes, and loss: what is lost in it, shown there by the metric shown_by.
+    utility[i][j]: payoff of action i at outcome j, two actions for one threshold, three for two. loss: what is lost in
+    it; given as --utility, the metric shown_by shows that. of_two: the worst task of two actions, where this has three.
     """
 
-    utility: tuple[tuple[float, float], ...]
+    utility: UtilityRows
     thresholds: tuple[float, ...]
-    pasted: Matrix
     loss: float
     shown_by: str
+    of_two: Witness | None = None
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ def _layout() -> Any:
 def task_or_middle(sweep: Sweep) -> BinaryTask:
     """The decision the waterfall shows: the user's, or that of the middle threshold."""
     at = sweep.grid.thresholds
-    return sweep.head.task or BinaryTask.of_threshold(float(at[len(at) // 2]))
+    return sweep.task or BinaryTask.of_threshold(float(at[len(at) // 2]))
 
 
 def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:

@@ -46,7 +46,7 @@ def brier(axes: Any, sweep: Sweep) -> None:
     axes.set(title="Brier curves", xlabel="threshold t*", xlim=_thresholds(sweep))
     axes.set_ylabel("utility lost per decision\n(u_delta = 1)")
     axes.set_ylim(bottom=0)
-    _mark_threshold(axes, sweep.head.task)
+    _mark_threshold(axes, sweep.task)
     below(axes)
 
 
@@ -74,7 +74,7 @@ def decision(axes: Any, sweep: Sweep) -> None:
     axes.set_ylim(max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top)
     if lowest < -top:
         axes.set_title("Decision curve (cut off below)")
-    _mark_threshold(axes, sweep.head.task)
+    _mark_threshold(axes, sweep.task)
     below(axes)
 
 
@@ -91,13 +91,13 @@ def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
               label=f"{BINS} equal-mass bins")  # fmt: skip
-    left, right = score_range([t], sweep.head.task)
+    left, right = score_range([t], sweep.task)
     shown = (band.score >= left) & (band.score <= right)
     high = value_range([bins.pos / bins.n, band.high[shown], fit(np.array([left, right])), np.array([left, right])])
     axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(left, right))
     axes.set_ylim(high[0] - 0.02 * (high[1] - high[0]), high[1] + 0.02 * (high[1] - high[0]))
-    _mark_threshold(axes, sweep.head.task)
-    _mark_changes(axes, fit, sweep.head.task, (left, right))
+    _mark_threshold(axes, sweep.task)
+    _mark_changes(axes, fit, sweep.task, (left, right))
 
 
 def reliability(parts: Sequence[Any], sweep: Sweep, number: int) -> None:
@@ -127,13 +127,13 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     loss = report.grouping_loss
     title = "Grouping" if loss is None else f"Grouping (loss {short(loss, 4)})"
     axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
-             xlim=score_range([report.table], sweep.head.task), ylim=(-0.02, 1.02))  # fmt: skip
+             xlim=score_range([report.table], sweep.task), ylim=(-0.02, 1.02))  # fmt: skip
     if report.regions is None:
         axes.text(0.5, 0.5, "needs --features", ha="center", color=GREY, transform=axes.transAxes)
         return
     bins = report.table.bins(BINS)
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
-    _mark_threshold(axes, sweep.head.task)
+    _mark_threshold(axes, sweep.task)
     largest = max(float(half.n.max()) for half in report.regions.halves)
     for side, half in enumerate(report.regions.halves):
         here = half.n > 0
@@ -217,7 +217,7 @@ def _reach(now: float, constants: Sequence[float | None], steps: Sequence[tuple[
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
     """Of the axis of thresholds: beyond all scores there is nothing to see."""
-    return score_range([report.table for report in sweep.reports], sweep.head.task)
+    return score_range([report.table for report in sweep.reports], sweep.task)
 
 
 def _mark_threshold(axes: Any, task: BinaryTask | None) -> None:

@@ -35,24 +35,16 @@ FEWEST_ROWS = 10
 
 
 class Confusion(NamedTuple):
-    """Weights of the four cells of decision and label at a threshold, and their sums of squared weights."""
+    """Weights of the cells of action and label, shape (actions, 2), and their sums of squared weights."""
 
-    tn: float
-    fn: float
-    fp: float
-    tp: float
-    tn2: float
-    fn2: float
-    fp2: float
-    tp2: float
+    weight: Floats
+    squares: Floats
 
     def mean(self, utility: Sequence[Sequence[float]]) -> Estimate:
-        """Mean over rows of utility[decision][label], and its standard error."""
-        (u00, u01), (u10, u11) = utility
-        values = np.array([u00, u01, u10, u11])
-        weights = np.array(self[:4])
+        """Mean over rows of utility[action][label], and its standard error."""
+        values, weights = np.array(utility).ravel(), self.weight.ravel()
         mean = float(values @ weights / weights.sum())
-        return Estimate(mean, float(np.sqrt(np.array(self[4:]) @ (values - mean) ** 2) / weights.sum()))
+        return Estimate(mean, float(np.sqrt(self.squares.ravel() @ (values - mean) ** 2) / weights.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,14 +145,14 @@ class Table(Counted):
         """Moments of several such columns of values in one pass; for the errors of their signed sums."""
         return self.design.moments(values, columns)
 
-    def confusion(self, threshold: float) -> Confusion:
-        """Weights by decision (1 iff score >= threshold) and label."""
-        cut = int(np.searchsorted(self.score, threshold, side="left"))
-        weights = _parted(self.n, self.pos, cut, self.total, self.positives)
+    def confusion(self, *thresholds: float) -> Confusion:
+        """Weights by action and label; the action is how many of the increasing thresholds the score reaches."""
+        cuts = np.searchsorted(self.score, thresholds, side="left")
+        weight = _parted(self.n, self.pos, cuts, self.total, self.positives)
         if not self.weighted:
-            return Confusion(*weights, *weights)
+            return Confusion(weight, weight)
         n2, pos2 = self.n2, self.pos2
-        return Confusion(*weights, *_parted(n2, pos2, cut, float(n2.sum()), float(pos2.sum())))
+        return Confusion(weight, _parted(n2, pos2, cuts, float(n2.sum()), float(pos2.sum())))
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
         """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""
@@ -304,12 +296,14 @@ def _check_levels(score: Counts, n: Counts, pos: Counts, n2: Counts | None = Non
             )
 
 
-def _parted(n: Counts, pos: Counts, cut: int, total: float, positives: float) -> tuple[float, float, float, float]:
-    """Sums of the negatives and positives below a level, and of those from it on."""
-    fn = float(pos[:cut].sum(dtype=np.float64))
-    tn = float(n[:cut].sum(dtype=np.float64)) - fn
+def _parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:
+    """Sums of the negatives and positives of the levels up to the first cut, between cuts, and from the last on."""
+    runs = [slice(start, end) for start, end in zip((0, *cuts), cuts, strict=False)]
+    below = [[float(values[run].sum(dtype=np.float64)) for values in (n, pos)] for run in runs]
+    parts = [(rows - ones, ones) for rows, ones in below]
+    last = total - positives - sum(part[0] for part in parts), positives - sum(part[1] for part in parts)
     # Differences of sums of weights: rounding must not make them negative.
-    return max(tn, 0.0), fn, max(total - positives - tn, 0.0), max(positives - fn, 0.0)
+    return np.maximum((*parts, last), 0.0)
 
 
 def _distinct(values: NDArray[Any]) -> NDArray[Any]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.crossfit import recalibration as crossfit
+from decal_cli.crossfit.recalibration import Switch
 from decal_cli.errors import Undefined
 from decal_cli.tables.resample import FOLDS, deal
 from decal_cli.tables.table import Table, tabulate
@@ -35,7 +36,7 @@ def by_rows(t: Table, threshold: float, decision_threshold: float, seed: int) ->
 def test_the_gain_is_that_of_isotonic_fits_and_held_out_rows(threshold: float, decision_threshold: float) -> None:
     for seed in range(8):
         t = tabulate(*scored_rows(seed=seed))
-        gain = crossfit.crossfitted_gain(t, threshold, decision_threshold, np.random.default_rng(seed))
+        gain = crossfit.crossfitted_gain(t, [Switch(threshold, decision_threshold)], np.random.default_rng(seed))
         assert gain == pytest.approx(by_rows(t, threshold, decision_threshold, seed), abs=1e-12), seed
 
 
@@ -62,22 +63,22 @@ def test_labels_do_not_steer_the_split() -> None:
 
 def test_a_threshold_nobody_reaches_means_never_to_act() -> None:
     t = tabulate(np.linspace(0.1, 0.9, 50), np.zeros(50, dtype=int))
-    gain = crossfit.crossfitted_gain(t, 0.5, 0.5, np.random.default_rng(0))
+    gain = crossfit.crossfitted_gain(t, [Switch(0.5, 0.5)], np.random.default_rng(0))
     assert gain == pytest.approx(0.5 * 25 / 50)  # the 25 rows acted on now lose .5 each
 
 
 def test_few_rows_are_not_split() -> None:
     with pytest.raises(Undefined, match="at least 10 rows"):
-        crossfit.crossfitted_gain(tabulate(*scored_rows(9)), 0.3, 0.3, np.random.default_rng(0))
+        crossfit.crossfitted_gain(tabulate(*scored_rows(9)), [Switch(0.3, 0.3)], np.random.default_rng(0))
     t = tabulate(*scored_rows(12), np.r_[100.0, np.full(11, 0.01)])  # twelve rows that act as one
     with pytest.raises(Undefined, match="at least 10 rows"):
-        crossfit.gain_errors(t, 0.3, 0.3, np.random.default_rng(0))
+        crossfit.gain_errors(t, [Switch(0.3, 0.3)], np.random.default_rng(0))
 
 
 def test_many_levels_are_split_by_cells_and_the_present_decision_stays_exact() -> None:
     score, label = scored_rows(150_000, seed=3)
     t = tabulate(score, label)
-    exact = [crossfit.crossfitted_gain(t, 0.4, 0.62, np.random.default_rng(seed)) for seed in range(3)]
+    exact = [crossfit.crossfitted_gain(t, [Switch(0.4, 0.62)], np.random.default_rng(seed)) for seed in range(3)]
     now = np.mean((score >= 0.62) * (label - 0.4))
     best = np.mean((score**1.5 >= 0.4) * (label - 0.4))
     assert len(t.cells) < len(t)
@@ -97,7 +98,7 @@ def test_the_smoothed_curve_keeps_a_line_and_few_levels() -> None:
 def test_replayed_errors_are_centred_and_wider_than_the_paired_one_where_nothing_is_to_be_won() -> None:
     score = np.random.default_rng(0).random(2000)
     t = tabulate(score, (np.random.default_rng(1).random(2000) < score).astype(int))
-    errors = crossfit.gain_errors(t, 0.5, 0.5, np.random.default_rng(2))
+    errors = crossfit.gain_errors(t, [Switch(0.5, 0.5)], np.random.default_rng(2))
     assert abs(errors.mean()) < 4 * errors.std() / np.sqrt(len(errors))
     assert 0.0022 < errors.std() < 0.0036  # over many draws of this world the error is .0028, the paired one .0020
 
@@ -107,7 +108,7 @@ def test_weighted_rows_replay_as_their_effective_number() -> None:
 
     def error(weight: np.ndarray | None) -> float:
         t = tabulate(score, label, weight)
-        draws = [crossfit.gain_errors(t, 0.4, 0.4, np.random.default_rng(seed)) for seed in range(5)]
+        draws = [crossfit.gain_errors(t, [Switch(0.4, 0.4)], np.random.default_rng(seed)) for seed in range(5)]
         return float(np.concatenate(draws).std())
 
     assert error(np.full(4000, 2.5)) == pytest.approx(error(None), rel=0.1)

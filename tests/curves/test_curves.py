@@ -177,10 +177,10 @@ def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
     score, label, _ = curve_rows(3000)
     t = tabulate(score, label)
     gain = curves_of(t, None, Grid(np.array([0.3, 0.6])))["gain_recalibration"]
-    from decal_cli.crossfit.recalibration import gain_errors
+    from decal_cli.crossfit.recalibration import Switch, gain_errors
 
     for k, threshold in enumerate((0.3, 0.6)):
-        sigma = gain_errors(t, threshold, threshold, np.random.default_rng(0)).std()
+        sigma = gain_errors(t, [Switch(threshold, threshold)], np.random.default_rng(0)).std()
         assert (gain.high[k] - gain.value[k]) / 1.96 == pytest.approx(sigma, rel=0.35)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import replace
@@ -116,10 +117,21 @@ def test_the_confusion_counts_ties_at_the_threshold_as_decided_one(rows: Rows) -
     for threshold in (0.0, 0.35, 1.0):
         cells = rows.table.confusion(threshold)
         act = rows.score >= threshold
-        for name, decided, label in (("tn", 0, 0), ("fn", 0, 1), ("fp", 1, 0), ("tp", 1, 1)):
+        for decided, label in itertools.product((0, 1), (0, 1)):
             in_cell = (act == decided) & (rows.label == label)
-            assert getattr(cells, name) == pytest.approx(weight[in_cell].sum(), abs=1e-12)
-            assert getattr(cells, name + "2") == pytest.approx((weight[in_cell] ** 2).sum(), abs=1e-9)
+            assert cells.weight[decided, label] == pytest.approx(weight[in_cell].sum(), abs=1e-12)
+            assert cells.squares[decided, label] == pytest.approx((weight[in_cell] ** 2).sum(), abs=1e-9)
+
+
+@given(rows=any_rows())
+def test_several_thresholds_part_the_rows_into_actions(rows: Rows) -> None:
+    weight = np.ones(len(rows.score)) if rows.weight is None else rows.weight
+    cells = rows.table.confusion(0.0, 0.35, 0.5, 1.0)
+    action = np.searchsorted([0.0, 0.35, 0.5, 1.0], rows.score, side="right")
+    for decided, label in itertools.product(range(5), (0, 1)):
+        in_cell = (action == decided) & (rows.label == label)
+        assert cells.weight[decided, label] == pytest.approx(weight[in_cell].sum(), abs=1e-9)
+        assert cells.squares[decided, label] == pytest.approx((weight[in_cell] ** 2).sum(), abs=1e-9)
 
 
 @given(rows=any_rows(least=2))

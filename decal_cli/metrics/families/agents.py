@@ -93,11 +93,15 @@ def _witness(quantity: Quantity) -> Callable[..., Witness]:
     """The witness of a declaration: the worst task, and the worst task of two actions where that has three."""
 
     def witness(t: Table, *, levels: Levels = "auto") -> Witness:
-        worst = worst_task(t, quantity, levels=levels)
-        two = worst if len(worst.utility) == 2 else worst_task(t, _TWO_ACTIONS[quantity], levels=levels)
         on_levels = "cfdl" if levels == "auto" else f"cfdl(levels={levels})"
         shown_by = on_levels if quantity in ("cdl", "v_cdl") else "external_regret"
-        return Witness(worst.utility, worst.thresholds, (two.utility[0], two.utility[1]), two.loss, shown_by)
+
+        def of(quantity: Quantity, of_two: Witness | None = None) -> Witness:
+            worst = worst_task(t, quantity, levels=levels)
+            return Witness(worst.utility, worst.thresholds, worst.loss, shown_by, of_two)
+
+        any_actions = of(quantity)
+        return any_actions if len(any_actions.utility) == 2 else of(quantity, of(_TWO_ACTIONS[quantity]))
 
     return witness
 

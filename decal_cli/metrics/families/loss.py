@@ -142,8 +142,9 @@ def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
 
 
 def _corp_unc_interval(t: Table, *, confidence: float, loss: LossName) -> intervals.Interval:
-    at, rate = t.confusion(0.0), t.base_rate
-    squares = at.tp2 * (1 - rate) ** 2 + at.fp2 * rate**2
+    rate = t.base_rate
+    neg2, pos2 = t.confusion().squares[0]
+    squares = pos2 * (1 - rate) ** 2 + neg2 * rate**2
     rows = rate * (1 - rate) * t.total**2 / squares if squares > 0 else t.effective_rows
     low, high = intervals.wilson(rate, 1.0, rows, confidence)
     ends = [corp.constant(rate, corp.LOSSES[loss]) for rate in (low, high)]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.crossfit.probe import Probed
+from decal_cli.crossfit.recalibration import Switch, switches
 from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Bins
@@ -22,14 +23,14 @@ from decal_cli.metrics.numerics.decimals import shortest_deciding_as
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Floats, Table
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
 
 
-def _calibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, bins: int) -> Interval:
+def _calibration_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins: int) -> Interval:
     return _scaled(task, regret_intervals.calibration(t, task, seed.generator("regret"), confidence, bins))
 
 
-def _scaled(task: BinaryTask, interval: Interval) -> Interval:
+def _scaled(task: Task, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * interval[1]
 
 
@@ -45,36 +46,45 @@ def _scaled(task: BinaryTask, interval: Interval) -> Interval:
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.OF_BINS_BELOW,
 )
-def regret_calibration(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
+def regret_calibration(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     """Utility per decision lost by acting on p as it is instead of on the calibrated p; noise biases it upward.
 
     u_delta * sum |c(bin) - t*| / T over the rows where c(bin) >= t* and p >= decision threshold disagree, where c is
-    the frequency of label 1 in the bin. Noise alone moves bins across t*: base decisions on gain_recalibration.
+    the frequency of label 1 in the bin; of more than two actions the sum of that over their thresholds. Noise alone
+    moves bins across t*: base decisions on gain_recalibration.
     """
     levels = t.bins(bins)
-    below, above = regret_intervals.sides(t, levels, task)
-    return task.u_delta * float(decisions.calibration_regret(levels.pos / levels.n, below, above, task.threshold))
+    return task.u_delta * float(_calibration_of(t, task, levels, slice(None))(levels.pos / levels.n))
 
 
-def _held_out_gain(t: Table, task: BinaryTask, seed: Seed, now: float) -> float:
-    """Cross-fitted gain of the recalibrated score over acting from the threshold `now`, per unit of u_delta."""
-    return crossfit.crossfitted_gain(t, task.threshold, now, seed.generator("regret"))
+def _calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable[[Floats], Floats]:
+    """The calibration regret of some bins, by their frequencies, shape (.., bins) to (..); per unit of u_delta."""
+    steps = [(step, regret_intervals.sides(t, levels, step)) for step in task.steps]
+
+    def of_rates(rate: Floats) -> Floats:
+        losses = (
+            decisions.calibration_regret(rate, below[which], above[which], step.threshold)
+            for step, (below, above) in steps
+        )
+        return np.asarray(sum(share * loss for share, loss in zip(task.shares, losses, strict=True)))
+
+    return of_rates
 
 
-def _replayed(t: Table, task: BinaryTask, seed: Seed, now: float) -> Estimate:
-    """The same with its error."""
+def _replayed(t: Table, steps: Sequence[Switch], seed: Seed) -> Estimate:
+    """Cross-fitted gain of recalibration over the steps as they are taken now, per unit of u_delta, with its error."""
     # One stream draws the folds and then the replicates.
     rng = seed.generator("regret")
-    gain = crossfit.crossfitted_gain(t, task.threshold, now, rng)
-    return Estimate(gain, float(crossfit.gain_errors(t, task.threshold, now, rng).std()))
+    gain = crossfit.crossfitted_gain(t, steps, rng)
+    return Estimate(gain, float(crossfit.gain_errors(t, steps, rng).std()))
 
 
-def _gain_interval(task: BinaryTask, gain: Estimate, confidence: float) -> Interval:
+def _gain_interval(task: Task, gain: Estimate, confidence: float) -> Interval:
     return _scaled(task, normal(gain, confidence, -1.0, 1.0))
 
 
-def _recalibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    return _gain_interval(task, _replayed(t, task, seed, task.decision_threshold), confidence)
+def _recalibration_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
+    return _gain_interval(task, _replayed(t, switches(task), seed), confidence)
 
 
 @metric(
@@ -89,25 +99,24 @@ def _recalibration_interval(t: Table, task: BinaryTask, seed: Seed, *, confidenc
     interval_text=regret_intervals.REPLAYED,
     covers=covered.LEARNED,
 )
-def gain_recalibration(t: Table, task: BinaryTask, seed: Seed) -> float:
+def gain_recalibration(t: Table, task: Task, seed: Seed) -> float:
     """Expected gain in utility per decision from isotonic recalibration, on held-out rows.
 
     In each of five folds, isotonic recalibration fitted on the other four decides the rows of the fold; the gain is the
     mean difference in utility to acting on p. It is negative where there is nothing to gain and noise costs something.
     Its interval is for the mean gain, in the population, of the five fitted decision rules.
     """
-    return task.u_delta * crossfit.crossfitted_gain(
-        t, task.threshold, task.decision_threshold, seed.generator("regret")
-    )
+    return task.u_delta * crossfit.crossfitted_gain(t, switches(task), seed.generator("regret"))
 
 
-def _constant_threshold(t: Table, task: BinaryTask) -> float:
-    """A threshold that decides every row as the better constant decision does."""
-    return -np.inf if t.base_rate > task.threshold else np.inf
+def _from_constant(t: Table, task: Task) -> tuple[Switch, ...]:
+    """The steps of the task where every row gets the best constant action now."""
+    rate = t.base_rate
+    return tuple(step._replace(now=-np.inf if rate > step.threshold else np.inf) for step in switches(task))
 
 
-def _over_constant_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    return _gain_interval(task, _replayed(t, task, seed, _constant_threshold(t, task)), confidence)
+def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
+    return _gain_interval(task, _replayed(t, _from_constant(t, task), seed), confidence)
 
 
 @metric(
@@ -121,15 +130,13 @@ def _over_constant_interval(t: Table, task: BinaryTask, seed: Seed, *, confidenc
     interval_text=regret_intervals.REPLAYED,
     covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
-def gain_over_constant(t: Table, task: BinaryTask, seed: Seed) -> float:
-    """Expected gain in utility per decision of the recalibrated score over the better constant decision.
+def gain_over_constant(t: Table, task: Task, seed: Seed) -> float:
+    """Expected gain in utility per decision of the recalibrated score over the best constant decision.
 
-    As gain_recalibration, but compared with always deciding 0 or always deciding 1, whichever is worth more on these
-    rows. Where it is not above 0, the score cannot beat a constant decision at any threshold.
+    As gain_recalibration, but compared with always taking the same action, the one that is worth most on these rows.
+    Where it is not above 0, the score cannot beat a constant decision at any threshold.
     """
-    return task.u_delta * crossfit.crossfitted_gain(
-        t, task.threshold, _constant_threshold(t, task), seed.generator("regret")
-    )
+    return task.u_delta * crossfit.crossfitted_gain(t, _from_constant(t, task), seed.generator("regret"))
 
 
 def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
@@ -194,19 +201,19 @@ def grouping_loss(regions: Regions) -> float:
     return grouping.loss(regions).mean
 
 
-def _bounds(regions: Regions, task: BinaryTask) -> Bounds:
-    return grouping.estimated_bounds(regions, task.threshold)
+def _bounds(regions: Regions, task: Task) -> Bounds:
+    return grouping.estimated_bounds(regions, task)
 
 
-def _lower_interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    low = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)[0]
+def _lower_interval(regions: Regions, task: Task, seed: Seed, *, confidence: float) -> Interval:
+    low = grouping.bracket(regions, task, seed.generator("regret"), confidence)[0]
     return holding(_scaled(task, low), regret_grouping_lower(regions, task))
 
 
 def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., Interval]:
     # Noise adds to the upper bound in every bin: only the lower bound says how little it may be.
-    def interval(regions: Regions, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-        lower, upper = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence)
+    def interval(regions: Regions, task: Task, seed: Seed, *, confidence: float) -> Interval:
+        lower, upper = grouping.bracket(regions, task, seed.generator("regret"), confidence)
         value = float(getattr(_bounds(regions, task), bound))
         return _scaled(task, holding((lower[0], min(upper[1], most)), value))
 
@@ -224,7 +231,7 @@ def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., 
     interval_text=f"{regret_intervals.JITTERED}; and the value itself",
     covers=f"the lower bound on the population's regret, {regret_intervals.AS_TREES_SEE}",
 )
-def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
+def regret_grouping_lower(regions: Regions, task: Task) -> float:
     """Utility per decision that acting on the true probability adds at least to recalibration.
 
     Mean over 15 bins of u_delta [GL - Vmin]+, Vmin = (1 - c) (c - t*) where c >= t*, else c (t* - c); GL is the bin's
@@ -244,7 +251,7 @@ def regret_grouping_lower(regions: Regions, task: BinaryTask) -> float:
     interval_text=regret_intervals.BRACKET,
     covers=f"the upper bound on the population's regret, {regret_intervals.AS_TREES_SEE}",
 )
-def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
+def regret_grouping_upper(regions: Regions, task: Task) -> float:
     """Utility per decision that acting on the true probability adds at most to recalibration.
 
     Mean over 15 bins of u_delta / 2 (sqrt(GL + (c - t*)^2) - |c - t*|), for the grouping loss GL that the features
@@ -265,7 +272,7 @@ def regret_grouping_upper(regions: Regions, task: BinaryTask) -> float:
     interval_text=regret_intervals.BRACKET,
     covers=f"the population's grouping regret, {regret_intervals.AS_TREES_SEE}",
 )
-def regret_grouping(regions: Regions, task: BinaryTask) -> float:
+def regret_grouping(regions: Regions, task: Task) -> float:
     """Utility per decision lost even after recalibration, because rows of equal score differ; never negative.
 
     The middle of regret_grouping_lower and regret_grouping_upper. Noise alone makes it positive: base decisions on
@@ -275,15 +282,11 @@ def regret_grouping(regions: Regions, task: BinaryTask) -> float:
 
 
 def _regret_interval(
-    t: Table, regions: Regions, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float
+    t: Table, regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float
 ) -> Interval:
     judged = grouping.bin_losses(regions).judged
-    below, above = (side[judged] for side in regret_intervals.sides(t, t.bins(BINS), task))
-
-    def calibration(rate: Floats) -> Floats:
-        return decisions.calibration_regret(rate, below, above, task.threshold)
-
-    _, (_, upper) = grouping.bracket(regions, task.threshold, seed.generator("regret"), confidence, calibration)
+    calibration = _calibration_of(t, task, t.bins(BINS), judged)
+    _, (_, upper) = grouping.bracket(regions, task, seed.generator("regret"), confidence, calibration)
     # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.
     low, high = normal(_post_training(t, probed, task, seed), confidence)
     value = regret(t, regions, task)
@@ -303,7 +306,7 @@ def _regret_interval(
     interval_text=regret_intervals.REGRET,
     covers="the population's regret, as far as the features show it to such trees or to the probe",
 )
-def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
+def regret(t: Table, regions: Regions, task: Task) -> float:
     """Utility per decision lost compared with acting on the true probability; noise biases it upward.
 
     regret_calibration + regret_grouping.
@@ -311,8 +314,8 @@ def regret(t: Table, regions: Regions, task: BinaryTask) -> float:
     return regret_calibration(t, task) + regret_grouping(regions, task)
 
 
-def _worst_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, bins: int) -> Interval:
-    return _scaled(task, regret_intervals.worst(t, task.threshold, seed.generator("regret"), confidence, bins))
+def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins: int) -> Interval:
+    return _scaled(task, regret_intervals.worst(t, task, seed.generator("regret"), confidence, bins))
 
 
 @metric(
@@ -326,7 +329,7 @@ def _worst_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float
     interval_text="400 draws of the bins' frequencies, less the bias that they show; and the value itself",
     covers=covered.OF_BINS,
 )
-def regret_grouping_worst(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> float:
+def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.
 
     regret_grouping_upper with the largest possible grouping loss, c (1 - c) in a bin of frequency c. Without features,
@@ -334,22 +337,22 @@ def regret_grouping_worst(t: Table, task: BinaryTask, *, bins: Bins = BINS) -> f
     """
     levels = t.bins(bins)
     rate = levels.pos / levels.n
-    return task.u_delta * float(grouping.bounds(rate * (1 - rate), rate, levels.n / t.total, task.threshold).upper)
+    return task.u_delta * float(regret_intervals.worst_bound(rate, levels.n / t.total, task))
 
 
-def _beyond(probed: Probed, task: BinaryTask) -> Estimate:
-    return probe.gain_beyond(probed, task.threshold)
+def _beyond(probed: Probed, task: Task) -> Estimate:
+    return probe.gain_beyond(probed, task.thresholds, task.shares)
 
 
-def _post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> Estimate:
-    return probe.gain_post_training(_replayed(t, task, seed, task.decision_threshold), _beyond(probed, task))
+def _post_training(t: Table, probed: Probed, task: Task, seed: Seed) -> Estimate:
+    return probe.gain_post_training(_replayed(t, switches(task), seed), _beyond(probed, task))
 
 
-def _beyond_interval(probed: Probed, task: BinaryTask, *, confidence: float) -> Interval:
+def _beyond_interval(probed: Probed, task: Task, *, confidence: float) -> Interval:
     return _gain_interval(task, _beyond(probed, task), confidence)
 
 
-def _post_training_interval(t: Table, probed: Probed, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
+def _post_training_interval(t: Table, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
     return _gain_interval(task, _post_training(t, probed, task, seed), confidence)
 
 
@@ -365,7 +368,7 @@ def _post_training_interval(t: Table, probed: Probed, task: BinaryTask, seed: Se
     interval_text=regret_intervals.HELD_OUT,
     covers=covered.LEARNED,
 )
-def gain_beyond(probed: Probed, task: BinaryTask) -> float:
+def gain_beyond(probed: Probed, task: Task) -> float:
     """Expected gain in utility per decision from post-training on the features, beyond recalibration.
 
     It predicts the gain of the method `blend`. A logistic regression and boosted trees on the score and the features
@@ -388,12 +391,9 @@ def gain_beyond(probed: Probed, task: BinaryTask) -> float:
     interval_text=regret_intervals.OF_SUM,
     covers=f"{covered.LEARNED}, over acting on the score as it is",
 )
-def gain_post_training(t: Table, probed: Probed, task: BinaryTask, seed: Seed) -> float:
+def gain_post_training(t: Table, probed: Probed, task: Task, seed: Seed) -> float:
     """Expected gain in utility per decision from recalibration and post-training on the features together.
 
     gain_recalibration + gain_beyond, so that the three always add up; the ends of their intervals need not.
     """
-    recalibration = task.u_delta * crossfit.crossfitted_gain(
-        t, task.threshold, task.decision_threshold, seed.generator("regret")
-    )
-    return recalibration + gain_beyond(probed, task)
+    return gain_recalibration(t, task, seed) + gain_beyond(probed, task)

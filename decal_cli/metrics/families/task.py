@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,23 +18,23 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import clipped, decisions, gaps
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Estimate, Floats, Table
-from decal_cli.task import BinaryTask, Matrix
+from decal_cli.tables.table import Floats, Table
+from decal_cli.task import BinaryTask, Task, UtilityRows
 
 _MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
 _MIN_HEADROOM = 1e-12
 
-Payoff = Callable[[Table, BinaryTask], Matrix]
+Payoff = Callable[[Table, Any], UtilityRows]
 
 
-def _scaled(task: BinaryTask, interval: Interval) -> Interval:
+def _scaled(task: Task, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * min(interval[1], 1.0)
 
 
 def _mean_interval(payoff: Payoff) -> Callable[..., Interval]:
-    """The interval of the mean of payoff(table, task)[decision][label]."""
+    """The interval of the mean of payoff(table, task)[action][label]."""
 
-    def interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    def interval(t: Table, task: Task, *, confidence: float) -> Interval:
         matrix = payoff(t, task)
         ends = [value for row in matrix for value in row]
         return intervals.normal(decisions.cells(t, task).mean(matrix), confidence, min(ends), max(ends))
@@ -48,20 +48,21 @@ def _mean_interval(payoff: Payoff) -> Callable[..., Interval]:
     unit="utility",
     source=cite("Perez-Lebel et al. 2025", "eq. 2"),
     shown=True,
-    interval=_mean_interval(lambda t, task: task.utility),
+    interval=_mean_interval(lambda t, task: task.undominated),
     interval_text=_MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
-def expected_utility(t: Table, task: BinaryTask) -> float:
+def expected_utility(t: Table, task: Task) -> float:
     """Mean utility per row of the decisions as they are made.
 
-    (U00 TN + U01 FN + U10 FP + U11 TP) / T. With a threshold alone it is minus the cost-weighted error, at best 0.
+    (U00 TN + U01 FN + U10 FP + U11 TP) / T; of more actions the same sum over their rows. With a threshold alone it is
+    minus the cost-weighted error, at best 0.
     """
-    return decisions.cells(t, task).mean(task.utility).mean
+    return decisions.cells(t, task).mean(task.undominated).mean
 
 
-def _utility_share_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    ends = crossfit.share_range(t, task.threshold, task.decision_threshold, seed.generator("task"), confidence)
+def _utility_share_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
+    ends = crossfit.share_range(t, crossfit.switches(task), seed.generator("task"), confidence)
     return intervals.holding(ends, utility_share(t, task))
 
 
@@ -76,7 +77,7 @@ def _utility_share_interval(t: Table, task: BinaryTask, seed: Seed, *, confidenc
     interval_text="Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration curve",
     covers=f"{covered.POPULATION}; no interval where what these scores can give is within its noise",
 )
-def utility_share(t: Table, task: BinaryTask) -> float:
+def utility_share(t: Table, task: Task) -> float:
     """Gain over the better constant action, as a share of the gain that the best threshold on these scores reaches.
 
     (EU - best constant) / (EU of acting on the isotonic fit - best constant). 1: all that these scores can give; 0: no
@@ -89,6 +90,10 @@ def utility_share(t: Table, task: BinaryTask) -> float:
     return min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
 
 
+def _net_benefit_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    return _mean_interval(lambda t, task: decisions.net_benefit_payoff(task.threshold))(t, task, confidence=confidence)
+
+
 @metric(
     title="Net benefit",
     better="higher",
@@ -96,7 +101,7 @@ def utility_share(t: Table, task: BinaryTask) -> float:
     source=cite("Vickers and Elkin 2006"),
     range=(-math.inf, 1),
     shown=True,
-    interval=_mean_interval(lambda t, task: decisions.net_benefit_payoff(task.threshold)),
+    interval=_net_benefit_interval,
     interval_text=_MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
@@ -108,17 +113,12 @@ def net_benefit(t: Table, task: BinaryTask) -> float:
     return decisions.cells(t, task).mean(decisions.net_benefit_payoff(task.threshold)).mean
 
 
-def _constant(t: Table, payoff: tuple[float, float]) -> Estimate:
-    """Mean of payoff[label] over all rows: a confusion at threshold 0 has every row decided 1."""
-    return t.confusion(0.0).mean(((0.0, 0.0), payoff))
-
-
 def _constant_interval(action: int) -> Callable[..., Interval]:
     """The interval of the mean utility of one action on all rows."""
 
     def interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
         payoff = task.utility[action]
-        return intervals.normal(_constant(t, payoff), confidence, min(payoff), max(payoff))
+        return intervals.normal(t.confusion().mean((payoff,)), confidence, min(payoff), max(payoff))
 
     return interval
 
@@ -137,7 +137,7 @@ def eu_never(t: Table, task: BinaryTask) -> float:
 
     (1 - b) U00 + b U01.
     """
-    return _constant(t, task.utility[0]).mean
+    return t.confusion().mean(task.utility[:1]).mean
 
 
 @metric(
@@ -154,7 +154,7 @@ def eu_always(t: Table, task: BinaryTask) -> float:
 
     (1 - b) U10 + b U11.
     """
-    return _constant(t, task.utility[1]).mean
+    return t.confusion().mean(task.utility[1:]).mean
 
 
 @metric(
@@ -166,17 +166,18 @@ def eu_always(t: Table, task: BinaryTask) -> float:
     interval=None,
     covers="nothing: it says how large a gain can be, and is no estimate of how good the score is",
 )
-def utility_at_stake(t: Table, task: BinaryTask) -> float:
+def utility_at_stake(t: Table, task: Task) -> float:
     """Utility per row that perfect decisions are worth more than the better constant decision: all there is to win.
 
-    u_delta min(b (1 - t*), (1 - b) t*), where b is the base rate. A gain is small or large beside it.
+    u_delta min(b (1 - t*), (1 - b) t*), where b is the base rate; of more actions the sum of that over the thresholds
+    between them. A gain is small or large beside it.
     """
-    rate, threshold = t.base_rate, task.threshold
-    return task.u_delta * min(rate * (1 - threshold), (1 - rate) * threshold)
+    rate = t.base_rate
+    return task.u_delta * task.in_steps(lambda step: min(rate * (1 - step.threshold), (1 - rate) * step.threshold))
 
 
-def _swap_regret_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
-    parts = clipped.of_decisions(decisions.cells(t, task), t.total, task.threshold)
+def _swap_regret_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
+    parts = clipped.of_decisions(decisions.cells(t, task), t.total, task)
     return _scaled(task, clipped.interval(parts, seed.generator("task"), confidence))
 
 
@@ -190,19 +191,18 @@ def _swap_regret_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence:
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.POPULATION_BELOW,
 )
-def swap_regret(t: Table, task: BinaryTask) -> float:
+def swap_regret(t: Table, task: Task) -> float:
     """Utility per row that the best fixed rule 'where you decided a, decide b instead' adds.
 
-    max over maps of the two actions of the mean gain: each group of equal decisions is reversed where that pays.
+    max over maps of actions to actions of the mean gain: each group of equal decisions is changed where that pays.
     """
-    on_zero, on_one = decisions.by_decision(t, task)
-    return task.u_delta * (max(on_zero, 0.0) + max(-on_one, 0.0))
+    return task.u_delta * decisions.swapped(t, task)
 
 
-def _external_regret_payoff(t: Table, task: BinaryTask) -> Matrix:
-    unit = decisions.external_regret_payoff(t.base_rate, task.threshold)
-    (u00, u01), (u10, u11) = ((task.u_delta * float(value) for value in row) for row in unit)
-    return (u00, u01), (u10, u11)
+def _external_regret_payoff(t: Table, task: Task) -> UtilityRows:
+    """What the best constant action adds to one row, by action and label."""
+    best = task.undominated[sum(t.base_rate > threshold for threshold in task.thresholds)]
+    return tuple((best[0] - u0, best[1] - u1) for u0, u1 in task.undominated)
 
 
 @metric(
@@ -215,20 +215,20 @@ def _external_regret_payoff(t: Table, task: BinaryTask) -> Matrix:
     interval_text=_MEAN_PAYOFF,
     covers=("the population's utility of the constant action that is better on these rows, less that of the decisions"),
 )
-def external_regret(t: Table, task: BinaryTask) -> float:
-    """Utility per row that the better constant action adds; below 0 where the model beats both constant actions.
+def external_regret(t: Table, task: Task) -> float:
+    """Utility per row that the best constant action adds; below 0 where the model beats every constant action.
 
-    max(eu_never, eu_always) - expected_utility.
+    max(eu_never, eu_always) - expected_utility; of more actions the largest mean utility of one of them, less that.
     """
     return task.u_delta * (decisions.best_constant(t, task) - decisions.advantage(t, task))
 
 
-def _cfdl_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
+def _cfdl_interval(t: Table, task: Task, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
     used = at_levels(t, levels)
     if used is t:
         need_rows(t)
-    below = np.where(used.score < task.decision_threshold, used.n, 0.0)
-    parts = clipped.parts(used.n * 1.0, used.pos * 1.0, gaps.concentration(used), used.total, task.threshold, below)
+    below = np.where(used.score < np.array(task.decision_thresholds)[:, None], used.n, 0.0)
+    parts = clipped.parts(used.n * 1.0, used.pos * 1.0, gaps.concentration(used), used.total, task, below)
     return _scaled(task, clipped.interval(parts, seed.generator("task"), confidence))
 
 
@@ -243,7 +243,7 @@ def _cfdl_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float,
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.OF_LEVELS_BELOW,
 )
-def cfdl(t: Table, task: BinaryTask, *, levels: AtLevels = "auto") -> float:
+def cfdl(t: Table, task: Task, *, levels: AtLevels = "auto") -> float:
     """Utility per row gained by acting on the frequency of each level instead of on its score; compare with cfdl_null.
 
     mean over rows of U(best action for h_i) - U(action for q_i), where the action for q_i is the one at the decision
@@ -253,7 +253,7 @@ def cfdl(t: Table, task: BinaryTask, *, levels: AtLevels = "auto") -> float:
     return decisions.decision_loss(at_levels(t, levels), task)
 
 
-def _null_draws(t: Table, task: BinaryTask, seed: Seed, levels: Levels) -> Floats:
+def _null_draws(t: Table, task: Task, seed: Seed, levels: Levels) -> Floats:
     def draws(t: Table) -> Floats:
         rng = seed.generator("task")
         return gaps.null_draws(at_levels(t, levels), lambda table: decisions.decision_loss(table, task), rng)
@@ -261,7 +261,7 @@ def _null_draws(t: Table, task: BinaryTask, seed: Seed, levels: Levels) -> Float
     return t.cached(("cfdl", task, levels, seed), draws)
 
 
-def _null_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
+def _null_interval(t: Table, task: Task, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
     return gaps.central(_null_draws(t, task, seed, levels), confidence)
 
 
@@ -276,7 +276,7 @@ def _null_interval(t: Table, task: BinaryTask, seed: Seed, *, confidence: float,
     interval_text="central range of the cfdl of a calibrated model",
     covers=covered.of_calm("cfdl"),
 )
-def cfdl_null(t: Table, task: BinaryTask, seed: Seed, *, levels: AtLevels = "auto") -> float:
+def cfdl_null(t: Table, task: Task, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cfdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.

@@ -1,7 +1,8 @@
 """Gains and payoffs of decisions, for the task family.
 
-A decision is 1 iff score >= the decision threshold at which the model is operated. Deciding 1 instead of 0 on rows with
-weight n and positives m is worth u_delta (m - t* n): the gains here are such sums over T, in units of u_delta.
+The action is how many of the task's decision thresholds the score reaches. A step from one action to the next, on rows
+with weight n and positives m, is worth u_delta (m - t* n), with u_delta and t* of the step: the gains here are such
+sums over T, in units of the task's u_delta, added over its steps. A task of two actions is one step.
 """
 
 from __future__ import annotations
@@ -12,56 +13,72 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.tables.table import CellRun, Confusion, Floats, Table
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
+
+_CELLS = {"tn": (0, 0), "fn": (0, 1), "fp": (1, 0), "tp": (1, 1)}
+"""Decision and label of each cell, where there are two actions."""
 
 
-def cells(t: Table, task: BinaryTask) -> Confusion:
-    """Weights of the four cells of decision and label."""
-    return t.confusion(task.decision_threshold)
+def cells(t: Table, task: Task) -> Confusion:
+    """Weights of the cells of action and label."""
+    return t.confusion(*task.decision_thresholds)
 
 
-def headroom(t: Table, task: BinaryTask) -> float:
-    """What acting on the isotonic fit adds to the better constant action.
+def headroom(t: Table, task: Task) -> float:
+    """What acting on the isotonic fit adds to the best constant action."""
+    return task.in_steps(lambda step: _headroom(t, step.threshold))
 
-    The fit acts above the cut that leaves the least worth below it, so that no fit is needed.
-    """
+
+def _headroom(t: Table, threshold: float) -> float:
+    """The fit acts above the cut that leaves the least worth below it, so that no fit is needed."""
     n = pos = worth = least = 0.0
     for block in t.blocks():
         rows, positives = n + np.cumsum(block.n), pos + np.cumsum(block.pos)
-        below = positives - task.threshold * rows
+        below = positives - threshold * rows
         n, pos, worth = float(rows[-1]), float(positives[-1]), float(below[-1])
         least = min(least, float(below.min()))
     return (min(worth, 0.0) - least) / t.total
 
 
-def advantage(t: Table, task: BinaryTask) -> float:
-    """What the decisions add to never deciding 1."""
-    at = cells(t, task)
-    return (at.tp - task.threshold * (at.tp + at.fp)) / t.total
+def advantage(t: Table, task: Task) -> float:
+    """What the decisions add to always taking the first action."""
+
+    def of_step(step: BinaryTask) -> float:
+        fp, tp = t.confusion(step.decision_threshold).weight[1]
+        return float(tp - step.threshold * (tp + fp)) / t.total
+
+    return task.in_steps(of_step)
 
 
-def best_constant(t: Table, task: BinaryTask) -> float:
-    """What the better constant action adds to never deciding 1."""
-    return max(0.0, t.base_rate - task.threshold)
+def best_constant(t: Table, task: Task) -> float:
+    """What the best constant action adds to always taking the first one."""
+    return task.in_steps(lambda step: max(0.0, t.base_rate - step.threshold))
 
 
-def by_decision(t: Table, task: BinaryTask) -> tuple[float, float]:
-    """Gain of deciding 1 on the rows decided 0, and on the rows decided 1; both are per row of the table."""
-    at, threshold = cells(t, task), task.threshold
-    on_zero = at.fn - threshold * (at.fn + at.tn)
-    on_one = at.tp - threshold * (at.tp + at.fp)
-    return on_zero / t.total, on_one / t.total
+def swapped(t: Table, task: Task) -> float:
+    """What the best fixed map of the actions taken to other actions adds."""
+    lost = 0.0
+    for action, (neg, pos) in enumerate(cells(t, task).weight):
+        rows = neg + pos
+        for number, (share, step) in enumerate(zip(task.shares, task.steps, strict=True)):
+            gain = float(pos - step.threshold * rows) / t.total
+            lost += share * max(-gain if action > number else gain, 0.0)
+    return lost
 
 
-def decision_loss(levels: Table, task: BinaryTask) -> float:
+def decision_loss(levels: Table, task: Task) -> float:
     """Utility lost by acting on the score of a level instead of on its label frequency."""
-    threshold = task.threshold
 
-    def loss(block: CellRun) -> Floats:
-        gain = block.pos - threshold * block.n
-        return np.maximum(np.where(block.score >= task.decision_threshold, -gain, gain), 0.0)
+    def of_step(step: BinaryTask) -> float:
+        threshold = step.threshold
 
-    return task.u_delta * levels.sum(loss) / levels.total
+        def loss(block: CellRun) -> Floats:
+            gain = block.pos - threshold * block.n
+            return np.maximum(np.where(block.score >= step.decision_threshold, -gain, gain), 0.0)
+
+        return levels.sum(loss) / levels.total
+
+    return task.u_delta * task.in_steps(of_step)
 
 
 def net_benefit_payoff(threshold: Any) -> tuple[tuple[float, float], tuple[Any, float]]:
@@ -78,8 +95,9 @@ def external_regret_payoff(base_rate: float, threshold: Any) -> tuple[tuple[Any,
 
 
 def added(at: Confusion, names: str, squared: bool = False) -> float:
-    """Sum of the named cells, 'tp fn', or of their squared weights."""
-    return float(sum(getattr(at, name + "2" * squared) for name in names.split()))
+    """Sum of the named cells of two actions, 'tp fn', or of their squared weights."""
+    values = at.squares if squared else at.weight
+    return float(sum(values[_CELLS[name]] for name in names.split()))
 
 
 def rate(t: Table, task: BinaryTask, part: str, whole: str, empty: str) -> float:

@@ -12,6 +12,7 @@ from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, normal, quantile
 from decal_cli.tables.table import Estimate, Floats
+from decal_cli.task import Task
 
 N_JITTERS = 400
 
@@ -150,6 +151,15 @@ def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bound
     return Bounds((lower * share).sum(axis=-1), (upper * share).sum(axis=-1))
 
 
+def task_bounds(loss: Floats, rate: Floats, share: Floats, task: Task) -> Bounds:
+    """The same for a task, per unit of its u_delta: the sum over its steps bounds what all of them lose."""
+    each = [bounds(loss, rate, share, threshold) for threshold in task.thresholds]
+    lower, upper = (
+        sum(part * getattr(one, end) for part, one in zip(task.shares, each, strict=True)) for end in Bounds._fields
+    )
+    return Bounds(np.asarray(lower), np.asarray(upper))
+
+
 def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Losses and frequencies of bins, each with a normal error of its own added, shape (N_JITTERS, bins) each."""
     spread = np.sqrt(np.maximum(bins.first, 0.0) + bins.second)
@@ -158,17 +168,17 @@ def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]
     return loss, np.clip(rate, 0.0, 1.0)
 
 
-def estimated_bounds(regions: Regions, threshold: float, more: float = 0.0) -> Bounds:
+def estimated_bounds(regions: Regions, task: Task, more: float = 0.0) -> Bounds:
     """Bounds on the grouping regret; `more` is a mean loss added to the bins, in proportion to c (1 - c)."""
     bins = bin_losses(regions)
     most = bins.rate * (1 - bins.rate)
     loss = np.maximum(bins.loss, 0.0) + more * most / max(float(bins.share @ most), 1e-300)
-    return bounds(loss, bins.rate, bins.share, threshold)
+    return task_bounds(loss, bins.rate, bins.share, task)
 
 
 def bracket(
     regions: Regions,
-    threshold: float,
+    task: Task,
     rng: np.random.Generator,
     confidence: float,
     calibration: Callable[[Floats], Floats] | None = None,
@@ -179,8 +189,8 @@ def bracket(
     """
     bins = bin_losses(regions)
     loss, rate = jittered(bins, rng)
-    plug_in, draws = estimated_bounds(regions, threshold), bounds(loss, rate, bins.share, threshold)
-    raised = estimated_bounds(regions, threshold, missed(regions, confidence))
+    plug_in, draws = estimated_bounds(regions, task), task_bounds(loss, rate, bins.share, task)
+    raised = estimated_bounds(regions, task, missed(regions, confidence))
     value, added = (0.0, 0.0) if calibration is None else (float(calibration(bins.rate)), calibration(rate))
     ends = []
     for bound, top, drawn_bound in zip(plug_in, raised, draws, strict=True):

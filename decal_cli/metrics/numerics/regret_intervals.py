@@ -7,7 +7,7 @@ import numpy as np
 from decal_cli.metrics.confidence import Interval, holding, within
 from decal_cli.metrics.numerics import clipped, gaps, grouping
 from decal_cli.tables.table import Floats, Table
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
 
 REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
 JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
@@ -25,23 +25,23 @@ HELD_OUT = "normal; standard error of the gain on held-out labels, widened becau
 OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
 
 
-def sides(t: Table, levels: Table, task: BinaryTask) -> tuple[Floats, Floats]:
+def sides(t: Table, levels: Table, step: BinaryTask) -> tuple[Floats, Floats]:
     """Shares of all rows in each bin below, and at or above, the decision threshold; it cuts at most one bin."""
-    now = t.confusion(task.decision_threshold)
-    below = np.clip(now.tn + now.fn - (np.cumsum(levels.n) - levels.n), 0, levels.n)
+    rows_below = t.confusion(step.decision_threshold).weight[0].sum()
+    below = np.clip(rows_below - (np.cumsum(levels.n) - levels.n), 0, levels.n)
     return below / t.total, (levels.n - below) / t.total
 
 
-def calibration(t: Table, task: BinaryTask, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
+def calibration(t: Table, task: Task, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
     """Of the calibration regret on equal-mass bins."""
     levels = t.bins(bins)
-    below = sides(t, levels, task)[0] * t.total
+    below = np.array([sides(t, levels, step)[0] for step in task.steps]) * t.total
     one_over = gaps.concentration(levels)
-    parts = clipped.parts(levels.n * 1.0, levels.pos * 1.0, one_over, t.total, task.threshold, below)
+    parts = clipped.parts(levels.n * 1.0, levels.pos * 1.0, one_over, t.total, task, below)
     return within(clipped.interval(parts, rng, confidence), (0.0, 1.0))
 
 
-def worst(t: Table, threshold: float, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
+def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
     """Of the grouping regret at the largest grouping loss that bins can have."""
     levels = t.bins(bins)
     rows, share = 1 / gaps.concentration(levels), levels.n / t.total
@@ -50,13 +50,14 @@ def worst(t: Table, threshold: float, rng: np.random.Generator, confidence: floa
     shares = rng.poisson(counts, (clipped.N_REGRET_DRAWS, len(counts))) * (share / counts)
     shares /= np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
     rates = rng.binomial(counts, known, shares.shape) / counts
-    draws = _worst(rates, shares, threshold)
+    draws = worst_bound(rates, shares, task)
     # Noise takes from what bends down: the value lies as far below the truth as the draws lie below their world.
-    bias = float(_worst(known, share, threshold) - draws.mean())
-    value = float(_worst(rate, share, threshold))
+    bias = float(worst_bound(known, share, task) - draws.mean())
+    value = float(worst_bound(rate, share, task))
     low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]) - draws.mean() + value + bias
     return within(holding((float(low), float(high)), value), (0.0, 0.5))
 
 
-def _worst(rate: Floats, share: Floats, threshold: float) -> Floats:
-    return grouping.bounds(rate * (1 - rate), rate, share, threshold).upper
+def worst_bound(rate: Floats, share: Floats, task: Task) -> Floats:
+    """The upper bound at the largest grouping loss that bins of these frequencies can have."""
+    return grouping.task_bounds(rate * (1 - rate), rate, share, task).upper

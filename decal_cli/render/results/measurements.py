@@ -29,7 +29,7 @@ Payoffs = Annotated[list[Share], Limit(minItems=2, maxItems=2)]
 
 
 class TwoActionsData(TypedDict):
-    """The worst task of two actions, as --utility takes it; loss: what is lost in it, as the metric shown_by shows."""
+    """The worst task of two actions; loss: what is lost in it, as the metric shown_by shows."""
 
     utility: Annotated[list[Payoffs], Limit(minItems=2, maxItems=2)]
     loss: Share
@@ -37,10 +37,15 @@ class TwoActionsData(TypedDict):
 
 
 class WorstAgentData(TypedDict):
-    """The decision at which a worst case is attained, payoffs in [0, 1]."""
+    """The decision at which a worst case is attained, payoffs in [0, 1], as --utility takes it.
+
+    loss: what is lost in it, as the metric shown_by shows.
+    """
 
     utility: Annotated[list[Payoffs], Limit(minItems=2, maxItems=3)]
     thresholds: Annotated[list[Inside], Limit(minItems=1, maxItems=2)]
+    loss: Share
+    shown_by: str
     two_actions: TwoActionsData
 
 
@@ -83,14 +88,13 @@ def result_data(key: str, result: Result) -> ResultData:
 
 
 def _worst_agent(witness: Witness) -> WorstAgentData:
+    two = witness.of_two or witness
     return {
         "utility": [list(row) for row in witness.utility],
         "thresholds": list(witness.thresholds),
-        "two_actions": {
-            "utility": [list(row) for row in witness.pasted],
-            "loss": witness.loss,
-            "shown_by": witness.shown_by,
-        },
+        "loss": witness.loss,
+        "shown_by": witness.shown_by,
+        "two_actions": {"utility": [list(row) for row in two.utility], "loss": two.loss, "shown_by": two.shown_by},
     }
 
 
@@ -179,11 +183,11 @@ def worst_lines(reports: Sequence[Report]) -> list[str]:
 
 
 def _worst(witness: Witness) -> str:
-    paste = f"--utility '{utility_text(witness.pasted)}' (loses {plain(witness.loss)}, see {witness.shown_by})"
+    paste = f"--utility '{utility_text(witness.utility)}' (loses {plain(witness.loss)}, see {witness.shown_by})"
     kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
     if len(witness.utility) == 2:
         return f"the V-shaped rule with its kink at {kinks}, {paste}"
-    return f"{len(witness.utility)} actions, the rule with kinks at {kinks}; the worst V-shaped one: {paste}"
+    return f"{len(witness.utility)} actions, the rule with kinks at {kinks}, {paste}"
 
 
 def undefined_reasons(reports: Sequence[Report]) -> list[str]:

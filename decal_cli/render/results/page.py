@@ -156,7 +156,7 @@ class ReportPage:
         features = any(each.features for each in self.evaluation.reports)
         for drawing in self.drawings:
             if (drawing.model, drawing.group) == place and (not kinds or drawing.kind in kinds):
-                words = caption(drawing.kind, plan.task, features, plan.confidence)
+                words = caption(drawing.kind, plan.two_actions("report"), features, plan.confidence)
                 yield Picture(words, TITLES[drawing.kind], svg=drawing.svg)
 
     def _metrics(self, evaluation: Evaluation) -> Iterator[Block]:

@@ -9,13 +9,13 @@ from decal_cli.analysis.evaluate import Evaluation, resampled_cells
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.render.numbers import plain
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
 from decal_cli.version import SCHEMA, __version__
 
 MAX_NAMES = 8
 """Columns of one role that are listed by name."""
-Utility = Annotated[list[Ends], Limit(minItems=2, maxItems=2)]
-"""A row for each decision, in it a payoff for each label."""
+Utility = Annotated[list[Ends], Limit(minItems=2)]
+"""A row for each action, in it a payoff for each label."""
 Signature = Annotated[str, Limit(pattern="^decal:")]
 
 
@@ -29,12 +29,19 @@ class InputData(TypedDict):
 
 
 class TaskData(TypedDict):
-    """The decision; utility: a row for each decision, in it the payoff at label 0 and at label 1."""
+    """The decision; utility: a row for each action, in it the payoff at label 0 and at label 1.
 
-    threshold: Inside
-    decision_threshold: Share
+    threshold, decision_threshold: null where more than two actions are ever taken. thresholds: from each on, the next
+    of the actions that are taken; dominated: those that never are. names: empty where the user gave none.
+    """
+
+    threshold: Inside | None
+    decision_threshold: Share | None
     u_delta: Annotated[float, Limit(exclusiveMinimum=0)]
     utility: Utility
+    thresholds: Annotated[list[Inside], Limit(minItems=1)]
+    names: list[str]
+    dominated: list[str]
 
 
 class IntervalsData(TypedDict):
@@ -91,12 +98,16 @@ def pair(interval: tuple[float, float] | None) -> list[float] | None:
     return None if interval is None else list(interval)
 
 
-def _task(task: BinaryTask) -> TaskData:
+def _task(task: Task) -> TaskData:
+    two = task.two_actions
     return {
-        "threshold": task.threshold,
-        "decision_threshold": task.decision_threshold,
+        "threshold": None if two is None else two.threshold,
+        "decision_threshold": None if two is None else two.decision_threshold,
         "u_delta": task.u_delta,
         "utility": [list(row) for row in task.utility],
+        "thresholds": list(task.thresholds),
+        "names": list(task.names),
+        "dominated": list(task.dominated),
     }
 
 
@@ -132,9 +143,20 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names) if len(names) <= MAX_NAMES else f"{names[0]} … {names[-1]} ({len(names)} columns)"
 
 
-def task_line(task: BinaryTask) -> str:
+def task_line(task: Task) -> str:
     """The decision in words."""
-    (u00, u01), (u10, u11) = task.utility
-    at, best = plain(task.decision_threshold), plain(task.threshold)
-    acts = f"act when score >= {at} (t*)" if at == best else f"act when score >= {at} (t* = {best})"
-    return f"{acts}; utilities {plain(u00)}, {plain(u01)}; {plain(u10)}, {plain(u11)} (u_delta = {plain(task.u_delta)})"
+    rows = zip(task.names or ("",) * len(task.utility), task.utility, strict=True)
+    utilities = "; ".join(f"{name} {plain(u0)}, {plain(u1)}".strip() for name, (u0, u1) in rows)
+    never = f"; never best: {', '.join(task.dominated)}" if task.dominated else ""
+    return f"{_acts(task)}{never}; utilities {utilities} (u_delta = {plain(task.u_delta)})"
+
+
+def _acts(task: Task) -> str:
+    """Which action is taken at which scores."""
+    if isinstance(task, BinaryTask):
+        at, best = plain(task.decision_threshold), plain(task.threshold)
+        act = task.names[1] if task.names else "act"
+        return f"{act} when score >= {at} (t*)" if at == best else f"{act} when score >= {at} (t* = {best})"
+    first, *later = (f"{'' if task.names else 'action '}{task.actions[action]}" for action in task.envelope)
+    starts = [f"{name} when score >= {plain(at)}" for name, at in zip(later, task.thresholds, strict=True)]
+    return f"{first}; {'; '.join(starts)}"

@@ -31,7 +31,7 @@ def summary(comparison: Comparison) -> Iterator[tuple[str, str]]:
     whole = comparison.contests[0]
     task = comparison.evaluation.task
     if task is not None and UTILITY in whole.headline:
-        yield f"Decisions at t* = {plain(task.threshold)}", _utility_sentence(comparison, whole)
+        yield f"Decisions at t* = {' and '.join(map(plain, task.thresholds))}", _utility_sentence(comparison, whole)
     if "brier" in whole.headline:
         yield "Brier score", _brier_sentence(comparison, whole)
     yield "Thresholds", _threshold_sentence(comparison, whole)

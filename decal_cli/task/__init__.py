@@ -1,0 +1,27 @@
+"""The decision task: a utility matrix with a row for each action, its thresholds, and every spelling of it."""
+
+from decal_cli.task.actions import (
+    MAX_DIGITS,
+    BinaryTask,
+    Matrix,
+    Task,
+    UtilityRows,
+    need_two_actions,
+    task_of_rows,
+)
+from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
+
+__all__ = [
+    "MAX_DIGITS",
+    "SPELLINGS",
+    "BinaryTask",
+    "Matrix",
+    "Task",
+    "UtilityRows",
+    "need_two_actions",
+    "parse_odds",
+    "parse_utility",
+    "task_of",
+    "task_of_rows",
+    "utility_text",
+]

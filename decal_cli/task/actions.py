@@ -1,0 +1,314 @@
+"""Tasks: utilities of actions at the two outcomes, and the thresholds between them.
+
+Any task is a sum of tasks of two actions. Over the scores from 0 to 1, the best of several actions is the upper
+envelope of their lines (1 - p) U[a][0] + p U[a][1]. Each of its kinks is the threshold of one step, from an action to
+the next: a task of two actions. Whatever a decision is worth more than the first action on the envelope is the sum of
+what the steps are worth, so that regrets and gains are sums over steps too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY
+
+Matrix = tuple[tuple[float, float], tuple[float, float]]
+UtilityRows = tuple[tuple[float, float], ...]
+"""A row for each action; in it the utility at label 0 and at label 1."""
+MAX_DIGITS = 9
+"""Digits of a threshold that a user may have meant exactly."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A decision between actions, with utilities at two outcomes: Perez-Lebel et al. 2025, eq. 2-5, for A actions.
+
+    utility[a][j] is the utility of action a when the outcome is j. names: of the actions, () where the user gave none.
+    """
+
+    utility: UtilityRows
+    names: tuple[str, ...] = ()
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The names of the actions, else their numbers from 0."""
+        return self.names or tuple(str(number) for number in range(len(self.utility)))
+
+    @cached_property
+    def envelope(self) -> tuple[int, ...]:
+        """Numbers of the actions that are best for some score, from low scores to high ones."""
+        return _envelope(self.utility)
+
+    @cached_property
+    def steps(self) -> tuple[BinaryTask, ...]:
+        """The tasks of two actions that it is the sum of: from each action on the envelope to the next."""
+        rows = [self.utility[action] for action in self.envelope]
+        names = [self.actions[action] for action in self.envelope]
+        pairs = zip(rows, rows[1:], names, names[1:], strict=False)
+        return tuple(
+            BinaryTask((low, high), (first, second), decision_threshold=_threshold(low, high))
+            for low, high, first, second in pairs
+        )
+
+    @property
+    def undominated(self) -> UtilityRows:
+        """The utilities of the actions on the envelope."""
+        return tuple(self.utility[action] for action in self.envelope)
+
+    @property
+    def dominated(self) -> tuple[str, ...]:
+        """Actions that are best for no score, and never taken."""
+        return tuple(name for number, name in enumerate(self.actions) if number not in self.envelope)
+
+    @property
+    def u_delta(self) -> float:
+        """The sum over outcomes of what the best undominated action is worth there beyond the worst."""
+        return sum(step.u_delta for step in self.steps)
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The kinks of the envelope, increasing: from each on, the next action is the best one."""
+        return tuple(step.threshold for step in self.steps)
+
+    @property
+    def decision_thresholds(self) -> tuple[float, ...]:
+        """Where the model is operated: from each on, the next action is taken."""
+        return tuple(step.decision_threshold for step in self.steps)
+
+    @property
+    def two_actions(self) -> BinaryTask | None:
+        """The task where two of its actions are ever taken; else None."""
+        return self.steps[0] if len(self.steps) == 1 else None
+
+    @property
+    def operated_at_best(self) -> Task:
+        """The same task, operated at its best thresholds."""
+        return self
+
+    def in_steps(self, of_step: Callable[[BinaryTask], float]) -> float:
+        """The sum over steps of what each gives in units of its own u_delta; in units of this task's u_delta."""
+        return sum(share * of_step(step) for share, step in zip(self.shares, self.steps, strict=True))
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The u_delta of each step, as a share of the task's."""
+        return tuple(step.u_delta / self.u_delta for step in self.steps)
+
+
+@dataclass(frozen=True)
+class BinaryTask(Task):
+    """A task of two actions.
+
+    decision_threshold is where the model is operated: decide 1 iff score >= decision_threshold; by default the optimal
+    threshold t* of the utilities.
+    """
+
+    utility: Matrix
+    decision_threshold: float = field(kw_only=True)
+
+    @property
+    def steps(self) -> tuple[BinaryTask, ...]:
+        """The task itself."""
+        return (self,)
+
+    @property
+    def two_actions(self) -> BinaryTask:
+        """The task itself."""
+        return self
+
+    @property
+    def operated_at_best(self) -> BinaryTask:
+        """The same task, operated at t*."""
+        return replace(self, decision_threshold=self.threshold)
+
+    @property
+    def u_delta(self) -> float:
+        """U00 - U10 + U11 - U01 > 0: the worth of correcting both wrong decisions (Perez-Lebel et al. 2025, eq. 4)."""
+        (u00, u01), (u10, u11) = self.utility
+        return (u00 - u10) + (u11 - u01)
+
+    @cached_property
+    def threshold(self) -> float:
+        """t* = (U00 - U10) / u_delta, in (0, 1): act when a calibrated score >= t* (Perez-Lebel et al. 2025, eq. 4)."""
+        return _threshold(*self.utility)
+
+    @classmethod
+    def of_utility(
+        cls,
+        utility: Sequence[Sequence[float]],
+        decision_threshold: float | None = None,
+        names: Sequence[str] = (),
+    ) -> BinaryTask:
+        """Check a utility matrix of two rows and make it a task."""
+        rows = checked_rows(utility)
+        if len(rows) != 2:
+            raise DecalError(f"the utility has {len(rows)} rows, and is to be 2 x 2", "write it as 'u00,u01;u10,u11'")
+        matrix = rows[0], rows[1]
+        (u00, u01), (u10, u11) = matrix
+        u_delta = (u00 - u10) + (u11 - u01)
+        shown = f"utility {_show(matrix)}"
+        if u_delta == 0:
+            raise DecalError(
+                f"{shown} has u_delta = 0: the best action does not depend on the score",
+                "make a right decision worth more than a wrong one: u00 + u11 > u10 + u01",
+            )
+        if abs(u_delta) < 1 / MAX_UTILITY:
+            raise DecalError(f"{shown} has u_delta = {u_delta:g}, below {1 / MAX_UTILITY:g}", "take a smaller unit")
+        if u_delta < 0:
+            raise DecalError(
+                f"{shown} has u_delta = {u_delta:g} < 0: its rows look swapped",
+                f"row 0 is the utility of deciding 0; swapped it reads {_show((matrix[1], matrix[0]))}",
+            )
+        threshold = (u00 - u10) / u_delta
+        if not 0 < threshold < 1:
+            best = 1 if threshold <= 0 else 0
+            raise DecalError(
+                f"{shown} has t* = {threshold:g}, outside (0, 1): deciding {best} is never worse, no score is needed",
+                "each decision must be the better one for some outcome: u00 > u10 and u11 > u01",
+            )
+        at = _checked_decision(decision_threshold, _decimal(threshold))
+        return cls(matrix, tuple(names), decision_threshold=at)
+
+    @classmethod
+    def of_threshold(cls, threshold: float, decision_threshold: float | None = None) -> BinaryTask:
+        """The unit task of a threshold: u_delta = 1, minus its expected utility is Tasche's loss [T 3.3a]."""
+        if not 0 < threshold < 1:
+            hint = f"; did you mean {threshold / 100:g}?" if 1 < threshold < 100 else ""
+            fix = f"give a probability between 0 and 1{hint}"
+            raise DecalError(f"threshold {threshold:g} is not inside (0, 1)", fix)
+        return cls.of_utility(((0.0, -(1 - threshold)), (-threshold, 0.0)), decision_threshold)
+
+    @classmethod
+    def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> BinaryTask:
+        """Costs of the two errors: t* = cost_fp / (cost_fp + cost_fn), Gao et al. 2017, claim 1."""
+        for name, cost in (("--cost-fp", cost_fp), ("--cost-fn", cost_fn)):
+            if not (cost > 0 and math.isfinite(cost)):
+                raise DecalError(f"{name} {cost:g} is not a positive number", "give what one such error costs, above 0")
+        return cls.of_utility(((0.0, -cost_fn), (-cost_fp, 0.0)), decision_threshold)
+
+
+def task_of_rows(
+    utility: Sequence[Sequence[float]], decision_threshold: float | None = None, names: Sequence[str] = ()
+) -> Task:
+    """Check a utility with a row for each action and make it a task: of two actions where it has two rows."""
+    rows = checked_rows(utility)
+    _check_names(names, len(rows))
+    if len(rows) == 2:
+        return BinaryTask.of_utility(rows, decision_threshold, names)
+    if decision_threshold is not None:
+        raise DecalError(
+            f"--decision-threshold is one threshold, and a task of {len(rows)} actions has more",
+            "leave it out: decisions are then made at the thresholds of the utilities",
+        )
+    task = Task(rows, tuple(names))
+    if not task.steps:
+        best = task.actions[task.envelope[0]]
+        raise DecalError(
+            f"utility {_show(rows)}: action {best!r} is never worse than another, no score is needed",
+            "at least two actions must each be the best one for some score",
+        )
+    if task.u_delta < 1 / MAX_UTILITY:
+        raise DecalError(
+            f"utility {_show(rows)} has u_delta = {task.u_delta:g}, below {1 / MAX_UTILITY:g}", "take a smaller unit"
+        )
+    return task
+
+
+def need_two_actions(task: Task | None, what: str) -> BinaryTask | None:
+    """The task where it has two actions. Errors: DecalError, where it has more, which `what` cannot take."""
+    if task is None or task.two_actions is not None:
+        return None if task is None else task.two_actions
+    taken = ", ".join(task.actions[action] for action in task.envelope)
+    raise DecalError(
+        f"{what} takes a decision between two actions, and this utility has {len(task.envelope)} ({taken})",
+        "give two of its rows; evaluate, gate and compare take all",
+    )
+
+
+def checked_rows(utility: Sequence[Sequence[float]]) -> UtilityRows:
+    """Rows of two finite numbers each. Errors: DecalError."""
+    try:
+        rows = tuple((float(u0), float(u1)) for u0, u1 in utility)
+    except (TypeError, ValueError, OverflowError):
+        rows = ()
+    if len(rows) < 2:
+        raise DecalError(
+            "the utility is not a matrix of numbers, 2 x 2 or with more rows",
+            "write it as 'u00,u01;u10,u11', a row for each action",
+        )
+    if len(rows) > MAX_ACTIONS:
+        raise DecalError(f"the utility has {len(rows):,} rows, and {MAX_ACTIONS} are taken at most", "leave some out")
+    if not all(abs(cell) <= MAX_UTILITY for row in rows for cell in row):
+        raise DecalError(
+            f"the utility holds a value that is not finite, or beyond {MAX_UTILITY:g}",
+            "give numbers in another unit",
+        )
+    return rows
+
+
+def _check_names(names: Sequence[str], actions: int) -> None:
+    if names and len(names) != actions:
+        raise DecalError(f"the utility has {actions} rows and {len(names)} names of actions", "name every row, or none")
+    for number, name in enumerate(names):
+        if not name.strip() or set(name) & set(",;\n"):
+            fix = "name every row, without commas and semicolons, or none"
+            raise DecalError(f"the utility: action {number} has the name {name!r}", fix)
+        if name in names[:number]:
+            raise DecalError(f"the utility names the action {name!r} twice", "give every action a name of its own")
+
+
+def _envelope(rows: UtilityRows) -> tuple[int, ...]:
+    """The actions on the upper envelope of their lines over (0, 1), by where they begin to be best."""
+    chain, begins = [max(range(len(rows)), key=lambda action: (*rows[action], -action))], [0.0]
+    left = set(range(len(rows))) - {chain[0]}
+    while True:
+        now = rows[chain[-1]]
+        # Of those that overtake at the same score the steepest: the others are best nowhere.
+        overtaking = [
+            (_crossing(now, rows[action]), rows[action][0] - rows[action][1], action)
+            for action in left
+            if rows[action][1] > now[1] and rows[action][0] < now[0]
+        ]
+        inside = [each for each in overtaking if 0 < each[0] < 1]
+        if not inside:
+            return tuple(chain)
+        at, _, action = min(inside)
+        if at <= begins[-1]:
+            # Three lines meet in one point but for rounding.
+            chain.pop()
+            begins.pop()
+            continue
+        left.remove(action)
+        chain.append(action)
+        begins.append(at)
+
+
+def _crossing(low: tuple[float, float], high: tuple[float, float]) -> float:
+    """Where the line of `high` overtakes that of `low`."""
+    return (low[0] - high[0]) / ((low[0] - high[0]) + (high[1] - low[1]))
+
+
+def _threshold(low: tuple[float, float], high: tuple[float, float]) -> float:
+    return _decimal(_crossing(low, high))
+
+
+def _decimal(threshold: float) -> float:
+    """The short decimal that a threshold is but for rounding: a score of t* then acts however the task is spelled."""
+    short = float(f"{threshold:.{MAX_DIGITS}g}")
+    return short if 0 < short < 1 and abs(short - threshold) <= 8 * math.ulp(threshold) else threshold
+
+
+def _checked_decision(decision_threshold: float | None, threshold: float) -> float:
+    if decision_threshold is None:
+        return threshold
+    if not 0 <= decision_threshold <= 1:
+        raise DecalError(f"decision threshold {decision_threshold:g} is not in [0, 1]", "give a probability")
+    return float(decision_threshold)
+
+
+def _show(rows: UtilityRows) -> str:
+    return "'" + ";".join(",".join(f"{cell:g}" for cell in row) for row in rows) + "'"

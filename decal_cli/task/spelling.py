@@ -1,0 +1,145 @@
+"""Every spelling of a task that a user may give."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from decal_cli.documents import json_of, read_document, toml_of
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_SETTINGS_BYTES
+from decal_cli.task.actions import BinaryTask, Task, UtilityRows, task_of_rows
+
+_SHAPE = "a matrix of numbers, 2 x 2 or with more rows"
+
+
+def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask:
+    """'1:19', false positives to false negatives: t* = 1 / 20."""
+    parts = text.split(":")
+    try:
+        cost_fp, cost_fn = (float(part) for part in parts)
+    except ValueError:
+        raise DecalError(f"odds {text!r} are not of the form a:b", "give for example --odds 1:19 (t* = .05)") from None
+    return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
+
+
+def parse_utility(text: str, decision_threshold: float | None = None) -> Task:
+    """'u00,u01;u10,u11', a row for each action and maybe its name first, or a .json, .toml or .csv file of that."""
+    reader = _FILE_READERS.get(Path(text).suffix.lower())
+    if reader is None:
+        rows: Any = [row.split(",") for row in text.split(";")]
+        where = f"utility {text!r}"
+    else:
+        where = f"utility file {text}"
+        fix = f"name a readable file that holds {_SHAPE}"
+        rows = reader(read_document(text, where, fix, MAX_SETTINGS_BYTES), where, fix)
+    return _task_of_cells(rows, where, decision_threshold)
+
+
+def _task_of_cells(rows: Any, where: str, decision_threshold: float | None) -> Task:
+    """The task of rows of cells, each maybe with its name first, or of a mapping of names to rows."""
+    try:
+        names, matrix = _named_rows(rows)
+    except (TypeError, ValueError, LookupError, OverflowError):
+        names, matrix = (), []
+    if len(matrix) < 2:
+        raise DecalError(
+            f"{where} is not {_SHAPE}", "write it as 'u00,u01;u10,u11', or with names: 'wait,0,-9;treat,-1,0'"
+        )
+    return task_of_rows(matrix, decision_threshold, names)
+
+
+def utility_text(utility: UtilityRows, names: Sequence[str] = ()) -> str:
+    """The spelling 'u00,u01;u10,u11', names first where there are any, that parse_utility reads to the last bit."""
+    cells = [[repr(cell).removesuffix(".0") for cell in row] for row in utility]
+    named = [[name, *row] for name, row in zip(names, cells, strict=True)] if names else cells
+    return ";".join(",".join(row) for row in named)
+
+
+def _named_rows(rows: Any) -> tuple[tuple[str, ...], list[list[float]]]:
+    """Names of the actions, () where they have none, and their rows. Errors: TypeError, ValueError, LookupError."""
+    if isinstance(rows, Mapping):
+        return tuple(map(str, rows)), [_numbers(row) for row in rows.values()]
+    names = tuple(str(row[0]).strip() if len(row) == 3 and not _is_number(row[0]) else None for row in rows)
+    matrix = [_numbers(row if name is None else row[1:]) for name, row in zip(names, rows, strict=True)]
+    if all(name is None for name in names):
+        return (), matrix
+    return tuple(name or "" for name in names), matrix
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _numbers(row: Any) -> list[float]:
+    u0, u1 = row
+    if isinstance(row, str):
+        raise TypeError
+    return [float(u0), float(u1)]
+
+
+def task_of(
+    *,
+    threshold: float | None = None,
+    utility: str | Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None = None,
+    cost_fp: float | None = None,
+    cost_fn: float | None = None,
+    odds: str | None = None,
+    decision_threshold: float | None = None,
+) -> Task | None:
+    """The task that a user named in one of its spellings; None where none was named."""
+    if (cost_fp is None) != (cost_fn is None):
+        missing = "--cost-fn" if cost_fn is None else "--cost-fp"
+        raise DecalError("one cost alone does not make a task", f"give {missing} too, or use --threshold")
+    named: dict[str, Callable[[], Task]] = {}
+    if threshold is not None:
+        named["--threshold"] = lambda: BinaryTask.of_threshold(threshold, decision_threshold)
+    if utility is not None:
+        named["--utility"] = lambda: (
+            parse_utility(utility, decision_threshold)
+            if isinstance(utility, str)
+            else _task_of_cells(utility, "the utility", decision_threshold)
+        )
+    if cost_fp is not None and cost_fn is not None:
+        named["--cost-fp/--cost-fn"] = lambda: BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
+    if odds is not None:
+        named["--odds"] = lambda: parse_odds(odds, decision_threshold)
+    if len(named) > 1:
+        raise DecalError(f"the task is given more than once: {', '.join(named)}", "keep one of them")
+    if not named:
+        if decision_threshold is not None:
+            raise DecalError(
+                "--decision-threshold alone does not make a task",
+                "say what the decision is worth: --threshold, --utility, --cost-fp/--cost-fn or --odds",
+            )
+        return None
+    return next(iter(named.values()))()
+
+
+SPELLINGS = tuple(inspect.signature(task_of).parameters)
+"""What a task is named by: options of the command line, keys of a settings file, keywords of the Python API."""
+
+
+def _utility_entry(document: Any) -> Any:
+    return document.get("utility", document) if isinstance(document, dict) else document
+
+
+def _csv_rows(text: str, where: str, fix: str) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(text.splitlines()) if row]
+    except csv.Error as error:
+        raise DecalError(f"{where}: is not CSV ({error})", fix) from None
+
+
+_FILE_READERS: dict[str, Callable[[str, str, str], Any]] = {
+    ".json": lambda text, where, fix: _utility_entry(json_of(text, where, fix, constants=True)),
+    ".toml": lambda text, where, fix: _utility_entry(toml_of(text, where, fix)),
+    ".csv": _csv_rows,
+}

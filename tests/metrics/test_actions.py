@@ -1,0 +1,199 @@
+"""More than two actions, against loops over rows and actions; a task of two actions is the same however it is made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
+from decal_cli.task import Task, parse_utility, task_of, task_of_rows, utility_text
+
+CLINIC = ((0.0, -20.0), (-2.0, -3.0), (-5.0, -1.0), (-9.0, -9.0))
+"""Home, test, treat, and an action that is never best. Home to test where 2 (1 - p) = 17 p, test to treat at .6."""
+
+
+def worth(utility: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Expected utility of every action at every probability, shape (len(p), A)."""
+    return np.column_stack((1 - p, p)) @ utility.T
+
+
+def labelled(rows: int = 400, seed: int = 0, decimals: int = 2) -> Rows:
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.random(rows), decimals)
+    return Rows(score, (rng.random(rows) < score**1.6).astype(np.uint8))
+
+
+def value(text: str, rows: Rows, task: Task) -> float:
+    return value_of(parse(text), Inputs(rows, task))
+
+
+def taken_by(task: Task, score: np.ndarray) -> np.ndarray:
+    """Number of the action of every row, of those that are worth most the last on the envelope."""
+    by_action = worth(np.array(task.utility)[list(task.envelope)], score)
+    best = by_action.max(axis=1, keepdims=True) - 1e-12
+    return np.array(task.envelope)[len(task.envelope) - 1 - np.argmax((by_action >= best)[:, ::-1], axis=1)]
+
+
+def regret_of(cells: np.ndarray, rows: Rows, task: Task, rate_of: np.ndarray | None = None) -> float:
+    """Mean over rows of what the best action for the cell's frequency is worth more than the one taken."""
+    utility, taken, total = np.array(task.utility), taken_by(task, rows.score), 0.0
+    for cell in np.unique(cells):
+        here = cells == cell
+        rate = np.array([rows.label[here].mean()])
+        for row in np.flatnonzero(here):
+            by_action = worth(utility, rate)[0]
+            total += by_action.max() - by_action[taken[row]]
+    return total / len(rows)
+
+
+utilities = st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=2, max_size=6)
+
+
+@given(utility=utilities)
+def test_the_envelope_is_that_of_a_search_over_scores(utility: list[tuple[int, int]]) -> None:
+    try:
+        task = task_of_rows(utility)
+    except DecalError:
+        return
+    edges = np.array([0.0, *task.thresholds, 1.0])
+    assert (np.diff(edges) > 0).all()
+    inside = (edges[1:] + edges[:-1]) / 2
+    assert worth(np.array(task.utility), inside).max(axis=1) == pytest.approx(
+        [worth(np.array(task.undominated), inside)[k, k] for k in range(len(inside))]
+    )
+    at_kinks = worth(np.array(task.undominated), np.array(task.thresholds))
+    for k in range(len(task.thresholds)):
+        assert at_kinks[k, k] == pytest.approx(at_kinks[k, k + 1], abs=1e-12)
+    lost = np.ptp(np.array(task.undominated), axis=0).sum()
+    assert task.u_delta == pytest.approx(lost)
+
+
+def test_the_thresholds_have_names_and_the_dominated_action_too() -> None:
+    task = parse_utility("home,0,-20;test,-2,-3;treat,-5,-1;both,-9,-9")
+    assert task.utility == CLINIC
+    assert task.thresholds == pytest.approx((2 / 19, 0.6))
+    assert [step.names for step in task.steps] == [("home", "test"), ("test", "treat")]
+    assert task.dominated == ("both",)
+    assert parse_utility(utility_text(task.utility, task.names)) == task
+    assert task_of(utility={"home": [0, -20], "test": [-2, -3], "treat": [-5, -1], "both": [-9, -9]}) == task
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,0,-20;a,-2,-3;b,-5,-1", "names the action 'a' twice"),
+        ("a,0,-20;-2,-3;b,-5,-1", "action 1 has the name ''"),
+        ("0,0;-1,-1;-2,-2", "action '0' is never worse than another"),
+        ("0,1;1,0;-2,-2,1", "2 x 2 or with more rows"),
+        ("a,b,c;d,e,f", "2 x 2 or with more rows"),
+        ("0,-1e-20;-1e-20,0;-9e-21,-2e-21", "below 1e-15"),
+    ],
+)
+def test_what_cannot_be_a_task_of_several_actions(text: str, message: str) -> None:
+    with pytest.raises(DecalError, match=message):
+        parse_utility(text)
+    with pytest.raises(DecalError, match="--decision-threshold is one threshold"):
+        task_of(utility=CLINIC, decision_threshold=0.3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_utility_and_its_regrets_are_those_of_loops(seed: int) -> None:
+    task, rows = task_of_rows(CLINIC), labelled(seed=seed)
+    utility, taken = np.array(CLINIC), taken_by(task_of_rows(CLINIC), rows.score)
+    per_row = utility[taken, rows.label]
+    assert value("expected_utility", rows, task) == pytest.approx(per_row.mean(), abs=1e-12)
+    constant = utility[:, rows.label].mean(axis=1).max()
+    assert value("external_regret", rows, task) == pytest.approx(constant - per_row.mean(), abs=1e-12)
+    perfect = utility.max(axis=0)[rows.label].mean()
+    assert value("utility_at_stake", rows, task) == pytest.approx(perfect - constant, abs=1e-12)
+    assert value("swap_regret", rows, task) == pytest.approx(regret_of(taken, rows, task), abs=1e-12)
+    assert value("cfdl(levels=exact)", rows, task) == pytest.approx(regret_of(rows.score, rows, task), abs=1e-12)
+    levels = rows.table.bins(15)
+    bins = np.searchsorted(rows.table.score[rows.table.bin_starts(15)], rows.score, side="right")
+    assert len(np.unique(bins)) == len(levels)
+    assert value("regret_calibration", rows, task) == pytest.approx(regret_of(bins, rows, task), abs=1e-12)
+    fit = IsotonicRegression().fit(rows.score, rows.label).predict(rows.score)
+    bound = utility[taken_by(task, fit), rows.label].mean()
+    share = (per_row.mean() - constant) / (bound - constant)
+    assert value("utility_share", rows, task) == pytest.approx(share, abs=1e-9)
+
+
+def test_the_gains_are_those_of_isotonic_fits_and_held_out_rows() -> None:
+    task, rows = task_of_rows(CLINIC), labelled(300, seed=5, decimals=9)
+    t, utility = rows.table, np.array(CLINIC)
+    fold = Seed(0).generator("regret").integers(FOLDS, size=len(t))
+    label, now = t.pos.astype(int), taken_by(task, t.score)
+    gain = over_constant = 0.0
+    best = utility[:, label].mean(axis=1).argmax()
+    for k in range(FOLDS):
+        here, others = fold == k, fold != k
+        fit = IsotonicRegression().fit(t.score[others], t.pos[others])
+        # A threshold between two rows of the other folds decides as the upper one: fits are steps upwards.
+        upper = np.append(t.score[others], np.inf)[np.searchsorted(t.score[others], t.score[here], side="right") - 1]
+        lowest = np.searchsorted(t.score[others], t.score[here], side="right") == 0
+        again = np.where(lowest, task.envelope[0], taken_by(task, fit.predict(np.where(lowest, 0.0, upper))))
+        gain += (utility[again, label[here]] - utility[now[here], label[here]]).sum()
+        over_constant += (utility[again, label[here]] - utility[best, label[here]]).sum()
+    assert value("gain_recalibration", rows, task) == pytest.approx(gain / len(t), abs=1e-9)
+    assert value("gain_over_constant", rows, task) == pytest.approx(over_constant / len(t), abs=1e-9)
+
+
+def featured(rows: int = 900) -> Rows:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((rows, 2))
+    truth = 1 / (1 + np.exp(-1.5 * x[:, 0] - x[:, 1]))
+    score = np.round(1 / (1 + np.exp(-1.5 * x[:, 0])), 3)
+    return Rows(score, (rng.random(rows) < truth).astype(np.uint8), features=x)
+
+
+def test_what_is_never_taken_changes_nothing() -> None:
+    """Dominated rows, the order of rows and a second copy of one leave every number as it is."""
+    rows = featured()
+    two, three = ((0.0, -4.0), (-1.0, 0.0)), ((0.0, -4.0), (-0.4, -1.5), (-1.0, 0.0))
+    same = [
+        (task_of_rows(two), task_of_rows((*two, (-3.0, -5.0)))),
+        (task_of_rows(three), task_of_rows((three[2], three[1], (-2.0, -2.0), three[0], three[0]))),
+    ]
+    for task, other in same:
+        for spec in METRICS.specs():
+            if not spec.declared.takes_task:
+                continue
+            a, b = Inputs(rows, task), Inputs(rows, other)
+            try:
+                expected = value_of(spec, a)
+            except Undefined as undefined:
+                with pytest.raises(Undefined, match=undefined.reason.partition("(")[0]):
+                    value_of(spec, b)
+                continue
+            assert value_of(spec, b) == pytest.approx(expected, abs=1e-12), spec.key
+            assert interval_of(spec, b, 0.9) == pytest.approx(interval_of(spec, a, 0.9), abs=1e-12), spec.key
+
+
+def test_gains_and_regrets_add_up_over_the_steps() -> None:
+    """Each step is a task of two actions, and what all lose is the sum."""
+    rows = featured()
+    task = task_of_rows(((0.0, -4.0), (-0.4, -1.5), (-1.0, 0.0)))
+    assert len(task.steps) == 2
+    sums = ("regret_calibration", "gain_recalibration", "gain_over_constant", "gain_beyond", "gain_post_training",
+            "regret_grouping_lower", "regret_grouping_upper", "regret_grouping", "regret", "regret_grouping_worst",
+            "utility_at_stake", "cfdl", "external_regret")  # fmt: skip
+    for key in sums:
+        each = [value(key, rows, step) for step in task.steps]
+        assert value(key, rows, task) == pytest.approx(sum(each), abs=1e-12), key
+        spec = parse(key)
+        if spec.declared.interval is not None:
+            low, high = interval_of(spec, Inputs(rows, task), 0.9) or (np.nan, np.nan)
+            assert low <= value(key, rows, task) <= high, key
+
+
+@pytest.mark.parametrize("name", ["net_benefit", "eu_never", "accuracy", "sensitivity", "threshold_adjusted"])
+def test_what_speaks_of_two_actions_says_so(name: str) -> None:
+    with pytest.raises(Undefined, match="needs a task of two actions, and this one has 3"):
+        value(name, labelled(), task_of_rows(CLINIC))
