@@ -148,10 +148,12 @@ class _Reader:
     def _utility(self, value: Any) -> Any:
         if isinstance(value, str):
             return self._beside(value) if value.lower().endswith((".json", ".toml", ".csv")) else value
-        two = isinstance(value, list) and len(value) == 2
-        if two and all(isinstance(row, list) and len(row) == 2 and all(map(_is_number, row)) for row in value):
-            return [[float(x) for x in row] for row in value]
-        raise self._wrong("task.utility", value, 'a text "u00,u01;u10,u11", a file name or [[u00, u01], [u10, u11]]')
+        rows = list(value.values()) if isinstance(value, dict) else value
+        several = isinstance(rows, list) and len(rows) >= 2
+        if several and all(isinstance(row, list) and len(row) == 2 and all(map(_is_number, row)) for row in rows):
+            return value
+        expected = 'a text "u00,u01;u10,u11", a file name, [[u00, u01], [u10, u11]] or {wait = [u00, u01], ...}'
+        raise self._wrong("task.utility", value, expected)
 
     def _known(self, table: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
         for key in table:

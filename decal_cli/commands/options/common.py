@@ -32,8 +32,8 @@ class TaskOptions:
         metavar="T",
     )
     utility: str | None = option(
-        "Utilities 'u00,u01;u10,u11', a row for each decision and a column for each label; "
-        "or a .json, .toml or .csv file of them.",
+        "Utilities 'u00,u01;u10,u11', a row for each decision and a column for each label, "
+        "or with more rows and names: 'wait,0,-20;test,-2,-3;treat,-5,-1'; or a .json, .toml or .csv file of them.",
         metavar="MATRIX",
     )
     cost_fp: float | None = option("Cost of a false positive; give --cost-fn too.", metavar="COST")
