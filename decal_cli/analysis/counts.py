@@ -72,13 +72,13 @@ class DecisionCounts:
 
 
 def count_decisions(inputs: Inputs) -> DecisionCounts | None:
-    """The decisions of a model; None without a task."""
-    task: BinaryTask | None = inputs.task
+    """The decisions of a model; None without a task of two actions."""
+    task = None if inputs.task is None else inputs.task.two_actions
     if task is None:
         return None
     t: Table = inputs.get(Table)
-    now = t.confusion(task.decision_threshold)
-    as_is = Decided(now.tp, now.fp, now.fn, now.tn)
+    (tn, fn), (fp, tp) = t.confusion(task.decision_threshold).weight.tolist()
+    as_is = Decided(tp, fp, fn, tn)
     recalibrated = with_features = None
     if 0 < t.positives < t.total:
         recalibrated = _recalibrated(as_is, t, task, inputs.get(Seed))

@@ -65,11 +65,11 @@ def change_of_recalibration(
     neg, pos = cells.split(rng)
     cuts = learned_cuts(neg, pos, threshold)
     folds = np.arange(len(cuts))
-    now = t.confusion(decision_threshold)
+    false_alarms, hits = t.confusion(decision_threshold).weight[1]
     level = int(np.searchsorted(t.score, decision_threshold, side="left"))
     cell = level if cells is t else int(np.searchsorted(t.bin_starts(CELLS), level, side="right")) - 1
     rows = []
-    for counts, acted in ((pos, now.tp), (neg, now.fp)):
+    for counts, acted in ((pos, hits), (neg, false_alarms)):
         sums = from_top(counts)
         before = sums[:, min(cell + 1, len(cells))].astype(np.float64)
         if cell < len(cells) and (inside := float(counts[:, cell].sum())) > 0:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_UTILITY
 from decal_cli.render.numbers import Interval, alike
-from decal_cli.task import MAX_UTILITY
 
 PER_THOUSAND = 1000.0
 """Decisions that amounts speak of, where the user does not say how many there are."""

@@ -126,7 +126,7 @@ class Recommended:
             yield replace(ladder(report.results, self.terms), close=first is None)
             yield from filter(None, (counts_table(report, self.terms),))
             yield walk_of(advice)
-            yield conclusion_of(report, advice, self.evaluation.task, self.terms)
+            yield conclusion_of(report, advice, self.evaluation.plan.two_actions("recommend"), self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
         yield Signature(self.evaluation.signature)
 
@@ -136,7 +136,7 @@ class Recommended:
             {
                 **measured(report),
                 "recommendation": advice_data(report, advice, self.recommendation.rounds_of(report)),
-                "counts": counts_data(report, self.evaluation.task, self.terms),
+                "counts": counts_data(report, self.evaluation.plan.two_actions("recommend"), self.terms),
                 "amounts": amounts_data(report.results, self.terms),
             }
             for report, advice in self.recommendation.advised
