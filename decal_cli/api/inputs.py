@@ -18,7 +18,7 @@ from decal_cli.data.words import number, text_of
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.roles import DECLARATIONS, ROLES, several
-from decal_cli.task import SPELLINGS, BinaryTask, task_of
+from decal_cli.task import SPELLINGS, Task, task_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -133,7 +133,7 @@ def swapped(call: str) -> DecalError:
     return DecalError("the labels hold values between 0 and 1, and the scores hold only 0 and 1", f"swapped? {call}")
 
 
-def task_given(asked: Mapping[str, Any]) -> BinaryTask | None:
+def task_given(asked: Mapping[str, Any]) -> Task | None:
     """The decision, in one of its spellings."""
     given = {name: asked[name] for name in SPELLINGS if asked[name] is not None}
     for name, value in given.items():
@@ -160,7 +160,7 @@ def whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: BinaryTask | None) -> Plan:
+def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: Task | None) -> Plan:
     """What is to be computed."""
     confidence, seed = real("confidence", asked["confidence"]), whole("seed", asked["seed"])
     return Plan(tuple(choices), task, confidence, seed, bool(asked.get("intervals", True)))
