@@ -13,6 +13,8 @@ from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
 from decal_cli.plot import panels
 from decal_cli.plot.style import RC, below
+from decal_cli.plot.waterfall import waterfall
+from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask
 
 PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")
@@ -27,6 +29,8 @@ _ALONE = (4.6, 3.9)
 """Inches of a panel that stands alone: its text is still read where the page is as narrow as a phone."""
 
 _NO_MATPLOTLIB = ("drawing needs matplotlib, which is not installed", "pip install 'decal[plot]'")
+PER_1000 = Terms()
+"""Of a sweep, which takes no terms."""
 
 Cell = Callable[[Any], None]
 
@@ -48,14 +52,14 @@ def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
         return _saved(figure_of(sweep, pictures), form)
 
 
-def draw_panels(sweep: Sweep, pictures: tuple[str, ...]) -> Iterator[Panel]:
+def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: Terms) -> Iterator[Panel]:
     """Each panel of these pictures as an SVG file of its own, on no background."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(RC):
         for picture in pictures:
-            for number, cell in enumerate(_cells(sweep, picture)):
+            for number, cell in enumerate(_cells(sweep, picture, terms)):
                 figure = Figure(figsize=_ALONE, layout=_layout())
                 cell((figure, figure.add_gridspec(1, 1)[0, 0]))
                 shown = None if picture in SHARED else number
@@ -117,7 +121,7 @@ def _panel(axes: Any, sweep: Sweep, picture: str, number: int) -> None:
         below(axes)
     else:
         report, task = sweep.reports[number], task_or_middle(sweep)
-        panels.waterfall(axes, report, number, ladder_results(report, task, sweep.head.plan), task)
+        waterfall(axes, report, number, ladder_results(report, task, sweep.head.plan), task, PER_1000)
 
 
 def _layout() -> Any:
@@ -164,7 +168,7 @@ def _chunks(cells: list[Cell], size: int) -> list[tuple[int, list[Cell]]]:
     return [(size, cells[start : start + size]) for start in range(0, len(cells), size)]
 
 
-def _cells(sweep: Sweep, picture: str) -> list[Cell]:
+def _cells(sweep: Sweep, picture: str, terms: Terms = PER_1000) -> list[Cell]:
     def one(panel: Callable[..., None], *more: Any) -> Cell:
         return lambda place: panel(place[0].add_subplot(place[1]), *more)
 
@@ -179,7 +183,7 @@ def _cells(sweep: Sweep, picture: str) -> list[Cell]:
         return [one(panels.grouping, sweep, number) for number in numbers]
     task = task_or_middle(sweep)
     rungs = [ladder_results(report, task, sweep.head.plan) for report in sweep.reports]
-    return [one(panels.waterfall, sweep.reports[number], number, rungs[number], task) for number in numbers]
+    return [one(waterfall, sweep.reports[number], number, rungs[number], task, terms) for number in numbers]
 
 
 def _with_strip(sweep: Sweep, number: int) -> Cell:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.sweep import Sweep, Swept
+from decal_cli.analysis.sweep import Sweep
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
-from decal_cli.metrics import Result
 from decal_cli.plot.scale import score_range, value_range
 from decal_cli.plot.style import GREY, LINES, THRESHOLD, below, marks, style_of
 from decal_cli.render.numbers import short
@@ -145,76 +144,6 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     below(axes)
 
 
-def waterfall(axes: Any, report: Swept, number: int, rungs: Mapping[str, Result], task: BinaryTask) -> None:
-    """The chain of gains: the score as it is, recalibrated, with the features; each step starts where the last ended.
-
-    Without features the last step is the upper limit that knowing every label would set.
-    """
-    style = style_of(number)
-    now = rungs["expected_utility"].value or 0.0
-    recalibration, beyond = rungs["gain_recalibration"], rungs["gain_beyond"]
-    steps: list[tuple[str, float, Result, dict[str, Any]]] = []
-    if recalibration.value is not None:
-        steps.append(("recalibrated", now, recalibration, {"color": style.colour}))
-        after = now + recalibration.value
-        worst = rungs["regret_grouping_worst"]
-        if beyond.value is not None:
-            steps.append(("with the features", after, beyond, {"color": "0.6"}))
-        elif worst.value is not None:
-            look = {"facecolor": "white", "edgecolor": "0.4", "hatch": "...."}
-            steps.append(("every label known\n(upper limit, no estimate)", after, Result(worst.value), look))
-    constants = [("always decide 0", rungs["eu_never"].value), ("always decide 1", rungs["eu_always"].value)]
-    names = [name for name, _ in constants] + ["act on the score as it is"] + [name for name, *_ in steps]
-    rows = range(len(names))
-    low, high = _reach(now, [value for _, value in constants], steps)
-    for row, (_, value) in enumerate(constants):
-        at = 1000 * (value or 0.0)
-        outside = not low <= at <= high
-        axes.plot(float(np.clip(at, low, high)), row, marker="<" if at < low else ">" if outside else "|",
-                  ms=7 if outside else 14, mew=0 if outside else 2, color="0.35", clip_on=False)  # fmt: skip
-        _say(axes, float(np.clip(at, low, high)), row, short(at, 3) + (", off the axis" if outside else ""))
-    axes.plot(1000 * now, 2, marker=style.marker, ms=8, color=style.colour)
-    _say(axes, 1000 * now, 2, short(1000 * now, 3))
-    axes.axvline(1000 * now, color=style.colour, lw=0.8, ls=(0, (1, 1.5)))
-    for row, (_, start, gain, look) in enumerate(steps, 3):
-        step = gain.value or 0.0
-        axes.barh(row, 1000 * step, left=1000 * start, height=0.55, **{"lw": 0.8, **look})
-        reach = start + max(step, 0.0)
-        if gain.interval is not None:
-            axes.plot([1000 * (start + end) for end in gain.interval], [row, row], color="black", lw=1.1, marker="|",
-                      ms=6)  # fmt: skip
-            reach = max(reach, start + gain.interval[1])
-        sign = "+" if step >= 0 else "-"
-        _say(axes, min(1000 * reach, high), row, f"{sign}{short(abs(1000 * step), 3)}")
-    axes.set_yticks(rows, names)
-    axes.invert_yaxis()
-    # Room for the numbers, which stand to the right of what they belong to.
-    axes.set_xlim(low - 0.04 * (high - low), high + 0.22 * (high - low))
-    axes.grid(axis="y", visible=False)
-    unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_title(f"Gains: {report.name}")
-    axes.set_xlabel(f"expected utility per 1,000 decisions\n(t* = {task.threshold:.4g}{unit})")
-
-
-def _reach(now: float, constants: Sequence[float | None], steps: Sequence[tuple[Any, ...]]) -> tuple[float, float]:
-    """Ends of the axis per 1,000: around the score, the better constant decision and what is won by estimate.
-
-    A constant decision or an upper limit that lies further away than this range is wide does not set the scale.
-    """
-    known = [value for value in constants if value is not None]
-    near = [now, *([max(known)] if known else [])]
-    for _, start, gain, look in steps:
-        ends = gain.interval or (gain.value,)
-        near += [start, *(start + end for end in ends)] if "hatch" not in look else []
-    low, high = min(near), max(near)
-    wide = high - low or max(abs(now), 1e-9)
-    others = [*known, *(start + gain.value for _, start, gain, _ in steps)]
-    low = min([low, *(value for value in others if low - wide <= value)])
-    high = max([high, *(value for value in others if value <= high + wide)])
-    return 1000 * low, 1000 * high
-
-
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
     """Of the axis of thresholds: beyond all scores there is nothing to see."""
     return score_range([report.table for report in sweep.reports], sweep.task)
@@ -235,8 +164,3 @@ def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tu
     if differ.any():
         axes.fill_between(at, 0, 1, where=differ, transform=axes.get_xaxis_transform(), color=THRESHOLD, alpha=0.12,
                           lw=0, label="decisions that change")  # fmt: skip
-
-
-def _say(axes: Any, x: float, y: float, text: str) -> None:
-    axes.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})  # fmt: skip

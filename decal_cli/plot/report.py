@@ -41,11 +41,13 @@ def report_page(
         models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
         pictured = replace(dataset, models=models[:MAX_PICTURED])
         notes.append("pictures of groups are left out: there are too many for one page; decal sweep --plot draws them")
-    drawings = tuple(_drawings(pictured, plan, evaluation, progress))
+    drawings = tuple(_drawings(pictured, plan, evaluation, terms or Terms(), progress))
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms)
 
 
-def _drawings(dataset: Dataset, plan: Plan, evaluation: Evaluation, progress: Progress) -> Iterator[Drawing]:
+def _drawings(
+    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
+) -> Iterator[Drawing]:
     curves = swept(dataset, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS), None), progress)
     progress("pictures")
     kinds = ["brier", "decision", "reliability"]
@@ -53,7 +55,7 @@ def _drawings(dataset: Dataset, plan: Plan, evaluation: Evaluation, progress: Pr
         kinds.append("grouping")
     if plan.task is not None:
         kinds.append("waterfall")
-    for panel in draw_panels(curves, tuple(kinds)):
+    for panel in draw_panels(curves, tuple(kinds), terms):
         report = None if panel.number is None else curves.reports[panel.number]
         model, group = (None, None) if report is None else (report.model, report.group)
         yield Drawing(panel.picture, model, group, panel.svg)

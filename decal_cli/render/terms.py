@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from decal_cli.render.numbers import Interval, alike
 
 PER_THOUSAND = 1000.0
 """Decisions that amounts speak of, where the user does not say how many there are."""
+_CONSTANT = re.compile(r"\b([Aa]lways decid(?:e|ing)) ([01])\b")
 _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
 
 
@@ -76,12 +78,23 @@ class Terms:
         """'in EUR a year', for what stands above amounts."""
         return " ".join(filter(None, (f"in {self.unit}" if self.unit else "", self.span)))
 
+    def worded(self, text: str) -> str:
+        """A text on a constant decision, with the names of the actions in place of 0 and 1."""
+        if self.names is None:
+            return text
+        names = self.names
+        return _CONSTANT.sub(lambda found: f"{found[1]} '{names[int(found[2])]}'", text)
+
+    def scale(self, *values: float) -> tuple[float, str]:
+        """What turns these utilities per decision into amounts, and the words that follow: 'million EUR'."""
+        largest = max(abs(value * self.number) for value in values)
+        size, word = next((each for each in _SIZES if largest >= each[0]), _SIZES[-1])
+        return self.number / size, f"{word}{self.unit or ''}".strip()
+
     def amounts(self, *values: float) -> tuple[list[str], str]:
         """Utilities per decision as amounts, all alike, and the words that follow: 'million EUR'."""
-        scaled = [value * self.number for value in values]
-        largest = max(map(abs, scaled))
-        size, word = next((each for each in _SIZES if largest >= each[0]), _SIZES[-1])
-        return alike([value / size for value in scaled]), f"{word}{self.unit or ''}".strip()
+        factor, words = self.scale(*values)
+        return alike([value * factor for value in values]), words
 
     def amount(self, value: float, interval: Interval | None = None) -> str:
         """A utility per decision as '8.9 million EUR a year [6.2, 11.6]'."""

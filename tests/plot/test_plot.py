@@ -1,5 +1,6 @@
 """Pictures: files of the right type, panels that show the curves, and no matplotlib where nothing is drawn."""
 
+import html
 import subprocess
 import sys
 
@@ -15,10 +16,12 @@ from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
-from decal_cli.plot import PICTURES, draw, draw_text, page, ready
+from decal_cli.plot import PICTURES, draw, draw_panels, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
 from decal_cli.render.formats.text import Text
+from decal_cli.render.numbers import short
 from decal_cli.render.page import Page
+from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask
 
 RNG = np.random.default_rng(0)
@@ -99,6 +102,15 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
     assert abs(bars[4].get_width()) == pytest.approx(abs(width))
     assert start + width == pytest.approx(1000 * (now + rungs["gain_post_training"].value))
     assert "u_delta = 10" in axes.get_xlabel()
+
+
+def test_the_waterfall_of_a_report_speaks_in_the_users_terms(one: Sweep) -> None:
+    terms = Terms(unit="EUR", per="year", decisions=1e6, names=("keep", "call"))
+    svg = next(draw_panels(one, ("waterfall",), terms)).svg.decode()
+    assert "expected utility in million EUR a year" in svg
+    assert "always decide 'call'" in html.unescape(svg)
+    rungs = ladder_results(one.reports[0], one.head.task, one.head.plan)
+    assert short(rungs["expected_utility"].value, 3) in svg  # a million decisions, in millions
 
 
 def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:

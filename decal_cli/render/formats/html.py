@@ -27,6 +27,7 @@ p, li, dd, summary, figcaption { max-width: 46rem; } code { font-size: .87em; ov
 .number { font-size: 2.3rem; font-weight: 700; margin-right: .5rem; white-space: nowrap; }
 .action { font-size: 1.15rem; font-weight: 600; margin: .2rem 0; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; }
+caption { text-align: left; font-weight: 600; font-size: 1rem; padding: .5rem 0 .2rem; }
 th, td { padding: .3rem .7rem; text-align: right; vertical-align: top; border-bottom: 1px solid var(--line); }
 th, td { white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; white-space: normal; min-width: min(15rem, 45vw); max-width: 34rem; }
@@ -99,12 +100,12 @@ class Html(BlockFormat[str]):
                 rows.append(f"<tr class='family'><th {wide}>{escape(section)}</th></tr>")
             cells = "".join(f"<td{kind}>{self._cell(cell)}</td>" for kind, cell in zip(words, row.cells, strict=True))
             rows.append(f"<tr{' class=chosen' if row.chosen else ''}>{cells}</tr>")
-        above = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
-        above += f"<p class='soft'>{escape(block.caption)}</p>\n" if block.caption else ""
+        above = f"<p class='soft'>{escape(block.caption)}</p>\n" if block.caption else ""
+        title = f"<caption>{escape(block.title)}</caption>" if block.title else ""
         # Who has no mouse scrolls a wide table with the keyboard, once it can have the focus.
         named = escape(block.title or f"Table of {block.columns[0].name or 'results'}")
         box = f"<div class='wide' tabindex='0' role='group' aria-label='{named}'>"
-        return f"{above}{box}<table>{''.join(rows)}</table></div>"
+        return f"{above}{box}<table>{title}{''.join(rows)}</table></div>"
 
     def _cell(self, cell: b.Cell) -> str:
         first, rest = escape(cell.parts[0]) if cell.parts else "", " ".join(cell.parts[1:])

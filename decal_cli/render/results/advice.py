@@ -15,11 +15,12 @@ from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask
 
 
-def walk_of(advice: Advice) -> Steps:
+def walk_of(advice: Advice, terms: Terms) -> Steps:
     """The walk through the flowchart."""
     return Steps(
         tuple(
-            Step(step.question, step.answer, step.reason, tuple(map(_evidence, step.evidence))) for step in advice.steps
+            Step(step.question, step.answer, terms.worded(step.reason), tuple(map(_evidence, step.evidence)))
+            for step in advice.steps
         )
     )
 
@@ -34,19 +35,19 @@ def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
     constant, now = advice.constant, report.results["expected_utility"].value
     if constant is None or now is None:
         return None
-    per = " ".join(filter(None, (terms.unit, terms.span)))
+    factor, unit = terms.scale(now, now + constant.lead)
+    per = " ".join(filter(None, (unit, terms.span)))
     if not constant.lead > 0:
-        worth = f"both are worth {short(terms.number * now, 3)} {per}"
-        return f"Acting on this score is worth no more than always deciding {constant.decision}: {worth}."
-    both = apart(terms.number * (now + constant.lead), terms.number * now, 3)
-    worth = f"{' against '.join(both)} {per}"
+        worth = f"both are worth {short(factor * now, 3)} {per}"
+        return terms.worded(f"Acting on this score is worth no more than always deciding {constant.decision}: {worth}.")
+    worth = f"{' against '.join(apart(factor * (now + constant.lead), factor * now, 3))} {per}"
     doubt = "" if constant.clear else ", though chance could explain the difference"
-    return f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}."
+    return terms.worded(f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}.")
 
 
 def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Conclusion:
     """The action, what to expect of it, and what to do next."""
-    return Conclusion(advice.headline, tuple(_sentences(report, advice, task, terms)))
+    return Conclusion(terms.worded(advice.headline), tuple(map(terms.worded, _sentences(report, advice, task, terms))))
 
 
 def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Iterator[str]:

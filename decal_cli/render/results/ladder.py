@@ -38,7 +38,7 @@ def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars
     if not terms.with_amounts:
         texts = [short(terms.number * value, 3) for value in values.values()]
     bars = tuple(
-        Bar(name, text, (value - lowest) / height if height > 0 else 0.0)
+        Bar(terms.worded(name), text, (value - lowest) / height if height > 0 else 0.0)
         for (name, value), text in zip(values.items(), texts, strict=True)
     )
     measured_in = " ".join(filter(None, (f"in {unit}" if unit else "", terms.span)))

@@ -128,7 +128,9 @@ class ReportPage:
                 yield Heading(report.model, level=1)
                 yield from self._one(report, advice)
             else:
-                yield Folded(f"{name_of(report)}: {advice.headline}", tuple(self._one(report, advice)))
+                yield Folded(
+                    self.terms.worded(f"{name_of(report)}: {advice.headline}"), tuple(self._one(report, advice))
+                )
 
     def _one(self, report: Report, advice: Advice, level: int = 2) -> Iterator[Block]:
         """The sentence and the number, a picture of it, what to do, and why."""
@@ -141,7 +143,7 @@ class ReportPage:
         yield replace(conclusion_of(report, advice, self.evaluation.plan.two_actions("recommend"), self.terms), text="")
         yield from filter(None, (counts_table(report, self.terms),))
         yield Heading("Why", level=level)
-        yield walk_of(advice)
+        yield walk_of(advice, self.terms)
         yield from self._pictures(report, "reliability", "grouping")
 
     def _comparison(self) -> Iterator[Block]:
@@ -178,7 +180,7 @@ class ReportPage:
 def headline_of(report: Report, advice: Advice, confidence: float, terms: Terms) -> Headline:
     """The advice with the number that it rests on: what the action wins, else what acting on the score is worth."""
     gain, interval, what = advice.gain, advice.interval, f"what {advice.method} wins, by estimate on held-out rows"
-    plus = "+"
+    plus, headline = "+", terms.worded(advice.headline)
     if gain is None and advice.constant is not None and advice.constant.lead > 0:
         gain, interval = advice.constant.lead, advice.constant.interval
         what = f"what always deciding {advice.constant.decision} is worth more than acting on the score"
@@ -186,12 +188,12 @@ def headline_of(report: Report, advice: Advice, confidence: float, terms: Terms)
         now = report.results["expected_utility"]
         what = "what acting on the score is worth"
         if now.value is None:
-            return Headline(advice.headline, "unknown", f"{terms.noun} {terms.span}: {what}")
+            return Headline(headline, "unknown", f"{terms.noun} {terms.span}: {what}")
         gain, interval, plus = now.value, now.interval, ""
     (number, *ends), words = terms.amounts(gain, *(interval or ()))
     sign = plus if gain > 0 else ""
     within = f" ({100 * confidence:g} % interval {' to '.join(ends)})" if ends else ""
-    return Headline(advice.headline, sign + number, f"{words or terms.noun} {terms.span}: {what}{within}")
+    return Headline(headline, sign + number, terms.worded(f"{words or terms.noun} {terms.span}: {what}{within}"))
 
 
 def _rank(family: str) -> int:

@@ -125,7 +125,7 @@ class Recommended:
                 yield Paragraph(first, close=True)
             yield replace(ladder(report.results, self.terms), close=first is None)
             yield from filter(None, (counts_table(report, self.terms),))
-            yield walk_of(advice)
+            yield walk_of(advice, self.terms)
             yield conclusion_of(report, advice, self.evaluation.plan.two_actions("recommend"), self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
         yield Signature(self.evaluation.signature)

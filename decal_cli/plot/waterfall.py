@@ -1,0 +1,122 @@
+"""The chain of gains as bars: the score as it is, recalibrated, with the features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from decal_cli.analysis.sweep import Swept
+from decal_cli.metrics import Result
+from decal_cli.plot.style import style_of
+from decal_cli.render.numbers import short
+from decal_cli.render.terms import Terms
+from decal_cli.task import BinaryTask
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A gain that is added to where the chain stands. estimated: it is no upper limit."""
+
+    name: str
+    start: float
+    gain: Result
+    estimated: bool = True
+    look: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> float:
+        return self.gain.value or 0.0
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """Where the chain may stand after it."""
+        return tuple(self.start + end for end in self.gain.interval or (self.size,))
+
+
+def waterfall(
+    axes: Any, report: Swept, number: int, rungs: Mapping[str, Result], task: BinaryTask, terms: Terms
+) -> None:
+    """Each step starts where the last one ended, on an axis in the user's terms.
+
+    Without features the last step is the upper limit that knowing every label would set.
+    """
+    style = style_of(number)
+    now = rungs["expected_utility"].value or 0.0
+    steps = _steps(rungs, now, style.colour)
+    constants = [rungs["eu_never"].value or 0.0, rungs["eu_always"].value or 0.0]
+    ends = _reach(now, constants, steps)
+    factor, words = terms.scale(*ends)
+    low, high = (factor * end for end in ends)
+    for row, value in enumerate(constants):
+        _constant(axes, row, factor * value, low, high)
+    axes.plot(factor * now, 2, marker=style.marker, ms=8, color=style.colour)
+    _say(axes, factor * now, 2, short(factor * now, 3))
+    axes.axvline(factor * now, color=style.colour, lw=0.8, ls=(0, (1, 1.5)))
+    for row, step in enumerate(steps, 3):
+        axes.barh(row, factor * step.size, left=factor * step.start, height=0.55, **{"lw": 0.8, **step.look})
+        if step.gain.interval is not None:
+            axes.plot([factor * end for end in step.ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
+        reach = factor * max(step.start, step.start + step.size, *step.ends)
+        sign = "+" if step.size >= 0 else "-"
+        _say(axes, min(reach, high), row, f"{sign}{short(abs(factor * step.size), 3)}")
+    names = ["always decide 0", "always decide 1", "act on the score as it is", *(step.name for step in steps)]
+    axes.set_yticks(range(len(names)), map(terms.worded, names))
+    axes.invert_yaxis()
+    # Room for the numbers, which stand to the right of what they belong to.
+    axes.set_xlim(low - 0.04 * (high - low), high + 0.22 * (high - low))
+    axes.locator_params(axis="x", nbins=5)
+    axes.grid(axis="y", visible=False)
+    unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
+    measured_in = " ".join(filter(None, (f"in {words}" if words else "", terms.span)))
+    axes.set_title(f"Gains: {report.name}")
+    axes.set_xlabel(f"expected utility {measured_in}\n(t* = {task.threshold:.4g}{unit})")
+
+
+def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
+    recalibration, beyond, worst = (
+        rungs[name] for name in ("gain_recalibration", "gain_beyond", "regret_grouping_worst")
+    )
+    if recalibration.value is None:
+        return []
+    steps = [_Step("recalibrated", now, recalibration, look={"color": colour})]
+    after = now + recalibration.value
+    if beyond.value is not None:
+        steps.append(_Step("with the features", after, beyond, look={"color": "0.6"}))
+    elif worst.value is not None:
+        look = {"facecolor": "white", "edgecolor": "0.4", "hatch": "...."}
+        name = "every label known\n(upper limit, no estimate)"
+        steps.append(_Step(name, after, Result(worst.value), estimated=False, look=look))
+    return steps
+
+
+def _reach(now: float, constants: Sequence[float], steps: Sequence[_Step]) -> tuple[float, float]:
+    """Ends of the axis: around the score, the better constant decision and what is won by estimate.
+
+    A constant decision or an upper limit that lies further away than this range is wide does not set the scale.
+    """
+    near = [now, max(constants)]
+    for step in steps:
+        near += [step.start, *step.ends] if step.estimated else []
+    low, high = min(near), max(near)
+    wide = high - low or max(abs(now), 1e-9)
+    others = [*constants, *(step.start + step.size for step in steps)]
+    low = min([low, *(value for value in others if low - wide <= value)])
+    high = max([high, *(value for value in others if value <= high + wide)])
+    return (low, high) if high > low else (low - wide, high + wide)
+
+
+def _constant(axes: Any, row: int, at: float, low: float, high: float) -> None:
+    """A constant decision as a stroke; beyond the axis, an arrow at its end."""
+    outside = not low <= at <= high
+    place = float(np.clip(at, low, high))
+    mark = {"marker": "<" if at < low else ">", "ms": 7, "mew": 0} if outside else {"marker": "|", "ms": 14, "mew": 2}
+    axes.plot(place, row, color="0.35", clip_on=False, **mark)
+    _say(axes, place, row, short(at, 3) + (", off the axis" if outside else ""))
+
+
+def _say(axes: Any, x: float, y: float, text: str) -> None:
+    axes.annotate(text, (x, y), xytext=(9, 0), textcoords="offset points", va="center", fontsize=8,
+                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0})  # fmt: skip
