@@ -2,14 +2,15 @@
 
 rule    = side op bound
 side    = [upper | lower | max | gap] ( measure scope ) | measure scope
-measure = metric | delta ( metric )
+measure = metric | delta ( metric ) | rows | positives
 metric  = name | name(parameter=value, ...)
 scope   = { @model=NAME | @group=NAME }
 bound   = number | baseline [ (+ | -) number ]
 op      = <= | < | >= | >
 
 delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
-interval is the paired one. It goes without a model, a baseline, max and gap.
+interval is the paired one. It goes without a model, a baseline, max and gap. rows and positives are the rows of a model
+and group, and those of label 1; they stand alone, with a scope.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
     ">": operator.gt,
 }
+COUNTED = ("rows", "positives")
+"""What a rule may ask of the data rather than of a metric."""
 _EXAMPLE = "write for example 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'brier@group=B<=baseline+0.005'"
 _RULE = re.compile(r"(?P<side>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
 _SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
@@ -46,17 +49,24 @@ _BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.
 class Rule:
     """One parsed gate rule. over: '' (the value), 'upper', 'lower' (interval ends), 'max', 'gap' (over groups).
 
-    delta: whether it speaks of the difference of two models.
+    delta: whether it speaks of the difference of two models. choice: the metric; None where the rule is on `counted`,
+    one of COUNTED.
     """
 
     text: str
     over: str
-    choice: MetricSpec
+    choice: MetricSpec | None
     scope: tuple[tuple[str, str], ...]
     operator: str
     baseline: bool
     number: float
     delta: bool = False
+    counted: str = ""
+
+    @property
+    def key(self) -> str:
+        """Of the metric, or what is counted."""
+        return self.counted if self.choice is None else self.choice.key
 
     @property
     def needs_interval(self) -> bool:
@@ -70,8 +80,8 @@ class Rule:
 
     @property
     def measure(self) -> str:
-        """What it measures: a metric's key, or delta(key)."""
-        return f"delta({self.choice.key})" if self.delta else self.choice.key
+        """What it measures: a metric's key, delta(key), or what is counted."""
+        return f"delta({self.key})" if self.delta else self.key
 
     def applies_to(self, report: Report) -> bool:
         """Whether the report lies in the rule's scope; max and gap look at groups only."""
@@ -102,6 +112,11 @@ class GateOutcome:
     rows: tuple[GateRow, ...]
 
 
+def choices_of(rules: Sequence[Rule]) -> tuple[MetricSpec, ...]:
+    """The metrics that the rules speak of."""
+    return tuple(dict.fromkeys(rule.choice for rule in rules if rule.choice is not None))
+
+
 def outcome(rows: Sequence[GateRow]) -> Exit:
     """The exit code: any undefined is 2 and wins, any failure is 1."""
     if any(row.passed is None for row in rows):
@@ -121,7 +136,7 @@ def gate(
         _check_bound(rule, plan.task)
     evaluation = evaluate(dataset, plan, progress)
     differences: tuple[Report, ...] = ()
-    choices = tuple(dict.fromkeys(rule.choice for rule in rules if rule.delta))
+    choices = choices_of([rule for rule in rules if rule.delta])
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.as_reports()
@@ -135,7 +150,11 @@ def parse_rule(text: str) -> Rule:
     """Parse a gate rule; a DecalError says what is wrong with it."""
     match = _RULE.fullmatch(text.strip())
     if match is None:
-        raise DecalError(f"rule {text!r} does not parse", _EXAMPLE)
+        *others, last = _OPERATORS
+        raise DecalError(
+            f"rule {text!r} does not parse: it needs a metric, an operator ({', '.join(others)} or {last}) and a bound",
+            _EXAMPLE,
+        )
     side = _SIDE.fullmatch(match["side"])
     over, inner = (side["over"], side["inner"]) if side else ("", match["side"])
     name, *scopes = inner.split("@")
@@ -146,8 +165,9 @@ def parse_rule(text: str) -> Rule:
         if key not in ("model", "group") or not equals or not value:
             raise DecalError(f"rule {text!r}: scope '@{part}' does not parse", "write @model=NAME or @group=NAME")
         scope.append((key, value))
+    counted = name.strip() if name.strip() in COUNTED else ""
     try:
-        choice = parse(delta["metric"] if delta else name)
+        choice = None if counted else parse(delta["metric"] if delta else name)
     except DecalError as error:
         raise DecalError(f"rule {text!r}: {error.problem}", error.fix or _EXAMPLE) from None
     bound = _BOUND.fullmatch(match["bound"].strip())
@@ -160,22 +180,26 @@ def parse_rule(text: str) -> Rule:
         raise DecalError(
             f"rule {text!r}: bound {match['bound'].strip()} is infinite, so no value can fail it", _EXAMPLE
         )
+    if counted and (over or bound["baseline"]):
+        raise DecalError(
+            f"rule {text!r}: {counted} goes without {over + '(..)' if over else 'a baseline'}",
+            f"write '{counted}>=500'",
+        )
     if delta and (over in ("max", "gap") or bound["baseline"] or any(key == "model" for key, _ in scope)):
         raise DecalError(
             f"rule {text!r}: delta(..) goes without max, gap, a baseline and @model",
             "write 'delta(brier)<=0', 'upper(delta(brier))<=0.001' or 'delta(brier)@group=B<=0'",
         )
-    return Rule(
-        text.strip(), over, choice, tuple(scope), match["op"], bool(bound["baseline"]), float(number), bool(delta)
-    )
+    baseline = bool(bound["baseline"])
+    return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), bool(delta), counted)
 
 
 def _check_bound(rule: Rule, task: Task | None) -> None:
     """Raise a DecalError where the bound lies outside of what the rule's side can be."""
-    if task is None and rule.choice.declared.bounds_in_u_delta:
+    if task is None and rule.choice is not None and rule.choice.declared.bounds_in_u_delta:
         return
     low, high = _possible(rule, task)
-    rounding = 1e-9 * max(abs(low), abs(high))
+    rounding = 0.0 if rule.counted else 1e-9 * max(abs(low), abs(high))
     if low - rounding <= rule.number <= high + rounding:
         return
     never = "fail" if (rule.number > high) == rule.operator.startswith("<") else "pass"
@@ -188,7 +212,7 @@ def _check_bound(rule: Rule, task: Task | None) -> None:
 
 def _possible(rule: Rule, task: Task | None) -> tuple[float, float]:
     """The least and the greatest number that may stand where the rule's number stands; finite."""
-    low, high = rule.choice.declared.bounds(task)
+    low, high = (0.0, math.inf) if rule.choice is None else rule.choice.declared.bounds(task)
     if rule.delta or rule.baseline:
         low, high = low - high, high - low
     elif rule.over == "gap":
@@ -254,7 +278,9 @@ def _value(rule: Rule, reports: Sequence[Report]) -> float:
     if rule.over in ("max", "gap"):
         values = [_in_group(rule, report) for report in reports]
         return max(values) if rule.over == "max" else max(values) - min(values)
-    result = reports[0].results[rule.choice.key]
+    if rule.counted:
+        return float(getattr(reports[0], rule.counted))
+    result = reports[0].results[rule.key]
     if result.value is None:
         raise Undefined(f"{rule.measure} is undefined: {result.reason}")
     if not rule.needs_interval:
@@ -265,7 +291,7 @@ def _value(rule: Rule, reports: Sequence[Report]) -> float:
 
 
 def _in_group(rule: Rule, report: Report) -> float:
-    result = report.results[rule.choice.key]
+    result = report.results[rule.key]
     if result.value is None:
         raise Undefined(f"undefined in group {report.group}: {result.reason}")
     return result.value
@@ -273,7 +299,7 @@ def _in_group(rule: Rule, report: Report) -> float:
 
 def _bound(rule: Rule, model: str, group: str | None, baseline: Baseline | None, task: Task | None) -> float:
     """What stands right of the operator."""
-    if not rule.baseline or baseline is None:
+    if not rule.baseline or baseline is None or rule.choice is None:
         return rule.number
     if rule.over in ("max", "gap"):
         raise Undefined(f"{rule.over}(..) goes without a baseline")

@@ -181,7 +181,7 @@ def gate(
     if not parsed:
         raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
     question = _question({**locals(), "intervals": any(rule.needs_interval for rule in parsed)})
-    plan = replace(question.plan, choices=tuple(dict.fromkeys(rule.choice for rule in parsed)))
+    plan = replace(question.plan, choices=gating.choices_of(parsed))
     return GateAnswer(Gated(gating.gate(question.data, plan, parsed, _baseline(baseline))), question)
 
 

@@ -135,19 +135,22 @@ def _piped() -> BinaryIO | None:
 
 def emit(result: Any, name: str = DEFAULT, out: OutputOptions | None = None) -> None:
     """A result in the format of this name: to standard output, or to the file in one step."""
-    content = write(result, name, page_of(out))
     if out is not None and out.output is not None:
-        write_whole(
-            out.output,
-            content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content,
-            "output",
-        )
-    elif isinstance(content, str):
+        write_whole(out.output, as_bytes(result, name), "output")
+        return
+    content = write(result, name, page_of(out))
+    if isinstance(content, str):
         sys.stdout.write(content)
         sys.stdout.flush()
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
+
+
+def as_bytes(result: Any, name: str) -> bytes:
+    """What a file of this format holds of a result."""
+    content = write(result, name, Page())
+    return content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
 
 
 def page_of(out: OutputOptions | None) -> Page:

@@ -7,8 +7,8 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,6 +57,15 @@ def write_whole(path: str, content: bytes, what: str) -> None:
     """A file in one step: a reader never sees half of it."""
     with whole_file(path, what) as file:
         file.write(content)
+
+
+def write_all(contents: Mapping[str, bytes], what: str) -> None:
+    """Files that are all written, or none: each takes its place once all of them are on the disk."""
+    with ExitStack() as stack:
+        for path, content in contents.items():
+            file = stack.enter_context(whole_file(path, what))
+            file.write(content)
+            file.flush()
 
 
 @contextmanager

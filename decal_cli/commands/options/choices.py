@@ -30,6 +30,13 @@ def metric_names(incomplete: str) -> list[str]:
     return [name for name in METRICS if name.startswith(incomplete)]
 
 
+def rule_names(incomplete: str) -> list[str]:
+    """What rules may begin with: metrics, and what is counted."""
+    from decal_cli.analysis.gate import COUNTED
+
+    return metric_names(incomplete) + [name for name in COUNTED if name.startswith(incomplete)]
+
+
 def method_names(incomplete: str) -> list[str]:
     """Methods that begin so."""
     from decal_cli.methods import METHODS

@@ -10,21 +10,34 @@ from decal_cli.render.format import Face
 from decal_cli.render.formats import DEFAULT, check_format, offered, suffixes
 
 
-def format_option(*faces: Face, text: str = "Format of the result.", by_suffix: bool = True) -> Any:
+def format_option(
+    *faces: Face, text: str = "Format of the result.", by_suffix: bool = True, several: bool = False
+) -> Any:
     """The option of a command whose result has these faces; it refuses any other format before anything is read.
 
-    by_suffix: whether the file of --output says the format where the option does not.
+    by_suffix: whether the file of --output says the format where the option does not. several: whether it may be given
+    more than once, with a file each.
     """
 
-    def check(context: Any, value: str | None) -> str | None:
-        return value if value is None else check_format(value, faces, f"`{context.command_path}`")
+    def check(context: Any, value: Any) -> Any:
+        for each in value if several else [value] if value is not None else []:
+            check_format(each.partition("=")[0] if several else each, faces, f"`{context.command_path}`")
+        return value
 
     def begin_so(incomplete: str) -> list[str]:
         return [name for name in offered(faces) if name.startswith(incomplete)]
 
-    metavar = "|".join(offered(faces))
+    metavar = "|".join(offered(faces)) + ("[=FILE]" if several else "")
     ends = ", ".join(suffixes(faces))
     default, shown = (None, f"by the suffix of --output ({ends}), else {DEFAULT}") if by_suffix else (DEFAULT, None)
     return option(
-        text, default, "--format", "-f", metavar=metavar, complete=begin_so, check=check, panel=OUTPUT, shown=shown
+        text,
+        [] if several else default,
+        "--format",
+        "-f",
+        metavar=metavar,
+        complete=begin_so,
+        check=check,
+        panel=OUTPUT,
+        shown=shown,
     )

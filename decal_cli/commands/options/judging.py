@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import PictureName, method_names, metric_names
+from decal_cli.commands.options.choices import PictureName, method_names, metric_names, rule_names
 from decal_cli.commands.options.common import STATISTICS, TermsOptions
 from decal_cli.commands.options.declare import option, options
 from decal_cli.commands.options.formats import format_option
@@ -82,16 +82,27 @@ class GateOptions:
     """What must hold."""
 
     rule: list[str] = option(
-        "Rule that must hold, such as 'regret<=0.02' or 'upper(ece(bins=20))<=0.05'. Repeatable.",
+        "Rule that must hold, such as 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'rows>=500'. Repeatable.",
         [],
         "--rule",
         "-r",
         metavar="RULE",
+        complete=rule_names,
     )
     baseline: str | None = option(
         "JSON report of an earlier model, for rules such as 'brier<=baseline+0.005'.", metavar="REPORT"
     )
-    format: str | None = format_option("blocks", "data", "rows", "checks")
+    write_baseline: str | None = option(
+        "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.", metavar="REPORT"
+    )
+    format: list[str] = format_option(
+        "blocks",
+        "data",
+        "rows",
+        "checks",
+        text="Format of the result; junit=FILE writes this format into a file. Repeatable.",
+        several=True,
+    )
 
 
 @options("Curves")

@@ -29,7 +29,9 @@ class JUnit(Format):
         )
         for check in checks:
             case = ElementTree.SubElement(suite, "testcase", classname=check.place or "decal", name=check.rule)
-            if not check.passed:
+            if check.passed:
+                ElementTree.SubElement(case, "system-out").text = check.sentence
+            else:
                 kind = "error" if check.passed is None else "failure"
                 ElementTree.SubElement(case, kind, message=check.sentence)
         ElementTree.indent(root)

@@ -1,0 +1,196 @@
+"""What CI systems get of a gate: several formats in one run, JUnit by its schema, the GitHub action."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.helpers.command import BINARY, DECAL, ROOT, Decal, refusal, valid_json
+
+SCORED = (BINARY, "--score", "p", "--label", "y", "--threshold", "0.3")
+MIXED = ("--rule", "brier<=0.1", "--rule", "auc>=0.5", "--rule", "regret<=1", "--rule", "rows>=500")
+
+JUNIT: dict[str, tuple[set[str], list[str]]] = {
+    "testsuites": ({"name", "time", "tests", "failures", "disabled", "errors"}, ["testsuite"]),
+    "testsuite": (
+        {
+            "name",
+            "tests",
+            "failures",
+            "errors",
+            "time",
+            "disabled",
+            "skipped",
+            "timestamp",
+            "hostname",
+            "id",
+            "package",
+        },
+        ["properties", "testcase", "system-out", "system-err"],
+    ),
+    "testcase": (
+        {"name", "assertions", "time", "classname", "status"},
+        ["skipped", "error", "failure", "system-out", "system-err"],
+    ),
+    "failure": ({"type", "message"}, []),
+    "error": ({"type", "message"}, []),
+    "system-out": (set(), []),
+}
+"""Attributes and children, in order, of the schema that Jenkins publishes (junit-10.xsd of its xUnit plugin)."""
+
+
+def follows_the_schema(element: ElementTree.Element) -> bool:
+    attributes, children = JUNIT[element.tag]
+    places = [children.index(child.tag) for child in element]
+    named = element.tag not in ("testsuite", "testcase") or element.get("name")
+    return (
+        named
+        and set(element.keys()) <= attributes
+        and places == sorted(places)
+        and all(map(follows_the_schema, element))
+    )
+
+
+class TestSeveralFormats:
+    def test_in_one_run(self, decal: Decal, tmp_path: Path) -> None:
+        files = ("-f", "junit=out.xml", "-f", "json=out.json", "-f", "markdown=out.md")
+        done = decal("gate", *SCORED, *MIXED, *files)
+        assert done.code == 2 and "FAIL brier<=0.1  0.197" in done.out and "PASS auc>=0.5  0.7429" in done.out
+        suite = ElementTree.parse(tmp_path / "out.xml").getroot()
+        assert follows_the_schema(suite)
+        assert [len(case) for case in suite[0]] == [1, 1, 1, 1]
+        assert [case[0].tag for case in suite[0]] == ["failure", "system-out", "error", "system-out"]
+        assert suite[0][3][0].text == "passed: 2000"
+        gates = valid_json((tmp_path / "out.json").read_text())["gates"]
+        assert [gate["passed"] for gate in gates] == [False, True, None, True]
+        assert "brier<=0.1" in (tmp_path / "out.md").read_text()
+
+    @pytest.mark.parametrize(
+        ("formats", "says"),
+        [
+            (("json=a.json", "junit=missing/a.xml"), "no folder"),
+            (("json=a.json", "csv=a.json"), "a.json"),
+            (("json=a.json", "junit=a.json"), "named twice"),
+            (("csv", "json"), "--format json=FILE"),
+            (("nonsense=a.json",), "nonsense"),
+        ],
+    )
+    def test_all_or_none(self, decal: Decal, tmp_path: Path, formats: tuple[str, ...], says: str) -> None:
+        asked = [part for each in formats for part in ("--format", each)]
+        assert says in refusal(decal("gate", *SCORED, *MIXED, *asked))
+        assert not list(tmp_path.glob("a.*"))
+
+    def test_a_file_that_is_read_is_not_written(self, decal: Decal, tmp_path: Path) -> None:
+        (tmp_path / "rows.csv").write_bytes(BINARY.read_bytes())
+        asked = ("rows.csv", "--score", "p", "--label", "y", "--rule", "brier<=1", "--write-baseline", "rows.csv")
+        assert "one of the files to be read" in refusal(decal("gate", *asked))
+
+
+class TestRules:
+    def test_rows_and_positives(self, decal: Decal) -> None:
+        rules = ("--rule", "rows>=3000", "--rule", "positives@group=B>=50")
+        document = valid_json(decal("gate", *SCORED, "--group", "group", *rules, "-f", "json").out)
+        assert [(gate["group"], gate["passed"]) for gate in document["gates"]] == [
+            (None, False),
+            ("A", False),
+            ("B", False),
+            ("B", True),
+        ]
+
+    @pytest.mark.parametrize("rule", ["upper(rows)>=3", "rows>=baseline", "delta(rows)>=1", "positives>=-1"])
+    def test_what_is_counted_stands_alone(self, decal: Decal, rule: str) -> None:
+        refusal(decal("gate", *SCORED, "--rule", rule))
+
+    @pytest.mark.parametrize("rule", ["brier=0.2", "brier", "brier ~ 0.2"])
+    def test_an_error_names_the_operators(self, decal: Decal, rule: str) -> None:
+        assert "(<=, <, >= or >)" in refusal(decal("gate", *SCORED, "--rule", rule))
+
+
+def test_a_baseline_is_written_where_every_rule_passes(decal: Decal, tmp_path: Path) -> None:
+    failed = decal("gate", *SCORED, "--rule", "brier<=0.1", "--write-baseline", "base.json")
+    assert failed.code == 1 and "base.json is not written" in failed.err and not (tmp_path / "base.json").exists()
+    assert decal("gate", *SCORED, "--rule", "brier<=0.2", "--write-baseline", "base.json").code == 0
+    valid_json((tmp_path / "base.json").read_text())
+    assert decal("gate", *SCORED, "--rule", "brier<=baseline", "--baseline", "base.json").code == 0
+    assert decal("gate", *SCORED, "--rule", "brier<baseline", "--baseline", "base.json").code == 1
+
+
+def parsed_yaml(lines: list[str], indent: int = 0) -> Any:
+    """The YAML that action.yml uses: mappings, lists of mappings, texts, and blocks after a bar."""
+    if lines and lines[0][indent:].startswith("- "):
+        items: list[list[str]] = []
+        for line in lines:
+            if line[indent:].startswith("- "):
+                items.append([])
+            items[-1].append(line.replace("- ", "  ", 1) if line[indent:].startswith("- ") else line)
+        return [parsed_yaml(item, indent + 2) for item in items]
+    mapping: dict[str, Any] = {}
+    starts = [k for k, line in enumerate(lines) if line.strip() and not line[indent:].startswith(" ")]
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        key, _, value = lines[start].strip().partition(":")
+        inside = [line for line in lines[start + 1 : end] if line.strip()]
+        if value.strip() == "|":
+            deep = len(inside[0]) - len(inside[0].lstrip())
+            mapping[key] = "\n".join(line[deep:] for line in inside) + "\n"
+        else:
+            mapping[key] = parsed_yaml(inside, len(inside[0]) - len(inside[0].lstrip())) if inside else value.strip()
+    return mapping
+
+
+ACTION = parsed_yaml((ROOT / "action.yml").read_text(encoding="utf-8").splitlines())
+
+
+class TestTheAction:
+    def test_it_has_the_structure_of_a_composite_action(self) -> None:
+        """The rules of github-action.json of SchemaStore that concern what is written here."""
+        assert (
+            {"name", "description", "runs"}
+            <= set(ACTION)
+            <= {"name", "author", "description", "inputs", "outputs", "runs", "branding"}
+        )
+        assert set(ACTION["branding"]) == {"icon", "color"}
+        for each in ACTION["inputs"].values():
+            assert "description" in each and set(each) <= {"description", "deprecationMessage", "required", "default"}
+        assert all(set(each) == {"description", "value"} for each in ACTION["outputs"].values())
+        assert set(ACTION["runs"]) == {"using", "steps"} and ACTION["runs"]["using"] == "composite"
+        for step in ACTION["runs"]["steps"]:
+            assert {"run", "shell"} <= set(step) <= {"run", "shell", "id", "name", "env", "if", "working-directory"}
+            assert "${{" not in step["run"], "inputs reach the shell by its environment only"
+
+    def test_every_input_is_used(self) -> None:
+        used = re.findall(r"inputs\.(\w+)", json.dumps(ACTION["runs"]))
+        assert sorted(used) == sorted(ACTION["inputs"])
+
+    @pytest.mark.parametrize(("rules", "code"), [("brier<=0.2\nrows>=500\n", 0), ("brier<=0.1\n\nrows>=500", 1)])
+    def test_its_script_judges(self, tmp_path: Path, rules: str, code: int) -> None:
+        (step,) = [each for each in ACTION["runs"]["steps"] if each.get("id") == "gate"]
+        given = {
+            "DECAL_FILES": str(BINARY),
+            "DECAL_RULES": rules,
+            "DECAL_ARGUMENTS": "--score=p\n--label=y\n--threshold=0.3",
+            "DECAL_JUNIT": "gate.xml",
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+        }
+        assert set(step["env"]) == {name for name in given if name.startswith("DECAL")}
+        path = f"{DECAL.parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=tmp_path,
+            env={**os.environ, **given, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        assert done.stdout.count("title=decal gate") == 2
+        assert "brier<=0." in (tmp_path / "summary").read_text()
+        assert (tmp_path / "output").read_text() == "junit=gate.xml\n"
+        assert follows_the_schema(ElementTree.parse(tmp_path / "gate.xml").getroot())
