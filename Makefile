@@ -37,8 +37,9 @@ bench: $(VENV)/.ready ## speed and memory as ratios against numpy, pyarrow and s
 simulation: $(VENV)/.ready ## coverage and right advice in worlds of known truth; writes docs/simulation.md
 	$(BIN)/python -m simulation.study
 
-fuzz: $(VENV)/.ready ## ten minutes of damaged files
+fuzz: $(VENV)/.ready ## ten minutes of damaged files, five of hostile names
 	$(BIN)/python tests/fuzz_readers.py --seconds 600
+	$(BIN)/python -m tests.fuzz_names --seconds 300
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,10 @@
 """What can go wrong, as types: bad input, a number that does not exist, an interrupt; and the exit codes."""
 
+import re
 from enum import IntEnum
+
+_COMMAND = re.compile(r"^\s*::|##(?=[A-Za-z]*\[)")
+"""What CI systems take for a command of their own, wherever it stands in a log or where it begins a line."""
 
 
 class DecalError(Exception):
@@ -54,5 +58,16 @@ class Exit(IntEnum):
 
 
 def printable(text: str) -> str:
-    """The text as one line: whatever does not print (newlines, controls, broken unicode) is escaped."""
+    """The text of others as it is shown, on one line and with nothing in it that a terminal or a CI system acts on.
+
+    Whatever does not print is escaped as Python does: newlines, controls, bidirectional overrides, broken Unicode.
+    """
+    text = inert(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def inert(line: str) -> str:
+    """A line in which no CI system finds a command, such as ::error:: or ##[error]: its last sign is escaped."""
+    if "::" not in line and "##" not in line:
+        return line
+    return _COMMAND.sub(lambda command: f"{command[0][:-1]}\\x{ord(command[0][-1]):02x}", line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,8 +27,8 @@ from decal_cli.commands.options import (
     SweepOptions,
     TaskOptions,
 )
-from decal_cli.commands.tree import ACT, EXPLAIN, JUDGE, Group, under
-from decal_cli.errors import DecalError, Exit, Interrupted, printable
+from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
+from decal_cli.errors import DecalError, Exit, Interrupted
 from decal_cli.version import __version__
 
 app = typer.Typer(
@@ -39,6 +39,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+_USAGE_ERROR: Any = typer.BadParameter.__base__
+"""What Typer raises for a line that it cannot parse, of which it exports only this kind."""
 
 
 def _version(asked: bool) -> None:
@@ -242,15 +246,18 @@ def run(arguments: list[str]) -> int:
     with streams.checked():
         try:
             try:
-                app(arguments, prog_name="decal")
+                code = app(arguments, prog_name="decal", standalone_mode=False)
             finally:
                 sys.stdout.flush()
+            if code == Exit.INTERRUPTED:
+                streams.say("decal: interrupted")
+            return int(code or Exit.OK)
         except SystemExit as stop:
             if isinstance(stop.__context__, OSError):  # which Typer turns into code 1, that of a failed gate
                 return streams.lost(stop.__context__)
-            if stop.code == Exit.INTERRUPTED:
-                streams.say("decal: interrupted")
-            return stop.code if isinstance(stop.code, int) else Exit.OK
+            return int(stop.code or Exit.OK)
+        except _USAGE_ERROR as error:
+            return _unusable(error, arguments)
         except Interrupted as error:
             streams.say(f"decal: interrupted; {error}")
             return Exit.INTERRUPTED
@@ -267,16 +274,29 @@ def run(arguments: list[str]) -> int:
             return Exit.INTERRUPTED
         except Exception as error:
             return _bug(error)
-        return Exit.OK
+
+
+def _unusable(error: Any, arguments: list[str]) -> Exit:
+    """A line that does not parse, in one line; the help where there was nothing to parse."""
+    text = error.format_message()
+    if not arguments:
+        for line in text.split("\n"):
+            streams.say(line)
+        return Exit.CANNOT_JUDGE
+    text = text.replace("Value error, ", "").replace(". Did you mean", "; did you mean").removesuffix(".")
+    command = f"decal {arguments[0]}" if arguments[0] in COMMANDS else "decal"
+    streams.say(f"decal: {text[:1].lower()}{text[1:]}{'' if text.endswith('?') else ';'} see {command} --help")
+    return Exit.CANNOT_JUDGE
 
 
 def _bug(error: Exception) -> int:
     if os.environ.get("DECAL_DEBUG"):
-        streams.say("".join(traceback.format_exception(error)))
+        for line in "".join(traceback.format_exception(error)).splitlines():
+            streams.say(line)
     place = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{os.path.basename(place.filename)}:{place.lineno}"
     streams.say(
-        f"decal: this is a bug in decal {__version__}: {type(error).__name__} at {where}: {printable(str(error))}; "
+        f"decal: this is a bug in decal {__version__}: {type(error).__name__} at {where}: {error}; "
         "please report it with what DECAL_DEBUG=1 prints"
     )
     return Exit.BUG

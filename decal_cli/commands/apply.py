@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from decal_cli.analysis.apply import columns_for, read_model, scored
 from decal_cli.commands.options import ApplyOptions
 from decal_cli.commands.progress import progress_of
+from decal_cli.commands.streams import say
 from decal_cli.data import NewRows, Writer, format_of
 from decal_cli.data.output import check_new, whole_file
 from decal_cli.methods import Saved
@@ -37,21 +38,16 @@ def run(options: ApplyOptions) -> None:
         writer.close()
     unscored_text = f"; {n_unscored:,} rows have no new score (missing score)" if n_unscored else ""
     total = n_scored + n_unscored
-    print(
-        f"wrote {options.output}: {total:,} rows; added {_added_text(saved, added)}{unscored_text}",
-        file=sys.stderr,
-    )
+    say(f"wrote {options.output}: {total:,} rows; added {_added_text(saved, added)}{unscored_text}")
     if n_unseen:
-        print(
+        say(
             f"{n_unseen:,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a rare "
-            "one.",
-            file=sys.stderr,
+            "one."
         )
     if rows.source.raw.sha256() in fitted_on:
-        print(
+        say(
             "The model was fitted to these rows: metrics computed on them are optimistic "
-            "(`decal fit` printed held-out ones).",
-            file=sys.stderr,
+            "(`decal fit` printed held-out ones)."
         )
 
 

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from decal_cli.commands.streams import say
+from decal_cli.errors import printable
+
 Progress = Callable[[str], None]
 """Takes what is being computed."""
 Count = Callable[[int, int, int], None]
@@ -19,9 +22,10 @@ def progress_of() -> Iterator[Progress]:
         yield lambda text: None
         return
     from rich.console import Console
+    from rich.text import Text
 
     with Console(stderr=True).status("evaluating") as status:
-        yield lambda text: status.update(f"evaluating {text}")
+        yield lambda text: status.update(Text(printable(f"evaluating {text}")))
 
 
 @contextmanager
@@ -31,7 +35,7 @@ def progress_bar() -> Iterator[Count]:
 
         def announce(finished: int, total: int, before: int) -> None:
             if finished == before:
-                print(f"decal: {total} units to measure, {before} of them measured before", file=sys.stderr)
+                say(f"decal: {total} units to measure, {before} of them measured before")
 
         yield announce
         return

@@ -34,15 +34,15 @@ def checked() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """A line on standard error, where it can be written."""
+    """A line on standard error, where it can be written; names in it are escaped."""
     with suppress(OSError, ValueError):
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def lost(error: OSError) -> Exit:
     """What the environment refused, in a line: nobody can judge what was not read or written."""
     if not isinstance(error, BrokenPipeError):
-        what = "" if error.filename is None else f"{printable(str(error.filename))}: "
+        what = "" if error.filename is None else f"{error.filename}: "
         where = "standard output: " if not what and error.errno in _GONE else what
         say(f"decal: {where}{error.strerror or error}")
     return Exit.CANNOT_JUDGE

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from decal_cli.commands.common import columns_of, emit, first_given
 from decal_cli.commands.options import InputOptions, StudyOptions
 from decal_cli.commands.progress import progress_bar
 from decal_cli.commands.settings import find_settings, working_folder
+from decal_cli.commands.streams import say
 from decal_cli.curves import parse_thresholds
 from decal_cli.data import as_file
 from decal_cli.data.output import write_whole
@@ -56,10 +56,10 @@ def run(options: StudyOptions, source: InputOptions) -> None:
     except KeyboardInterrupt:
         raise Interrupted("run the same command again to go on") from None
     for note in result.notes:
-        print(f"decal: {note}", file=sys.stderr)
+        say(f"decal: {note}")
     written = _write(folder, summary)
     emit(Studied(summary), options.format)
-    print(f"{folder}: {', '.join(written)}", file=sys.stderr)
+    say(f"{folder}: {', '.join(written)}")
 
 
 def _write(folder: Path, summary: Summary) -> list[str]:
@@ -71,7 +71,7 @@ def _write(folder: Path, summary: Summary) -> list[str]:
     }
     pictures = {}
     if importlib.util.find_spec("matplotlib") is None:
-        print("decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'", file=sys.stderr)
+        say("decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'")
     else:
         by_name = {name: draw_study(summary, name) for name in STUDY_PICTURES}
         pictures = {f"{name}.png": picture for name, picture in by_name.items() if picture is not None}

@@ -32,6 +32,11 @@ def number(value: float) -> str:
     return short if (float(short) > 1) == (value > 1) and (float(short) < 0) == (value < 0) else repr(float(value))
 
 
+def encodable(value: Any) -> Any:
+    """A value as files hold it: broken Unicode, which a file's name may have, is escaped."""
+    return value.encode("utf-8", errors="backslashreplace").decode() if isinstance(value, str) else value
+
+
 def listed(names: Sequence[str], most: int = MAX_LISTED) -> str:
     """The first names, and how many there are in all."""
     text = ", ".join(quote(n)[1:-1] if n.isprintable() and n else quote(n) for n in names[:most])

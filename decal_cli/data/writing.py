@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.words import first_line, quote
+from decal_cli.data.words import encodable, first_line, quote
 from decal_cli.errors import DecalError
 
 SUFFIXES = (".csv", ".parquet")
@@ -31,13 +31,14 @@ def as_file(path: str, columns: Mapping[str, np.ndarray]) -> bytes:
         import pyarrow.parquet as pq
 
         sink = pa.BufferOutputStream()
-        pq.write_table(pa.table({name: pa.array(values.tolist()) for name, values in columns.items()}), sink)
+        arrays = {encodable(name): pa.array(map(encodable, values.tolist())) for name, values in columns.items()}
+        pq.write_table(pa.table(arrays), sink)
         return bytes(sink.getvalue())
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
-    return out.getvalue().encode()
+    return out.getvalue().encode(errors="backslashreplace")
 
 
 class Writer:
@@ -56,7 +57,7 @@ class Writer:
         import pyarrow as pa
 
         for name, values in added.items():
-            table = table.append_column(name, _column(values, known))
+            table = table.append_column(encodable(name), _column(values, known))
         if isinstance(table, pa.RecordBatch):
             table = pa.Table.from_batches([table])
         table = self._plain(table)

@@ -13,21 +13,20 @@ from decal_cli.analysis.flowchart import BEYOND, GAINS
 from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX
 from decal_cli.analysis.study.points import OF_SCORES
 from decal_cli.analysis.study.summary import Summary, short_title
+from decal_cli.plot.names import drawable
 from decal_cli.plot.style import COLOURS, GREY, RC, style_of
 
 RECALIBRATION, POST_TRAINING = GAINS["recalibrate"], GAINS["post-train"]
 _WIDE, _HIGH = 10.0, 4.9
 _MOST_FILES = 24
 """Files that the legend names; more would leave no room for the picture."""
-_RC = {**RC, "text.parse_math": False}
-"""Names of files and scores are no formulas."""
 
 
 def draw_study(summary: Summary, picture: str) -> bytes | None:
     """A picture as PNG, with matplotlib; None where the study lacks its methods, or points for them."""
     import matplotlib
 
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(RC):
         figure = study_figure(summary, picture)
         if figure is None:
             return None
@@ -83,13 +82,12 @@ def _name_files(figure: Any, files: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], markersize=6, **_mark(k)) for k in range(min(len(files), _MOST_FILES))]
-    names = list(files[:_MOST_FILES])
+    names = [drawable(file, "png") for file in files[:_MOST_FILES]]
     if len(files) > _MOST_FILES:
         handles.append(Line2D([], [], linestyle=""))
         names.append(f"and {len(files) - _MOST_FILES} more")
     handles.append(Line2D([], [], color=GREY, linewidth=1))
-    # A legend leaves out what begins with an underscore.
-    names = [f" {name}" if name.startswith("_") else name for name in (*names, "gain = estimate")]
+    names.append("gain = estimate")
     longest = max(map(len, names))
     figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(6, 110 // (longest + 5))))
 

@@ -32,6 +32,7 @@ RC: Any = {
     "legend.frameon": False,
     "legend.fontsize": 8,
     "lines.linewidth": 1.6,
+    "text.parse_math": False,
     "svg.hashsalt": "decal",
     "svg.fonttype": "none",
 }

@@ -102,4 +102,4 @@ def _canvas(title: str, series: list[Series], width: int, low: float, high: floa
     lines.append(f"{'':>7} └{'─' * wide}")
     lines.append(f"{'':>8} 0{'0.5':^{wide - 2}}1")
     key = textwrap.wrap("   ".join(f"{mark} {words}" for mark, words, *_ in series), wide)
-    return Picture(title, text="\n".join([*lines, *(f"{'':>9}{line}" for line in key)]))
+    return Picture(title, lines=(*lines, *(f"{'':>9}{line}" for line in key)))

@@ -7,13 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from decal_cli.errors import printable
 
 Tone = Literal["", "good", "doubtful"]
 
 
+class Shown:
+    """What is made of text, which is escaped when it is made: no block holds what a terminal or a CI system acts on."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            shown = _shown(value)
+            if shown is not value:
+                object.__setattr__(self, name, shown)
+
+
+def _shown(value: Any) -> Any:
+    """A text, or texts in tuples, escaped; the same object where there is nothing to escape."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, tuple):
+        parts = tuple(map(_shown, value))
+        return value if all(part is old for part, old in zip(parts, value, strict=True)) else parts
+    return value
+
+
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class Block(Shown):
     """close: it belongs to the block before it, so that no blank line comes between them."""
 
     close: bool = False
@@ -63,7 +85,7 @@ class Notes(Block):
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(Shown):
     """A cell of a table.
 
     parts: what it says, in pieces that may stand on a line each. short: the same beside short headings. fewer: the same
@@ -87,7 +109,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class Column(Shown):
     """A column of a table.
 
     under: a second line of the heading. words: text rather than numbers. breaks: characters after which the heading may
@@ -112,7 +134,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Shown):
     """A row of a table.
 
     section: rows that follow each other in one section stand below its name. chosen: it is the one that was picked.
@@ -156,7 +178,7 @@ class Bars(Block):
 
 
 @dataclass(frozen=True)
-class Bar:
+class Bar(Shown):
     """One bar; text: its value as it is written; share: of the longest bar's length, in [0, 1]."""
 
     name: str
@@ -172,7 +194,7 @@ class Steps(Block):
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Shown):
     """One question."""
 
     question: str
@@ -207,7 +229,7 @@ class Facts(Block):
 
 @dataclass(frozen=True)
 class Picture(Block):
-    """A picture: an SVG file's bytes, or a name of a file beside the page; text: the same in characters.
+    """A picture: an SVG file's bytes, or a name of a file beside the page, or lines of characters.
 
     caption: what it shows, or what to see in it where a title says what it shows.
     """
@@ -216,7 +238,7 @@ class Picture(Block):
     title: str = ""
     svg: bytes = b""
     file: str = ""
-    text: str = ""
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,7 +250,7 @@ class Folded(Block):
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Shown):
     """A rule, and whether it holds; None where that cannot be judged. place: its model and group."""
 
     rule: str

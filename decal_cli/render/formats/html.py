@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from decal_cli.errors import printable
 from decal_cli.render.format import BlockFormat
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Html(BlockFormat[str]):
     suffix = ".html"
 
     def write(self, result: Any) -> str:
-        title = escape(result.title)
+        title = escape(printable(result.title))
         view = "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         head = f"<meta charset='utf-8'>{view}<title>{title}</title>"
         body = f"<body><main>\n<h1>{title}</h1>\n{self._body(result)}\n</main></body>"
@@ -149,7 +150,7 @@ class Html(BlockFormat[str]):
 
     def picture(self, block: b.Picture) -> str:
         if not block.svg:
-            return f"<pre>{escape(block.text)}</pre>"
+            return f"<pre>{escape(chr(10).join(block.lines))}</pre>"
         import base64
 
         source = base64.b64encode(block.svg).decode("ascii")

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from decal_cli.errors import printable
 from decal_cli.render.format import BlockFormat
 
 if TYPE_CHECKING:
     from decal_cli.render import blocks as b
 
 _MARKS = {True: "pass", False: "**fail**", None: "**cannot judge**"}
+_OURS = re.compile(r"(`decal [^`]*`)")
+"""A command that a sentence names, which stays code."""
+_ACTIVE = re.compile(r"\\(?=[!-/:-@\[-`{-~])|[`*~$]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])")
+"""What Markdown would take for code, emphasis, a formula, HTML or a link; not the underscores inside a name."""
+_FIRST = re.compile(r"^(\s*)(?=[#>+=-])|^(\s*\d+)(?=[.)])")
+"""Where a line begins with what Markdown would take for a heading, a quotation or a list."""
 
 
 class Markdown(BlockFormat[list[str]]):
@@ -35,46 +43,48 @@ class Markdown(BlockFormat[list[str]]):
     def document(self, result: Any) -> str:
         """A page of its own, with a title."""
         self.page_of_its_own = True
-        return f"# {result.title}\n\n{self.write(result)}"
+        return f"# {_plain(printable(result.title))}\n\n{self.write(result)}"
 
     def _title(self, text: str) -> str:
-        return f"## {text}" if self.page_of_its_own else f"**{text}**"
+        return f"## {_plain(text)}" if self.page_of_its_own else f"**{_plain(text)}**"
 
     def source(self, block: b.Source) -> list[str]:
-        return [f"- {line}" for line in block.lines]
+        return _items(block.lines)
 
     def heading(self, block: b.Heading) -> list[str]:
         return [self._title(": ".join(filter(None, (block.text, block.gist))))]
 
     def paragraph(self, block: b.Paragraph) -> list[str]:
-        return [" ".join(filter(None, (f"**{block.strong}**" if block.strong else "", block.text)))]
+        return [" ".join(filter(None, (_strong(block.strong), _line(block.text))))]
 
     def points(self, block: b.Points) -> list[str]:
-        return [f"- **{name}:** {text}" for name, text in block.items]
+        return [f"- {_strong(f'{name}:')} {_plain(text)}" for name, text in block.items]
 
     def notes(self, block: b.Notes) -> list[str]:
-        return [f"- {line}" for line in block.lines]
+        return _items(block.lines)
 
     def table(self, block: b.Table) -> list[str]:
         above = [self._title(block.title)] if block.title else []
-        above += [block.caption] if block.caption else []
+        above += [_line(block.caption)] if block.caption else []
         rows = [[("→ " if row.chosen else "") + _cell(row.cells[0]), *map(_cell, row.cells[1:])] for row in block.rows]
-        return [*(line for text in above for line in (text, "")), *_table([each.name for each in block.columns], rows)]
+        heads = [_plain(each.name) for each in block.columns]
+        return [*(line for text in above for line in (text, "")), *_table(heads, rows)]
 
     def bars(self, block: b.Bars) -> list[str]:
-        return _table([block.names, block.values], [[bar.name, bar.text] for bar in block.items])
+        rows = [[_plain(bar.name), _plain(bar.text)] for bar in block.items]
+        return _table([_plain(block.names), _plain(block.values)], rows)
 
     def steps(self, block: b.Steps) -> list[str]:
         lines = []
         for number, step in enumerate(block.items, 1):
-            lines += [f"**{number}. {step.question}  {step.answer}**", "", step.reason]
-            lines += [*(f"- {text}" for text in step.evidence), ""]
+            lines += [_strong(f"{number}. {step.question}  {step.answer}"), "", _line(step.reason)]
+            lines += [*_items(step.evidence), ""]
         return lines[:-1]
 
     def conclusion(self, block: b.Conclusion) -> list[str]:
         if not block.text:
-            return [f"- {sentence}" for sentence in block.sentences]
-        return "\n\n".join([f"**→ {block.text}**", *block.sentences]).split("\n")
+            return _items(block.sentences)
+        return "\n\n".join([_strong(f"→ {block.text}"), *map(_line, block.sentences)]).split("\n")
 
     def headline(self, block: b.Headline) -> list[str]:
         return [f"**{block.text}**", "", f"**{block.number}** {block.words}"]
@@ -83,33 +93,62 @@ class Markdown(BlockFormat[list[str]]):
         lines = []
         for heading, facts in block.groups:
             lines += [self._title(heading), ""] if heading else []
-            lines += [*(f"- **{name}:** {words}" for name, words in facts), ""]
+            lines += [*(f"- {_strong(f'{name}:')} {_plain(words)}" for name, words in facts), ""]
         return lines[:-1]
 
     def picture(self, block: b.Picture) -> list[str]:
         if block.file:
-            return [f"![{block.caption}]({block.file})", "", block.caption]
-        return ["```", *block.text.splitlines(), "```"]
+            return [f"![{_plain(block.caption)}]({block.file})", "", _line(block.caption)]
+        return [f"    {line}" for line in block.lines]
 
     def folded(self, block: b.Folded) -> list[str]:
         return [line for each in block.blocks for line in (*self.block(each), "")][:-1]
 
     def checks(self, block: b.Checks) -> list[str]:
-        rows = [[_MARKS[check.passed], f"`{check.rule}`", check.place, check.outcome] for check in block.items]
+        rows = [
+            [_MARKS[check.passed], _code(check.rule), _plain(check.place), _plain(check.outcome)]
+            for check in block.items
+        ]
         return _table(["", "rule", "model", "outcome"], rows)
 
     def signature(self, block: b.Signature) -> list[str]:
-        return [f"`{block.text}`"]
+        return [_code(block.text)]
+
+
+def _plain(text: str) -> str:
+    """Text as Markdown has it."""
+    parts = _OURS.split(text)
+    parts[::2] = (_ACTIVE.sub(r"\\\g<0>", part) for part in parts[::2])
+    return "".join(parts)
+
+
+def _line(text: str) -> str:
+    """Text that begins a line."""
+    return _FIRST.sub(lambda start: f"{start[0]}\\", _plain(text))
+
+
+def _items(lines: Sequence[str]) -> list[str]:
+    return [f"- {_line(line)}" for line in lines]
+
+
+def _strong(text: str) -> str:
+    return f"**{_plain(text)}**" if text else ""
+
+
+def _code(text: str) -> str:
+    """Text as code, between more backticks than it holds in a row."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    gap = " " if "`" in text else ""
+    return f"{fence}{gap}{text}{gap}{fence}"
 
 
 def _cell(cell: b.Cell) -> str:
-    return f"{cell.text} (`{cell.code}`)" if cell.code else cell.text
+    return f"{_plain(cell.text)} ({_code(cell.code)})" if cell.code else _plain(cell.text)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [_row(head), _row(["---"] * len(head))]
-    return lines + [_row([cell.replace("|", "\\|") for cell in row]) for row in rows]
+    return [_row(head), _row(["---"] * len(head)), *map(_row, rows)]
 
 
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -20,9 +20,12 @@ class Parquet(Format):
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        from decal_cli.data.words import encodable
+
         types = {str: pa.string(), float: pa.float64()}
         columns = result.columns()
         schema = pa.schema([(name, types[kind]) for name, (kind, _) in columns.items()])
         sink: Any = io.BytesIO()
-        pq.write_table(pa.table({name: values for name, (_, values) in columns.items()}, schema=schema), sink)
+        table = {name: list(map(encodable, values)) for name, (_, values) in columns.items()}
+        pq.write_table(pa.table(table, schema=schema), sink)
         return bytes(sink.getvalue())

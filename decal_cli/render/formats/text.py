@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from decal_cli.errors import inert
 from decal_cli.render.format import BlockFormat
 
 if TYPE_CHECKING:
@@ -33,13 +34,13 @@ class Text(BlockFormat[None]):
         return self.written(result.blocks())
 
     def written(self, blocks: Iterable[b.Block]) -> str:
-        """These blocks, without spaces at the ends of lines."""
+        """These blocks, without spaces at the ends of lines; a break may have put what CI systems act on before one."""
         for number, block in enumerate(blocks):
             if number and not block.close:
                 self.console.print()
             self.block(block)
         text = self.console.file.getvalue()  # type: ignore[attr-defined]
-        return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+        return "\n".join(inert(line.rstrip()) for line in text.splitlines()) + "\n"
 
     def _line(
         self, *parts: str | tuple[str, str], indent: int = 0, whole: bool = False, width: int | None = None
@@ -128,7 +129,7 @@ class Text(BlockFormat[None]):
                 self._line(lines or first, whole=True)
 
     def picture(self, block: b.Picture) -> None:
-        for line in block.text.splitlines():
+        for line in block.lines:
             self._line(line, whole=True)
 
     def folded(self, block: b.Folded) -> None:
