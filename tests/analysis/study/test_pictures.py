@@ -13,7 +13,8 @@ from matplotlib.text import Text
 
 from decal_cli.analysis.study import Summary, summarise
 from decal_cli.plot import STUDY_PICTURES, draw_study
-from decal_cli.plot.study import _RC, study_figure
+from decal_cli.plot.study import study_figure
+from decal_cli.plot.style import RC
 from tests.helpers.studies import STUDY_METHODS, made_up_study
 
 
@@ -24,7 +25,7 @@ def summary() -> Summary:
 
 def laid_out(summary: Summary, picture: str) -> Any:
     """The figure, laid out."""
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(RC):
         figure = study_figure(summary, picture)
         FigureCanvasAgg(figure).draw()
     return figure
