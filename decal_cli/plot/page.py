@@ -98,10 +98,13 @@ def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0) -> An
     """
     if not can_draw():
         raise DecalError(*_NO_MATPLOTLIB)
-    if axes is not None:
-        _panel(axes, sweep, picture, number)
-        return axes
     import matplotlib
+
+    sweep = with_drawable_names(sweep, "png")
+    if axes is not None:
+        with matplotlib.rc_context({"text.parse_math": False}):
+            _panel(axes, sweep, picture, number)
+        return axes
     from matplotlib import pyplot
 
     with matplotlib.rc_context(RC):
