@@ -162,11 +162,11 @@ def test_nothing_but_a_picture_loads_matplotlib() -> None:
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_names_are_text_and_no_formulas(form: str) -> None:
     """Warnings are errors here: of characters that the font lacks, of axes that a name has pushed off the page."""
-    names = ("$25_to_$50", "$$\\frac{", "_hidden", "中文\ud800", "\x1b[31m\n", "a" * 5_000)
+    names = ("$25_to_$50", "$$\\frac{", "_hidden", "中文\ufffe", "\x1b[31m\n", "a" * 5_000)
     scores = {name: np.clip(SCORE + k / 100, 0, 1) for k, name in enumerate(names)}
     sweep = swept(from_arrays(scores, LABEL), Plan((), None), Grid(parse_thresholds("0.1:0.9:0.2")))
     content = draw(sweep, ("brier", "decision", "waterfall"), f"curves.{form}")
     if form == "svg":
         text = content.decode()
-        assert "$25_to_$50" in text and "\\x1b[31m\\n" in text and "_hidden" in text and "中文\\ud800" in text
+        assert "$25_to_$50" in text and "\\x1b[31m\\n" in text and "_hidden" in text and "中文\\ufffe" in text
         assert "a" * 100 not in text
