@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
+from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
@@ -29,7 +30,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The metrics of one model on one group of rows (group None: on all of them); its decisions, where counted."""
+    """The metrics of one model on one group of rows (group None: on all of them).
+
+    counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
+    """
 
     model: str
     group: str | None
@@ -40,6 +44,7 @@ class Report:
     features: bool
     results: Mapping[str, Result]
     counts: DecisionCounts | None = None
+    regimes: tuple[Regime, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -110,17 +115,26 @@ def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
     return tuple(choice for choice in all_choices() if choice.name in unasked)
 
 
-def evaluate(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None, counted: bool = False) -> Evaluation:
-    """Compute the plan's metrics for every model, on all rows and on every group; counted: and count its decisions."""
+def evaluate(
+    dataset: Dataset,
+    plan: Plan,
+    progress: Progress = lambda text: None,
+    counted: bool = False,
+    regimes: bool = False,
+) -> Evaluation:
+    """Compute the plan's metrics for every model, on all rows and on every group.
+
+    counted: count its decisions too. regimes: look at each bin of its score too.
+    """
     reports = []
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_report(model, group, rows, plan, counted))
+            reports.append(_report(model, group, rows, plan, counted, regimes))
     return Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes, tuple(reports))
 
 
-def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, counted: bool) -> Report:
+def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, counted: bool, regimes: bool) -> Report:
     inputs = Inputs(rows, plan.task, plan.seed)
     results = measure_all(plan.choices, inputs, plan.confidence if plan.intervals else None)
     return Report(
@@ -133,6 +147,7 @@ def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, count
         rows.features is not None,
         {choice.key: result for choice, result in results.items()},
         count_decisions(inputs) if counted else None,
+        regimes_of(inputs) if regimes else (),
     )
 
 

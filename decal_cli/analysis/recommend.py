@@ -110,11 +110,15 @@ class Recommendation:
 
 
 def recommend(
-    dataset: Dataset, plan: Plan, preferences: Preferences, progress: Progress = lambda text: None
+    dataset: Dataset,
+    plan: Plan,
+    preferences: Preferences,
+    progress: Progress = lambda text: None,
+    regimes: bool = False,
 ) -> Recommendation:
-    """The plan's metrics and the advice on every report."""
+    """The plan's metrics and the advice on every report; regimes: look at each bin of the score too."""
     plan = replace(plan, task=plan.two_actions("recommend"))
-    evaluation = evaluate(dataset, plan, progress, counted=True)
+    evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes)
     return Recommendation(
         evaluation, tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports)
     )

@@ -15,6 +15,7 @@ from decal_cli.commands.options import (
     AdviceOptions,
     ApplyOptions,
     CompareOptions,
+    EvaluateOptions,
     FitOptions,
     GateOptions,
     InputOptions,
@@ -66,7 +67,7 @@ def decal(
 
 
 @under(JUDGE)
-def evaluate(metrics: MetricOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def evaluate(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Measure scores against labels: losses, calibration, and the regret of acting on them.
 
     With --features, it also estimates what post-training could gain.

@@ -6,21 +6,24 @@ from dataclasses import replace
 
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.commands.common import choices_of, data_of, emit, load_ahead, plan_of, settings_of
-from decal_cli.commands.options import InputOptions, MetricOptions, OutputOptions, TaskOptions
+from decal_cli.commands.options import EvaluateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
+from decal_cli.errors import DecalError
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.evaluation import Evaluated
 
 
-def run(metrics: MetricOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Measure, and write what was measured."""
     settings = settings_of(out)
     form = format_for(metrics.format, out.output, Evaluated)
     choices = choices_of(metrics, form)
     plan = replace(plan_of(choices, task, out, settings), intervals=not metrics.no_intervals)
+    if metrics.regimes and plan.two_actions("evaluate --regimes") is None:
+        raise DecalError("--regimes needs a decision", "give --threshold, --utility, --cost-fp/--cost-fn or --odds")
     load_ahead(choices)
     data = data_of(source, settings, out.output)
     plan = replace(plan, choices=choices or evaluating.shown_choices(data))
     with progress_of() as progress:
-        evaluation = evaluating.evaluate(data, plan, progress)
+        evaluation = evaluating.evaluate(data, plan, progress, regimes=metrics.regimes)
     emit(Evaluated(evaluation), form, out)

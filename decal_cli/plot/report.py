@@ -30,7 +30,7 @@ def report_page(
     terms: Terms | None = None,
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
-    recommendation = None if plan.task is None else recommend(dataset, plan, preferences, progress)
+    recommendation = None if plan.task is None else recommend(dataset, plan, preferences, progress, regimes=True)
     evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
     if not can_draw():

@@ -14,6 +14,7 @@ from decal_cli.commands.options.explaining import MethodName, MetricName
 from decal_cli.commands.options.judging import (
     AdviceOptions,
     CompareOptions,
+    EvaluateOptions,
     GateOptions,
     MetricOptions,
     PreferenceOptions,
@@ -25,6 +26,7 @@ __all__ = [
     "AdviceOptions",
     "ApplyOptions",
     "CompareOptions",
+    "EvaluateOptions",
     "FitOptions",
     "GateOptions",
     "InputOptions",

@@ -29,6 +29,15 @@ class MetricOptions:
     format: str | None = format_option("blocks", "data", "rows")
 
 
+@options("Metrics")
+class EvaluateOptions(MetricOptions):
+    """The same, and whether the bins of the score are shown."""
+
+    regimes: bool = option(
+        "Show each bin of the score, and whether miscalibration or grouping loses more utility there.", False
+    )
+
+
 @options("Comparison")
 class CompareOptions:
     """Which rows belong together, and what is written of the two models."""

@@ -136,16 +136,25 @@ def loss_interval(regions: Regions, confidence: float) -> Interval:
     return low, min(high + missed(regions, confidence), 1.0)
 
 
+def least_variance(rate: Floats, threshold: float) -> Floats:
+    """Vmin: the largest grouping loss at which recalibrated decisions may be right for every row of a bin."""
+    off = rate - threshold
+    return np.where(off >= 0, (1 - rate) * off, -rate * off)
+
+
+def bounds_of_bins(loss: Floats, rate: Floats, threshold: float) -> Bounds:
+    """The bounds of each bin, in any shape; losses are cut to [0, c (1 - c)]."""
+    loss, off = np.clip(loss, 0.0, rate * (1 - rate)), rate - threshold
+    lower = np.maximum(loss - least_variance(rate, threshold), 0.0)
+    return Bounds(lower, (np.sqrt(loss + off**2) - np.abs(off)) / 2)
+
+
 def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:
     """Bounds from grouping losses and frequencies of bins, shape (.., bins) each; losses are cut to [0, c (1 - c)].
 
     share: of the rows, (bins,), or (.., bins) where it differs from draw to draw.
     """
-    loss = np.clip(loss, 0.0, rate * (1 - rate))
-    off = rate - threshold
-    smallest = np.where(off >= 0, (1 - rate) * off, -rate * off)
-    lower = np.maximum(loss - smallest, 0.0)
-    upper = (np.sqrt(loss + off**2) - np.abs(off)) / 2
+    lower, upper = bounds_of_bins(loss, rate, threshold)
     if share.ndim == 1:
         return Bounds(lower @ share, upper @ share)
     return Bounds((lower * share).sum(axis=-1), (upper * share).sum(axis=-1))

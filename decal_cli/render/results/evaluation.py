@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.render.blocks import Block, Signature, Source
 from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
+from decal_cli.render.results.regimes import RegimeData, regime_data, regime_tables
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, provenance, source_lines, title_of
 from decal_cli.render.schema import Count, Limit, Positive
 
 
 class MeasuredData(TypedDict):
-    """One model on all rows (group null) or on one group of them."""
+    """One model on all rows (group null) or on one group of them; regimes: its bins, where they were asked for."""
 
     model: str
     group: str | None
@@ -22,6 +23,7 @@ class MeasuredData(TypedDict):
     positives: Count
     dropped: Count
     metrics: dict[MetricKey, ResultData]
+    regimes: NotRequired[list[RegimeData]]
 
 
 class ReportData(Provenance, MeasuredData):
@@ -52,6 +54,7 @@ class Evaluated:
         yield Source(tuple(source_lines(evaluation)))
         yield metric_table(evaluation.reports)
         yield from notes
+        yield from regime_tables(evaluation.reports)
         yield Signature(evaluation.signature, close=bool(notes))
 
     def data(self) -> dict[str, Any]:
@@ -76,4 +79,5 @@ def measured(report: Report) -> dict[str, Any]:
         "positives": report.positives,
         "dropped": report.dropped,
         "metrics": {key: result_data(key, result) for key, result in report.results.items()},
+        **({"regimes": [regime_data(regime) for regime in report.regimes]} if report.regimes else {}),
     }

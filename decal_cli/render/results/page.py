@@ -33,12 +33,25 @@ from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
 from decal_cli.render.results.recommendation import advice_table
+from decal_cli.render.results.regimes import regime_tables
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import source_lines
 from decal_cli.render.results.winners import summary
 from decal_cli.render.terms import Terms
 
-FAMILIES = ("regret", "task", "loss", "ranking", "bins", "interval", "smooth", "agents", "levels")
+FAMILIES = (
+    "regret",
+    "task",
+    "loss",
+    "ranking",
+    "bins",
+    "interval",
+    "smooth",
+    "agents",
+    "rules",
+    "sufficiency",
+    "levels",
+)
 """Families of metrics, those first that say what a decision loses; a family that is not named comes last."""
 TERMS = (
     ("expected utility", "what a decision is worth on average, in the unit of the costs or utilities that were given"),
@@ -145,6 +158,8 @@ class ReportPage:
         yield Heading("Why", level=level)
         yield walk_of(advice, self.terms)
         yield from self._pictures(report, "reliability", "grouping")
+        if report.regimes:
+            yield Folded("Where the regret comes from, bin by bin of the score", tuple(regime_tables([report])))
 
     def _comparison(self) -> Iterator[Block]:
         if self.comparison is not None:

@@ -1,0 +1,107 @@
+"""Where the regret of a model comes from, bin by bin of its score: miscalibration or grouping."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from decal_cli.crossfit.regions import Regions
+from decal_cli.errors import Undefined
+from decal_cli.metrics import Inputs
+from decal_cli.metrics.numerics import decisions, grouping, regret_intervals
+from decal_cli.tables.table import BINS, Floats, Table
+from decal_cli.task import BinaryTask
+
+Ruling = Literal["miscalibration", "grouping", "neither", "unknown"]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """One equal-mass bin of the score.
+
+    low, high: its lowest and highest score; share: of all rows; score: the mean; rate: the frequency of label 1, c.
+    grouping_loss: unclipped; None without features, or in a bin of too few rows. least_variance: Vmin, the grouping
+    loss up to which recalibrated decisions may be right for every row. The regrets are what the bin adds to the metric
+    of that name, in its unit: they add up to it. ruling: which of calibration and grouping regret is larger.
+    """
+
+    low: float
+    high: float
+    rows: float
+    share: float
+    score: float
+    rate: float
+    grouping_loss: float | None
+    least_variance: float
+    regret_calibration: float
+    regret_grouping_lower: float | None
+    regret_grouping_upper: float | None
+
+    @property
+    def regret_grouping(self) -> float | None:
+        """The middle of both bounds: Perez-Lebel et al. 2025, def. 3.6."""
+        if self.regret_grouping_lower is None or self.regret_grouping_upper is None:
+            return None
+        return (self.regret_grouping_lower + self.regret_grouping_upper) / 2
+
+    @property
+    def ruling(self) -> Ruling:
+        """Perez-Lebel et al. 2025, sec. 3.3."""
+        grouped = self.regret_grouping
+        if grouped is None:
+            return "unknown"
+        if max(grouped, self.regret_calibration) <= 0:
+            return "neither"
+        return "grouping" if grouped > self.regret_calibration else "miscalibration"
+
+
+def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
+    """The bins from the lowest score up; none without a task."""
+    task: BinaryTask | None = inputs.get(BinaryTask)
+    if task is None:
+        return ()
+    t: Table = inputs.get(Table)
+    levels, starts = t.bins(BINS), t.bin_starts(BINS)
+    rate = levels.pos / levels.n
+    below, above = regret_intervals.sides(t, levels, task)
+    # One bin along the last axis, so that each keeps its own sum.
+    calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
+    loss, lower, upper = _grouped(inputs.get(Regions), task, len(levels)).tolist()
+    highest = t.score[np.append(starts[1:], len(t)) - 1]
+    return tuple(
+        Regime(
+            low=float(t.score[starts[k]]),
+            high=float(highest[k]),
+            rows=float(levels.n[k]),
+            share=float(levels.n[k] / t.total),
+            score=float(levels.score[k]),
+            rate=float(rate[k]),
+            grouping_loss=_known(loss[k]),
+            least_variance=float(grouping.least_variance(rate[k], task.threshold)),
+            regret_calibration=task.u_delta * float(calibration[k]),
+            regret_grouping_lower=_known(task.u_delta * lower[k]),
+            regret_grouping_upper=_known(task.u_delta * upper[k]),
+        )
+        for k in range(len(levels))
+    )
+
+
+def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
+    """Grouping loss, and what the bin adds to the lower and the upper bound, shape (3, bins); NaN where unknown."""
+    grouped = np.full((3, bins), np.nan)
+    if regions is None:
+        return grouped
+    try:
+        known = grouping.bin_losses(regions)
+    except Undefined:
+        return grouped
+    each = grouping.bounds_of_bins(known.loss, known.rate, task.threshold)
+    grouped[:, known.judged] = known.loss, each.lower * known.share, each.upper * known.share
+    return grouped
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

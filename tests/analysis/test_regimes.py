@@ -1,0 +1,84 @@
+"""The bins of a score: their regrets add up to the metrics, and the larger one is named."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from decal_cli.analysis.regimes import Regime, regimes_of
+from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask
+from tests.helpers.command import FOX, Decal
+from tests.helpers.worlds import featured_rows
+
+DECISIONS = [BinaryTask.of_threshold(0.4), BinaryTask.of_utility([[1.0, -3.0], [0.25, 2.0]])]
+METRICS = ("regret_calibration", "regret_grouping_lower", "regret_grouping_upper", "regret_grouping")
+
+
+def of_fixture() -> Rows:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(FOX)
+    features = np.column_stack([table[name].to_numpy() for name in table.column_names if name.startswith("x")])
+    return Rows(table["p_hatesonar"].to_numpy().astype(float), table["y"].to_numpy(), features=features)
+
+
+def with_weights() -> Rows:
+    score, label, weight, features = featured_rows(400)
+    return Rows(score, label, weight, features=features)
+
+
+@pytest.mark.parametrize("rows", [of_fixture, with_weights], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("task", DECISIONS, ids=["t* = .4", "matrix"])
+def test_the_bins_add_up_to_the_metrics(rows: object, task: BinaryTask) -> None:
+    assert callable(rows)
+    inputs = Inputs(rows(), task)
+    bins = regimes_of(inputs)
+    assert sum(each.share for each in bins) == pytest.approx(1, abs=1e-12)
+    for name in METRICS:
+        assert sum(getattr(each, name) for each in bins) == pytest.approx(value_of(parse(name), inputs), abs=1e-12)
+    loss = sum(each.share * (each.grouping_loss or 0.0) for each in bins)
+    assert loss == pytest.approx(value_of(parse("grouping_loss"), inputs), abs=1e-12)
+
+
+def test_a_bin_by_hand() -> None:
+    """c = .7 on 10 rows of score .4, t* = .5: acting is right, the score does not; Vmin = .3 x .2 [thm. 3.4]."""
+    rows = Rows(np.full(10, 0.4), np.array([1] * 7 + [0] * 3))
+    (only,) = regimes_of(Inputs(rows, BinaryTask.of_threshold(0.5)))
+    assert (only.low, only.high, only.rows, only.share, only.score, only.rate) == pytest.approx(
+        (0.4, 0.4, 10, 1, 0.4, 0.7)
+    )
+    assert only.regret_calibration == pytest.approx(0.2)
+    assert only.least_variance == pytest.approx(0.06)
+    assert (only.grouping_loss, only.regret_grouping, only.ruling) == (None, None, "unknown")
+
+
+def ruled(calibration: float, lower: float, upper: float) -> str:
+    return Regime(0.1, 0.2, 10, 0.1, 0.15, 0.2, 0.0, 0.01, calibration, lower, upper).ruling
+
+
+def test_the_larger_regret_rules() -> None:
+    """Grouping regret counts as the middle of its bounds."""
+    assert ruled(0.02, 0.0, 0.03) == "miscalibration"
+    assert ruled(0.01, 0.0, 0.03) == "grouping"
+    assert ruled(0.0, 0.0, 0.0) == "neither"
+
+
+def test_without_a_task_there_is_no_regret(decal: Decal) -> None:
+    assert regimes_of(Inputs(with_weights())) == ()
+    done = decal("evaluate", FOX, "-s", "p_hatesonar", "-y", "y", "--regimes")
+    assert done.code == 2 and "--regimes needs a decision" in done.err
+
+
+def test_table_and_json_show_the_bins(decal: Decal) -> None:
+    asked = ("evaluate", FOX, "-s", "p_hatesonar", "-y", "y", "--threshold", "0.3", "-m", "regret_calibration")
+    text = decal(*asked, "--regimes").out
+    assert "score from, to" in text and "miscalibration" not in text and "unknown" in text
+    report = json.loads(decal(*asked, "--regimes", "-f", "json").out)
+    assert len(report["regimes"]) == 15
+    whole = report["metrics"]["regret_calibration"]["value"]
+    assert sum(each["regret_calibration"] for each in report["regimes"]) == pytest.approx(whole, abs=1e-12)
+    assert "regimes" not in json.loads(decal(*asked, "-f", "json").out)
