@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 from decal_cli.analysis import gate as gating
@@ -10,6 +9,7 @@ from decal_cli.analysis.baseline import read_baseline
 from decal_cli.commands.common import as_bytes, data_of, emit, plan_of, settings_of
 from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
+from decal_cli.commands.streams import say
 from decal_cli.data.output import check_not_read, check_writable, write_all
 from decal_cli.errors import DecalError, Exit
 from decal_cli.render.formats import format_for
@@ -40,7 +40,7 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
         contents[gates.write_baseline] = as_bytes(Evaluated(result.evaluation), "json")
     write_all(contents, "output")
     if gates.write_baseline is not None and code is not Exit.OK:
-        print(f"decal: baseline {gates.write_baseline} is not written: not every rule passed", file=sys.stderr)
+        say(f"decal: baseline {gates.write_baseline} is not written: not every rule passed")
     emit(written, form, out)
     return code
 
