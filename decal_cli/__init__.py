@@ -10,20 +10,26 @@ __all__ = [
     "CompareAnswer",
     "DecalError",
     "EvaluateAnswer",
+    "FitAnswer",
     "GateAnswer",
     "RecommendAnswer",
     "ReportAnswer",
+    "StudyAnswer",
     "SweepAnswer",
     "__version__",
+    "apply",
     "compare",
     "evaluate",
+    "fit",
     "gate",
     "recommend",
     "report",
+    "study",
     "sweep",
 ]
 
 if TYPE_CHECKING:
+    from decal_cli.api.acting import FitAnswer, StudyAnswer, apply, fit, study
     from decal_cli.api.answer import (
         Answer,
         CompareAnswer,
@@ -39,6 +45,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("DecalError",),
     "api.verbs": ("compare", "evaluate", "gate", "recommend", "report", "sweep"),
+    "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
     "api.answer": tuple(name for name in __all__ if name.endswith("Answer")),
 }
 """Where each public name is defined."""

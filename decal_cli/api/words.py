@@ -19,7 +19,7 @@ SPELT = {"metric": "metrics", "method": "methods", "rule": "rules"}
 WHOLE = {"--logit": "logit=True", "--try": "methods='all'", "--no-intervals": "intervals=False"}
 """Options without a value."""
 VERBS = "evaluate|recommend|gate|compare|sweep|report|fit|apply|study"
-_VALUE = r"'[^']*'|[A-Z]+\b|drop\b|error\b|[^\s,;:/]*[\d._][^\s,;]*[^\s,;:.)]|\d"
+_VALUE = r"'[^']*'|<\w+>|[A-Z]+\b|drop\b|error\b|[^\s,;:/]*[\d._][^\s,;]*[^\s,;:.)]|\d"
 _OPTION = re.compile(rf"--([a-z]+(?:-[a-z]+)*)(?:[ =](?P<value>{_VALUE}))?")
 _REPEATED = re.compile(r"\b(\w+)=('[^']*'|[A-Z]+\b),? \1=('[^']*'|[A-Z]+\b)")
 _FIT = re.compile(r"`?decal fit ([a-z][\w-]*)`?")
@@ -47,7 +47,7 @@ def _keyword(match: re.Match[str]) -> str:
 
 def _written(value: str) -> str:
     """A value of the command line as Python has it; names in capitals stand for a value."""
-    if not value or value[0] == "'" or value.isupper():
+    if not value or value[0] in "'<" or value.isupper():
         return value
     try:
         float(value)

@@ -212,6 +212,26 @@ def _collected(table: dict[str, Any], used: tuple[str, ...]) -> dict[str, Any]:
     return table
 
 
+def rows_in_memory(data: Any, names: tuple[str, ...]) -> ArraySource:
+    """The columns of a frame or mapping that a model looks at, as rows to be scored."""
+    import pyarrow as pa
+
+    table = _columns_of(data, "data")
+    used = tuple(name for name in dict.fromkeys(names) if name in table)
+    table = _collected(table, used)
+    lengths = sorted({len(table[name]) for name in used})
+    if len(lengths) > 1:
+        raise DecalError(f"{SHOWN}: columns have {lengths[0]} and {lengths[-1]} rows", "give arrays of one length")
+    shown = list(used) if len(used) == len(set(names)) else list(table)
+    with translated(SHOWN, "a table"):
+        return ArraySource(shown, pa.table({name: table[name] for name in used}))
+
+
+def column_names(data: Any) -> list[str]:
+    """The columns of a frame or mapping."""
+    return list(_columns_of(data, "data"))
+
+
 class ArraySource(InMemory):
     """Columns in memory; of those not used only the names are kept."""
 

@@ -2,7 +2,7 @@
 
 from decal_cli.plot.page import PICTURES, Panel, can_draw, draw, draw_on, draw_panels, ready
 from decal_cli.plot.report import report_page
-from decal_cli.plot.study import STUDY_PICTURES, draw_study
+from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
 from decal_cli.plot.text import draw_text
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "draw",
     "draw_on",
     "draw_panels",
+    "draw_relation",
     "draw_study",
     "draw_text",
     "ready",

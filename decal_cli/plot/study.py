@@ -43,6 +43,18 @@ def study_figure(summary: Summary, picture: str) -> Any:
     return figure if _DRAWERS[picture](figure, summary) else None
 
 
+def draw_relation(summary: Summary, estimate: str, target: str, axes: Any = None) -> Any:
+    """Gain against estimate in axes: those that are given, else those of a new figure. Returns the axes."""
+    import matplotlib
+    from matplotlib import pyplot
+
+    with matplotlib.rc_context(_RC if axes is None else {}):
+        if axes is None:
+            _, axes = pyplot.subplots(layout="constrained")
+        _scatter(axes, summary, estimate, target)
+    return axes
+
+
 def _pairs(figure: Any, summary: Summary, pairs: Sequence[tuple[str, str]]) -> bool:
     known = [pair for pair in pairs if pair in summary.relations]
     for k, (estimate, target) in enumerate(known):

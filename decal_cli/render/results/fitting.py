@@ -38,7 +38,8 @@ class ChangeData(TypedDict):
 
 
 class FitData(TypedDict):
-    """A fitted model. method: as `decal fit` takes it. column: what `decal apply` adds. rows: that the model was fitted
+    """A fitted model. method: as `decal fit` takes it. model_file: null where none was written.
+    column: what `decal apply` adds. rows: that the model was fitted
     to. judged: on which rows the figures are, those it was fitted to, each scored by a model that other folds fitted,
     or those of --test. seconds: processor time of the fits of all folds, 0 with --test. gain: null without a task.
     metrics: empty where the model moves the threshold and leaves the score.
@@ -46,7 +47,7 @@ class FitData(TypedDict):
 
     method: str
     kind: Kind
-    model_file: str
+    model_file: str | None
     column: str
     rows: Positive
     judged: Literal["cross-fitted", "test"]
@@ -62,9 +63,9 @@ class FittedData(Provenance):
 
 
 class Fitted:
-    """A fitted model and how it does, for formats to write; path: the model file."""
+    """A fitted model and how it does, for formats to write; path: the model file, None where none was written."""
 
-    def __init__(self, fitting: Fitting, path: str) -> None:
+    def __init__(self, fitting: Fitting, path: str | None) -> None:
         self.fitting = fitting
         self.path = path
 
@@ -78,7 +79,8 @@ class Fitted:
         fitting = self.fitting
         yield Source(tuple(source_lines(fitting.judged)))
         method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
-        yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}, written to {self.path}", strong=method.title)
+        written = "" if self.path is None else f", written to {self.path}"
+        yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
         note = note_of(fitting.model)
         if note is not None:
             yield Paragraph(note, close=True)
@@ -89,10 +91,11 @@ class Fitted:
             yield from _metric_blocks(fitting)
         else:
             yield Paragraph("The score does not change: only the threshold moves.", close=True)
-        added = " and ".join(fitting.columns)
-        yield Notes(
-            (f"Next: decal apply {shlex.quote(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
-        )
+        if self.path is not None:
+            added = " and ".join(fitting.columns)
+            yield Notes(
+                (f"Next: decal apply {shlex.quote(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
+            )
         yield Signature(fitting.judged.signature, close=True)
 
     def data(self) -> dict[str, Any]:

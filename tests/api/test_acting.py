@@ -1,0 +1,126 @@
+"""fit, apply and study from Python: the same numbers as the command, in the user's own frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import decal_cli as decal
+from tests.helpers.command import BINARY, FIXTURES, run_here, valid_json
+
+FRAME = pd.read_csv(BINARY)
+FRAMES: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "pandas": lambda frame: frame,
+    "polars": pl.from_pandas,
+    "lazy": lambda frame: pl.from_pandas(frame).lazy(),
+    "pyarrow": pa.Table.from_pandas,
+    "mapping": lambda frame: frame.to_dict("list"),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> decal.FitAnswer:
+    return decal.fit(FRAME, score="p", label="y", features="x*", method="stack", threshold=0.3)
+
+
+def test_fit_is_what_the_command_fits(fitted: decal.FitAnswer, tmp_path: Path) -> None:
+    columns = ("--score", "p", "--label", "y", "--features", "x*", "-t", "0.3")
+    done = run_here(tmp_path, ("fit", "stack", BINARY, *columns, "-o", "m.json", "-f", "json"))
+    by_command, ours = valid_json(done.out)["fit"], fitted.to_dict()["fit"]
+    for key in ("method", "rows", "column", "gain", "metrics"):
+        assert ours[key] == by_command[key]
+    assert ours["model_file"] is None and "decal apply" not in str(fitted)
+    assert len(repr(fitted)) < 200 and "gain per 1,000 decisions" in repr(fitted)
+    assert fitted.to_frame().columns.tolist()[:3] == ["metric", "before", "after"]
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_apply_adds_the_same_column_to_any_frame(fitted: decal.FitAnswer, kind: str) -> None:
+    frame = FRAMES[kind](FRAME)
+    scored = fitted.apply(frame)
+    assert type(scored) is type(frame)
+    scored = scored.collect() if kind == "lazy" else scored
+    expected = decal.apply(fitted, FRAME)["p_stack"].to_numpy()
+    assert np.array_equal(np.asarray(scored["p_stack"]), expected)
+    assert not np.array_equal(expected, FRAME["p"].to_numpy())
+
+
+def test_a_saved_model_scores_frames_and_files(fitted: decal.FitAnswer, tmp_path: Path) -> None:
+    fitted.save_model(tmp_path / "m.json")
+    of_file = decal.apply(tmp_path / "m.json", BINARY)
+    assert isinstance(of_file, pa.Table) and of_file.num_rows == len(FRAME)
+    expected = fitted.apply(FRAME, name="again")["again"].to_numpy()
+    assert np.array_equal(of_file["p_stack"].to_numpy(), expected)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_rows_without_a_score_have_no_new_one(fitted: decal.FitAnswer, kind: str) -> None:
+    frame = FRAMES[kind](FRAME.assign(p=FRAME["p"].where(FRAME["p"] < 0.5)))
+    with pytest.raises(decal.DecalError, match="missing='drop'"):
+        fitted.apply(frame)
+    new = np.asarray(fitted.apply(frame, missing="drop")["p_stack"], dtype=np.float64)
+    assert np.array_equal(np.isnan(new), FRAME["p"] >= 0.5)
+
+
+def test_arrays_are_fitted_and_applied_by_the_names_of_their_roles() -> None:
+    p, y, x = FRAME["p"].to_numpy(), FRAME["y"].to_numpy(), FRAME[["x1", "x2"]].to_numpy()
+    answer = decal.fit(p, y, features=x, method="stack")
+    scored = decal.apply(answer, {"score": p, "features": x})
+    assert scored["score_stack"].shape == p.shape
+    with pytest.raises(decal.DecalError, match=r"name them: apply\(model, \{'score': scores\}\)"):
+        decal.apply(answer, p)
+
+
+def test_a_test_set_is_one_that_the_model_was_not_fitted_to() -> None:
+    first, second = FRAME.iloc[:1000], FRAME.iloc[1000:]
+    answer = decal.fit(first, score="p", label="y", method="isotonic", test=second)
+    assert answer.to_dict()["fit"]["judged"] == "test" and answer.result.fitting.judged.rows == 1000
+    with pytest.raises(decal.DecalError, match="holds the rows that the model is fitted to"):
+        decal.fit(first, score="p", label="y", method="isotonic", test=first)
+
+
+def test_auto_fits_what_the_recommendation_advises() -> None:
+    columns: dict[str, Any] = {"score": "p", "label": "y", "features": "x*", "threshold": 0.3}
+    advice = decal.recommend(FRAME, **columns).advice
+    assert decal.fit(FRAME, **columns).result.fitting.chosen.key == advice.method
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda: decal.fit(FRAME, score="p", label="y"),
+            "recommend() advises, which needs the decision; give threshold=",
+        ),
+        (lambda: decal.fit(FRAME, score="p", label="y", method="isotoni"), "did you mean isotonic?"),
+        (lambda: decal.fit(FRAME, score=["p", "x1"], label="y", logit=True, method="platt"), "2 score columns"),
+        (lambda: decal.apply("nowhere.json", FRAME), "nowhere.json: No such file or directory"),
+        (lambda: decal.study([]), "study(['a.parquet', 'b.parquet'])"),
+        (lambda: decal.study("a.csv", seeds=0), "seeds=0 is not positive"),
+        (lambda: decal.study("a.csv", method="platt"), "no argument 'method'; did you mean methods?"),
+    ],
+)
+def test_errors_of_those_who_act(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises((decal.DecalError, TypeError)) as raised:
+        call()
+    assert says in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    fox = FIXTURES / "fox_news.parquet"
+    answer = decal.study(
+        fox, score="p_hatesonar", label="y", methods=["isotonic"], thresholds=[0.1, 0.3], seeds=1, folder=tmp_path / "s"
+    )
+    points = answer.to_frame()
+    assert len(points) == 2 and "gain of isotonic" in points.columns
+    assert answer.plot().get_ylabel() == "gain (other half)"
+    with pytest.raises(decal.DecalError, match="did you mean gain_recalibration"):
+        answer.plot("gain_recalibratoin")
