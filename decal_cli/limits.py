@@ -10,7 +10,7 @@ MAX_HEADER_BYTES = 16 * MIB
 """Of the header of a CSV file, which is held as text."""
 MAX_ROW_BYTES = 64 * MIB
 """Of a row of a CSV file: the reader holds a block of that size for each processor."""
-MAX_EMPTY_CELLS = 1 << 26
+MAX_EMPTY_CELLS = 1 << 25
 """Cells of JSON Lines that no row fills: each takes 8 bytes where its column is read, and none in the file."""
 MAX_DOCUMENT_BYTES = 256 * MIB
 """Of a model file or a baseline: a forest of hundreds of full trees, a report of thousands of groups."""
@@ -29,8 +29,8 @@ MAX_THRESHOLDS = 1000
 """Thresholds of a sweep or a study: each is a row of the table."""
 MIN_RISK = 1e-6
 """How near a confidence level may come to 0 and 1: resamples cannot tell more."""
-MAX_SEED = 2**63 - 1
-"""The largest seed: it stands in JSON and Parquet, which hold 64 bits."""
+MAX_SEED = 2**32 - 1
+"""The largest seed that scikit-learn takes."""
 MIN_SHARE_OF_MEAN = 1e-9
 """Of the mean weight, the least that a weight may be: sums are held to this."""
 
@@ -39,8 +39,8 @@ MAX_WIDTH = 1 << 20
 MAX_ARRAY_BYTES = 256 * MIB
 """Of one array in a model file; texts are held at the width of the longest."""
 MAX_TREE_DEPTH = 1000
-"""Of a tree in a model file: trees grown to their last leaf on real data reach some 60."""
+"""Of a tree: trees grown to their last leaf on real data reach some 60."""
 MAX_STEPS = 1 << 16
 """Steps from roots to leaves that a forest may take for one row: 1,000 trees of depth 64."""
-MAX_PROBES = 1000
-"""Probes of a model, one for each stretch of thresholds: every row has a score of each."""
+MAX_TREES, MAX_PROBES = 1000, 10_000
+"""Of a forest, and of a model of probes: more gain nothing, and every row goes through each of them."""

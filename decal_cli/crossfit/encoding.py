@@ -56,6 +56,8 @@ class CategoryColumn:
             raise ValueError("a category column needs one entry for each category, for missing and for others")
         if len(set(self.names)) < len(self.names) or self.indicator.min() < -1 or self.indicator.max() >= places:
             raise ValueError("a category column needs different names and indicators among its columns")
+        if self.indicator.max() > MAX_INDICATORS:
+            raise ValueError(f"a category column has at most {MAX_INDICATORS + 1} indicators")
         if not np.isfinite(self.log_odds).all():
             raise ValueError("log-odds of categories must be finite")
 
@@ -92,6 +94,8 @@ class Encoder:
         columns = np.concatenate((self.kept, self.gaps))
         if len(self.categories) != n_categories or np.any((columns < 0) | (columns >= len(self.kinds) - n_categories)):
             raise ValueError("an encoder needs one entry for each column of categories, and columns that are there")
+        if any((np.diff(each) <= 0).any() for each in (self.kept, self.gaps)):
+            raise ValueError("an encoder takes every column once, in order")
 
     def __call__(self, features: Features) -> Matrix:
         """The features of new rows as numbers, shape (T, columns). Errors: Undefined, where a column's kind changed."""

@@ -246,6 +246,8 @@ class ArraySource(InMemory):
     def raw(self) -> ArraySource:
         return self
 
+    def check_unchanged(self) -> None: ...
+
     def sha256(self) -> str:
         """Hex digest of the used columns, in Arrow's own encoding."""
         import hashlib

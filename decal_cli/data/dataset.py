@@ -171,8 +171,11 @@ class Digests:
                 self.done.append(error)
 
     def wait(self) -> list[str]:
+        """The digests, of inputs that did not change since they were opened."""
         self.thread.join()
         for result in self.done:
             if isinstance(result, Exception):
                 raise result
+        for source in self.sources:
+            source.raw.check_unchanged()
         return [result for result in self.done if isinstance(result, str)]

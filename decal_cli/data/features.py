@@ -69,8 +69,7 @@ class FeatureReader:
         parts: list[Part] = []
         for source, known in zip(self.sources, self.origin.parts, strict=True):
             part = Part(source, source.load_typed(self.names), known.start, known.skipped)
-            if part.table.num_rows != known.table.num_rows:
-                raise DecalError(f"{source.shown}: changed while it was being read", "run again")
+            source.raw.check_unchanged()
             parts.append(part)
         return parts
 

@@ -10,67 +10,122 @@ import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
 from typing import Any, BinaryIO, cast
 
 from decal_cli.data.words import file_word, first_line, nearest
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_STREAM_BYTES, MIB
 
 HEAD_SIZE = 1 << 16
 GZIP = b"\x1f\x8b"
 BINARY = ("Parquet", "Arrow")
 
 
-@dataclass
 class Raw:
-    """One input. shown: its name in errors; path: as the user gave it; data: its bytes where it cannot be reopened."""
+    """One input. shown: its name in errors; path: as the user gave it; stream: a pipe, which can be read only once."""
 
-    shown: str
-    path: str
-    data: bytes | None
-    gz: bool = False
-    _plain: bytes | None = field(default=None, repr=False)
+    def __init__(self, shown: str, path: str, stream: BinaryIO | None = None) -> None:
+        self.shown = shown
+        self.path = path
+        self.stream = stream
+        with translated(shown, "a file"):
+            self.identity = None if stream is not None else _identity(path)
+            self.start = self._read_start() if stream is None else stream.read(HEAD_SIZE)
+        self.gz = self.start.startswith(GZIP)
+
+    def _read_start(self) -> bytes:
+        with open(self.path, "rb") as file:
+            return file.read(len(GZIP))
+
+    @cached_property
+    def content(self) -> bytes:
+        """All bytes of a pipe."""
+        assert self.stream is not None
+        with translated(self.shown, "a stream"):
+            content = _bounded(self.shown, self.stream, self.start)
+        self.close()
+        return content
+
+    def close(self) -> None:
+        """Close a named pipe; standard input stays open."""
+        if self.stream is not None and self.path != "-":
+            self.stream.close()
+
+    def check_unchanged(self) -> None:
+        """Raise a DecalError where the file is not the one that was opened: rows would be mixed from two versions."""
+        try:
+            unchanged = self.stream is not None or _identity(self.path) == self.identity
+        except OSError:
+            unchanged = False
+        if not unchanged:
+            raise DecalError(f"{self.shown}: changed while it was read", "run again when nothing writes to it")
 
     def open(self) -> BinaryIO:
         """A fresh stream of the decompressed bytes."""
-        source = self.path if self.data is None else io.BytesIO(self.data)
+        source = self.path if self.stream is None else io.BytesIO(self.content)
         if self.gz:
             return cast(BinaryIO, gzip.open(source, "rb"))
         return open(source, "rb") if isinstance(source, str) else source
 
     def head(self, size: int = HEAD_SIZE) -> bytes:
         """The first decompressed bytes."""
+        if self.stream is not None and not self.gz and size <= HEAD_SIZE:
+            return self.start[:size]
         with translated(self.shown, "gzip" if self.gz else "a file"), self.open() as stream:
             return stream.read(size)
 
-    def arrow(self, mapped: bool = True) -> Any:
-        """A pyarrow file to read from at any position; mapped: through the page cache, without a copy."""
+    @cached_property
+    def _plain(self) -> bytes:
+        """The decompressed bytes, where they cannot be read from the file itself."""
+        if not self.gz:
+            return self.content
+        with self.open() as stream:
+            return _bounded(self.shown, stream)
+
+    def arrow(self) -> Any:
+        """A pyarrow file to read from at any position; never mapped: a file that is cut then would end the process."""
         import pyarrow as pa
 
-        if self.data is not None or self.gz:
-            if self._plain is None:
-                with self.open() as stream:
-                    self._plain = stream.read() if self.gz else self.data
+        if self.stream is not None or self.gz:
             return pa.BufferReader(self._plain)
         # As bytes: a file's name need not be UTF-8.
-        path = os.fsencode(self.path)
-        return pa.memory_map(path) if mapped else pa.OSFile(path)
+        return pa.OSFile(os.fsencode(self.path))
 
     def text(self) -> Any:
         """A pyarrow file to read from front to back."""
         import pyarrow as pa
 
-        return pa.PythonFile(self.open(), mode="r") if self.gz else self.arrow(mapped=False)
+        return pa.PythonFile(self.open(), mode="r") if self.gz else self.arrow()
 
     def sha256(self) -> str:
         """Hex digest of the bytes as they were given (compressed, if they were)."""
         import hashlib
 
-        if self.data is not None:
-            return hashlib.sha256(self.data).hexdigest()
+        if self.stream is not None:
+            return hashlib.sha256(self.content).hexdigest()
         with translated(self.shown, "a file"), open(self.path, "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _identity(path: str) -> tuple[int, int, int, int]:
+    """What changes where a file is replaced or written to."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _bounded(shown: str, stream: BinaryIO, start: bytes = b"") -> bytes:
+    """What is left of a stream, after its start."""
+    content = io.BytesIO()
+    content.write(start)
+    while piece := stream.read(MIB):
+        content.write(piece)
+        if content.tell() > MAX_STREAM_BYTES:
+            raise DecalError(
+                f"{shown}: holds more than {MAX_STREAM_BYTES // MIB:,} MiB, the most that is held in memory",
+                "write it to a file that is not compressed, and name that",
+            )
+    return content.getvalue()
 
 
 def raw(path: str, stdin: BinaryIO | None) -> Raw:
@@ -78,19 +133,16 @@ def raw(path: str, stdin: BinaryIO | None) -> Raw:
     if path == "-":
         if stdin is None:
             raise DecalError("nothing to read: no file named and nothing piped in", "name a file, or pipe one in")
-        with translated("standard input", "a stream"):
-            source = Raw("standard input", path, stdin.read())
+        source = Raw("standard input", path, stdin)
     else:
         source = Raw(path, path, _pipe(path))
-    start = source.data[:2] if source.data is not None else source.head(2)
-    if not start:
+    if not source.start:
         raise DecalError(f"{source.shown}: is empty", "give a file with a header and at least one row")
-    source.gz = start == GZIP
     return source
 
 
-def _pipe(path: str) -> bytes | None:
-    """The bytes of a named pipe, which can be read only once; None for an ordinary file."""
+def _pipe(path: str) -> BinaryIO | None:
+    """A named pipe or a device, which can be read only once; None for an ordinary file."""
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
@@ -99,7 +151,7 @@ def _pipe(path: str) -> bytes | None:
             )
         if stat.S_ISREG(mode):
             return None
-        return Path(path).read_bytes()
+        return open(path, "rb")
     except FileNotFoundError:
         raise DecalError(f"{path}: no such file", _near_file(path)) from None
     except (OSError, ValueError) as error:

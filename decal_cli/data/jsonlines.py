@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from decal_cli.data.files import Raw, no_rows, refuse_other_encodings, translated
 from decal_cli.data.words import MISSING, quote, text_of
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_EMPTY_CELLS, MAX_LINE_BYTES, MIB
 
-N_LINES = 1 << 15
+N_LINES, N_BLOCK_VALUES = 1 << 15, 1 << 21
+"""Lines that are held as objects at once, and their values."""
 
 
 class JsonLinesSource:
@@ -23,15 +26,23 @@ class JsonLinesSource:
         self.raw = raw
         self.shown = raw.shown
         refuse_other_encodings(raw, head)
-        names: dict[str, None] = {}
+        filled: Counter[str] = Counter()
+        self.n_rows = 0
         for _, line in self._objects():
-            names.update(dict.fromkeys(line))
-        self.names = list(names)
+            filled.update(line.keys())
+            self.n_rows += 1
+        self.filled = dict(filled)
+        self.names = list(filled)
 
     def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Line number and object, one by one."""
         with translated(self.shown, self.kind), self.raw.open() as stream:
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise DecalError(
+                        f"{self.shown}, line {number}: holds more than {MAX_LINE_BYTES // MIB} MiB",
+                        "write one whole object a line",
+                    )
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if not line.strip():
@@ -40,7 +51,7 @@ class JsonLinesSource:
                     # A first line with a repeated key would silently keep the last value.
                     value = json.loads(line, object_pairs_hook=self._unique if number == 1 else None)
                 except (ValueError, RecursionError) as error:
-                    reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+                    reason = _reason(error)
                     raise DecalError(
                         f"{self.shown}, line {number}: is not JSON ({reason})", "write one whole object a line"
                     ) from None
@@ -66,6 +77,7 @@ class JsonLinesSource:
         """The named columns as a pyarrow table."""
         import pyarrow as pa
 
+        self._check_filled([*numbers, *texts])
         batches = list(self.batches(numbers, texts))
         if not batches:
             raise no_rows(self.shown)
@@ -79,6 +91,16 @@ class JsonLinesSource:
             texts = {name for _, line in self._objects() for name in names if not _is_number(line.get(name))}
             return self.load([name for name in names if name not in texts], sorted(texts)).select(list(names))
 
+    def _check_filled(self, names: Sequence[str]) -> None:
+        """Raise a DecalError where the rows have so few keys in common that they are no table."""
+        empty = sum(self.n_rows - self.filled[name] for name in names)
+        if empty > MAX_EMPTY_CELLS:
+            raise DecalError(
+                f"{self.shown}: its {self.n_rows:,} rows lack {empty:,} values of the {len(names):,} columns to be"
+                f" read, more than {MAX_EMPTY_CELLS:,}",
+                "write the same keys on every line, or name fewer columns",
+            )
+
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         """The named columns as small tables."""
         for start, rows in self._blocks():
@@ -86,6 +108,7 @@ class JsonLinesSource:
 
     def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
         """The same; other columns are numbers, truth values, texts, lists or objects as in the file, else texts."""
+        self._check_filled([*numbers, *others])
         kinds, lists = self._kinds(others, numbers)
         for start, rows in self._blocks():
             yield self._table(rows, start, numbers, kinds, lists)
@@ -93,10 +116,12 @@ class JsonLinesSource:
     def _blocks(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Number of the first row, and rows."""
         rows: list[dict[str, Any]] = []
-        start = 0
+        start = n_values = 0
         for _, line in self._objects():
             rows.append(line)
-            if len(rows) == N_LINES:
+            n_values += len(line)
+            if len(rows) == N_LINES or n_values > N_BLOCK_VALUES:
+                n_values = 0
                 yield start, rows
                 start += len(rows)
                 rows = []
@@ -186,6 +211,13 @@ class JsonLinesSource:
 
     def _place(self, name: str, row: int) -> str:
         return f"{self.shown}, column {quote(name)}, row {row + 1}"
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a line."""
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "nested too deep" if isinstance(error, RecursionError) else "a number of thousands of digits"
 
 
 def _is_number(value: Any) -> bool:

@@ -77,6 +77,7 @@ class NewRows:
         for part in self._parts(self.numbers, self.others):
             yield self._batch(part, called)
             before += part.table.num_rows
+        self.source.raw.check_unchanged()
         if not before:
             raise no_rows(self.source.shown)
 

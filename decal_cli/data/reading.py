@@ -27,6 +27,16 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
     if list(paths).count("-") > 1:
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
     sources = [open_source(path, stdin) for path in paths or ["-"]]
+    try:
+        return _read(sources, columns)
+    except DecalError:
+        # Of a file that changed, what was wrong is not worth telling.
+        for source in sources:
+            source.raw.check_unchanged()
+        raise
+
+
+def _read(sources: Sequence[Source], columns: Columns) -> Dataset:
     chosen = chosen_columns(sources, columns)
     bare = chosen.roles().keys() == {"score", "label"} and len(chosen.score) == 1
     if bare and columns.missing == "error":

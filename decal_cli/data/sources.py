@@ -35,6 +35,9 @@ class RawFile(Protocol):
     def sha256(self) -> str:
         """Hex digest of the content."""
 
+    def check_unchanged(self) -> None:
+        """Raise a DecalError where the content is not what it was at first."""
+
 
 class Source(Protocol):
     """One input whose format is known."""
@@ -86,6 +89,14 @@ class FileSource(Source, Protocol):
 def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
     """Recognise an input: Parquet, Arrow file or stream, JSON Lines, else CSV; each also gzipped, from any place."""
     source = raw(path, stdin)
+    try:
+        return _recognised(source)
+    except DecalError:
+        source.close()
+        raise
+
+
+def _recognised(source: Raw) -> FileSource:
     head = source.head()
     if head[:4] in (b"PAR1", b"PARE"):
         return ParquetSource(source)
@@ -113,10 +124,10 @@ class ParquetSource:
         with translated(self.shown, self.kind):
             self.names = list(self._file().schema_arrow.names)
 
-    def _file(self, mapped: bool = True, **options: Any) -> Any:
+    def _file(self, **options: Any) -> Any:
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self.raw.arrow(mapped), **options)
+        return pq.ParquetFile(self.raw.arrow(), **options)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         with translated(self.shown, self.kind):
@@ -130,7 +141,7 @@ class ParquetSource:
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
             # Buffered pages instead of whole column chunks: memory does not grow with the row group.
-            file = self._file(mapped=False, buffer_size=1 << 20, pre_buffer=False)
+            file = self._file(buffer_size=1 << 20, pre_buffer=False)
             for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
 
@@ -152,16 +163,16 @@ class ArrowSource:
         with translated(self.shown, self.kind):
             self.names = list(self._reader().schema.names)
 
-    def _reader(self, wanted: Sequence[str] | None = None, mapped: bool = True) -> Any:
+    def _reader(self, wanted: Sequence[str] | None = None) -> Any:
         import pyarrow as pa
 
         fields = None if wanted is None else sorted({self.names.index(name) for name in wanted})
         options = pa.ipc.IpcReadOptions(included_fields=fields, use_threads=False)
         opened = pa.ipc.open_file if self.is_file else pa.ipc.open_stream
-        return opened(self.raw.arrow(mapped), options=options)
+        return opened(self.raw.arrow(), options=options)
 
-    def _batches(self, wanted: list[str], mapped: bool) -> Iterator[Any]:
-        reader = self._reader(wanted, mapped)
+    def _batches(self, wanted: list[str]) -> Iterator[Any]:
+        reader = self._reader(wanted)
         read = (reader.get_batch(i) for i in range(reader.num_record_batches)) if self.is_file else iter(reader)
         for batch in read:
             batch = batch.select(wanted)
@@ -175,14 +186,14 @@ class ArrowSource:
             wanted = [*numbers, *texts]
             schema = self._reader(wanted).schema
             fields = [schema.field(name) for name in wanted]
-            return pa.Table.from_batches(list(self._batches(wanted, mapped=True)), pa.schema(fields))
+            return pa.Table.from_batches(list(self._batches(wanted)), pa.schema(fields))
 
     def load_typed(self, names: Sequence[str]) -> Any:
         return self.load(names, ())
 
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
-            for batch in self._batches([*numbers, *texts], mapped=False):
+            for batch in self._batches([*numbers, *texts]):
                 for start in range(0, batch.num_rows, N_BATCH_ROWS):
                     yield batch.slice(start, N_BATCH_ROWS)
 

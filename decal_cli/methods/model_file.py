@@ -18,8 +18,11 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from decal_cli.documents import json_of
 from decal_cli.errors import DecalError
-from decal_cli.methods.declare import MODELS, Applied, Model
+from decal_cli.limits import MAX_ARRAY_BYTES, MAX_WIDTH
+from decal_cli.methods.declare import METHODS, MODELS, Applied, Model
+from decal_cli.methods.numerics.checks import are_probabilities, need
 from decal_cli.tables.features import PLURALS, Features, Kind, number_kinds
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
@@ -118,8 +121,8 @@ def _score(saved: Saved, rows: Unlabelled) -> Applied:
         values is not None and (values.shape != (len(rows),) or values.dtype != np.float64) for values in applied
     ):
         raise ValueError("it does not give every row a score")
-    if applied.threshold is not None and np.isnan(applied.threshold).any():
-        raise ValueError("it gives a threshold that is no number")
+    if applied.threshold is not None and not np.isfinite(applied.threshold).all():
+        raise ValueError("it gives a threshold that is not finite")
     probabilities = {
         name: _probability(values)
         for name, values in applied._asdict().items()
@@ -130,8 +133,7 @@ def _score(saved: Saved, rows: Unlabelled) -> Applied:
 
 def _probability(values: Floats) -> Floats:
     """Values in [0, 1], but for rounding."""
-    if not ((values >= -_ROUNDING) & (values <= 1 + _ROUNDING)).all():
-        raise ValueError("it gives a score outside [0, 1]")
+    need(are_probabilities(values), "it gives a score outside [0, 1]")
     return np.clip(values, 0.0, 1.0)
 
 
@@ -142,18 +144,16 @@ def _unusable(error: Exception, shown: str) -> DecalError:
 
 _AGAIN = "fit it again: decal fit METHOD TRAIN -o MODEL"
 _OURS = "name a file that `decal fit` wrote"
-_ROUNDING = 1e-9
-_WIDEST = 1 << 20
-"""Numbers a row that features may hold; a forged file must not fill the memory."""
 
 
 def _saved(document: Mapping[str, Any]) -> Saved:
     columns, task = document["columns"], document["task"]
     width = int(columns["width"])
-    if not 0 <= width <= _WIDEST or bool(width) != bool(columns["features"]):
+    if not 0 <= width <= MAX_WIDTH or bool(width) != bool(columns["features"]):
         raise ValueError(f"features of {width} numbers a row")
+    METHODS.parse(document["method"])
     return Saved(
-        method=str(document["method"]),
+        method=document["method"],
         model=_decoded(document["model"]),
         score=str(columns["score"]),
         features=tuple(map(str, columns["features"])),
@@ -162,8 +162,15 @@ def _saved(document: Mapping[str, Any]) -> Saved:
         groups=tuple(map(str, columns["groups"])),
         logit=bool(columns["logit"]),
         task=None if task is None else BinaryTask.of_utility(task["utility"], task["decision_threshold"]),
-        fitted_on=dict(document["fitted_on"]),
+        fitted_on=_fitted_on(document["fitted_on"]),
     )
+
+
+def _fitted_on(fitted_on: Any) -> dict[str, Any]:
+    """Where the training rows came from; what is read of it, the digests of the files, are texts."""
+    digests = [item["sha256"] for item in fitted_on.get("inputs", ())]
+    need(all(isinstance(each, str) for each in digests), "the files it was fitted on have no digests")
+    return dict(fitted_on)
 
 
 def _kinds(columns: Mapping[str, Any], width: int) -> tuple[Kind, ...]:
@@ -177,10 +184,7 @@ def _kinds(columns: Mapping[str, Any], width: int) -> tuple[Kind, ...]:
 
 def _checked(text: str, shown: str) -> dict[str, Any]:
     """The document, unchanged since it was written and of this version."""
-    try:
-        document = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        raise DecalError(f"{shown}: is not a model file (not JSON)", _OURS) from None
+    document = json_of(text, shown, _OURS)
     if not isinstance(document, dict) or "decal_model" not in document:
         raise DecalError(f"{shown}: is not a model file of decal", _OURS)
     version = document["decal_model"]
@@ -190,16 +194,12 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
     digest = document.pop("sha256", None)
     try:
         unchanged = digest == _digest(document) and _written({**document, "sha256": digest}) == text
-    except (ValueError, RecursionError):
-        # What decal writes is neither nested so deep nor half a character.
+    except ValueError:
+        # What decal writes is no half character.
         unchanged = False
     if not unchanged:
         raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
     return document
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)
 
 
 def _digest(document: Mapping[str, Any]) -> str:
@@ -280,6 +280,9 @@ def _is_a(hint: Any, value: Any) -> bool:
 def _decoded_array(value: Mapping[str, Any]) -> np.ndarray:
     kind, items = next(iter(value.items()))
     if kind == "text":
+        # Each text takes as many bytes as the longest.
+        size = 4 * len(items) * max(map(len, items), default=0)
+        need(size <= MAX_ARRAY_BYTES, f"texts that take {size:,} bytes")
         array = np.array(items, dtype=str)
     elif kind not in _DTYPES:
         raise ValueError(f"an array of {kind[:20]}")

@@ -7,7 +7,7 @@ that u_delta is 1/t*.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from decal_cli.crossfit.threads import one_thread
 from decal_cli.data import Predictions
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import Undefined
+from decal_cli.limits import MAX_UTILITY
 from decal_cli.methods import Applied, MethodSpec, Model, Training, fit_each, missing, training_rows, won
 from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Inputs, MetricSpec, parse
@@ -76,6 +77,41 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
     # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
     with one_thread():
         return _measured(unit, model, setting)
+
+
+def is_record(record: Record, unit: Unit, setting: Setting) -> bool:
+    """Whether a record is one that `measure` gives of this unit: what stands on the disk may have been changed."""
+    methods = {chosen.key for chosen in setting.methods}
+    try:
+        return (
+            (record["score"], record["seed"]) == (unit.score, unit.seed)
+            and _is_number(record["rows"], FEWEST)
+            and _is_number(record["positives"], 0)
+            and record["seconds"].keys() <= methods
+            and all(_is_number(seconds, 0) for seconds in record["seconds"].values())
+            and record["reasons"].keys() <= methods
+            and all(isinstance(reason, str) for reason in record["reasons"].values())
+            and [point["threshold"] for point in record["points"]] == list(setting.thresholds)
+            and all(_is_point(point, methods) for point in record["points"])
+        )
+    except (KeyError, TypeError, AttributeError):
+        return False
+
+
+def _is_point(point: Record, methods: Set[str]) -> bool:
+    values = [value for name in ESTIMATES for value in point["estimates"][name]]
+    return (
+        len(values) == 3 * len(ESTIMATES)
+        and all(len(point["estimates"][name]) == 3 for name in ESTIMATES)
+        and point["gains"].keys() <= methods
+        and all(value is None or _is_number(value) for value in (*values, *point["gains"].values()))
+        and len(point["constants"]) == 2
+        and all(map(_is_number, point["constants"]))
+    )
+
+
+def _is_number(value: Any, least: float = -MAX_UTILITY) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= MAX_UTILITY
 
 
 def _import_once() -> None:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from decal_cli.analysis.study.points import FEWEST, Record, Setting, Unit, measure
+from decal_cli.analysis.study.points import FEWEST, Record, Setting, Unit, is_record, measure
 from decal_cli.analysis.study.store import Store, key_of
 from decal_cli.data import Columns, Dataset, read
 from decal_cli.errors import DecalError
@@ -48,12 +48,12 @@ def run(
     Errors: DecalError for a file that cannot be read, before anything is measured.
     """
     _read.cache_clear()
-    units, notes = _units(paths, columns, setting, seeds)
+    units, digests, notes = _units(paths, columns, setting, seeds)
     store = Store(folder)
-    waiting = [(unit, key) for unit, key in units if key not in store.records]
+    waiting = [(unit, key) for unit, key in units if not is_record(store.records.get(key, {}), unit, setting)]
     before = len(units) - len(waiting)
     done(before, len(units), before)
-    for count, (key, record) in enumerate(_measured(waiting, columns, setting, workers), before + 1):
+    for count, (key, record) in enumerate(_measured(waiting, columns, setting, digests, workers), before + 1):
         store.add(key, record)
         done(count, len(units), before)
     # A file measured under another name is the same file.
@@ -63,11 +63,12 @@ def run(
 
 def _units(
     paths: Sequence[str], columns: Columns, setting: Setting, seeds: Sequence[int]
-) -> tuple[list[tuple[Unit, str]], list[str]]:
-    """All units with their keys, and notes on what is dropped."""
-    units, notes = [], []
+) -> tuple[list[tuple[Unit, str]], dict[str, str], list[str]]:
+    """All units with their keys, the digests of the files, and notes on what is dropped."""
+    units, digests, notes = [], {}, []
     for path in paths:
         data = read([path], columns)
+        digests[path] = data.inputs[0].sha256
         for model in data.models:
             rows, positives = len(model.rows), model.rows.positives
             if rows < FEWEST or positives < 2 or positives > rows - 2:
@@ -75,18 +76,18 @@ def _units(
                 continue
             for seed in seeds:
                 unit = Unit(path, model.name, seed)
-                units.append((unit, key_of(unit, data.inputs[0].sha256, columns, setting)))
+                units.append((unit, key_of(unit, digests[path], columns, setting)))
         notes += [f"{path}: {note}" for note in data.notes]
     if not units:
         raise DecalError("there is nothing to study", f"give files of at least {FEWEST} rows with both labels")
-    return units, notes
+    return units, digests, notes
 
 
 def _measured(
-    waiting: Sequence[tuple[Unit, str]], columns: Columns, setting: Setting, workers: int
+    waiting: Sequence[tuple[Unit, str]], columns: Columns, setting: Setting, digests: dict[str, str], workers: int
 ) -> Iterator[tuple[str, Record]]:
     """Keys and records as they are finished."""
-    work = functools.partial(_measure, columns, setting)
+    work = functools.partial(_measure, columns, setting, digests)
     if workers == 1 or len(waiting) < 2:
         for unit, key in waiting:
             yield key, work(unit)
@@ -141,9 +142,11 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _measure(columns: Columns, setting: Setting, unit: Unit) -> Record:
-    """In a process of its own."""
+def _measure(columns: Columns, setting: Setting, digests: dict[str, str], unit: Unit) -> Record:
+    """In a process of its own. Errors: DecalError, where the file is not the one that the unit is of."""
     data = _read(unit.file, columns)
+    if data.inputs[0].sha256 != digests[unit.file]:
+        raise DecalError(f"{unit.file}: changed while it was studied", "run again when nothing writes to it")
     return measure(unit, next(model for model in data.models if model.name == unit.score), setting)
 
 

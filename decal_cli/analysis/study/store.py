@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from decal_cli.analysis.study.points import ESTIMATES, Record, Setting, Unit
+from decal_cli.documents import json_of
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_LINE_BYTES
 from decal_cli.version import __version__
 
 NAME = "units.jsonl"
@@ -50,12 +52,13 @@ class Store:
         self.records: dict[str, Record] = {}
         whole = 0
         if self.path.exists():
-            for line in self.path.read_bytes().splitlines(keepends=True):
-                entry = _entry(line)
-                if entry is None:
-                    break
-                self.records[entry["key"]] = entry["record"]
-                whole += len(line)
+            with self.path.open("rb") as file:
+                while line := file.readline(MAX_LINE_BYTES):
+                    entry = _entry(line)
+                    if entry is None:
+                        break
+                    self.records[entry["key"]] = entry["record"]
+                    whole += len(line)
             # New lines follow the last whole line, not a half one.
             os.truncate(self.path, whole)
 
@@ -69,11 +72,14 @@ class Store:
 
 
 def _entry(line: bytes) -> Mapping[str, Any] | None:
-    try:
-        entry = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
+    if not line.endswith(b"\n"):
         return None
-    return entry if isinstance(entry, dict) and {"key", "record"} <= entry.keys() else None
+    try:
+        entry = json_of(line.decode(), NAME, "")
+    except (DecalError, UnicodeDecodeError):
+        return None
+    whole = isinstance(entry, dict) and isinstance(entry.get("key"), str) and isinstance(entry.get("record"), dict)
+    return entry if whole else None
 
 
 def folder_of(path: str) -> Path:

@@ -12,6 +12,7 @@ from decal_cli.declarations.spec import Between, Bins
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperature
+from decal_cli.methods.numerics.checks import are_probabilities, is_increasing, need
 from decal_cli.methods.numerics.likelihood import need_different_scores
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
@@ -30,6 +31,13 @@ class Steps:
 
     edges: Floats
     value: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what are no steps of probabilities. Errors: ValueError."""
+        need(self.value.shape == (len(self.edges) + 1,), "steps need one value more than they have edges")
+        need(
+            is_increasing(self.edges) and are_probabilities(self.value), "steps need increasing edges, values in [0, 1]"
+        )
 
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(self.value[bin_of(rows.score, self.edges)])
@@ -54,6 +62,10 @@ class Abstaining:
 
     curve: Sigmoid
     cut: float
+
+    def __post_init__(self) -> None:
+        """Refuse a cut that is no distance of scores from .5. Errors: ValueError."""
+        need(0 <= self.cut <= 0.5, "a cut lies in [0, .5]")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.where(np.abs(rows.score - 0.5) <= self.cut, 0.5, self.curve(rows).score))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from decal_cli.declarations.spec import COUNT, Bins
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.binned import bin_of, edges_of
 from decal_cli.methods.families.isotonic import Curve
+from decal_cli.methods.numerics.checks import are_places, are_probabilities, is_increasing, need
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.trees import Tree
 from decal_cli.metrics.numerics import grouping
@@ -48,13 +49,23 @@ class Glar:
     t_star: float
     adjust: str
 
+    def __post_init__(self) -> None:
+        """Refuse bins and trees that do not belong together. Errors: ValueError."""
+        need(is_increasing(self.edges), "edges of bins must not decrease")
+        need(self.tree.shape == (len(self.edges) + 1,), "every bin needs the number of its tree")
+        need(are_places(self.tree, NO_TREE, len(self.trees)), "a bin asks for a tree that is not there")
+        need(all(are_probabilities(each.value) for each in self.trees), "leaves hold probabilities")
+        need(0 < self.t_star < 1 and self.adjust in get_args(Adjust), "a threshold lies in (0, 1)")
+
     def __call__(self, rows: Unlabelled) -> Applied:
         score = self.otherwise(rows).score
         number = self.tree[bin_of(rows.score, self.edges)]
         features = narrow(features_of(rows)) if self.trees else np.empty(0, dtype=np.float32)
-        for k, tree in enumerate(self.trees):
-            here = np.flatnonzero(number == k)
-            score[here] = tree.value[tree.leaf(features[here])]
+        order = np.argsort(number, kind="stable")
+        used, starts = np.unique(number[order], return_index=True)
+        for k, here in zip(used.tolist(), np.split(order, starts[1:]), strict=False):
+            if k != NO_TREE:
+                score[here] = self.trees[k].value[self.trees[k].leaf(features[here])]
         if self.adjust == "score":
             return Applied(score)
         return Applied(rows.score, threshold=thresholds(rows.score, score, self.t_star))

@@ -10,6 +10,7 @@ import numpy as np
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.declarations.papers import cite
 from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.methods.numerics.checks import are_probabilities, is_increasing, need
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats, Table
 
@@ -21,6 +22,12 @@ class Curve:
 
     at: Floats
     value: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what is no increasing curve of probabilities. Errors: ValueError."""
+        need(self.at.shape == self.value.shape != (0,), "a curve needs one value for each of its points")
+        need(is_increasing(self.at) and is_increasing(self.value), "a curve must not decrease")
+        need(are_probabilities(self.value), "a curve's values lie in [0, 1]")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(np.interp(rows.score, self.at, self.value))

@@ -14,6 +14,7 @@ from decal_cli.declarations.spec import COUNT
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.isotonic import Curve
+from decal_cli.methods.numerics.checks import are_places, is_finite, need
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.trees import Tree
 from decal_cli.tables.rows import Groups, Unlabelled
@@ -53,13 +54,31 @@ class Patches:
     cell: Ints
     shift: Floats
 
+    def __post_init__(self) -> None:
+        """Refuse patches of subsets or cells that are not there. Errors: ValueError."""
+        need(
+            self.kind.shape == self.column.shape == self.value.shape, "every subset needs a kind, a column and a value"
+        )
+        need(are_places(self.kind, EVERYONE, GROUP + 1), "a subset is everyone, a leaf or a group")
+        need(self.subset.shape == self.cell.shape == self.shift.shape, "every patch needs a subset, a cell and a shift")
+        need(len(self.subset) <= MAX_PATCHES, f"there are at most {MAX_PATCHES} patches")
+        need(are_places(self.subset, 0, len(self.kind)), "a patch asks for a subset that is not there")
+        need(self.cells > 0 and are_places(self.cell, 0, self.cells), "a patch asks for a cell that is not there")
+        need(is_finite(self.shift), "shifts must be finite")
+
     def __call__(self, rows: Unlabelled) -> Applied:
         score = self.curve(rows).score
-        member = self.members(rows)
-        for subset, cell, shift in zip(self.subset, self.cell, self.shift, strict=True):
+        used, number = np.unique(self.subset, return_inverse=True)
+        member = self._only(used).members(rows)
+        for subset, cell, shift in zip(number, self.cell, self.shift, strict=True):
             here = member[subset] & (cell_of(score, self.cells) == cell)
             score[here] = np.clip(score[here] + shift, 0.0, 1.0)
         return Applied(score)
+
+    def _only(self, subsets: Ints) -> Patches:
+        """These subsets, without patches."""
+        no = {name: getattr(self, name)[:0] for name in ("subset", "cell", "shift")}
+        return replace(self, kind=self.kind[subsets], column=self.column[subsets], value=self.value[subsets], **no)
 
     def members(self, rows: Unlabelled) -> NDArray[np.bool_]:
         """Which rows belong to which subset, shape (subsets, T)."""

@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
+from decal_cli.limits import MAX_PROBES
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, planes_of, with_recalibrated
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
+
+MAX_DECISIONS = 1 << 22
+"""Decisions of probes that are held at once: rows times probes."""
 
 
 @model
@@ -31,7 +35,10 @@ class Probes:
 
     def __post_init__(self) -> None:
         """Refuse edges that are no grid. Errors: ValueError."""
-        if self.edges.shape != (len(self.planes.intercept) + 1,) or (np.diff(self.edges) <= 0).any():
+        n_probes = len(self.planes.intercept)
+        if n_probes > MAX_PROBES:
+            raise ValueError(f"a model has at most {MAX_PROBES:,} probes")
+        if self.edges.shape != (n_probes + 1,) or not (np.diff(self.edges) > 0).all():
             raise ValueError("probes need one more edge than there are, in increasing order")
         if self.edges[0] != 0 or self.edges[-1] != 1:
             raise ValueError("probes must cover the thresholds from 0 to 1")
@@ -41,8 +48,13 @@ class Probes:
         return self.planes(self.score(rows)) >= 0
 
     def __call__(self, rows: Unlabelled) -> Applied:
+        step = max(1, MAX_DECISIONS // len(self.planes.intercept))
+        blocks = (np.arange(at, min(at + step, len(rows))) for at in range(0, max(len(rows), 1), step))
+        return Applied(np.concatenate([self._mean(rows.take(block)) for block in blocks]))
+
+    def _mean(self, rows: Unlabelled) -> Floats:
         mean = np.where(self.decisions(rows), np.diff(self.edges), 0.0).sum(axis=1)
-        return Applied(np.clip(mean, 0.0, 1.0))
+        return np.clip(mean, 0.0, 1.0)
 
 
 def grid(probes: int) -> Floats:
@@ -73,7 +85,7 @@ def _of_same_sum(weight: Floats, other: Floats) -> Floats:
 def probing(
     rows: Training,
     *,
-    probes: Annotated[int, "number of thresholds, each with a classifier", Between(0, 10_001)] = 40,
+    probes: Annotated[int, "number of thresholds, each with a classifier", Between(0, MAX_PROBES + 1)] = 40,
 ) -> Probes:
     """The mean decision of classifiers trained for thresholds between 0 and 1.
 

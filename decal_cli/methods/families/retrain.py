@@ -18,7 +18,9 @@ from decal_cli.crossfit.regions import Narrow, narrow, with_score
 from decal_cli.crossfit.threads import one_thread
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
+from decal_cli.limits import MAX_TREES
 from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.methods.numerics.checks import is_finite, need
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.linear import (
     Planes,
@@ -89,6 +91,10 @@ class StackedBoosting:
 
     forest: Forest
     baseline: float
+
+    def __post_init__(self) -> None:
+        """Refuse log-odds that are not finite. Errors: ValueError."""
+        need(is_finite(self.baseline), "log-odds must be finite")
 
     def log_odds(self, rows: Unlabelled) -> Floats:
         """Log-odds of rows, shape (T,)."""
@@ -167,7 +173,7 @@ def stack(
 def stack_forest(
     rows: Training,
     *,
-    trees: Annotated[int, "number of trees", Between(0, 10_001)] = 60,
+    trees: Annotated[int, "number of trees", Between(0, MAX_TREES + 1)] = 60,
 ) -> StackedForest:
     """The mean probability of trees grown on resampled rows, from the score and the features.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.methods.numerics.checks import need
 from decal_cli.tables.rows import Unlabelled
 
 NEVER = 2.0
@@ -20,6 +21,10 @@ class Threshold:
     """The score as it is; act when score >= threshold: 0 acts always, 2 never."""
 
     threshold: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no threshold of scores. Errors: ValueError."""
+        need(0 <= self.threshold <= NEVER, "a threshold of scores lies in [0, 1], or is 2 where nothing reaches it")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(rows.score, threshold=np.full(len(rows), self.threshold))

@@ -8,6 +8,7 @@ import numpy as np
 
 from decal_cli.declarations.papers import cite
 from decal_cli.methods.declare import Applied, Training, method, model
+from decal_cli.methods.numerics.checks import are_probabilities, is_increasing, need
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
@@ -28,6 +29,13 @@ class VennAbers:
     p0: Floats
     at1: Floats
     p1: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what are no increasing steps of probabilities. Errors: ValueError."""
+        for at, value in ((self.at0, self.p0), (self.at1, self.p1)):
+            need(value.shape == (len(at) + 1,), "steps need one value more than they have edges")
+            need(is_increasing(at) and is_increasing(value), "edges and values of steps must not decrease")
+            need(are_probabilities(value), "values of steps lie in [0, 1]")
 
     def __call__(self, rows: Unlabelled) -> Applied:
         low = self.p0[np.searchsorted(self.at0, rows.score, side="right")]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import Narrow
+from decal_cli.limits import MAX_STEPS, MAX_TREE_DEPTH
 from decal_cli.methods.declare import model
 from decal_cli.tables.table import Floats, Ints
 
@@ -63,6 +64,27 @@ class Tree:
         for child in (self.left, self.right):
             if np.any((child == -1) != leaf) or np.any(child[inner] <= here[inner]) or np.any(child >= len(here)):
                 raise ValueError("a child of a tree must come after its parent and inside of the tree")
+
+    def depths(self, starts: Whole) -> Ints:
+        """Steps from each root to its farthest leaf, shape (starts,). Errors: ValueError, for no trees of these roots.
+
+        Level by level; no node has two parents, so that every node is met once.
+        """
+        inner = self.left >= 0
+        parents = np.bincount(np.concatenate((self.left[inner], self.right[inner])), minlength=len(self.left))
+        parents += np.bincount(starts, minlength=len(self.left))
+        if parents.max() > 1:
+            raise ValueError("a node of a tree has one parent, and a root none")
+        depths = np.zeros(len(starts), dtype=np.int64)
+        node, tree = starts.astype(np.int64), np.arange(len(starts))
+        for depth in range(1, MAX_TREE_DEPTH + 2):
+            grown = self.left[node] >= 0
+            if not grown.any():
+                return depths
+            node, tree = node[grown], tree[grown]
+            depths[tree] = depth
+            node, tree = np.concatenate((self.left[node], self.right[node])), np.concatenate((tree, tree))
+        raise ValueError(f"a tree is deeper than {MAX_TREE_DEPTH:,}")
 
     def leaf(self, features: Narrow) -> Ints:
         """Index of each row's leaf, shape (T,). features: narrow, shape (T, columns)."""
@@ -126,6 +148,11 @@ class Forest:
         whole = self.starts.ndim == 1 and len(self.starts) and np.issubdtype(self.starts.dtype, np.integer)
         if not whole or self.starts.min() < 0 or self.starts.max() >= len(self.nodes.left):
             raise ValueError("a forest needs roots that are among its nodes")
+        steps = int(self.nodes.depths(self.starts).sum())
+        if steps > MAX_STEPS:
+            raise ValueError(
+                f"a forest takes {steps:,} steps for a row, more than {MAX_STEPS:,}: fewer trees are enough"
+            )
 
     def total(self, features: Narrow) -> Floats:
         """Sum of the trees' values, shape (T,). features: narrow, shape (T, columns)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from decal_cli.analysis.study import run
+from decal_cli.analysis.study.run import _measure, _units
 from decal_cli.analysis.study.store import NAME
 from decal_cli.data import Columns
 from decal_cli.errors import DecalError
@@ -69,7 +71,7 @@ def test_what_is_there_is_not_measured_again(files: list[str], tmp_path: Path, m
     measured: list[tuple[str, int]] = []
     whole = run(files, dropping(), SETTING, range(2), tmp_path / "out", 1)
 
-    def counted(columns: object, setting: object, unit: object) -> dict:
+    def counted(columns: object, setting: object, digests: object, unit: object) -> dict:
         measured.append((unit.score, unit.seed))
         return {**whole.records[0], "score": unit.score, "seed": unit.seed}
 
@@ -117,3 +119,43 @@ def test_nothing_to_study_leaves_no_folder(files: list[str], tmp_path: Path) -> 
     with pytest.raises(DecalError, match="no such file"):
         run([*files, "nowhere.csv"], dropping(), SETTING, range(1), tmp_path / "out", 1)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"rows": "many"},
+        {"rows": True},
+        {"seconds": [1]},
+        {"reasons": {"isotonic": 5}},
+        {"points": 3},
+        {"points": [{}]},
+        {"score": "another"},
+    ],
+    ids=str,
+)
+def test_a_record_of_another_shape_is_measured_again(
+    files: list[str], tmp_path: Path, change: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = study_setting("isotonic")
+    whole = run(files[:1], dropping(), setting, range(1), tmp_path / "out", 1)
+    path = tmp_path / "out" / NAME
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    entries[0]["record"] = {**entries[0]["record"], **change} if change else {}
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    measured: list[str] = []
+
+    def counted(columns: object, setting: object, digests: object, unit: object) -> dict:
+        measured.append(unit.score)
+        return whole.records[0]
+
+    monkeypatch.setattr(sys.modules["decal_cli.analysis.study.run"], "_measure", counted)
+    assert run(files[:1], dropping(), setting, range(1), tmp_path / "out", 1).records == whole.records
+    assert measured == [whole.records[0]["score"]]
+
+
+def test_a_file_that_changes_between_two_units_is_refused(files: list[str], tmp_path: Path) -> None:
+    (unit, _), *_ = _units(files[:1], dropping(), SETTING, range(1))[0]
+    with pytest.raises(DecalError, match="changed while it was studied"):
+        _measure(dropping(), SETTING, {unit.file: "0" * 64}, unit)

@@ -1,0 +1,64 @@
+"""Model files as a forger writes them: with another content and the checksum that belongs to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from decal_cli.errors import DecalError
+from decal_cli.methods import Model, Saved, from_text, model_file, to_text
+from decal_cli.methods.families.binned import Steps
+
+
+def of_model(model: Model) -> Saved:
+    """A model of the score alone."""
+    return Saved(method="isotonic", model=model, score="p")
+
+
+SAVED_STEPS = of_model(Steps(np.array([0.25, 0.5]), np.array([0.1, 1 / 3, 0.9])))
+
+
+def refused(text: str) -> str:
+    """The one line that a file is refused with."""
+    with pytest.raises(DecalError) as caught:
+        from_text(text, "m.json")
+    line = str(caught.value)
+    assert line.isprintable() and line.startswith("m.json: ")
+    assert caught.value.fix
+    return line
+
+
+def forged(change: Callable[[dict[str, Any]], None], of: Saved = SAVED_STEPS) -> str:
+    """A file with something else in it and the digest that belongs to it."""
+    document = json.loads(to_text(of))
+    del document["sha256"]
+    change(document)
+    body = model_file._written(document)
+    return model_file._written({**document, "sha256": hashlib.sha256(body.encode()).hexdigest()})
+
+
+def put(part: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """Put a value at a place such as 'model.edges'."""
+
+    def change(document: dict[str, Any]) -> None:
+        *way, last = part.split(".")
+        for key in way:
+            document = document[key]
+        document[last] = value
+
+    return change
+
+
+def without(part: str) -> Callable[[dict[str, Any]], None]:
+    def change(document: dict[str, Any]) -> None:
+        *way, last = part.split(".")
+        for key in way:
+            document = document[key]
+        del document[last]
+
+    return change
