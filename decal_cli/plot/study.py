@@ -48,7 +48,7 @@ def draw_relation(summary: Summary, estimate: str, target: str, axes: Any = None
     import matplotlib
     from matplotlib import pyplot
 
-    with matplotlib.rc_context(_RC if axes is None else {}):
+    with matplotlib.rc_context(RC if axes is None else {}):
         if axes is None:
             _, axes = pyplot.subplots(layout="constrained")
         _scatter(axes, summary, estimate, target)
