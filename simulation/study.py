@@ -9,8 +9,9 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,9 +30,10 @@ from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds
 
 PAGE = Path(__file__).parent.parent / "docs" / "simulation.md"
-STREAMS = {"coverage": 1, "features": 10, "actions": 14, "small": 12, "without": 13}
+STREAMS = {"coverage": 1, "features": 15, "actions": 19, "small": 20, "without": 18}
 """Of the seed; 2 was spent on regret's interval, 3 to 9 on the estimators of gains before this one,
-11 on worlds of which some had a score that no threshold makes better than a constant decision."""
+11 on worlds of which some had a score that no threshold makes better than a constant decision, 10, 12 to 14, 16 and 17 on
+the rules before this one."""
 CONFIDENCE = 0.9
 ACTED_ON = 0.95
 COVERED = ("brier", "auc", "ece_debiased")
@@ -39,6 +41,16 @@ COVERED_WITH_TASK = ("expected_utility", "gain_recalibration")
 GAINS = ("gain_recalibration", "gain_beyond", "gain_post_training")
 WITH_FEATURES = (*GAINS, "grouping_loss", "regret_grouping", "regret")
 TRUTH_ROWS = 20_000
+KINDS = tuple(RIGHT_ACTION)
+N_ADVISED = (1000, 4000)
+"""Rows at which advice is counted."""
+Streams = Callable[..., np.random.Generator]
+"""Numbers, such as that of a row of a table, to the random stream of their own."""
+
+
+def stream(seed: int, table: str, *numbers: int) -> np.random.Generator:
+    """The random stream of a table, or of one of its rows, so that a row may be run by itself."""
+    return np.random.default_rng([seed, STREAMS[table], *numbers])
 
 
 class Outcome(NamedTuple):
@@ -170,7 +182,7 @@ def advised(rows: Draw, task: BinaryTask, seed: int, features: bool = True) -> A
     """The advice on these rows, as `decal recommend` gives it at its defaults."""
     inputs = Inputs(rows.rows if features else replace(rows.rows, features=None), task, seed)
     items = {key: _item(key, inputs) for key in EVIDENCE_KEYS}
-    return walk(Evidence(items, len(rows.score), features))
+    return walk(Evidence(items, len(rows.score), features, acts_from=task.decision_threshold))
 
 
 def _item(key: str, inputs: Inputs) -> Item:
@@ -229,30 +241,30 @@ def main() -> None:
     parser.add_argument("--parts", default=",".join(STREAMS), help="which tables")
     parser.add_argument("--output", type=Path, help="the page to write them into; standard output if '-'", default=PAGE)
     given = parser.parse_args()
-    tables = {
+    tables: dict[str, Callable[[Streams], Iterator[str]]] = {
         "coverage": lambda rng: coverage_table(
-            one for world in coverage_worlds() for one in covered(world, 2000, given.replicates, rng)
+            one for own in [rng()] for world in coverage_worlds() for one in covered(world, 2000, given.replicates, own)
         ),
         "features": lambda rng: coverage_table(
-            one for kind in RIGHT_ACTION for one in feature_coverage(kind, 2000, given.actions, rng)
+            one for kind in KINDS for one in feature_coverage(kind, 2000, given.actions, rng(KINDS.index(kind)))
         ),
         "actions": lambda rng: action_table(
-            (kind, n, actions(kind, n, given.actions, rng)) for n in (1000, 4000) for kind in RIGHT_ACTION
+            (kind, n, actions(kind, n, given.actions, rng(n, KINDS.index(kind)))) for n in N_ADVISED for kind in KINDS
         ),
         "small": lambda rng: small_table(
-            (kind, n, actions(kind, n, given.actions, rng, small=True))
-            for n in (1000, 4000)
-            for kind, right in RIGHT_ACTION.items()
-            if right != "done"
+            (kind, n, actions(kind, n, given.actions, rng(n, KINDS.index(kind)), small=True))
+            for n in N_ADVISED
+            for kind in KINDS
+            if RIGHT_ACTION[kind] != "done"
         ),
         "without": lambda rng: action_table(
-            (kind, 4000, actions(kind, 4000, given.actions, rng, features=False)) for kind in RIGHT_ACTION
+            (kind, 4000, actions(kind, 4000, given.actions, rng(KINDS.index(kind)), features=False)) for kind in KINDS
         ),
     }
     for name, table in tables.items():
         if name in given.parts.split(","):
             began = time.perf_counter()
-            lines = list(table(np.random.default_rng([given.seed, STREAMS[name]])))
+            lines = list(table(partial(stream, given.seed, name)))
             print(f"{name}: seed {given.seed}, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
             if str(given.output) == "-":
                 print("\n".join(lines), end="\n\n", flush=True)

@@ -224,4 +224,5 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         tolerance=preferences.tolerance,
         costs=dict(preferences.costs),
         satisfied_at=preferences.satisfied_at,
+        acts_from=plan.task.decision_threshold,
     )

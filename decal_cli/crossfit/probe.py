@@ -62,6 +62,8 @@ class Probed(NamedTuple):
     """Regression, trees and recalibrated score, weighted."""
     judge: Floats
     """The probe once more recalibrated, with three parameters: what its decisions are judged by."""
+    fold: Ints
+    """The fold of each row: its models have seen no row of this fold."""
 
 
 def gain_beyond(probed: Probed, threshold: float | Sequence[float], shares: Sequence[float] = (1.0,)) -> Estimate:
@@ -106,14 +108,15 @@ def build_probe(rows: Rows, *, seed: int) -> Probed:
     rows = with_mean_weight_one(rows)
     if len(rows) < FEWEST_ROWS:
         nothing = np.empty(0)
-        return Probed(rows.score, rows.label, rows.weights, nothing, nothing, nothing)
-    isotonic, probed = np.empty(len(rows)), np.empty(len(rows))
+        return Probed(rows.score, rows.label, rows.weights, nothing, nothing, nothing, nothing.astype(np.int64))
+    isotonic, probed, fold = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
     with one_thread():
-        for rule in fold_rules(rows, seed):
+        for number, rule in enumerate(fold_rules(rows, seed)):
+            fold[rule.held] = number
             isotonic[rule.held] = rule.models.isotonic(rows.score[rule.held])
             probed[rule.held] = rule.held_out
         judge = _judged(probed, isotonic, rows)
-    return Probed(rows.score, rows.label, rows.weights, isotonic, probed, judge)
+    return Probed(rows.score, rows.label, rows.weights, isotonic, probed, judge, fold)
 
 
 def with_mean_weight_one(rows: Rows) -> Rows:

@@ -37,6 +37,7 @@ PAPERS = {
     "Perez-Lebel et al. 2025": "Decision from Suboptimal Classifiers: Regret Pre- and Post-Calibration",
     "Platt 1999": "Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods",
     "Prokhorenkova et al. 2018": "CatBoost: unbiased boosting with categorical features",
+    "Shah and Peters 2020": "The hardness of conditional independence testing and the generalised covariance measure",
     "Spiegelhalter 1986": "Probabilistic prediction in patient management and clinical trials",
     "Tasche 2021": "Calibrating sufficiently",
     "Vaicenavicius et al. 2019": "Evaluating model calibration in classification",

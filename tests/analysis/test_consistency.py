@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,46 +15,58 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
 
-from tests.helpers.command import BINARY, FIXTURES, FOX, Decal
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
+from decal_cli.data import Columns, read
+from decal_cli.render.formats import write
+from decal_cli.render.page import Page
+from decal_cli.render.results.recommendation import Recommended
+from decal_cli.task import task_of
+from tests.helpers.command import BINARY, FIXTURES, FOX, run_here
 from tests.helpers.consistency import contradictions
 
-SPELLED_TASKS = (("-t", ".1"), ("-t", ".3"), ("--odds", "1:19"), ("--odds", "1:49"))
-FOX_SCORES = ("-s", "p_profanity", "-s", "p_hatesonar", "-s", "p_svm_waseem")
+TASKS: tuple[Mapping[str, Any], ...] = ({"threshold": 0.1}, {"threshold": 0.3}, {"odds": "1:19"}, {"odds": "1:49"})
+FOX_SCORES = ("p_profanity", "p_hatesonar", "p_svm_waseem")
 
 
-def pages(decal: Decal, *arguments: object) -> list[tuple[dict[str, Any], str]]:
-    """Of each model, its entry of the JSON and its text; no line is wrapped."""
-    document = json.loads(decal("recommend", *arguments, "-f", "json").out)
-    text = decal("recommend", *arguments, COLUMNS="1000").out
+def split(text: str) -> dict[str, str]:
+    """By model, its part of the text."""
     parts = re.split(r"^(\S+) ─{3,}.*$", text, flags=re.MULTILINE)[1:]
-    text_of = dict(zip(parts[::2], parts[1::2], strict=True))
-    return [(entry, text_of[entry["model"]]) for entry in document.get("reports", [document])]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def wrong(decal: Decal, *arguments: object) -> list[str]:
+def wrong(path: Path, columns: Columns, task: Mapping[str, Any]) -> list[str]:
+    """What JSON and text of the same recommendation, computed once, say against its numbers; no line is wrapped."""
+    plan = Plan(EVIDENCE, task_of(**task), 0.95, 0)
+    result = Recommended(recommend(read([str(path)], columns), plan, Preferences()))
+    document, text = json.loads(json.dumps(result.data())), write(result, "table", Page(1000))
+    assert isinstance(text, str)
+    text_of = split(text)
     return [
-        f"{entry['model']}: {each}" for entry, text in pages(decal, *arguments) for each in contradictions(entry, text)
+        f"{entry['model']}: {each}"
+        for entry in document.get("reports", [document])
+        for each in contradictions(entry, text_of[entry["model"]])
     ]
 
 
-@pytest.mark.parametrize("task", SPELLED_TASKS, ids=" ".join)
-def test_real_scores_with_features(decal: Decal, task: tuple[str, str]) -> None:
-    assert not wrong(decal, FOX, *FOX_SCORES, "-y", "y", "--features", "x*", *task, "--missing", "drop")
+@pytest.mark.parametrize("task", TASKS, ids=str)
+def test_real_scores_with_features(task: Mapping[str, Any]) -> None:
+    assert not wrong(FOX, Columns(score=FOX_SCORES, label="y", features=("x*",), missing="drop"), task)
 
 
-@pytest.mark.parametrize("task", SPELLED_TASKS, ids=" ".join)
-def test_real_scores_without_features(decal: Decal, task: tuple[str, str]) -> None:
-    assert not wrong(decal, FOX, *FOX_SCORES, "-y", "y", *task, "--missing", "drop")
-    assert not wrong(decal, FIXTURES / "ties_edges_n300.csv", "-s", "p", "-y", "y", *task)
+@pytest.mark.parametrize("task", TASKS, ids=str)
+def test_real_scores_without_features(task: Mapping[str, Any]) -> None:
+    assert not wrong(FOX, Columns(score=FOX_SCORES, label="y", missing="drop"), task)
+    assert not wrong(FIXTURES / "ties_edges_n300.csv", Columns(score=("p",), label="y"), task)
 
 
-@pytest.mark.parametrize("task", SPELLED_TASKS, ids=" ".join)
-def test_simulated_scores(decal: Decal, task: tuple[str, str]) -> None:
-    assert not wrong(decal, BINARY, "-s", "p", "-y", "y", "--features", "x*", *task)
+@pytest.mark.parametrize("task", TASKS, ids=str)
+def test_simulated_scores(task: Mapping[str, Any]) -> None:
+    assert not wrong(BINARY, Columns(score=("p",), label="y", features=("x*",)), task)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_worlds(decal: Decal, tmp_path: Path, seed: int) -> None:
+def test_random_worlds(tmp_path: Path, seed: int) -> None:
     """Calibrated, distorted, backward and useless scores, rare and common labels, with and without a useful feature."""
     rng = np.random.default_rng(seed)
     rows = int(rng.choice([150, 600, 3000]))
@@ -64,9 +78,9 @@ def test_random_worlds(decal: Decal, tmp_path: Path, seed: int) -> None:
     label[:2] = 0, 1
     table = pa.table({"p": score, "y": label, "x0": features[:, 0], "x1": features[:, 1]})
     pacsv.write_csv(table, tmp_path / "world.csv")
-    t = ("-t", str(rng.choice([0.05, 0.3, 0.5])))
-    assert not wrong(decal, "world.csv", "-s", "p", "-y", "y", *t)
-    assert not wrong(decal, "world.csv", "-s", "p", "-y", "y", "--features", "x*", *t)
+    task = {"threshold": float(rng.choice([0.05, 0.3, 0.5]))}
+    assert not wrong(tmp_path / "world.csv", Columns(score=("p",), label="y"), task)
+    assert not wrong(tmp_path / "world.csv", Columns(score=("p",), label="y", features=("x*",)), task)
 
 
 def changed(document: dict[str, Any], *path: str | int, to: Any) -> dict[str, Any]:
@@ -79,12 +93,21 @@ def changed(document: dict[str, Any], *path: str | int, to: Any) -> dict[str, An
     return copied
 
 
+@cache
+def printed() -> tuple[dict[str, Any], str]:
+    """The JSON and the text of a score, as the command prints them."""
+    asked = ("recommend", FOX, "-s", "p_hatesonar", "-y", "y", "--features", "x0*", "-t", ".3")
+    document = run_here(FIXTURES, (*asked, "-f", "json"))
+    text = run_here(FIXTURES, asked, environment={"COLUMNS": "1000"})
+    return json.loads(document.out), split(text.out)["p_hatesonar"]
+
+
 class TestTheReader:
     """It finds what it is there to find."""
 
     @pytest.fixture
-    def page(self, decal: Decal) -> tuple[dict[str, Any], str]:
-        ((entry, text),) = pages(decal, FOX, "-s", "p_hatesonar", "-y", "y", "--features", "x0*", "-t", ".3")
+    def page(self) -> tuple[dict[str, Any], str]:
+        entry, text = printed()
         assert not contradictions(entry, text) and entry["recommendation"]["action"] == "post-train"
         return entry, text
 

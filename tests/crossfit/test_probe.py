@@ -161,7 +161,7 @@ def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, threshold: float) 
         return rng.integers(0, 11, rows) / 10
 
     label, weight = rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
-    probed = Probed(chances(), label, weight, *(chances() for _ in range(3)))
+    probed = Probed(chances(), label, weight, *(chances() for _ in range(3)), np.arange(rows) % 5)
     assert gain_beyond(probed, threshold) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
 
 

@@ -22,6 +22,7 @@ BY_OTHER_MEANS = {
     "calibration_intercept": "test_logistic.py",
     "c_bound": "c_emp plus a formula, in test_reference.py",
     "c_emp_pvalue": "test_interval.py",
+    "features_pvalue": "tests/crossfit/test_signal.py",
     **dict.fromkeys(
         ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
     ),

@@ -50,6 +50,7 @@ def regions_by_hand() -> Inputs:
         isotonic=np.array([0.2, 0.2, 0.2, 0.2, 0.55, 0.55, 0.7, 0.7, 0.7, 0.7]),
         probe=np.array([0.1, 0.1, 0.6, 0.6, 0.6, 0.4, 0.7, 0.7, 0.7, 0.7]),
         judge=np.array([0.1, 0.1, 0.6, 0.7, 0.9, 0.3, 0.7, 0.7, 0.7, 0.7]),
+        fold=np.arange(10) % 5,
     )
     one = np.array([200.0])
     return Inputs.of(Regions(one, one / 2, one, np.array([0.01]), (half, half), (half, half)), probed)

@@ -13,7 +13,7 @@ Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find
 RECALIBRATION, BEYOND, POST_TRAINING = "gain_recalibration", "gain_beyond", "gain_post_training"
 OVER_CONSTANT, HEADROOM = "gain_over_constant", "utility_share"
 STAKES, WORST_CASE = "utility_at_stake", "regret_grouping_worst"
-UTILITY, NEW_THRESHOLD = "expected_utility", "threshold_adjusted"
+UTILITY, NEW_THRESHOLD, SIGNAL = "expected_utility", "threshold_adjusted", "features_pvalue"
 CONSTANTS = ("eu_never", "eu_always")
 """Expected utility of always deciding 0 and of always deciding 1, in this order."""
 CONSTANT_LEAD, RANKING = "external_regret", "auc"
@@ -28,6 +28,7 @@ EVIDENCE_KEYS = (
     WORST_CASE,
     UTILITY,
     NEW_THRESHOLD,
+    SIGNAL,
     *CONSTANTS,
     CONSTANT_LEAD,
     RANKING,
@@ -38,6 +39,13 @@ ROUNDING = 1e-12
 """Difference of two expected utilities, as a share of what is at stake, up to which they are the same."""
 TOLERANCE = 0.05
 """Gain that is too small to matter unless the user says otherwise, as a share of what is at stake."""
+SIGN_SHARE = {RECALIBRATION: 1 / 2, BEYOND: 1 / 3}
+"""Share of the tolerance that a gain stays within, where there is a sign of it, if it is too small to matter; less for
+the features, of which few rows teach only a part."""
+MOVED_BY = 0.05
+"""How far from the interval of the best threshold today's must lie to be clearly another one, in widths of it."""
+CLEAR_SIGNAL = 0.001
+"""P-value up to which the features clearly say more than the score."""
 
 FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "blend"}
 """The method that each action names; `decal fit` knows it by this name, and the gains are estimates of what it wins."""
@@ -81,6 +89,7 @@ class Evidence:
 
     items: by metric, EVIDENCE_KEYS; a missing one counts as undefined. costs: by action, "recalibrate" and
     "post-train". satisfied_at: the expected utility that is good enough. features: whether the user named any.
+    acts_from: the score from which decisions are 1 now; None where it is not looked at.
     """
 
     items: Mapping[str, Item]
@@ -89,6 +98,7 @@ class Evidence:
     tolerance: float | None = None
     costs: Mapping[str, float] = field(default_factory=dict)
     satisfied_at: float | None = None
+    acts_from: float | None = None
 
     @property
     def stakes(self) -> float:
@@ -111,7 +121,38 @@ class Evidence:
             return "unknown"
         if interval[0] > 0:
             return "yes"
-        return "no" if interval[1] <= self.tolerated else "unknown"
+        return "no" if interval[1] <= self.limit(metric) else "unknown"
+
+    def limit(self, metric: str) -> float:
+        """What the interval of a gain must stay within if the gain is too small to matter.
+
+        Less than the tolerance where there is a sign of the gain: then it is not 0, and more rows would win more of it.
+        """
+        sign = (metric == RECALIBRATION and self.moved) or (metric == BEYOND and self.informative)
+        return SIGN_SHARE[metric] * self.tolerated if sign else self.tolerated
+
+    @property
+    def moved(self) -> bool:
+        """Whether the threshold that recalibration would act from is clearly another one than that of now."""
+        interval = self.item(NEW_THRESHOLD).interval
+        if self.acts_from is None or interval is None:
+            return False
+        low, high = interval
+        beyond = MOVED_BY * (high - low)
+        return not low - beyond <= self.acts_from <= high + beyond
+
+    @property
+    def informative(self) -> bool:
+        """Whether the features clearly say something about the label beyond the score."""
+        p_value = self.item(SIGNAL).value
+        return p_value is not None and p_value <= CLEAR_SIGNAL
+
+    @property
+    def promising(self) -> bool:
+        """Whether the features clearly say more than the score, and by the estimates win what matters on top of it."""
+        beyond = self.item(BEYOND).value
+        matters = beyond is not None and beyond > self.tolerated / 2
+        return matters and self.informative and self.gain(POST_TRAINING) == "yes"
 
     def small(self, metric: str) -> bool:
         """Whether a gain is clearly above 0 and clearly within the tolerance."""

@@ -11,11 +11,11 @@ MAX_ROWS = 1e12
 
 
 def rows_to_settle(evidence: Evidence, item: Item) -> int | None:
-    """Rows at which this gain's interval would leave 0 or stay within the tolerance, were the gain as estimated."""
+    """Rows at which this gain's interval would leave 0 or stay within its limit, were the gain as estimated."""
     if item.value is None:
         return None
-    tolerated = evidence.tolerated
-    return rows_for(evidence.rows, item, max(item.value, tolerated - item.value, tolerated / 2))
+    limit = evidence.limit(item.metric)
+    return rows_for(evidence.rows, item, max(item.value, limit - item.value, limit / 2))
 
 
 def rows_for(rows: int, item: Item, margin: float) -> int | None:

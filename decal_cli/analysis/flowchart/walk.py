@@ -1,9 +1,11 @@
 """The evaluation procedure of [R, appendix A]: questions, rules, and answers with the numbers they rest on.
 
 Every rule is statistical. A gain exists ("yes") where its interval lies above 0, it does not matter ("no") where its
-interval reaches above 0 by no more than the tolerance and does not lie above 0, and is unknown otherwise. A clear gain
-within the tolerance is "yes" and marked small. All gains are estimated on held-out rows; the plug-in regrets of [R] are
-positive by noise alone, so nothing is decided on them.
+interval reaches above 0 by no more than the tolerance and does not lie above 0, and is unknown otherwise. Where there
+is a sign of the gain (the best threshold is clearly another one, or the features clearly say more than the score), it
+does not matter within half, or a third, of the tolerance only. A clear gain within the tolerance is "yes" and marked
+small. All gains are estimated on held-out rows; the plug-in regrets of [R] are positive by noise alone, so nothing is
+decided on them.
 
 Where the user gave costs, an interval that cannot tell a gain from its cost does not stop the walk: the action with the
 largest estimated gain after its cost is taken, because waiting has a price as well. A cost never makes a gain matter
@@ -25,13 +27,13 @@ from decal_cli.analysis.flowchart.evidence import (
     POST_TRAINING,
     RECALIBRATION,
     UTILITY,
-    WORST_CASE,
     Action,
     Answer,
     Evidence,
     Item,
 )
 from decal_cli.analysis.flowchart.rows_needed import more_rows, rows_for, rows_to_settle
+from decal_cli.analysis.flowchart.suboptimal import limit_text, suboptimal
 
 TRY = "`decal recommend --try` fits the methods, compares them on held-out rows and starts over with the best one."
 """Said to whoever has not tried yet."""
@@ -40,11 +42,6 @@ _BACKWARDS = (
     "The score ranks backwards: higher scores go with fewer positives (AUC below .5). Check the label column, "
     "--positive and the direction of the score."
 )
-_SUBJECT = {
-    RECALIBRATION: "recalibration",
-    BEYOND: "using the features (beyond recalibration)",
-    POST_TRAINING: "recalibration and the features together",
-}
 
 
 def walk(evidence: Evidence) -> Advice:
@@ -60,14 +57,14 @@ def walk(evidence: Evidence) -> Advice:
 
 
 def _walk(evidence: Evidence) -> Advice:
-    suboptimal = _suboptimal(evidence)
-    if suboptimal.answer == "no":
-        return _satisfied(evidence, (suboptimal,), "done")
-    if suboptimal.answer == "unknown":
-        return _undecided(evidence, suboptimal)
+    first = suboptimal(evidence)
+    if first.answer == "no":
+        return _satisfied(evidence, (first,), "done")
+    if first.answer == "unknown":
+        return _undecided(evidence, first)
     origin = _origin(evidence)
     natural: Action = "post-train" if origin.answer == "no" else "recalibrate"
-    steps: tuple[Step, ...] = (suboptimal, origin)
+    steps: tuple[Step, ...] = (first, origin)
     if evidence.useless if natural == "recalibrate" else evidence.outdone:
         return _constant_instead(evidence, steps, natural)
     if set(evidence.costs) >= set(GAINS):
@@ -103,70 +100,6 @@ def _best_buy(evidence: Evidence, steps: tuple[Step, ...], natural: Action) -> A
     return _act(evidence, steps, best)
 
 
-def _suboptimal(evidence: Evidence) -> Step:
-    """Question 1, regret > 0."""
-    gains = {metric: evidence.gain(metric) for metric in (RECALIBRATION, BEYOND, POST_TRAINING)}
-    shown = [RECALIBRATION, BEYOND, POST_TRAINING] if evidence.features else [RECALIBRATION, WORST_CASE]
-    clear = [metric for metric in (RECALIBRATION, BEYOND) if gains[metric] == "yes"]
-    if not clear and gains[POST_TRAINING] == "yes":
-        clear = [POST_TRAINING]
-    answer: Answer
-    if clear:
-        answer = "yes"
-    elif gains[RECALIBRATION] == "no" and (gains[BEYOND] == "no" or _harmless(evidence)):
-        answer = "no"
-    else:
-        answer = "unknown"
-    small = bool(clear) and all(evidence.small(metric) for metric in clear)
-    reason = _clear_reason(evidence, clear, small) if clear else _other_reason(evidence, answer)
-    question = "Does acting on the score lose utility that post-training can win?"
-    return Step(question, answer, reason, tuple(evidence.item(metric) for metric in shown), small)
-
-
-def _harmless(evidence: Evidence) -> bool:
-    """Whether even the worst case of what features could win lies within the tolerance."""
-    interval = evidence.item(WORST_CASE).interval
-    return not evidence.features and interval is not None and interval[1] <= evidence.tolerated
-
-
-def _clear_reason(evidence: Evidence, clear: list[str], small: bool) -> str:
-    subjects = " and ".join(_SUBJECT[metric] for metric in clear)
-    verb = "improve" if len(clear) > 1 or clear == [POST_TRAINING] else "improves"
-    text = f"On held-out rows, {subjects} {verb} utility: the interval lies above 0."
-    return f"{text} The gain is small: at most {_limit(evidence)}, the tolerance." if small else text
-
-
-def _other_reason(evidence: Evidence, answer: Answer) -> str:
-    limit = _limit(evidence)
-    if answer == "no" and evidence.features:
-        return f"Neither recalibration nor the features would win more than {limit}, the tolerance."
-    if answer == "no":
-        return f"Recalibration would win at most {limit}, the tolerance, and features no more even in the worst case."
-    return " ".join(_doubts(evidence, limit))
-
-
-def _doubts(evidence: Evidence, limit: str) -> list[str]:
-    """Why it is unknown whether there is anything to win, a sentence for each gain."""
-    sentences = []
-    for metric in (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,):
-        item, subject = evidence.item(metric), _SUBJECT[metric]
-        if item.interval is None:
-            sentences.append(f"The gain of {subject} is unknown: it {item.reason or 'has no interval'}.")
-        elif evidence.gain(metric) == "no":
-            sentences.append(f"The gain of {subject} is at most {limit}, the tolerance.")
-        else:
-            sentences.append(
-                f"The gain of {subject} could be 0 or more than {limit}, the tolerance: there are too few rows to tell."
-            )
-    if not evidence.features:
-        sentences.append("What features would add to the score is unknown: none were named.")
-    return sentences
-
-
-def _limit(evidence: Evidence) -> str:
-    return f"{evidence.tolerated:.4g} per decision"
-
-
 def _origin(evidence: Evidence) -> Step:
     """Question 2, regret ~ regret_calibration: miscalibration, unless the features win more than is small."""
     shown = (RECALIBRATION, BEYOND) if evidence.features else (RECALIBRATION,)
@@ -176,7 +109,7 @@ def _origin(evidence: Evidence) -> Step:
 
 
 def _origin_answer(evidence: Evidence) -> tuple[Answer, str]:
-    recalibration, beyond, limit = evidence.gain(RECALIBRATION), evidence.gain(BEYOND), _limit(evidence)
+    recalibration, beyond, limit = evidence.gain(RECALIBRATION), evidence.gain(BEYOND), limit_text(evidence)
     if recalibration != "yes" and beyond != "yes":
         return "no", "Neither cause is clear alone, only both together: a method that removes both is needed."
     if beyond == "yes" and recalibration != "yes":
@@ -191,6 +124,9 @@ def _origin_answer(evidence: Evidence) -> tuple[Answer, str]:
         return "yes", f"Beyond recalibration, the features win at most {limit}, the tolerance."
     if not evidence.features:
         return "unknown", "Recalibration wins; what features would add is unknown: none were named."
+    if evidence.promising:
+        what = "the features clearly say more than the score, and by the estimate they win on top of it"
+        return "no", f"Only in part: {what}.{_shares(evidence)}"
     return "unknown", "Recalibration wins, and it is the cheaper step; whether the features add to it is unknown."
 
 
@@ -364,7 +300,7 @@ def _leaning(evidence: Evidence, lean: Action) -> str:
         what = (
             "leave the model as it is" if evidence.constant is None else f"always decide {evidence.constant.decision}"
         )
-        return f"{start} {what}; recalibration would add at most {_limit(evidence)}, the tolerance."
+        return f"{start} {what}; recalibration would add at most {limit_text(evidence)}, the tolerance."
     if evidence.constant is not None:
         return f"{start} always decide {evidence.constant.decision}; by the estimates no method wins more."
     return f"{start} leave the model as it is; by the estimates no method wins anything."

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, OVER_CONSTANT, POST_TRAINING, RECALIBRATION
+from decal_cli.analysis.flowchart import (
+    BEYOND,
+    EVIDENCE_KEYS,
+    NEW_THRESHOLD,
+    OVER_CONSTANT,
+    POST_TRAINING,
+    RECALIBRATION,
+)
 from decal_cli.crossfit.regions import build_regions
 from decal_cli.crossfit.threads import one_thread
 from decal_cli.data import Predictions
@@ -32,7 +39,7 @@ PLUG_IN = ("regret_calibration", "grouping_loss", "regret_grouping", "regret")
 """The estimates that [R] proposes."""
 OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, *PLUG_IN)))
 ESTIMATES = tuple(dict.fromkeys(choice.key for choice in (*OF_TASKS, *OF_SCORES)))
-WITH_INTERVALS = (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT)
+WITH_INTERVALS = (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT, NEW_THRESHOLD)
 """Estimates whose interval is kept: the advice rests on no other, and some take longer than all else together."""
 FEWEST = 100
 """Rows below which a score of a file is skipped: its halves are too small."""

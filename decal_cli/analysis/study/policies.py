@@ -106,4 +106,5 @@ def _evidence(points: Points, at: int, rows: int, costs: Mapping[Action, float])
         low, high = (float(end[at]) for end in points.ends[key]) if key in points.ends else (np.nan, np.nan)
         if np.isfinite(value):
             items[key] = Item(key, float(value), (low, high) if np.isfinite(low) else None)
-    return Evidence(items, rows, True, costs={str(action): cost for action, cost in costs.items()})
+    costs_by_name = {str(action): cost for action, cost in costs.items()}
+    return Evidence(items, rows, True, costs=costs_by_name, acts_from=float(points.threshold[at]))
