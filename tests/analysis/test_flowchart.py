@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
@@ -103,6 +104,45 @@ def test_where_only_both_together_are_clear_a_method_that_does_both_is_advised()
 def test_recalibration_comes_first_where_features_are_in_doubt() -> None:
     advice = walk(evidence(CLEAR, DOUBTFUL, CLEAR))
     assert advice.action == "recalibrate" and answers(advice)[:2] == ["yes", "unknown"]
+
+
+class TestSigns:
+    """Within the tolerance .01, but with a sign of a gain: the best threshold lies in .2 to .3; what features say."""
+
+    def signed(self, p_value: float = 0.5, acts_from: float = 0.25, **gains: Ends) -> Evidence:
+        world = evidence(**gains, acts_from=acts_from)  # type: ignore[arg-type]
+        return replace(world, items={**world.items, "features_pvalue": Item("features_pvalue", p_value)})
+
+    def test_no_sign_leaves_the_tolerance_as_it_is(self) -> None:
+        assert walk(self.signed(recalibration=NOTHING, beyond=NOTHING)).action == "done"
+
+    @pytest.mark.parametrize("acts_from", [0.194, 0.306])
+    def test_another_threshold_is_a_sign_of_recalibration(self, acts_from: float) -> None:
+        """Half the tolerance, .005, is the limit; a threshold within .005 of the interval's ends is not clearly out."""
+        advice = walk(self.signed(recalibration=NOTHING, acts_from=acts_from))
+        assert advice.action == "cannot-tell"
+        assert f"the best threshold to act from, 0.2 to 0.3, is clearly not {acts_from}" in advice.steps[0].reason
+        assert "threshold_adjusted" in [item.metric for item in advice.steps[0].evidence]
+        assert walk(self.signed(recalibration=(-0.004, 0.0049), acts_from=acts_from)).action == "done"
+        inward = acts_from + 0.002 * np.sign(0.25 - acts_from)
+        assert walk(self.signed(recalibration=NOTHING, acts_from=inward)).action == "done"
+
+    def test_features_that_say_more_are_a_sign_of_a_gain_beyond(self) -> None:
+        """A third of the tolerance, .0033, is the limit."""
+        advice = walk(self.signed(0.0004, beyond=(-0.002, 0.0035)))
+        assert advice.action == "cannot-tell" and advice.rows_needed is not None
+        assert "the features clearly say more than the score (p-value 0.0004)" in advice.steps[0].reason
+        assert "features_pvalue" in [item.metric for item in advice.steps[0].evidence]
+        assert walk(self.signed(0.0004, beyond=(-0.002, 0.0032))).action == "done"
+        assert walk(self.signed(0.002, beyond=(-0.002, 0.0035))).action == "done"
+
+    def test_features_that_say_more_and_win_by_the_estimate_are_post_trained(self) -> None:
+        """Half the tolerance, .005, is the least estimate."""
+        doubtful = {"recalibration": CLEAR, "beyond": (-0.001, 0.013), "both": CLEAR}
+        assert walk(self.signed(0.5, **doubtful)).action == "recalibrate"
+        advice = walk(self.signed(0.0004, **doubtful))
+        assert advice.action == "post-train" and "clearly say more than the score" in advice.steps[1].reason
+        assert walk(self.signed(0.0004, **doubtful | {"beyond": (-0.004, 0.013)})).action == "recalibrate"
 
 
 class TestSmallGains:
