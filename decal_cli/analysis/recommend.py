@@ -208,7 +208,8 @@ def ece_disagrees(report: Report, advice: Advice) -> bool:
 
 
 def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
-    if plan.task is None:
+    task = plan.two_actions("recommend")
+    if task is None:
         raise DecalError("a recommendation needs the decision it is for", "give --threshold or --utility")
     results = {key: report.results[key] for key in EVIDENCE_KEYS}
     if report.positives in (0, report.rows):
@@ -224,5 +225,5 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         tolerance=preferences.tolerance,
         costs=dict(preferences.costs),
         satisfied_at=preferences.satisfied_at,
-        acts_from=plan.task.decision_threshold,
+        acts_from=task.decision_threshold,
     )
