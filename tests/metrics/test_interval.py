@@ -7,11 +7,14 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 from decal_cli.metrics import Inputs, measure, parse
 from decal_cli.metrics.families.interval import range_above
 from decal_cli.tables.rows import Rows
-from tests.helpers.worlds import interval_of, known_rows, rows_by_level, value_of
+from decal_cli.tables.table import Table
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import any_rows, interval_of, known_rows, rows_by_level, value_of
 
 
 def density_mean(power: int) -> float:
@@ -88,3 +91,15 @@ def test_the_certificate_of_one_model_is_two_sided() -> None:
     value, margin = value_of("c_emp", t), value_of("c_bound(delta=0.1)", t) - value_of("c_emp", t)
     low, high = interval_of("c_bound(delta=0.1)", t, confidence=0.9) or (0.0, 0.0)
     assert (low, high) == pytest.approx((max(value - margin, 0), value + margin))
+
+
+@given(rows=any_rows())
+def test_the_isotonic_fit_has_no_interval_error_and_loses_no_more_on_its_own_rows(rows: Rows) -> None:
+    """Gao et al. 2017, claims 3 and 5: the least error there is, and at most the loss of the score, for every t*."""
+    t = rows.table
+    pools = t.isotonic
+    fitted = Table(pools.pos / pools.n, pools.n, pools.pos, pools.design)
+    assert value_of("c_emp", fitted) == pytest.approx(0, abs=1e-12)
+    for threshold in (0.2, 0.5, 0.7):
+        task = BinaryTask.of_threshold(threshold)
+        assert value_of("expected_utility", fitted, task) >= value_of("expected_utility", t, task) - 1e-9

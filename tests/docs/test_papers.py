@@ -1,0 +1,61 @@
+"""The page of the papers: its commands run and print the numbers that stand beside them, and its files are fresh."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.helpers.command import ROOT, Decal
+from tests.helpers.paper_examples import CURVES, FILES, FOLDER, written
+
+PAGE = ROOT / "docs" / "papers.md"
+LINES = [
+    [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+    for line in PAGE.read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ") and not line.startswith(("| place", "| ---"))
+]
+COMMANDS = [(line[2].strip("`"), line[4]) for line in LINES if line[2].startswith("`decal ")]
+
+
+def test_every_line_says_where_or_why_not() -> None:
+    assert len(COMMANDS) > 40
+    for line in LINES:
+        assert len(line) == 6 and line[0] and line[1] and line[2], line
+
+
+@pytest.mark.parametrize(("command", "numbers"), COMMANDS, ids=lambda text: text[:90])
+def test_a_command_prints_the_numbers_beside_it(command: str, numbers: str, decal: Decal) -> None:
+    done = decal(*shlex.split(command)[1:], cwd=ROOT)
+    assert done.code == 0, done.err
+    words = set(re.findall(r"[-\w.]+", done.out))
+    for number in re.findall(r"-?\d*\.\d+|-?\b\d+\b|vacuous", numbers):
+        assert number in words, f"{number} in\n{done.out}"
+
+
+def test_the_examples_are_what_the_papers_say() -> None:
+    for name, make in FILES.items():
+        assert (FOLDER / f"{name}.csv").read_text(encoding="utf-8") == written(make()), name
+    assert {path.stem for path in FOLDER.glob("*.csv")} == set(FILES)
+
+
+CLOSED = {
+    "optimal": (0.0588, (0.0328, 0.0417, 0.0387)),
+    "naive": (0.0740, (0.0389, 0.0499, 0.0492)),
+    "naive_calibrated": (0.0661, (0.0389, 0.0489, 0.0430)),
+    "first_component": (0.0807, (0.0555, 0.0669, 0.0493)),
+    "second_component": (0.0607, (0.0343, 0.0435, 0.0399)),
+    "uncorrelated": (0.0525, (0.0282, 0.0361, 0.0347)),
+}
+"""Brier score, and curve at .1, .2 and .5."""
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_the_closed_forms_of_the_page(name: str, decal: Decal) -> None:
+    """Tasche 2021, appendix D; the rows of the fixture come within half a thousandth of them."""
+    brier, curve = CLOSED[name]
+    assert CURVES[name].brier() == pytest.approx(brier, abs=5.1e-5)
+    assert [CURVES[name].curve(t) for t in (0.1, 0.2, 0.5)] == pytest.approx(curve, abs=5.1e-5)
+    rows = (FOLDER / "tasche.csv", "--weight", "weight", "-s", name, "--no-intervals", "-f", "json")
+    report = json.loads(decal("evaluate", *rows, "-m", "brier").out)
+    assert report["metrics"]["brier"]["value"] == pytest.approx(brier, abs=1.5e-4)
