@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis.disagreements import Disagreements, disagreements
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report
 from decal_cli.analysis.splice import Splice, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
@@ -63,7 +64,7 @@ class Contest:
     """The comparison on all rows (group None) or on one group of them.
 
     differences: of the metrics that were asked for, by key. headline: of the Brier score, and of the expected utility
-    where there is a task, by key, whatever was asked for.
+    where there is a task, by key, whatever was asked for. disagreements: of the decisions, where there are two actions.
     """
 
     group: str | None
@@ -73,6 +74,7 @@ class Contest:
     differences: Mapping[str, Difference]
     headline: Mapping[str, Difference]
     thresholds: Thresholds
+    disagreements: Disagreements | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +174,10 @@ def _contest(of_a: Report, of_b: Report, pairs: PairTable, plan: Plan) -> Contes
         differences |= {spec: _with_interval(differences[spec], spec, ends) for spec, ends in intervals.items()}
     asked = {spec.key: differences[spec] for spec in plan.choices}
     headline = {spec.key: differences[spec] for spec in HEADLINE if spec in values}
-    return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, _thresholds(pairs, plan))
+    task = None if plan.task is None else plan.task.two_actions
+    apart = None if task is None else disagreements(pairs, task.decision_threshold)
+    at = _thresholds(pairs, plan)
+    return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, at, apart)
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:

@@ -13,13 +13,13 @@ from typing import Any, BinaryIO, TypeVar
 from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.analysis.recommend import Preferences
 from decal_cli.commands.options import (
+    AmountOptions,
     InputOptions,
     MetricOptions,
     OutputOptions,
     PreferenceOptions,
     SeedOptions,
     TaskOptions,
-    TermsOptions,
 )
 from decal_cli.commands.settings import TERM_KEYS, Settings, find_settings, working_folder
 from decal_cli.data import Columns, Dataset, read
@@ -77,9 +77,9 @@ def preferences_of(options: PreferenceOptions, settings: Settings) -> Preference
     return Preferences.parse(options.cost, decisions, options.satisfied_at, options.tolerance)
 
 
-def terms_of(options: TermsOptions, settings: Settings) -> Terms:
+def terms_of(options: AmountOptions, settings: Settings) -> Terms:
     """The user's terms: of the line, else of the settings."""
-    on_line = {name: getattr(options, name) for name in TERM_KEYS}
+    on_line = {name: getattr(options, name, None) for name in TERM_KEYS}
     return Terms.of(**settings.terms | {name: value for name, value in on_line.items() if value is not None})
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from decal_cli.analysis import compare as comparing
-from decal_cli.commands.common import choices_of, columns_of, emit, inputs_of, plan_of, settings_of
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.sweep import Sweep, swept
+from decal_cli.commands.common import choices_of, columns_of, emit, inputs_of, plan_of, settings_of, terms_of
 from decal_cli.commands.options import CompareOptions, InputOptions, MetricOptions, OutputOptions, TaskOptions
+from decal_cli.commands.plotting import check_plot, write_plot
 from decal_cli.commands.progress import progress_of
-from decal_cli.data import as_file, format_of, read_pair
+from decal_cli.curves import Grid, parse_thresholds
+from decal_cli.data import Dataset, as_file, format_of, read_pair
 from decal_cli.data.output import check_new, check_not_read, write_whole
+from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
+from decal_cli.plot import SHARED
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.comparison import Compared
 
@@ -20,6 +26,8 @@ def run(
     """Compare, and write the result and on request the spliced scores."""
     settings = settings_of(out)
     form = format_for(metrics.format, out.output, Compared)
+    check_plot(models.plot, form)
+    terms = terms_of(models, settings)
     if models.write_splice is not None:
         format_of(models.write_splice)
         check_new(models.write_splice, "splice", models.force)
@@ -31,6 +39,15 @@ def run(
     plan = replace(plan, choices=choices or comparing.shown_choices(paired.dataset))
     with progress_of() as progress:
         result = comparing.compare(paired.dataset, plan, progress)
+        drawing = () if models.plot is None else write_plot(_curves(paired.dataset, plan), models.plot, SHARED, out)
     if models.write_splice is not None:
         write_whole(models.write_splice, as_file(models.write_splice, comparing.spliced(paired, result)), "splice")
-    emit(Compared(result), form, out)
+    emit(Compared(result, terms, drawing), form, out)
+
+
+def _curves(dataset: Dataset, plan: Plan) -> Sweep:
+    """The curves of both models on all rows, for the picture."""
+    alone = tuple(replace(each, rows=replace(each.rows, groups={}, features=None)) for each in dataset.models)
+    task = None if plan.task is None else plan.task.two_actions
+    plan = replace(plan, task=task)
+    return swept(replace(dataset, models=alone), plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))

@@ -98,6 +98,8 @@ def _without_features(s: Setup) -> Iterator[ThresholdCurve]:
     never, acts = decisions.net_benefit_payoff(at)
     yield _mean(s, "net_benefit", sums.of_decisions(segments, (never, acts), s.grid))
     yield _mean(s, "net_benefit_all", sums.of_decisions(segments, (acts, acts), s.grid))
+    avoided = (decisions.INTERVENTIONS, -decisions.INTERVENTIONS * (1 - at) / at), (0.0, 0.0)
+    yield _mean(s, "interventions_avoided", sums.of_decisions(segments, avoided, s.grid))
     regret = decisions.external_regret_payoff(s.table.base_rate, at)
     yield _v_regret(s, sums.of_decisions(segments, regret, s.grid))
     levels = at_levels(s.table, "auto")

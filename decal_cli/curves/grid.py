@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,10 @@ class Grid:
     def at(self) -> Floats:
         """All of them, strictly increasing."""
         return self.thresholds if self.prior is None else np.union1d(self.thresholds, self.prior.at)
+
+    def having(self, threshold: float | None) -> Grid:
+        """The same thresholds and this one."""
+        return self if threshold is None else replace(self, thresholds=np.union1d(self.thresholds, [threshold]))
 
     @cached_property
     def shown(self) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -67,6 +68,15 @@ _ALL = (
     _of_metric("gain_post_training", "gain of post-training", "regret"),
     _NET_BENEFIT,
     replace(_NET_BENEFIT, name="net_benefit_all", title="Net benefit, treat all", heading="treat all"),
+    CurveKind(
+        name="interventions_avoided",
+        title="Interventions avoided",
+        heading="interventions avoided",
+        block="decision",
+        unit="per 100 rows, compared with treating all",
+        range=(-math.inf, 100),
+        source=cite("Vickers and Elkin 2006"),
+    ),
     _of_metric("threshold_adjusted", "adjusted threshold", "decision", "score"),
     CurveKind(
         name="v_regret",

@@ -1,12 +1,13 @@
 """Pictures of a sweep or a study: the only room that knows matplotlib, which is imported when one is drawn."""
 
-from decal_cli.plot.page import PICTURES, Panel, can_draw, draw, draw_on, draw_panels, ready
+from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on, draw_panels, ready
 from decal_cli.plot.report import report_page
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
 from decal_cli.plot.text import draw_text
 
 __all__ = [
     "PICTURES",
+    "SHARED",
     "STUDY_PICTURES",
     "Panel",
     "can_draw",

@@ -10,7 +10,7 @@ import numpy as np
 from decal_cli.analysis.sweep import Sweep
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
-from decal_cli.plot.scale import score_range, value_range
+from decal_cli.plot.scale import axis_of, score_range, value_range
 from decal_cli.plot.style import GREY, LINES, THRESHOLD, below, marks, style_of
 from decal_cli.render.numbers import short
 from decal_cli.tables.table import BINS
@@ -145,8 +145,10 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
 
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
-    """Of the axis of thresholds: beyond all scores there is nothing to see."""
-    return score_range([report.table for report in sweep.reports], sweep.task)
+    """Of the axis of thresholds: beyond all scores there is nothing to see, nor beyond the thresholds asked for."""
+    (left, right), (first, last) = score_range([report.table for report in sweep.reports], sweep.task), axis_of(sweep)
+    low, high = max(left, first), min(right, last)
+    return (low, high) if low < high else (first, last)
 
 
 def _mark_threshold(axes: Any, task: BinaryTask | None) -> None:

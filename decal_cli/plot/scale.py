@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from decal_cli.analysis.sweep import Sweep
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask
 
@@ -15,6 +16,12 @@ TAIL = 0.02
 MAX_ZOOMED = 0.6
 """Of an axis from 0 to 1; where more of it is needed, all of it is shown."""
 PAD = 0.04
+
+
+def axis_of(sweep: Sweep) -> Range:
+    """The thresholds that were asked for; all of [0, 1] where they are almost all of it, or there is but one."""
+    first, last = float(sweep.grid.thresholds[0]), float(sweep.grid.thresholds[-1])
+    return (0.0, 1.0) if first == last or last - first > 1 - 2 * PAD else (first, last)
 
 
 def score_range(tables: Sequence[Table], task: BinaryTask | None) -> Range:

@@ -10,6 +10,7 @@ import numpy as np
 from decal_cli.analysis.sweep import Sweep, Swept, ladder_results
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.plot.page import task_or_middle
+from decal_cli.plot.scale import axis_of
 from decal_cli.render.blocks import Block, Paragraph, Picture
 from decal_cli.render.numbers import short
 from decal_cli.render.results.ladder import ladder
@@ -31,13 +32,16 @@ def draw_text(sweep: Sweep, pictures: tuple[str, ...], width: int) -> tuple[Bloc
 def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
     at = sweep.grid.thresholds
     if picture == "brier":
-        yield _canvas("Brier curves: utility lost per decision over t*", _brier(sweep), width, low=0.0)
+        title = "Brier curves: utility lost per decision over t*"
+        yield _canvas(title, _brier(sweep), width, low=0.0, ends=axis_of(sweep))
     elif picture == "decision":
         series = [(MARKS[i % 8], r.name, at, r.curves["net_benefit"].value) for i, r in enumerate(sweep.reports)]
         everyone = sweep.reports[0].curves["net_benefit_all"].value
         top = max(float(np.max(y)) for *_, y in series)
         series = [("/", "treat all", at, everyone), ("-", "treat none", at, np.zeros(len(at))), *series]
-        yield _canvas("Net benefit: true positives per row over t*", series, width, low=-0.25 * max(top, 1e-9))
+        yield _canvas(
+            "Net benefit: true positives per row over t*", series, width, -0.25 * max(top, 1e-9), ends=axis_of(sweep)
+        )
     elif picture == "waterfall":
         task = task_or_middle(sweep)
         for report in sweep.reports:
@@ -79,8 +83,16 @@ def _grouping(report: Swept) -> list[Series]:
     return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]
 
 
-def _canvas(title: str, series: list[Series], width: int, low: float, high: float | None = None) -> Picture:
-    """Series as marks on a grid; later ones stand on earlier ones."""
+def _canvas(
+    title: str,
+    series: list[Series],
+    width: int,
+    low: float,
+    high: float | None = None,
+    ends: tuple[float, float] = (0.0, 1.0),
+) -> Picture:
+    """Series as marks on a grid; later ones stand on earlier ones. ends: of the axis."""
+    left, right = ends
     wide = width - 9
     values = np.concatenate([y for *_, y in series])
     top = float(np.nanmax(values)) if high is None else high
@@ -93,13 +105,14 @@ def _canvas(title: str, series: list[Series], width: int, low: float, high: floa
             y = np.interp(dense, x, y)
         rows = (top - y) / (top - low) * (HIGH - 1)
         here = np.isfinite(rows) & (rows >= -0.5) & (rows <= HIGH - 0.5)
-        columns = np.clip((dense[here] * (wide - 1)).round().astype(int), 0, wide - 1)
+        columns = np.clip(((dense[here] - left) / (right - left) * (wide - 1)).round().astype(int), 0, wide - 1)
         cells[np.clip(rows[here].round().astype(int), 0, HIGH - 1), columns] = mark
     labels = {0: top, HIGH // 2: top - (top - low) * (HIGH // 2) / (HIGH - 1), HIGH - 1: low}
     lines = [title]
     for row in range(HIGH):
         lines.append(f"{short(labels[row], 3) if row in labels else '':>7} │{''.join(cells[row])}".rstrip())
     lines.append(f"{'':>7} └{'─' * wide}")
-    lines.append(f"{'':>8} 0{'0.5':^{wide - 2}}1")
+    first, middle, last = (f"{value:.4g}" for value in (left, (left + right) / 2, right))
+    lines.append(f"{'':>8} {first}{middle:^{wide - len(first) - len(last)}}{last}")
     key = textwrap.wrap("   ".join(f"{mark} {words}" for mark, words, *_ in series), wide)
     return Picture(title, lines=(*lines, *(f"{'':>9}{line}" for line in key)))

@@ -4,6 +4,7 @@ from decal_cli.commands.options.acting import ApplyOptions, FitOptions, StudyOpt
 from decal_cli.commands.options.choices import Missing, PictureName
 from decal_cli.commands.options.common import (
     INPUT_FORMATS,
+    AmountOptions,
     InputOptions,
     OutputOptions,
     SeedOptions,
@@ -24,6 +25,7 @@ from decal_cli.commands.options.judging import (
 __all__ = [
     "INPUT_FORMATS",
     "AdviceOptions",
+    "AmountOptions",
     "ApplyOptions",
     "CompareOptions",
     "EvaluateOptions",

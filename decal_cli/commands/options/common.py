@@ -47,14 +47,20 @@ class TaskOptions:
 
 
 @options(DECISION)
-class TermsOptions:
-    """In which unit and for how many decisions amounts are printed, and what the actions are called."""
+class AmountOptions:
+    """In which unit and for how many decisions amounts are printed."""
 
     unit: str | None = option("Unit of the utilities, such as EUR.", metavar="UNIT")
     decisions: float | None = option(
         "Number of decisions: amounts are printed for so many, and a total --cost is spread over them.", metavar="N"
     )
     per: str | None = option("The time that has so many decisions, such as year.", metavar="TIME")
+
+
+@options(DECISION)
+class TermsOptions(AmountOptions):
+    """The same, and what the actions are called."""
+
     names: str | None = option("Names of the decisions 0 and 1, such as 'reject,accept'.", metavar="NAME0,NAME1")
 
 

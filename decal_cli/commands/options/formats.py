@@ -27,7 +27,7 @@ def format_option(
     def begin_so(incomplete: str) -> list[str]:
         return [name for name in offered(faces) if name.startswith(incomplete)]
 
-    metavar = "|".join(offered(faces)) + ("[=FILE]" if several else "")
+    metavar = "|".join(offered(faces))
     ends = ", ".join(suffixes(faces))
     default, shown = (None, f"by the suffix of --output ({ends}), else {DEFAULT}") if by_suffix else (DEFAULT, None)
     return option(

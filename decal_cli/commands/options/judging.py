@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from decal_cli.commands.options.choices import PictureName, method_names, metric_names, rule_names
-from decal_cli.commands.options.common import STATISTICS, TermsOptions
+from decal_cli.commands.options.common import STATISTICS, AmountOptions, TermsOptions
 from decal_cli.commands.options.declare import option, options
 from decal_cli.commands.options.formats import format_option
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 
 THRESHOLDS = "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5."
+PLOT = "Draw the curves into this .png, .svg or .pdf file; - draws them in the terminal."
 NO_INTERVALS = "Compute no intervals, which is faster."
 
 
@@ -39,13 +40,14 @@ class EvaluateOptions(MetricOptions):
 
 
 @options("Comparison")
-class CompareOptions:
+class CompareOptions(TermsOptions):
     """Which rows belong together, and what is written of the two models."""
 
     id: str | None = option("Column of row ids, to join two files that hold one score each.", metavar="COLUMN")
     write_splice: str | None = option(
         "Write the spliced scores, row by row, to this .csv or .parquet file.", metavar="FILE"
     )
+    plot: str | None = option(PLOT, metavar="FILE")
     force: bool = option("Overwrite the file of --write-splice if it exists.", False)
 
 
@@ -115,7 +117,7 @@ class GateOptions:
 
 
 @options("Curves")
-class SweepOptions:
+class SweepOptions(AmountOptions):
     """Which thresholds, and what is written and drawn of them."""
 
     thresholds: str = option(THRESHOLDS, SWEEP_THRESHOLDS, metavar="GRID")
@@ -124,9 +126,7 @@ class SweepOptions:
         "Adds the expectation of every curve.",
         metavar="PRIOR",
     )
-    plot: str | None = option(
-        "Draw the curves into this .png, .svg or .pdf file; - draws them in the terminal.", metavar="FILE"
-    )
+    plot: str | None = option(PLOT, metavar="FILE")
     picture: list[PictureName] = option(
         "What to draw; waterfall needs a decision, such as --threshold. Repeatable.", [], shown="brier and decision"
     )

@@ -19,6 +19,10 @@ _CELLS = {"tn": (0, 0), "fn": (0, 1), "fp": (1, 0), "tp": (1, 1)}
 """Decision and label of each cell, where there are two actions."""
 
 
+INTERVENTIONS = 100.0
+"""Rows that interventions avoided are counted of: true negatives, less false negatives at the odds of not acting."""
+
+
 def cells(t: Table, task: Task) -> Confusion:
     """Weights of the cells of action and label."""
     return t.confusion(*task.decision_thresholds)

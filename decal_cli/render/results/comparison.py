@@ -12,12 +12,14 @@ from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Row, Signature, Source, Table
 from decal_cli.render.cells import metric_cells, number, words
-from decal_cli.render.numbers import DASH, plain, short
+from decal_cli.render.numbers import DASH, alike, short
 from decal_cli.render.results.differences import difference_cell, who_wins
+from decal_cli.render.results.disagreements import DisagreementsData, disagreements_data, disagreements_table
 from decal_cli.render.results.measurements import MetricKey, ResultData, result_data
 from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
 from decal_cli.render.results.winners import group_key, sides_line, summary
 from decal_cli.render.schema import Count, Ends, Limit, Positive, Share, Size, Words
+from decal_cli.render.terms import Terms
 
 MAX_TITLE = 36
 """Columns of a metric's title; longer ones wrap."""
@@ -72,6 +74,7 @@ class ContestData(TypedDict):
     positives: Count
     metrics: dict[MetricKey, DifferenceData]
     thresholds: ThresholdsData
+    disagreements: DisagreementsData | None
 
 
 class HeldOutData(TypedDict):
@@ -116,10 +119,12 @@ class ComparedData(Provenance):
 
 
 class Compared:
-    """A comparison, for formats to write."""
+    """A comparison in the user's terms, for formats to write; drawing: pictures in characters to put below."""
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: Comparison, terms: Terms | None = None, drawing: tuple[Block, ...] = ()) -> None:
         self.comparison = comparison
+        self.terms = terms or Terms()
+        self.drawing = drawing
 
     @property
     def title(self) -> str:
@@ -130,7 +135,7 @@ class Compared:
         """Who wins in words first, then the figures, of all rows and of every group."""
         comparison = self.comparison
         yield Source((*source_lines(comparison.evaluation), sides_line(comparison)))
-        yield Points(tuple(summary(comparison)))
+        yield Points(tuple(summary(comparison, self.terms)))
         several = len(comparison.contests) > 1
         if several:
             yield _group_table(comparison)
@@ -138,12 +143,15 @@ class Compared:
             if several:
                 yield Heading("all rows" if contest.group is None else f"{contest.group}, {contest.rows:,} rows")
             yield _metric_table(comparison, contest, close=several)
+            if contest.disagreements is not None:
+                yield disagreements_table(contest.disagreements, comparison.models, self.terms)
             if contest.thresholds.leads:
-                yield _lead_table(comparison, contest)
+                yield _lead_table(comparison, contest, self.terms)
             reasons = tuple(_reasons(contest))
             if reasons:
                 yield Notes(reasons, quiet=True, close=True)
         yield Signature(comparison.evaluation.signature)
+        yield from self.drawing
 
     def data(self) -> dict[str, Any]:
         """ComparedData: the inputs, as in every result, and under "comparison" the contests and the splice."""
@@ -205,19 +213,20 @@ def _group_table(comparison: Comparison) -> Table:
     return _plain_table(heads, rows)
 
 
-def _lead_table(comparison: Comparison, contest: Contest) -> Table:
-    """For each range of thresholds: who is ahead, by how much at most per 1,000 decisions, and where."""
-    reach = contest.thresholds.reach
+def _lead_table(comparison: Comparison, contest: Contest, terms: Terms) -> Table:
+    """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
+    reach, task = contest.thresholds.reach, comparison.evaluation.task
+    scale = terms.number * (1.0 if task is None else task.u_delta)
     rows = []
     for lead in contest.thresholds.leads:
         texts = (
             f"{short(lead.low, 3)} – {short(lead.high, 3)}",
             comparison.name(lead.side),
-            f"{plain(1000 * lead.most)} ± {plain(1000 * reach * lead.error)}",
+            " ± ".join(alike((scale * lead.most, scale * reach * lead.error))),
             short(lead.at, 3),
         )
         rows.append(Row(tuple(map(words, texts))))
-    return _plain_table(("thresholds", "clearly ahead", "most saved per 1,000 (u_delta 1)", "at t"), rows)
+    return _plain_table(("thresholds", "clearly ahead", f"most saved, {terms.noun} {terms.span}", "at t"), rows)
 
 
 def _plain_table(heads: tuple[str, ...], rows: list[Row]) -> Table:
@@ -244,6 +253,7 @@ def _contest(comparison: Comparison, contest: Contest) -> ContestData:
         "positives": contest.positives,
         "metrics": {key: _difference(comparison, key, each) for key, each in contest.differences.items()},
         "thresholds": _thresholds(comparison, contest.thresholds),
+        "disagreements": None if contest.disagreements is None else disagreements_data(contest.disagreements),
     }
 
 

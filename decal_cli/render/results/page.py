@@ -164,7 +164,7 @@ class ReportPage:
     def _comparison(self) -> Iterator[Block]:
         if self.comparison is not None:
             yield Heading("The two models compared", level=1)
-            yield Points(tuple(summary(self.comparison)))
+            yield Points(tuple(summary(self.comparison, self.terms)))
 
     def _pictures(self, report: Report | None, *kinds: str) -> Iterator[Picture]:
         """The pictures of a report, of these kinds or all; None: those of all reports together."""

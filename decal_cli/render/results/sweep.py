@@ -12,9 +12,10 @@ from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.curves import ThresholdCurve
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
-from decal_cli.render.numbers import DASH, short
+from decal_cli.render.numbers import DASH, plain, short
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive
+from decal_cli.render.terms import Terms
 
 MAX_SHOWN = 11
 """Thresholds in the table, unless all are asked for."""
@@ -22,10 +23,12 @@ SPARKS = "▁▂▃▄▅▆▇█"
 SPARK_WIDTH = 12
 HEADING_WIDTH = 16
 BLOCKS = {
-    "loss": "Brier curves: utility lost per decision, (1 - t*) FN + t* FP",
-    "regret": "Regret and gains: utility per decision",
-    "decision": "Decisions: net benefit in true positives per row, the threshold as a score, the rest as utility",
+    "loss": "Brier curves: {} lost, (1 - t*) FN + t* FP",
+    "regret": "Regret and gains: {}",
+    "decision": "Decisions: net benefit in true positives per row, interventions avoided per 100 rows compared with "
+    "treating all, the threshold as a score, CFDL in {}",
 }
+PER_DECISION = "utility per decision"
 COLUMNS: dict[str, type] = {
     "model": str,
     "group": str,
@@ -62,10 +65,22 @@ class CurveData(TypedDict):
     reason: str | None
 
 
+class ScaleData(TypedDict):
+    """What turns a utility of these curves into an amount: factor = u_delta of the user's decision x decisions."""
+
+    unit: str | None
+    per: str | None
+    decisions: float
+    factor: float
+
+
 class SweepData(TypedDict):
-    """Curves over thresholds, each for the unit task of t* (u_delta = 1)."""
+    """Curves over thresholds, each for the unit task of t* (u_delta = 1); amounts: null where the user named no unit
+    and no number of decisions.
+    """
 
     u_delta: Literal[1]
+    amounts: ScaleData | None
     thresholds: Annotated[list[Inside], Limit(minItems=1)]
     prior: str | None
     grouping_loss: float | None
@@ -92,13 +107,23 @@ class SweptReportsData(Provenance):
 class Curves:
     """A sweep, for formats to write.
 
-    everything: every threshold in the tables, not a choice. drawing: pictures in characters to put below.
+    everything: every threshold in the tables, not a choice. drawing: pictures in characters to put below. terms: how
+    amounts are written.
     """
 
-    def __init__(self, sweep: Sweep, everything: bool = False, drawing: tuple[Block, ...] = ()) -> None:
+    def __init__(
+        self, sweep: Sweep, everything: bool = False, drawing: tuple[Block, ...] = (), terms: Terms | None = None
+    ) -> None:
         self.sweep = sweep
         self.everything = everything
         self.drawing = drawing
+        self.terms = terms or Terms()
+
+    @property
+    def factor(self) -> float:
+        """What utilities are printed times: the decision's u_delta, and the number of decisions where it was given."""
+        task = self.sweep.task
+        return (1.0 if task is None else task.u_delta) * (self.terms.number if self.terms.with_amounts else 1.0)
 
     @property
     def title(self) -> str:
@@ -109,22 +134,38 @@ class Curves:
         """Thresholds down, curves across, block by block for each model and group."""
         plan = self.sweep.head.plan
         lines = [*source_lines(self.sweep.head)]
-        lines.append("at each t*, a false positive costs t* and a false negative 1 - t* (u_delta = 1)")
+        lines.append(self._costs())
         if plan.intervals:
             lines.append(f"[..]: {100 * plan.confidence:g} % intervals, each for its own t*")
         yield Source(tuple(lines))
         rows = _shown(self.sweep, self.everything)
+        together = [report for report in self.sweep.reports if report.group is None]
+        if len(together) > 1:
+            yield _net_benefits(self.sweep, together, rows)
+        unit = f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
         for report in self.sweep.reports:
             yield Heading(report.name)
             for block, title in BLOCKS.items():
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
-                yield _table(self.sweep, title, curves, rows)
+                yield _table(self.sweep, title.format(unit), curves, rows, self.factor)
             yield Notes(tuple(_areas(report)))
             reasons = tuple(_reasons(report))
             if reasons:
                 yield Notes(reasons, quiet=True, close=True)
         yield Signature(self.sweep.signature)
         yield from self.drawing
+
+    def _costs(self) -> str:
+        """What the two errors cost at each threshold."""
+        task = self.sweep.task
+        if task is None or task.u_delta == 1:
+            unit = f" {self.terms.unit}" if self.terms.unit else ""
+            return f"at each t*, a false positive costs t*{unit} and a false negative 1 - t*{unit} (u_delta = 1)"
+        both = " ".join(filter(None, (plain(task.u_delta), self.terms.unit)))
+        return (
+            f"at each t*, a false positive costs t* x {both} and a false negative (1 - t*) x {both} (the u_delta of "
+            "your decision)"
+        )
 
     def data(self) -> dict[str, Any]:
         """SweptData, or SweptReportsData."""
@@ -135,6 +176,7 @@ class Curves:
         for report in sweep.reports:
             curves: SweepData = {
                 "u_delta": 1,
+                "amounts": self._scale(),
                 "thresholds": [float(t) for t in sweep.grid.thresholds],
                 "prior": None if sweep.grid.prior is None else sweep.grid.prior.name,
                 "grouping_loss": report.grouping_loss,
@@ -142,6 +184,12 @@ class Curves:
             }
             entries.append({**{name: getattr(report, name) for name in names}, "sweep": curves})
         return one_or_several(head, entries)
+
+    def _scale(self) -> ScaleData | None:
+        terms = self.terms
+        if not terms.with_amounts:
+            return None
+        return {"unit": terms.unit, "per": terms.per, "decisions": terms.number, "factor": self.factor}
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per model, group, curve and threshold; those without a threshold are expectations."""
@@ -166,7 +214,7 @@ class Curves:
 
 
 def _shown(sweep: Sweep, everything: bool) -> list[int]:
-    """Which thresholds to print: the ends, and those nearest to round numbers between them."""
+    """Which thresholds to print: the ends, those nearest to round numbers between them, and the user's."""
     at = sweep.grid.thresholds
     if everything or len(at) <= MAX_SHOWN:
         return list(range(len(at)))
@@ -175,24 +223,58 @@ def _shown(sweep: Sweep, everything: bool) -> list[int]:
         if len(inside) <= MAX_SHOWN - 2:
             break
     nearest = {int(np.abs(at - t).argmin()) for t in inside}
-    return sorted(nearest | {0, len(at) - 1})
+    own = set() if sweep.task is None else {int(np.abs(at - sweep.task.threshold).argmin())}
+    return sorted(nearest | {0, len(at) - 1} | own)
 
 
-def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[int]) -> Table:
+def _is_own(sweep: Sweep, k: int) -> bool:
+    """Whether this threshold is that of the user's decision."""
+    return sweep.task is not None and float(sweep.grid.thresholds[k]) == sweep.task.threshold
+
+
+def _threshold(sweep: Sweep, k: int) -> Cell:
+    at = float(sweep.grid.thresholds[k])
+    return words(plain(at).removeprefix("0") if _is_own(sweep, k) else short(at, 3))
+
+
+def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> Table:
+    """The models against treating all and treating none."""
+    columns = [Column("t*", words=True), Column("treat none"), Column("treat all"), *(Column(r.model) for r in reports)]
+    rows = []
+    for k in shown:
+        everyone = reports[0].curves["net_benefit_all"]
+        cells = (_cell(curve, k) for curve in (everyone, *(report.curves["net_benefit"] for report in reports)))
+        rows.append(Row((_threshold(sweep, k), words(short(0.0, 4)), *cells), chosen=_is_own(sweep, k)))
+    title = "Net benefit of all models, in true positives per row"
+    return Table(tuple(columns), tuple(rows), title=title, keys=1, stacked=True, picks=sweep.task is not None)
+
+
+def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[int], factor: float) -> Table:
     columns = [Column(curve.kind.heading, sparkline(curve.value), breaks=(HEADING_WIDTH,)) for curve in curves]
     rows = []
     for k in shown:
-        cells = (_cell(curve, k) for curve in curves)
-        rows.append(Row((words(short(float(sweep.grid.thresholds[k]), 3)), *cells)))
+        cells = (_cell(curve, k, factor) for curve in curves)
+        rows.append(Row((_threshold(sweep, k), *cells), chosen=_is_own(sweep, k)))
     if sweep.grid.prior is not None:
-        cells = (number(curve.expectation, curve.expectation_interval) for curve in curves)
+        cells = (_expected(curve, factor) for curve in curves)
         rows.append(Row((words("prior"), *cells), apart=True))
-    return Table((Column("t*", words=True), *columns), tuple(rows), title=title, keys=1, stacked=True)
+    every = (Column("t*", words=True), *columns)
+    return Table(every, tuple(rows), title=title, keys=1, stacked=True, picks=sweep.task is not None)
 
 
-def _cell(curve: ThresholdCurve, k: int) -> Cell:
-    low, high = _number(curve.low, k), _number(curve.high, k)
-    return number(_number(curve.value, k), None if low is None or high is None else (low, high))
+def _cell(curve: ThresholdCurve, k: int, factor: float = 1.0) -> Cell:
+    value, low, high = (_number(values, k) for values in (curve.value, curve.low, curve.high))
+    return _scaled(curve, value, None if low is None or high is None else (low, high), factor)
+
+
+def _expected(curve: ThresholdCurve, factor: float) -> Cell:
+    return _scaled(curve, curve.expectation, curve.expectation_interval, factor)
+
+
+def _scaled(curve: ThresholdCurve, value: float | None, ends: tuple[float, float] | None, factor: float) -> Cell:
+    """A value with its interval; of a utility, times the factor."""
+    by = factor if curve.kind.unit in (PER_DECISION, "utility lost per decision") else 1.0
+    return number(None if value is None else by * value, None if ends is None else (by * ends[0], by * ends[1]))
 
 
 def sparkline(values: np.ndarray, width: int = SPARK_WIDTH) -> str:

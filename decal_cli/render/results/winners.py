@@ -8,9 +8,10 @@ from decal_cli.analysis.compare import Comparison, Contest, Difference
 from decal_cli.analysis.splice import SpliceGain
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
-from decal_cli.render.cells import per_thousand
 from decal_cli.render.numbers import Interval, plain, short, span
 from decal_cli.render.results.differences import signed, who_wins
+from decal_cli.render.results.disagreements import disagreements_sentence
+from decal_cli.render.terms import Terms
 from decal_cli.tables.resample import FOLDS
 
 UTILITY = "expected_utility"
@@ -26,29 +27,36 @@ def sides_line(comparison: Comparison) -> str:
     return f"A = {first}, B = {second}, {comparison.contests[0].rows:,} rows; B - A with {level} intervals"
 
 
-def summary(comparison: Comparison) -> Iterator[tuple[str, str]]:
+def summary(comparison: Comparison, terms: Terms) -> Iterator[tuple[str, str]]:
     """Heading and text of each thing that a decision-maker wants to know, most important first."""
     whole = comparison.contests[0]
     task = comparison.evaluation.task
     if task is not None and UTILITY in whole.headline:
-        yield f"Decisions at t* = {' and '.join(map(plain, task.thresholds))}", _utility_sentence(comparison, whole)
+        yield (
+            f"Decisions at t* = {' and '.join(map(plain, task.thresholds))}",
+            _utility_sentence(comparison, whole, terms),
+        )
+    if whole.disagreements is not None:
+        yield "Disagreements", disagreements_sentence(whole.disagreements, comparison.models)
     if "brier" in whole.headline:
         yield "Brier score", _brier_sentence(comparison, whole)
     yield "Thresholds", _threshold_sentence(comparison, whole)
     if len(comparison.contests) > 1:
         yield "Groups", _group_sentence(comparison)
     if comparison.splice is not None or comparison.no_splice is not None:
-        yield "Splice", _splice_sentence(comparison)
+        yield "Splice", _splice_sentence(comparison, terms)
 
 
-def _utility_sentence(comparison: Comparison, contest: Contest) -> str:
+def _utility_sentence(comparison: Comparison, contest: Contest, terms: Terms) -> str:
     difference = contest.headline[UTILITY]
     if difference.better is None:
         return "both models are worth the same."
     size, ends = _size(difference)
+    (value, *span_ends), unit = terms.amounts(size, *(ends or ()))
+    within = f" [{', '.join(span_ends)}]" if ends else ""
     return (
-        f"{comparison.name(difference.better)} is worth {per_thousand(size, ends).text} more utility per 1,000 "
-        f"decisions ({plain(size)} per decision); {_chance(difference)}."
+        f"{comparison.name(difference.better)} is worth {value}{within} more {unit or terms.noun} {terms.span} "
+        f"({plain(size)} per decision); {_chance(difference)}."
     )
 
 
@@ -135,7 +143,7 @@ def _group_sentence(comparison: Comparison) -> str:
     return f"by {title}, " + "; ".join(f"{words}: {', '.join(groups)}" for words, groups in places.items()) + "."
 
 
-def _splice_sentence(comparison: Comparison) -> str:
+def _splice_sentence(comparison: Comparison, terms: Terms) -> str:
     splice = comparison.splice
     if splice is None:
         return f"none: {comparison.no_splice}."
@@ -145,18 +153,23 @@ def _splice_sentence(comparison: Comparison) -> str:
         advice = "worth it if you use many thresholds"
     else:
         advice = "not worth it: the gain is within noise"
-    reached = f"on held-out rows, Brier score {short(splice.brier.value, 4)}, {_beside(comparison, splice.brier, 1)}"
+    reached = f"on held-out rows, Brier score {short(splice.brier.value, 4)}, {_beside(comparison, splice.brier, None)}"
     if splice.utility is not None:
-        worth = per_thousand(splice.utility.value).text
-        reached += f"; utility per 1,000 decisions {worth}, {_beside(comparison, splice.utility, 1000)}"
+        reached += f"; {_beside(comparison, splice.utility, terms)}"
     doubt = "" if splice.agreeing == FOLDS else f" Only {splice.agreeing} of {FOLDS} folds choose this order."
     return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
 
 
-def _beside(comparison: Comparison, reached: SpliceGain, scale: int) -> str:
-    """How far it is from the better single model."""
+def _beside(comparison: Comparison, reached: SpliceGain, terms: Terms | None) -> str:
+    """How far it is from the better single model; terms: of an amount, with what is reached."""
     mean, error = reached.difference
     reach = quantile(comparison.evaluation.plan.confidence) * error
     ends = (mean - reach, mean + reach)
-    text = per_thousand(mean, ends, plus=True).text if scale > 1 else f"{signed(mean, 4)} {span(ends, 4)}"
+    if terms is None:
+        text = f"{signed(mean, 4)} {span(ends, 4)}"
+    else:
+        (value,), unit = terms.amounts(reached.value)
+        (change, low, high), of_change = terms.amounts(mean, *ends)
+        sign, size = "+" if mean > 0 else "", "" if of_change == unit else f" {of_change}"
+        text = f"{value} {unit or terms.noun} {terms.span}, {sign}{change} [{low}, {high}]{size}"
     return f"{text} compared with {comparison.name(reached.single)} alone"

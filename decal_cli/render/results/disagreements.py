@@ -1,0 +1,84 @@
+"""What two models decide differently: a table of their decisions, a sentence, data."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypedDict
+
+from decal_cli.analysis.disagreements import Disagreements
+from decal_cli.render.blocks import Column, Row, Table
+from decal_cli.render.cells import words
+from decal_cli.render.numbers import plain
+from decal_cli.render.schema import Limit, Share, Size
+from decal_cli.render.terms import Terms
+
+Cells = Annotated[list[Size], Limit(minItems=2, maxItems=2)]
+"""Rows with label 0 and with label 1."""
+
+
+class DisagreementsData(TypedDict):
+    """Rows by the decisions of the first and the second model, both_0 to both_1. p_value: of McNemar's exact test that
+    both are right as often where they disagree; null for weighted rows.
+    """
+
+    both_0: Cells
+    only_b_1: Cells
+    only_a_1: Cells
+    both_1: Cells
+    only_a_right: Size
+    only_b_right: Size
+    p_value: Share | None
+
+
+def disagreements_table(counted: Disagreements, models: tuple[str, str], terms: Terms) -> Table:
+    """A row for each pair of decisions, columns by label."""
+    first, second = models
+    off, on = terms.names or ("0", "1")
+    total = sum(sum(cell) for row in counted.rows for cell in row)
+    rows = []
+    for a, b in ((1, 1), (1, 0), (0, 1), (0, 0)):
+        at_0, at_1 = counted.rows[a][b]
+        texts = ((off, on)[a], (off, on)[b], _rows(at_0 + at_1), _rows(at_1), _rows(at_0), _right(a, b))
+        rows.append(Row(tuple(map(words, texts))))
+    heads = (f"{first} decides", f"{second} decides", "rows", "with label 1", "with label 0")
+    columns = [Column(head, words=number < 2, breaks=(10,)) for number, head in enumerate(heads)]
+    columns.append(Column("who is right", words=True))
+    return Table(tuple(columns), tuple(rows), title=f"Decisions of both models, {_rows(total)} rows")
+
+
+def _right(a: int, b: int) -> str:
+    if a == b:
+        return "both, or neither"
+    return "A at label 1, B at label 0" if a else "B at label 1, A at label 0"
+
+
+def _rows(count: float) -> str:
+    return f"{count:,.0f}" if count == round(count) else f"{count:,.1f}"
+
+
+def disagreements_sentence(counted: Disagreements, models: tuple[str, str]) -> str:
+    """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
+    apart = counted.a_right + counted.b_right
+    if not apart:
+        return "the two models decide every row alike."
+    first, second = models
+    text = (
+        f"on {_rows(apart)} rows the two decide differently: {first} is right on {_rows(counted.a_right)}, {second} on "
+        f"{_rows(counted.b_right)}"
+    )
+    if counted.p_value is None:
+        return f"{text}."
+    return f"{text} (McNemar's exact p = {plain(counted.p_value)}; it counts both errors alike)."
+
+
+def disagreements_data(counted: Disagreements) -> DisagreementsData:
+    """The same as JSON has it."""
+    (both_0, only_b), (only_a, both_1) = counted.rows
+    return {
+        "both_0": list(both_0),
+        "only_b_1": list(only_b),
+        "only_a_1": list(only_a),
+        "both_1": list(both_1),
+        "only_a_right": counted.a_right,
+        "only_b_right": counted.b_right,
+        "p_value": counted.p_value,
+    }
