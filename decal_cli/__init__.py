@@ -7,12 +7,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 __all__ = [
     "Answer",
+    "BrierCurveDisplay",
+    "Calibrator",
     "CompareAnswer",
     "DecalError",
+    "DecisionCurveDisplay",
     "EvaluateAnswer",
     "FitAnswer",
+    "GainsDisplay",
     "GateAnswer",
+    "GroupingDisplay",
     "RecommendAnswer",
+    "ReliabilityDisplay",
     "ReportAnswer",
     "StudyAnswer",
     "SweepAnswer",
@@ -39,6 +45,14 @@ if TYPE_CHECKING:
         ReportAnswer,
         SweepAnswer,
     )
+    from decal_cli.api.calibrator import Calibrator
+    from decal_cli.api.displays import (
+        BrierCurveDisplay,
+        DecisionCurveDisplay,
+        GainsDisplay,
+        GroupingDisplay,
+        ReliabilityDisplay,
+    )
     from decal_cli.api.verbs import compare, evaluate, gate, recommend, report, sweep
     from decal_cli.errors import DecalError
 
@@ -46,6 +60,8 @@ _HOMES = {
     "errors": ("DecalError",),
     "api.verbs": ("compare", "evaluate", "gate", "recommend", "report", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
+    "api.calibrator": ("Calibrator",),
+    "api.displays": tuple(name for name in __all__ if name.endswith("Display")),
     "api.answer": tuple(name for name in __all__ if name.endswith("Answer")),
 }
 """Where each public name is defined."""

@@ -208,16 +208,22 @@ def _gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
 
 def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:
     """What the model's file holds."""
-    training = fitting.training
+    return saved_model(fitting.chosen, fitting.model, fitting.training, dataset, plan, logit)
+
+
+def saved_model(
+    chosen: MethodSpec, model: Model, training: Predictions, dataset: Dataset, plan: Plan, logit: bool = False
+) -> Saved:
+    """The same of a model that was fitted to these rows."""
     # A model asks of new rows what it looks at, not what else was named when it was fitted.
-    method = fitting.chosen.declared
+    method = chosen.declared
     rows = training.rows
     with_features = method.takes("features") and rows.features is not None
     kinds = rows.typed.kinds if with_features else ()
     names = training.feature_names if with_features else ()
     return Saved(
-        method=fitting.chosen.key,
-        model=fitting.model,
+        method=chosen.key,
+        model=model,
         score=training.name,
         features=names,
         width=len(kinds),

@@ -21,7 +21,7 @@ from decal_cli.roles import DECLARATIONS, ROLES, several
 from decal_cli.task import SPELLINGS, Task, task_of
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from decal_cli.methods import MethodSpec
 
@@ -46,7 +46,7 @@ Values: TypeAlias = "str | ArrayLike"
 Several: TypeAlias = "str | Sequence[str] | ArrayLike | Table"
 """Columns' names, or their values."""
 Names: TypeAlias = "str | Sequence[str]"
-Utilities: TypeAlias = "str | Sequence[Sequence[float]] | ArrayLike"
+Utilities: TypeAlias = "str | Sequence[Sequence[float]] | NDArray[Any]"
 Missing: TypeAlias = 'Literal["error", "drop"]'
 Cost: TypeAlias = "float | Mapping[str, float]"
 

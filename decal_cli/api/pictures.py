@@ -23,6 +23,11 @@ FROM_FEATURES = ("brier", "grouping", "waterfall")
 
 def draw_picture(data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
     """A picture of a data set."""
+    return draw_sweep(sweep_for(data, plan, picture), picture, ax, report)
+
+
+def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
+    """The curves that a picture shows. Errors: DecalError, where it needs what was not given."""
     one_of("picture", picture, PICTURES)
     if picture == "grouping" and all(model.rows.features is None for model in data.models):
         raise DecalError("grouping shows how rows of equal scores differ", "give features=")
@@ -33,7 +38,7 @@ def draw_picture(data: Dataset, plan: Plan, picture: str, ax: Axes | None = None
         data = replace(data, models=models, features=None)
     if picture == "reliability":
         plan = replace(plan, intervals=False)
-    return draw_sweep(swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS))), picture, ax, report)
+    return swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
 
 
 def draw_sweep(sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:

@@ -71,7 +71,8 @@ def spoken(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **given: P.kwargs) -> T:
         for name in given:
             if name not in known:
-                raise TypeError(f"{function.__name__}() has no argument {name!r}; {choices_text(name, known)}")
+                verb = function.__qualname__.removesuffix(".__init__")
+                raise TypeError(f"{verb}() has no argument {name!r}; {choices_text(name, known)}")
         try:
             return function(*args, **given)
         except DecalError as error:

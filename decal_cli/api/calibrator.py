@@ -1,0 +1,178 @@
+"""A classifier of scikit-learn, calibrated by a method of decal, that decides at the threshold of a decision."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
+
+from decal_cli.analysis.apply import columns_for
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.fit import saved_model
+from decal_cli.api.inputs import Utilities, task_given
+from decal_cli.api.words import spoken
+from decal_cli.data import NewRows, from_arrays
+from decal_cli.data.arrays import is_table, rows_in_memory
+from decal_cli.declarations.defaults import SEED
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.methods import Applied, parse, score_rows, training_rows
+from decal_cli.methods import fit as fit_method
+from decal_cli.task import BinaryTask, need_two_actions
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+N_FOLDS = 5
+WITHOUT_TASK = 0.5
+"""Where a classifier without a decision acts, as scikit-learn's do."""
+
+
+class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Calibrate a binary classifier by a method of decal, and decide at the threshold of a decision.
+
+    estimator: with predict_proba or decision_function, by default a logistic regression; a FrozenEstimator is not
+    fitted again. method: such as 'isotonic' or 'blend'; those that need features get X. cv: how the scores are
+    predicted that the method learns from, as in cross_val_predict. The decision is given as for `evaluate`; without
+    one, `predict` acts from 0.5.
+    """
+
+    @spoken
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "isotonic",
+        cv: Any = N_FOLDS,
+        threshold: float | None = None,
+        utility: Utilities | None = None,
+        cost_fp: float | None = None,
+        cost_fn: float | None = None,
+        odds: str | None = None,
+        seed: int = SEED,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.threshold = threshold
+        self.utility = utility
+        self.cost_fp = cost_fp
+        self.cost_fn = cost_fn
+        self.odds = odds
+        self.seed = seed
+
+    @spoken
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier to all rows, and the method to scores that other rows' classifiers predict.
+
+        X: (T, d) as the classifier takes it. y: (T,) of two classes, of which the greater is positive. sample_weight:
+        (T,), 0 or more. Raises ValueError for what cannot be fitted.
+        """
+        spec, task = parse(self.method), self._task()
+        if y is None:
+            raise ValueError("This Calibrator requires y to be passed, but the target y is None.")
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        check_classification_targets(y)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        self.classes_ = np.unique(y)
+        if len(self.classes_) != 2:
+            raise ValueError(_classes_text(self.classes_))
+        given = {} if weight is None else {"sample_weight": weight}
+        base = self._base()
+        way = "predict_proba" if hasattr(base, "predict_proba") else "decision_function"
+        predicted = cross_val_predict(base, X, y, cv=self.cv, method=way, params=given)
+        self.estimator_ = clone(base).fit(X, y, **given)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        kept = np.ones(_num_samples(X), dtype=bool) if weight is None else weight > 0
+        roles: dict[str, Any] = {"weight": None if weight is None else weight[kept]}
+        if spec.declared.takes("features"):
+            roles["features"] = {name: _of_rows(column, kept) for name, column in _columns(X).items()}
+        label = (np.asarray(y) == self.classes_[1]).astype(np.uint8)
+        data = from_arrays(_positive(predicted)[kept], label[kept], **roles)
+        training, plan = data.models[0], Plan((), task, seed=self.seed)
+        try:
+            model = fit_method(spec, training_rows(training, task, self.seed))
+        except Undefined as undefined:
+            raise DecalError(f"{spec.key} cannot be fitted: {undefined.reason}", "name another method") from None
+        self.calibration_ = saved_model(spec, model, training, data, plan)
+        self.threshold_ = WITHOUT_TASK if task is None else task.threshold
+        return self
+
+    @spoken
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Calibrated probabilities, shape (T, 2), in the order of `classes_`."""
+        score = self._applied(X).score
+        return np.column_stack((1 - score, score))
+
+    @spoken
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class that the decision acts on: the positive one from the threshold upwards."""
+        applied = self._applied(X)
+        threshold = self.threshold_ if applied.threshold is None else applied.threshold
+        classes: NDArray[Any] = self.classes_[(applied.score >= threshold).astype(int)]
+        return classes
+
+    def _applied(self, X: Any) -> Applied:
+        check_is_fitted(self)
+        way = getattr(self.estimator_, "predict_proba", None) or self.estimator_.decision_function
+        rows: dict[str, Any] = {self.calibration_.score: _positive(way(X))}
+        if self.calibration_.features:
+            rows |= _columns(X)
+        names = (self.calibration_.score, *self.calibration_.features)
+        saved = self.calibration_
+        (batch,) = NewRows(rows_in_memory(rows, names), columns_for(saved), saved.column_kinds).batches()
+        return score_rows(saved, batch.rows, "the calibrator")
+
+    def _task(self) -> BinaryTask | None:
+        task = task_given({**vars(self), "decision_threshold": None})
+        return need_two_actions(task, "a calibrator")
+
+    def _base(self) -> Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def __sklearn_tags__(self) -> Any:
+        tags, base = super().__sklearn_tags__(), get_tags(self._base())
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = base.input_tags.sparse and not parse(self.method).declared.takes("features")
+        tags.input_tags.allow_nan = base.input_tags.allow_nan
+        tags.input_tags.pairwise = base.input_tags.pairwise
+        return tags
+
+
+def _positive(predicted: NDArray[Any]) -> NDArray[np.float64]:
+    """Scores of the positive class, from probabilities of both, or from log-odds."""
+    return np.clip(predicted[:, 1], 0.0, 1.0) if predicted.ndim == 2 else expit(predicted)
+
+
+def _columns(X: Any) -> dict[str, Any]:
+    """Features by name: the columns of a frame, or of an array of objects, or an array of numbers as one."""
+    if issparse(X):
+        raise TypeError("sparse input is not supported by a method that looks at the features: give X.toarray()")
+    if is_table(X):
+        return {str(name): X[name] for name in X.columns}
+    array = np.asarray(X)
+    if array.dtype.kind not in "OU":
+        return {"features": array}
+    return {f"x{number}": column for number, column in enumerate(array.T)}
+
+
+def _of_rows(column: Any, kept: NDArray[np.bool_]) -> Any:
+    return column if kept.all() else np.asarray(column)[kept]
+
+
+def _classes_text(classes: NDArray[Any]) -> str:
+    if len(classes) == 1:
+        return f"Classifier can't train when only one class is present: {classes[0]!r}"
+    return (
+        f"Only binary classification is supported. The type of the target is multiclass: it has {len(classes)} classes"
+    )

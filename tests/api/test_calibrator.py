@@ -1,0 +1,104 @@
+"""The calibrator as scikit-learn's own suite of checks sees it, and as a user does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+
+import decal_cli as decal
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 3))
+Y = np.where(RNG.random(600) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1] * X[:, 0])), "yes", "no")
+EXPECTED_FAILURES = {
+    "isotonic": {},
+    "stack": {
+        "check_sample_weight_equivalence_on_dense_data": (
+            "rows of weight 0, or repeated rows, fall into other folds than weighted ones do, so the scores that the "
+            "method learns from differ, as in scikit-learn's CalibratedClassifierCV"
+        ),
+    },
+}
+"""By method: checks of scikit-learn that fail, and why they may. One method sees only the score, the other X too."""
+
+
+@pytest.mark.parametrize("method", EXPECTED_FAILURES)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_checks_pass_but_for_those_listed(method: str) -> None:
+    expected = EXPECTED_FAILURES[method]
+    calibrator = decal.Calibrator(LogisticRegression(), method=method)
+    results = check_estimator(calibrator, expected_failed_checks=expected, on_skip=None)
+    assert {each["check_name"] for each in results if each["status"] == "xfail"} == expected.keys()
+    assert sum(each["status"] == "passed" for each in results) >= 55
+
+
+def test_scores_are_those_of_cross_fitting_as_scikit_learn_does_it() -> None:
+    ours = decal.Calibrator(GaussianNB(), method="isotonic", cv=5).fit(X, Y).predict_proba(X)
+    theirs = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=5, ensemble=False).fit(X, Y).predict_proba(X)
+    # Theirs draws lines between the steps of the fit, ours does not.
+    assert np.abs(ours - theirs).max() < 0.1 and np.abs(ours - theirs).mean() < 0.01
+
+
+@pytest.mark.parametrize("task", [{"threshold": 0.2}, {"cost_fp": 1, "cost_fn": 4}, {"odds": "1:4"}])
+def test_predict_acts_at_the_threshold_of_the_decision(task: dict) -> None:
+    calibrator = decal.Calibrator(GaussianNB(), **task).fit(X, Y)
+    assert calibrator.threshold_ == pytest.approx(0.2)
+    assert np.array_equal(calibrator.predict(X) == "yes", calibrator.predict_proba(X)[:, 1] >= calibrator.threshold_)
+    assert decal.Calibrator(GaussianNB()).fit(X, Y).threshold_ == 0.5
+
+
+def test_a_method_that_moves_the_threshold_leaves_the_score() -> None:
+    moved = decal.Calibrator(FrozenEstimator(GaussianNB().fit(X, Y)), method="threshold", threshold=0.3).fit(X, Y)
+    assert np.allclose(moved.predict_proba(X), GaussianNB().fit(X, Y).predict_proba(X), rtol=0, atol=1e-12)
+    assert 0 < (moved.predict(X) == "yes").mean() < 1
+
+
+def test_it_stands_in_pipelines_searches_and_clones() -> None:
+    calibrator = decal.Calibrator(GaussianNB(), method="blend", odds="1:3")
+    assert repr(clone(calibrator).get_params()) == repr(calibrator.get_params())
+    calibrator.set_params(method="stack", estimator__var_smoothing=1e-6)
+    predicted = cross_val_predict(make_pipeline(StandardScaler(), calibrator), X, Y, cv=3, method="predict_proba")
+    assert predicted.shape == (600, 2) and np.allclose(predicted.sum(axis=1), 1)
+    search = GridSearchCV(decal.Calibrator(LinearSVC()), {"method": ["isotonic", "platt"]}, cv=3, scoring="roc_auc")
+    assert search.fit(X, Y).best_params_["method"] in ("isotonic", "platt")
+
+
+def test_features_come_as_arrays_and_frames_alike() -> None:
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    probabilities = [
+        decal.Calibrator(GaussianNB(), method="stack").fit(given, Y).predict_proba(given)
+        for given in (X, frame, pl.from_pandas(frame))
+    ]
+    assert np.array_equal(probabilities[0], probabilities[1]) and np.array_equal(probabilities[1], probabilities[2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"method": "isotoni"}, "did you mean isotonic?"),
+        ({"threshold": 3}, "threshold 3 is not inside"),
+        ({"method": "threshold"}, "needs a task: threshold=, utility="),
+        ({"utility": [[0, -1], [-0.2, -0.4], [-1, 0]]}, "two actions"),
+    ],
+)
+def test_what_cannot_be_fitted_is_a_value_error(arguments: dict, says: str) -> None:
+    with pytest.raises(decal.DecalError) as raised:
+        decal.Calibrator(GaussianNB(), **arguments).fit(X, Y)
+    assert says in str(raised.value) and "\n" not in str(raised.value) and isinstance(raised.value, ValueError)
+
+
+def test_a_misspelt_parameter_is_named() -> None:
+    with pytest.raises(TypeError, match=r"Calibrator\(\) has no argument 'methode'; did you mean method\?"):
+        decal.Calibrator(methode="isotonic")  # type: ignore[call-arg]

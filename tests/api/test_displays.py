@@ -1,0 +1,94 @@
+"""Pictures in axes of the user's: the answers' plot and the displays of scikit-learn's convention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.naive_bayes import GaussianNB
+
+import decal_cli as decal
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 2))
+Y = RNG.random(300) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))
+MODEL = GaussianNB().fit(X, Y)
+P = MODEL.predict_proba(X)[:, 1]
+DISPLAYS = [
+    decal.ReliabilityDisplay,
+    decal.BrierCurveDisplay,
+    decal.DecisionCurveDisplay,
+    decal.GroupingDisplay,
+    decal.GainsDisplay,
+]
+
+
+@pytest.fixture(autouse=True)
+def figures() -> Iterator[None]:
+    matplotlib.use("agg")
+    yield
+    pyplot.close("all")
+
+
+def drawn(axes: Any) -> list[list[float]]:
+    """What the lines of a picture go through."""
+    return [np.round(np.ma.filled(line.get_xydata(), np.nan), 9).tolist() for line in axes.lines]
+
+
+@pytest.mark.parametrize("display", DISPLAYS)
+def test_an_estimator_and_its_predictions_give_the_same_picture(display: type[decal.ReliabilityDisplay]) -> None:
+    _, axes = pyplot.subplots(1, 2)
+    first = display.from_estimator(MODEL, X, Y, threshold=0.3, ax=axes[0])
+    features = X if display.looks_at_features else None
+    display.from_predictions(Y, P, features=features, threshold=0.3, name="GaussianNB", ax=axes[1])
+    assert first.ax_ is axes[0] and first.figure_ is axes[0].figure and len(axes[0].lines) > 0
+    assert repr(drawn(axes[0])) == repr(drawn(axes[1]))
+    again = first.plot()
+    assert again is first and first.ax_ is not axes[0]
+
+
+def test_the_positive_class_is_the_one_that_is_named() -> None:
+    words = np.where(Y, "yes", "no")
+    model = GaussianNB().fit(X, words)
+    default, named = (
+        decal.ReliabilityDisplay.from_estimator(model, X, words, pos_label=label).sweep.reports[0].positives
+        for label in (None, "no")
+    )
+    assert default == Y.sum() and named == 300 - Y.sum()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: decal.ReliabilityDisplay.from_predictions(P, Y), "swapped? from_predictions(y_true, y_prob)"),
+        (lambda: decal.GainsDisplay.from_predictions(Y, P), "give threshold="),
+        (lambda: decal.GroupingDisplay.from_predictions(Y, P), "give features="),
+        (lambda: decal.BrierCurveDisplay.from_predictions(np.where(Y, "b", "a"), P), "pos_label='a' or pos_label='b'"),
+        (lambda: decal.BrierCurveDisplay.from_predictions(Y, P, thresold=0.3), "did you mean threshold"),
+        (lambda: decal.BrierCurveDisplay.from_estimator(MODEL, X, Y, pos_label=2), "pos_label="),
+    ],
+)
+def test_errors_of_displays(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises((decal.DecalError, TypeError)) as raised:
+        call()
+    assert says in str(raised.value) and "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("picture", ["brier", "decision", "reliability", "grouping", "waterfall"])
+def test_an_answer_draws_into_the_axes_it_is_given(picture: str) -> None:
+    answer = decal.recommend(P, Y, features=X, threshold=0.3)
+    _, axes = pyplot.subplots()
+    assert answer.plot(picture, ax=axes) is axes and len(axes.lines) > 0
+
+
+def test_every_answer_has_a_picture_of_its_own() -> None:
+    two = {"a": P, "b": P**2}
+    assert decal.evaluate(P, Y).plot().get_xlabel() == "score"
+    assert decal.compare(two, Y).plot().get_xlabel() == "threshold t*"
+    assert decal.sweep(two, Y).plot().get_xlabel() == "threshold t*"
+    with pytest.raises(decal.DecalError, match="report=2 is none of the 2 reports"):
+        decal.sweep(two, Y).plot("reliability", report=2)
