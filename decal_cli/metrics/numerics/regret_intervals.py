@@ -46,16 +46,27 @@ def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bin
     levels = t.bins(bins)
     rows, share = 1 / gaps.concentration(levels), levels.n / t.total
     rate = levels.pos / levels.n
-    known, counts = (rate * rows + t.base_rate) / (rows + 1), np.maximum(np.rint(rows), 1).astype(np.int64)
+    counts = np.maximum(np.rint(rows), 1).astype(np.int64)
     shares = rng.poisson(counts, (clipped.N_REGRET_DRAWS, len(counts))) * (share / counts)
     shares /= np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
-    rates = rng.binomial(counts, known, shares.shape) / counts
-    draws = worst_bound(rates, shares, task)
-    # Noise takes from what bends down: the value lies as far below the truth as the draws lie below their world.
-    bias = float(worst_bound(known, share, task) - draws.mean())
-    value = float(worst_bound(rate, share, task))
-    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]) - draws.mean() + value + bias
-    return within(holding((float(low), float(high)), value), (0.0, 0.5))
+    value, ends = float(worst_bound(rate, share, task)), []
+    # The frequencies spread at most as observed, and at least as noise does not explain: either may be the world.
+    for spread in (rate, _less_noise(rate, rows, share, t.base_rate)):
+        known = (spread * rows + t.base_rate) / (rows + 1)
+        draws = worst_bound(rng.binomial(counts, known, shares.shape) / counts, shares, task)
+        # Noise takes from what bends down: the value lies as far below the truth as the draws lie below their world.
+        bias = float(worst_bound(known, share, task) - draws.mean())
+        ends.append(np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]) - draws.mean() + value + bias)
+    low, high = float(min(one[0] for one in ends)), float(max(one[1] for one in ends))
+    return within(holding((low, high), value), (0.0, 0.5))
+
+
+def _less_noise(rate: Floats, rows: Floats, share: Floats, base_rate: float) -> Floats:
+    """Frequencies of bins, drawn towards the base rate by the part of their spread that noise explains."""
+    noise = base_rate * (1 - base_rate) / rows
+    spread = max(float(share @ ((rate - base_rate) ** 2 - noise)), 0.0)
+    kept = spread / (spread + noise) if spread else np.zeros_like(noise)
+    return np.asarray(base_rate + kept * (rate - base_rate))
 
 
 def worst_bound(rate: Floats, share: Floats, task: Task) -> Floats:
