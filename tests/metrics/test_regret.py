@@ -287,3 +287,14 @@ def test_the_interval_of_the_regret_intervals_where_its_text_says() -> None:
     assert wins[0] > value
     assert low == value
     assert high >= wins[1]
+
+
+def test_the_worst_case_of_equal_frequencies_is_known_through_noise() -> None:
+    """All bins at t* = .3: the bound is sqrt(.21) / 2 = .2291, and each of 20 draws of 1,500 rows shows less."""
+    rng, truth, held = np.random.default_rng(5), np.sqrt(0.21) / 2, 0
+    for _ in range(20):
+        table = tabulate(rng.random(1500), (rng.random(1500) < 0.3).astype(int))
+        low, high = interval_with("regret_grouping_worst", table, BinaryTask.of_threshold(0.3))
+        assert value_with("regret_grouping_worst", table, BinaryTask.of_threshold(0.3)) < truth
+        held += low <= truth <= high
+    assert held >= 16

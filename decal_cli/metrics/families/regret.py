@@ -326,7 +326,8 @@ def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins
     range=(0, 0.5),
     size_free=False,
     interval=_worst_interval,
-    interval_text="400 draws of the bins' frequencies, as observed and less their noise, without the bias shown; and the value",
+    interval_text="400 draws of the bins' frequencies, as observed and less their noise, the bias shown taken off; "
+    "and the value itself",
     covers=covered.OF_BINS,
 )
 def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
