@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 __version__ = "0.1.0"
 __all__ = [
     "Answer",
@@ -34,7 +32,11 @@ __all__ = [
     "sweep",
 ]
 
+TYPE_CHECKING = False
+"""As in typing, which takes longer to import than an impatient user takes to press Ctrl-C."""
 if TYPE_CHECKING:
+    from typing import Any
+
     from decal_cli.api.acting import FitAnswer, StudyAnswer, apply, fit, study
     from decal_cli.api.answer import (
         Answer,

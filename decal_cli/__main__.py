@@ -1,12 +1,14 @@
 """`python -m decal_cli`, and the `decal` command."""
 
-import signal
 import sys
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     try:
+        # Whatever is imported outside of this is not guarded against Ctrl-C.
+        import signal
+
         from decal_cli.commands.app import run
 
         code = run(sys.argv[1:])

@@ -57,6 +57,12 @@ class Exit(IntEnum):
         }[self]
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether there was too little memory, which libraries say in ways of their own."""
+    words = ("Cannot allocate memory", "failed to map segment", "Resource temporarily unavailable")
+    return isinstance(error, MemoryError) or any(each in str(error) for each in words)
+
+
 def printable(text: str) -> str:
     """The text of others as it is shown, on one line and with nothing in it that a terminal or a CI system acts on.
 

@@ -29,7 +29,7 @@ from decal_cli.commands.options import (
     TaskOptions,
 )
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
-from decal_cli.errors import DecalError, Exit, Interrupted
+from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
 from decal_cli.version import __version__
 
 app = typer.Typer(
@@ -265,16 +265,14 @@ def run(arguments: list[str]) -> int:
         except DecalError as error:
             streams.say(f"decal: {error}")
             return Exit.CANNOT_JUDGE
-        except OSError as error:
-            return streams.lost(error)
-        except MemoryError:
-            streams.say("decal: there is not enough memory; give fewer rows or columns, or run it where there is more")
-            return Exit.CANNOT_JUDGE
         except KeyboardInterrupt:
             streams.say("decal: interrupted")
             return Exit.INTERRUPTED
         except Exception as error:
-            return _bug(error)
+            if out_of_memory(error):
+                streams.say("decal: there is not enough memory; give fewer rows or columns, or run it with more")
+                return Exit.CANNOT_JUDGE
+            return streams.lost(error) if isinstance(error, OSError) else _bug(error)
 
 
 def _unusable(error: Any, arguments: list[str]) -> Exit:

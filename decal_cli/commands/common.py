@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from decal_cli.analysis.evaluate import Plan, all_choices
 from decal_cli.analysis.recommend import Preferences
+from decal_cli.commands.memory import reserve
 from decal_cli.commands.options import (
     AmountOptions,
     InputOptions,
@@ -93,6 +94,7 @@ def inputs_of(source: InputOptions, settings: Settings, output: str | None = Non
 
     output: where the result goes, which must not be one of them.
     """
+    reserve()
     if source.files:
         check_not_read(output, source.files)
         return source.files, sys.stdin.buffer if "-" in source.files else None

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, BinaryIO, cast
 
 from decal_cli.data.words import file_word, first_line, nearest
-from decal_cli.errors import DecalError
+from decal_cli.errors import DecalError, out_of_memory
 from decal_cli.limits import MAX_STREAM_BYTES, MIB
 
 HEAD_SIZE = 1 << 16
@@ -150,7 +150,8 @@ def _pipe(path: str) -> BinaryIO | None:
                 f"{path}: is a directory", f"name the files in it, such as {os.path.join(path, '*.parquet')}"
             )
         if stat.S_ISREG(mode):
-            return None
+            with open(path, "rb"):
+                return None
         return open(path, "rb")
     except FileNotFoundError:
         raise DecalError(f"{path}: no such file", _near_file(path)) from None
@@ -183,9 +184,11 @@ def translated(shown: str, kind: str) -> Iterator[None]:
         raise DecalError(
             f"{shown}: corrupt or truncated gzip ({first_line(error)})", "write or download it again"
         ) from None
-    except MemoryError:
-        raise DecalError(f"{shown}: does not fit in memory as {kind}", "it may be corrupt; write it again") from None
     except Exception as error:
+        if out_of_memory(error):
+            raise DecalError(
+                f"{shown}: does not fit in memory as {kind}", "give fewer rows; it may also be corrupt"
+            ) from None
         fix = "it may be truncated or corrupt: write or copy it again" if kind in BINARY else "correct it there"
         raise DecalError(f"{shown}: cannot be read as {kind}: {first_line(error).rstrip('.')}", fix) from None
 

@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.__main__ import main
@@ -40,6 +43,12 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         ("decal gate nowhere.csv -r 'brier<=1' 2>/dev/full", 2, ""),
         ("decal gate --no-such-option 2>/dev/full", 2, ""),
         ("decal gate nowhere.csv -r 'brier<=1' 2>&-", 2, ""),
+        (
+            f"ulimit -f 1; decal study {BINARY} -s p -y y --method platt --seeds 1 --workers 1 --thresholds .3 -o st",
+            2,
+            "decal: 1 units to measure, 0 of them measured before\n"
+            "decal: st/units.jsonl: File too large; make room, then run the same command again\n",
+        ),
         (
             f"mkdir gone; cd gone; rmdir ../gone; decal {GATE}",
             2,
@@ -89,3 +98,31 @@ def test_an_interrupt_while_the_commands_are_imported(
         main()
     assert stop.value.code == 130
     assert capsys.readouterr().err == "decal: interrupted\n"
+
+
+def test_too_little_memory(tmp_path: Path) -> None:
+    """Libraries say it in several ways; OpenBLAS would end the process with the code of a failed gate."""
+    rows = np.random.default_rng(0).random((400_000, 2))
+    table = pa.table({"p": rows[:, 0], "y": (rows[:, 1] < rows[:, 0]).astype(np.int8)})
+    pq.write_table(table, tmp_path / "big.parquet")
+    for kilobytes in (260_000, 320_000, 380_000, 440_000):
+        line = f"ulimit -v {kilobytes}; decal gate big.parquet -s p -y y -r 'brier<=0.9'"
+        code, out, error = shell(line, tmp_path, OPENBLAS_NUM_THREADS="1")
+        assert (code == 0 and not error) or (code == 2 and not out and error.count("\n") == 1), (kilobytes, error)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("x.so: failed to map segment from shared object", 2),
+        ("Memory mapping file failed: Cannot allocate memory", 2),
+        ("anything else", 3),
+    ],
+)
+def test_a_library_that_finds_no_memory(decal: Decal, monkeypatch: pytest.MonkeyPatch, text: str, code: int) -> None:
+    def fail(*_: object) -> None:
+        raise ImportError(text)
+
+    monkeypatch.setattr("decal_cli.commands.metrics.run", fail)
+    done = decal("metrics")
+    assert done.code == code and done.err.count("\n") == 1

@@ -65,10 +65,14 @@ class Store:
     def add(self, key: str, record: Record) -> None:
         """Write one finished unit and flush it to the disk."""
         self.records[key] = record
-        with self.path.open("ab") as file:
-            file.write(json.dumps({"key": key, "record": record}, allow_nan=False).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        line = json.dumps({"key": key, "record": record}, allow_nan=False).encode() + b"\n"
+        try:
+            with self.path.open("ab") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise DecalError(f"{self.path}: {error.strerror}", "make room, then run the same command again") from None
 
 
 def _entry(line: bytes) -> Mapping[str, Any] | None:
