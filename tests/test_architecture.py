@@ -89,7 +89,7 @@ def test_no_test_module_imports_another() -> None:
         f"{path.name} imports {name}"
         for path in TESTS
         for name in imported_modules(path)
-        if name.startswith("tests.") and not name.startswith("tests.helpers.")
+        if name.startswith("tests.") and not name.startswith(("tests.helpers.", "tests.fuzz"))
     ]
 
 

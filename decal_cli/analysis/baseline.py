@@ -71,14 +71,29 @@ def baseline_of(document: Any, path: str) -> Baseline:
             path,
             "",
             _task_of(document["task"]),
-            tuple(Input(**each) for each in document["inputs"]),
-            {(each["model"], each["group"]): dict(each["metrics"]) for each in document.get("reports", [document])},
+            tuple(_input_of(each) for each in document["inputs"]),
+            {
+                (str(each["model"]), each["group"]): {
+                    key: _result_of(result) for key, result in each["metrics"].items()
+                }
+                for each in document.get("reports", [document])
+            },
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
 
 
 _HOW = "decal evaluate FILE -o report.json"
+
+
+def _input_of(given: Mapping[str, Any]) -> Input:
+    return Input(str(given["path"]), int(given["rows"]), int(given["positives"]), str(given["sha256"]))
+
+
+def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A metric's result, of which a baseline may hold anything: its value is looked at where a rule asks for it."""
+    parameters = {"parameters": dict(given["parameters"])} if "parameters" in given else {}
+    return {"value": given["value"], "reason": str(given.get("reason")), **parameters}
 
 
 def _task_of(task: Mapping[str, Any] | None) -> Task | None:

@@ -152,6 +152,8 @@ def _saved(document: Mapping[str, Any]) -> Saved:
     if not 0 <= width <= MAX_WIDTH or bool(width) != bool(columns["features"]):
         raise ValueError(f"features of {width} numbers a row")
     METHODS.parse(document["method"])
+    for names in (columns["features"], columns["groups"]):
+        need(len(set(names)) == len(names), "a column is named twice")
     return Saved(
         method=document["method"],
         model=_decoded(document["model"]),

@@ -92,9 +92,11 @@ class Counted:
         """Rows with label 1, or their summed weight."""
         return float(self.pos.sum(dtype=np.float64))
 
-    @property
+    @cached_property
     def negatives(self) -> float:
-        """Rows with label 0, or their summed weight."""
+        """Rows with label 0, or their summed weight, which a difference of sums would round."""
+        if self.n.dtype.kind == "f":
+            return float((self.n - self.pos).sum())
         return self.total - self.positives
 
     @property

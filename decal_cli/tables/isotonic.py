@@ -81,7 +81,9 @@ def _pool_whole(starts: Ints, n: Ints, pos: Ints) -> tuple[Ints, Ints, Ints]:
 
 def _rising(n: Sums, pos: Sums) -> Ints:
     """The first group, and those of a higher rate than the one before."""
-    rate = pos / n
+    # A rate beyond the range of floats is infinite, which is above the others too.
+    with np.errstate(over="ignore"):
+        rate = pos / n
     keep = np.empty(len(n), dtype=bool)
     keep[:1] = True
     np.greater(rate[1:], rate[:-1], out=keep[1:])

@@ -94,7 +94,10 @@ def climb(slopes: Callable[[Floats], S], start: Floats, tolerance: float, collin
 def _step(here: Slopes, collinear: bool) -> Floats:
     if collinear:
         return np.linalg.lstsq(here.curvature, here.gradient, rcond=1e-14)[0].astype(np.float64)
-    return np.linalg.solve(here.curvature, here.gradient).astype(np.float64)
+    try:
+        return np.linalg.solve(here.curvature, here.gradient).astype(np.float64)
+    except np.linalg.LinAlgError:
+        raise _not_found() from None
 
 
 def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats, collinear: bool) -> tuple[Floats, S]:

@@ -298,12 +298,15 @@ def _check_levels(score: Counts, n: Counts, pos: Counts, n2: Counts | None = Non
 
 def _parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:
     """Sums of the negatives and positives of the levels up to the first cut, between cuts, and from the last on."""
+    if n.dtype.kind == "f":
+        # Each part is summed by itself: what is left of a sum of weights may be rounding where there are no rows.
+        each = [slice(start, end) for start, end in zip((0, *cuts), (*cuts, len(n)), strict=True)]
+        return np.array([[max(float((n[run] - pos[run]).sum()), 0.0), float(pos[run].sum())] for run in each])
     runs = [slice(start, end) for start, end in zip((0, *cuts), cuts, strict=False)]
     below = [[float(values[run].sum(dtype=np.float64)) for values in (n, pos)] for run in runs]
     parts = [(rows - ones, ones) for rows, ones in below]
     last = total - positives - sum(part[0] for part in parts), positives - sum(part[1] for part in parts)
-    # Differences of sums of weights: rounding must not make them negative.
-    return np.maximum((*parts, last), 0.0)
+    return np.array((*parts, last), dtype=np.float64)
 
 
 def _distinct(values: NDArray[Any]) -> NDArray[Any]:

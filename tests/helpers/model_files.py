@@ -38,6 +38,11 @@ def forged(change: Callable[[dict[str, Any]], None], of: Saved = SAVED_STEPS) ->
     document = json.loads(to_text(of))
     del document["sha256"]
     change(document)
+    return with_checksum(document)
+
+
+def with_checksum(document: dict[str, Any]) -> str:
+    """The text of a file that holds this document."""
     body = model_file._written(document)
     return model_file._written({**document, "sha256": hashlib.sha256(body.encode()).hexdigest()})
 

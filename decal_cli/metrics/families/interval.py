@@ -149,9 +149,13 @@ def c_emp_pvalue(t: Table) -> float:
     return range_above(reach / math.sqrt(variance))
 
 
+MIN_RANGE = 0.1
+"""The range is above it with probability 1, to more digits than a float has."""
+
+
 def range_above(x: float) -> float:
     """P(range of Brownian motion on [0, 1] > x), by Feller's series, or by its dual where that series is slow."""
-    if x <= 0:
+    if x <= MIN_RANGE:
         return 1.0
     if x >= 2:
         terms = ((-1) ** (k - 1) * k * math.erfc(k * x / math.sqrt(2)) / 2 for k in range(1, 60))

@@ -20,6 +20,7 @@ LossName = Literal["brier", "log"]
 _N_DRAWS = 100
 _CELLS = 2048
 """Above this many levels the parts are replayed on this many equal-mass cells."""
+_SMALL = 2.0**-10
 _MIN_FLOAT = 5e-324
 """The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
 
@@ -43,6 +44,10 @@ def logarithmic(eps: float = 0.0) -> Loss:
         np.subtract(1, score, out=of_label[0])
         of_label[1] = score
         np.log(np.maximum(of_label, _MIN_FLOAT, out=of_label), out=of_label)
+        # 1 - p has lost the digits of a small p.
+        small = score < _SMALL
+        if small.any():
+            of_label[0, small] = np.log1p(-score[small])
         return np.negative(of_label, out=of_label)
 
     return loss

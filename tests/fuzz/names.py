@@ -1,6 +1,6 @@
 """Hostile names in every place that others can name, through every command and format.
 
-    python -m tests.fuzz_names --seconds 300 --seed 1
+    python -m tests.fuzz.names --seconds 300 --seed 1
 
 A run ends with 0, 1 or 2, never with a bug, a traceback or a warning. An error is one line. Nothing that is written
 holds what a terminal, a CI system, a browser, a Markdown page or a spreadsheet would act on.

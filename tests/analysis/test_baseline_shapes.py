@@ -1,0 +1,41 @@
+"""Baselines of another shape: refused in one line, or a rule that cannot be judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from decal_cli.analysis.baseline import baseline_of
+from decal_cli.errors import DecalError
+
+REPORT: dict[str, Any] = {
+    "schema": 1,
+    "task": None,
+    "inputs": [{"path": "a.csv", "rows": 3, "positives": 1, "sha256": "ab"}],
+    "model": "p",
+    "group": None,
+    "metrics": {"brier": {"value": 0.2, "parameters": {}}},
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"metrics": {"brier": "low"}},
+        {"metrics": {"brier": {}}},
+        {"metrics": {"brier": {"value": 0.2, "parameters": True}}},
+        {"metrics": ["brier"]},
+        {"inputs": [3]},
+        {"inputs": [{"path": "a.csv"}]},
+        {"inputs": [{"path": "a.csv", "rows": 1e999, "positives": 1, "sha256": "ab"}]},
+        {"task": {"utility": True}},
+        {"reports": 3},
+        {"model": ["p"], "group": ["a"]},
+    ],
+    ids=str,
+)
+def test_it_is_refused(change: dict[str, Any]) -> None:
+    assert baseline_of(REPORT, "b.json").metrics
+    with pytest.raises(DecalError, match=r"b\.json|utility"):
+        baseline_of({**REPORT, **change}, "b.json")

@@ -1,0 +1,161 @@
+"""Cases in child processes: limits of time and memory, counts of outcomes, and the first failures of each child.
+
+A case is a function of random numbers and an empty folder that returns its outcome in a word. Anything that it raises
+is a failure, warnings included: users would see them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from decal_cli.commands.app import run
+
+MAX_SECONDS = 20
+MAX_BYTES = 2 << 30
+CASES_PER_CHILD, MAX_PROBLEMS = 1_000, 5
+
+Attempt = Callable[[random.Random, Path], str]
+
+
+def fuzz(case: Attempt, name: str, seed: int, n_cases: int) -> int:
+    """Run so many cases; print what came of them, and return the number of failures."""
+    context = multiprocessing.get_context("fork")
+    outcomes: Counter[str] = Counter()
+    failures, start, peak = 0, time.monotonic(), 0
+    with tempfile.TemporaryDirectory() as folder:
+        for first in range(0, n_cases, CASES_PER_CHILD):
+            results = context.SimpleQueue()
+            size = min(CASES_PER_CHILD, n_cases - first)
+            process = context.Process(target=_child, args=(case, seed + first, size, folder, results))
+            process.start()
+            counts, problems, used = results.get() if _ended(process, results) else (Counter(), [], 0)
+            process.join()
+            if process.exitcode != 0:
+                problems.append(f"the process ended with {process.exitcode}")
+            outcomes, peak = outcomes + counts, max(peak, used)
+            failures += len(problems)
+            for problem in problems:
+                print(f"{name}, seeds from {seed + first}: {problem}\n", flush=True)
+            if failures >= 10 * MAX_PROBLEMS:
+                break
+    seconds = time.monotonic() - start
+    print(
+        f"{name}: {outcomes.total():,} cases from seed {seed} in {seconds:,.0f} s: {dict(outcomes)},"
+        f" {failures} failures, at most {peak >> 20} MiB",
+        flush=True,
+    )
+    return failures
+
+
+def _ended(process: Any, results: Any) -> bool:
+    """Whether a child said what came of its cases; False where it ended without a word."""
+    while results.empty():
+        process.join(0.2)
+        if process.exitcode is not None:
+            return not results.empty()
+    return True
+
+
+def _child(case: Attempt, seed: int, n_cases: int, folder: str, results: Any) -> None:
+    signal.signal(signal.SIGPROF, _too_slow)
+    warnings.simplefilter("error")
+    outcomes: Counter[str] = Counter()
+    problems: list[str] = []
+    for number in range(seed, seed + n_cases):
+        try:
+            outcomes[one(case, number, folder)] += 1
+            if used_bytes() > MAX_BYTES:
+                raise MemoryError(f"{used_bytes() >> 20} MiB")
+        except BaseException as error:
+            place = "".join(traceback.format_tb(error.__traceback__)[-3:])
+            problems.append(f"case {number}: {error!r:.2000}\n{place}")
+            if len(problems) == MAX_PROBLEMS:
+                break
+    results.put((outcomes, problems, used_bytes()))
+
+
+def one(case: Attempt, seed: int, parent: str) -> str:
+    """One case in a folder of its own, within the limit of processor time; its outcome."""
+    signal.setitimer(signal.ITIMER_PROF, MAX_SECONDS)
+    try:
+        with tempfile.TemporaryDirectory(dir=parent) as folder:
+            return case(random.Random(seed), Path(folder))
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def used_bytes() -> int:
+    """The most memory that this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _too_slow(*_: Any) -> None:
+    raise TimeoutError(f"more than {MAX_SECONDS} s for one small case")
+
+
+def decal(folder: Path, *arguments: str) -> str:
+    """Run the command line in this process, and hold it to what every run must keep to; the exit code as a word."""
+    with _streams() as (out, err), _inside(folder):
+        code = run(list(arguments))
+    written, said = out.getvalue().decode(), err.getvalue().decode()
+    what = f"{arguments}\n{written[-500:]}\n{said[-2000:]}"
+    assert code in (0, 1, 2), what
+    assert "Traceback" not in said and "Warning" not in said and "this is a bug" not in said, what
+    for text in (written, said):
+        assert all(c.isprintable() or c == "\n" for c in text), f"a raw control character: {what!r}"
+    if code == 2 and not written:
+        assert said.startswith("decal: ") and said.count("\n") == 1, f"not one line: {what}"
+    return f"exit {code}"
+
+
+@contextlib.contextmanager
+def _streams() -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
+    before = sys.stdin, sys.stdout, sys.stderr
+    raw = io.BytesIO(), io.BytesIO()
+    with open(os.devnull, encoding="utf-8") as nothing:
+        sys.stdin = nothing
+        sys.stdout, sys.stderr = (io.TextIOWrapper(_Kept(each), encoding="utf-8") for each in raw)
+        try:
+            yield raw
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            sys.stdin, sys.stdout, sys.stderr = before
+
+
+class _Kept(io.BufferedIOBase):
+    """Bytes that outlive the stream that wrote them."""
+
+    def __init__(self, into: io.BytesIO) -> None:
+        self.into = into
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        return self.into.write(data)
+
+
+@contextlib.contextmanager
+def _inside(folder: Path) -> Iterator[None]:
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
