@@ -10,7 +10,7 @@ import numpy as np
 
 from decal_cli.data.check import NotNumbers, Origin, Part, plain
 from decal_cli.data.files import translated
-from decal_cli.data.words import MISSING, NUMBER, listed, quote, text_of
+from decal_cli.data.words import MISSING, NUMBER, listed, quote, shell_word, text_of
 from decal_cli.errors import DecalError
 
 NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
@@ -104,7 +104,7 @@ class Labels:
             return DecalError(f"{what} is always {quote(texts[0])}", "add --positive with the value that counts as 1")
         if _by_number(texts[0])[0] == 0:
             return DecalError(f"{what} is {texts[0]} or {texts[1]}, not 0 or 1", f"use --positive {texts[1]}")
-        either = " or ".join(f"--positive {quote(t)}" for t in texts)
+        either = " or ".join(f"--positive {shell_word(t)}" for t in texts)
         return DecalError(f"{what} is {listed(texts)}, not 0 or 1", f"say which counts as 1: {either}")
 
 

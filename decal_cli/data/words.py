@@ -52,9 +52,24 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return by_folded[close[0]] if close else None
 
 
+def shell_word(text: str) -> str:
+    """A text as a shell takes it, for commands that a fix proposes: on one line, whatever is in it."""
+    return shlex.quote(text) if text.isprintable() else f"$'{''.join(map(_in_shell, text))}'"
+
+
 def file_word(path: str) -> str:
-    """A path as a shell would take it, for commands that a fix proposes."""
-    return shlex.quote(path)
+    """A path as a shell takes it, and no command for an option."""
+    return shell_word(f"./{path}" if path.startswith("-") else path)
+
+
+def _in_shell(c: str) -> str:
+    """A character between $' and '."""
+    code = ord(c)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte of a name that is not UTF-8
+        return f"\\x{code - 0xDC00:02x}"
+    if c.isprintable():
+        return f"\\{c}" if c in "\\'" else c
+    return f"\\x{code:02x}" if code < 0x80 else f"\\U{code:08x}"
 
 
 def first_line(error: BaseException) -> str:

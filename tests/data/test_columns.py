@@ -118,7 +118,7 @@ def test_two_values_are_labels(tmp_path: Path, values: Any, positive: str | None
     [
         ([1, 2], None, ["column 'y': label is 1 or 2, not 0 or 1; use --positive 2"]),
         ([-1, 1], None, ["label is -1 or 1, not 0 or 1; use --positive 1"]),
-        (["no", "yes"], None, ["label is no, yes, not 0 or 1", "--positive 'no' or --positive 'yes'"]),
+        (["no", "yes"], None, ["label is no, yes, not 0 or 1", "--positive no or --positive yes"]),
         ([0, 1, 2], None, ["row 3", "label is '2'", "3 values: 0, 1, 2"]),
         (["a", "b", "c"], "a", ["3 values: a, b, c"]),
         ([2, 2], None, ["label is always '2'", "--positive"]),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import Any, Literal, TypedDict
 
 from decal_cli.analysis.fit import Fitting, Gain, how_judged
+from decal_cli.data.words import file_word
 from decal_cli.methods import note_of
 from decal_cli.methods.declare import Kind
 from decal_cli.metrics import parse
@@ -94,7 +94,7 @@ class Fitted:
         if self.path is not None:
             added = " and ".join(fitting.columns)
             yield Notes(
-                (f"Next: decal apply {shlex.quote(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
+                (f"Next: decal apply {file_word(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
             )
         yield Signature(fitting.judged.signature, close=True)
 

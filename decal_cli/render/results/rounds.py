@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import Round
 from decal_cli.analysis.tryout import Trial
+from decal_cli.data.words import shell_word
 from decal_cli.metrics import Result
 from decal_cli.render.blocks import Block, Cell, Column, Conclusion, Notes, Paragraph, Row, Table
 from decal_cli.render.cells import per_thousand, words
@@ -124,7 +125,7 @@ def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
     if number == 1 and n_tried > 1:
         yield (
             f"The best of {n_tried} looks a little better than it is, because the same rows chose it: evaluate it on "
-            f"new rows before you use it (decal fit {each.best.chosen.key} --test FILE)."
+            f"new rows before you use it (decal fit {shell_word(each.best.chosen.key)} --test FILE)."
         )
     cheaper = _as_good(each)
     if cheaper is not None and cheaper.behind is not None:
