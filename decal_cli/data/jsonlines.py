@@ -85,6 +85,7 @@ class JsonLinesSource:
 
     def load_typed(self, names: Sequence[str]) -> Any:
         """The named columns, each as numbers or lists of numbers where all its values are such, else as texts."""
+        self._check_filled(names)
         try:
             return self.load(names, ())
         except DecalError:
