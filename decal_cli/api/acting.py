@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,7 @@ def fit(
     asked = locals()
     chosen = None if method == fits.AUTO else parse(method)
     plan, preferences = plan_of(asked, (), task_given(asked)), preferences_of(asked)
+    plan = replace(plan, task=plan.two_actions("fit"))
     rows = fits.one_model(dataset_of(asked))
     unseen = None
     if test is not None:

@@ -17,6 +17,7 @@ from decal_cli.data.arrays import is_table
 from decal_cli.data.words import number, text_of
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
+from decal_cli.render.terms import Terms
 from decal_cli.roles import DECLARATIONS, ROLES, several
 from decal_cli.task import SPELLINGS, Task, task_of
 
@@ -55,7 +56,7 @@ NEEDS_TASK = DecalError(
 )
 
 
-def names(what: str, given: Any) -> tuple[str, ...]:
+def names_of(what: str, given: Any) -> tuple[str, ...]:
     """One name, or several."""
     if given is None:
         return ()
@@ -82,7 +83,7 @@ def columns_of(asked: Mapping[str, Any]) -> Columns:
         if declared.choices:
             one_of(name, asked[name], declared.choices)
     return Columns(
-        score=names("score", asked["score"]),
+        score=names_of("score", asked["score"]),
         positive=text_of(asked["positive"]),
         logit=bool(asked["logit"]),
         missing=asked["missing"],
@@ -113,7 +114,7 @@ def _unnamed(given: Any) -> bool:
 
 def file_columns(asked: Mapping[str, Any]) -> Columns:
     """What is said of the columns of files, where every role is a name."""
-    named = {role: names(role, asked[role]) for role in ROLES}
+    named = {role: names_of(role, asked[role]) for role in ROLES}
     given = {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
     return columns_of(asked).updated(given)
 
@@ -168,14 +169,14 @@ def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: Task 
 
 def metrics_of(given: Names) -> tuple[MetricSpec, ...]:
     """The named metrics; none where none are named."""
-    return tuple(dict.fromkeys(map(parse, names("metrics", given))))
+    return tuple(dict.fromkeys(map(parse, names_of("metrics", given))))
 
 
 def methods_of(given: Names) -> tuple[MethodSpec, ...]:
     """The named methods; none where none are named."""
     from decal_cli.methods import parse
 
-    return tuple(dict.fromkeys(map(parse, names("methods", given))))
+    return tuple(dict.fromkeys(map(parse, names_of("methods", given))))
 
 
 def preferences_of(asked: Mapping[str, Any]) -> Preferences:
@@ -190,6 +191,12 @@ def preferences_of(asked: Mapping[str, Any]) -> Preferences:
     }
     texts = [f"{name}={real('cost', value)!r}" for name, value in costs.items()]
     return Preferences.parse(texts, numbers["decisions"], numbers["satisfied_at"], numbers["tolerance"])
+
+
+def terms_of(asked: Mapping[str, Any]) -> Terms:
+    """In which unit and for how many decisions amounts are said, and what the actions are called."""
+    decisions = None if asked["decisions"] is None else real("decisions", asked["decisions"])
+    return Terms.of(asked["unit"], asked["per"], decisions, asked.get("names"))
 
 
 def thresholds_text(given: str | ArrayLike) -> str:

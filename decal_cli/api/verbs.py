@@ -39,11 +39,12 @@ from decal_cli.api.inputs import (
     file_columns,
     methods_of,
     metrics_of,
-    names,
+    names_of,
     paths_of,
     plan_of,
     preferences_of,
     task_given,
+    terms_of,
     thresholds_text,
 )
 from decal_cli.api.words import spoken
@@ -67,6 +68,7 @@ def evaluate(
     label: Values | None = None,
     *,
     metrics: Names = (),
+    regimes: bool = False,
     score: Names = (),
     weight: Values | None = None,
     group: Several = (),
@@ -101,7 +103,9 @@ def evaluate(
     """
     question, choices = _question(locals()), metrics_of(metrics) or all_choices()
     plan = replace(question.plan, choices=choices)
-    return EvaluateAnswer(Evaluated(evaluating.evaluate(question.data, plan)), question)
+    if regimes and plan.two_actions("evaluate(regimes=True)") is None:
+        raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
+    return EvaluateAnswer(Evaluated(evaluating.evaluate(question.data, plan, regimes=regimes)), question)
 
 
 @spoken
@@ -111,7 +115,10 @@ def recommend(
     *,
     methods: Names = (),
     cost: Cost | None = None,
+    unit: str | None = None,
+    per: str | None = None,
     decisions: float | None = None,
+    names: Names | None = None,
     satisfied_at: float | None = None,
     tolerance: float | None = None,
     score: Names = (),
@@ -134,10 +141,12 @@ def recommend(
 
     data, label, the columns and the decision as for `evaluate`; a decision is required. methods: to try on held-out
     rows, such as 'platt(on=p)', or 'all'. cost: utility per decision that post-training costs, or {'recalibrate': ..,
-    'post-train': ..}; in total with decisions=. satisfied_at: expected utility that is good enough. tolerance: gain per
-    decision too small to matter.
+    'post-train': ..}; in total with decisions=. unit, per, decisions: amounts are in this unit, for so many decisions,
+    such as those of a year. names: of the actions, such as 'reject,accept'. satisfied_at: expected utility that is good
+    enough. tolerance: gain per decision too small to matter.
     """
-    question, preferences = _question(locals()), preferences_of(locals())
+    asked = locals()
+    question, preferences, terms = _question(asked, "recommend"), preferences_of(asked), terms_of(asked)
     if question.plan.task is None:
         raise NEEDS_TASK
     plan = replace(question.plan, choices=all_choices())
@@ -146,7 +155,7 @@ def recommend(
     else:
         chosen = () if methods == "all" else methods_of(methods)
         recommendation = recommending.try_methods(question.data, plan, preferences, methods=chosen)
-    return RecommendAnswer(Recommended(recommendation), question)
+    return RecommendAnswer(Recommended(recommendation, terms), question)
 
 
 @spoken
@@ -177,7 +186,7 @@ def gate(
     data, label, the columns and the decision as for `evaluate`. baseline: an earlier answer of `evaluate`, its
     `to_dict()`, or the path of a JSON report, for rules such as 'brier<=baseline+0.005'.
     """
-    parsed = [gating.parse_rule(text) for text in names("rules", rules)]
+    parsed = [gating.parse_rule(text) for text in names_of("rules", rules)]
     if not parsed:
         raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
     question = _question({**locals(), "intervals": any(rule.needs_interval for rule in parsed)})
@@ -192,6 +201,10 @@ def compare(
     *,
     metrics: Names = (),
     id: str | None = None,
+    unit: str | None = None,
+    per: str | None = None,
+    decisions: float | None = None,
+    names: Names | None = None,
     score: Names = (),
     weight: Values | None = None,
     group: Several = (),
@@ -220,13 +233,15 @@ def compare(
     if paths is not None:
         paired = read_pair(paths, file_columns(asked), id)
     else:
-        grouped = {**asked, "group": (*names("group", group), id)} if id is not None else asked
-        paired = pair_up(dataset_of(grouped), replace(columns_of(asked), group=names("group", group) if id else ()), id)
+        grouped = {**asked, "group": (*names_of("group", group), id)} if id is not None else asked
+        paired = pair_up(
+            dataset_of(grouped), replace(columns_of(asked), group=names_of("group", group) if id else ()), id
+        )
     question = Question(paired.dataset, plan_of(asked, (), task_given(asked)), library_of(data))
     choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset)
     result = comparing.compare(paired.dataset, replace(question.plan, choices=choices))
     spliced = None if result.splice is None else comparing.spliced(paired, result)
-    return CompareAnswer(Compared(result), question, spliced)
+    return CompareAnswer(Compared(result, terms_of(asked)), question, spliced)
 
 
 @spoken
@@ -236,6 +251,9 @@ def sweep(
     *,
     thresholds: str | ArrayLike = SWEEP_THRESHOLDS,
     prior: str | os.PathLike[str] | None = None,
+    unit: str | None = None,
+    per: str | None = None,
+    decisions: float | None = None,
     score: Names = (),
     weight: Values | None = None,
     group: Several = (),
@@ -258,9 +276,10 @@ def sweep(
     data, label and the columns as for `evaluate`; a decision is needed only for the picture 'waterfall'. thresholds:
     numbers, or text such as '0.05:0.95:0.05'. prior: how often each t* occurs, 'beta:A,B' or a CSV or JSON file.
     """
-    question = _question(locals())
+    asked = locals()
+    question, terms = _question(asked, "sweep"), terms_of(asked)
     grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
-    return SweepAnswer(Curves(swept(question.data, question.plan, grid)), question.library)
+    return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=terms), question.library)
 
 
 @spoken
@@ -269,7 +288,10 @@ def report(
     label: Values | None = None,
     *,
     cost: Cost | None = None,
+    unit: str | None = None,
+    per: str | None = None,
     decisions: float | None = None,
+    names: Names | None = None,
     satisfied_at: float | None = None,
     tolerance: float | None = None,
     score: Names = (),
@@ -295,14 +317,17 @@ def report(
     """
     from decal_cli.plot import report_page
 
-    question, preferences = _question(locals()), preferences_of(locals())
+    asked = locals()
+    question, preferences, terms = _question(asked, "report"), preferences_of(asked), terms_of(asked)
     plan = replace(question.plan, choices=all_choices())
-    return ReportAnswer(report_page(question.data, plan, preferences), question)
+    return ReportAnswer(report_page(question.data, plan, preferences, terms=terms), question)
 
 
-def _question(asked: Mapping[str, Any]) -> Question:
-    """The data set and the plan, which names no metric yet."""
+def _question(asked: Mapping[str, Any], needs_two_actions: str = "") -> Question:
+    """The data set and the plan, which names no metric yet; needs_two_actions: the verb that takes no more actions."""
     plan = plan_of(asked, (), task_given(asked))
+    if needs_two_actions:
+        plan = replace(plan, task=plan.two_actions(needs_two_actions))
     return Question(dataset_of(asked), plan, library_of(asked["data"]))
 
 

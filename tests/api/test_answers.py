@@ -1,0 +1,107 @@
+"""What comes back: a short repr, frames of the user's library, and the notebook of the docs under every library."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import decal_cli as decal
+from tests.helpers.command import BINARY, FIXTURES, FOX, ROOT
+
+FRAME = pd.read_csv(BINARY)
+COLUMNS: dict[str, Any] = {"score": "p", "label": "y", "threshold": 0.3}
+ANSWERS: dict[str, Callable[[], decal.Answer]] = {
+    "evaluate": lambda: decal.evaluate(FRAME, **COLUMNS),
+    "recommend": lambda: decal.recommend(FRAME, **COLUMNS),
+    "gate": lambda: decal.gate(FRAME, **COLUMNS, rules=["brier<=0.1", "auc>=0.5"]),
+    "compare": lambda: decal.compare({"a": FRAME["p"], "b": FRAME["p"] ** 2}, FRAME["y"], threshold=0.3),
+    "sweep": lambda: decal.sweep(FRAME, **COLUMNS, thresholds="0.1,0.3"),
+    "fit": lambda: decal.fit(FRAME, **COLUMNS, method="isotonic"),
+}
+LIBRARIES: dict[str, tuple[Callable[[], Any], type]] = {
+    "pandas": (lambda: pd.read_parquet(FOX), pd.DataFrame),
+    "polars": (lambda: pl.read_parquet(FOX), pl.DataFrame),
+    "lazy": (lambda: pl.scan_parquet(FOX), pl.DataFrame),
+    "pyarrow": (lambda: pq.read_table(FOX), pa.Table),
+}
+
+
+@pytest.mark.parametrize("verb", ANSWERS)
+def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path: Path) -> None:
+    answer = ANSWERS[verb]()
+    assert (
+        repr(answer).startswith(f"<{type(answer).__name__}: ") and len(repr(answer)) < 300 and "\n" not in repr(answer)
+    )
+    assert str(answer) == answer.to_text() and answer.to_dict()["schema"] == 1
+    page = answer._repr_html_()
+    assert page.startswith("<div class='decal'>") and page.rstrip().endswith("</div>") and "<html" not in page
+    pandas, polars, arrow = (answer.to_frame(library) for library in ("pandas", "polars", "pyarrow"))  # type: ignore[arg-type]
+    assert pandas.shape == polars.shape == arrow.shape and list(pandas) == polars.columns == arrow.column_names
+    assert isinstance(answer.to_frame(), pd.DataFrame)
+    answer.save(tmp_path / "answer.json")
+    assert json.loads((tmp_path / "answer.json").read_text(encoding="utf-8")) == answer.to_dict()
+
+
+def notebook() -> str:
+    """The notebook of the page, without how its frame is read; what stands in comments must be so."""
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"<!-- notebook: .*? -->\n```python\n(.*?)```", text, re.DOTALL)
+    lines = [line.partition("  # ") for line in block.split("\n\n", 2)[2].splitlines()]
+    return "\n".join(f"assert repr({code}) == {value!r}, repr({code})" if mark else code for code, mark, value in lines)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_the_notebook_runs_under_every_library(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(FIXTURES.parent)
+    read, kind = LIBRARIES[library]
+    program = notebook()
+    assert program.count("assert") == 5
+    names: dict[str, Any] = {"decal": decal, "frame": read()}
+    exec(program, names)
+    assert isinstance(names["table"], kind) and type(names["scored"]) is type(names["frame"])
+    scored = names["scored"].collect() if library == "lazy" else names["scored"]
+    assert np.isfinite(np.asarray(scored["p_hatesonar_isotonic"])).all()
+
+
+def test_signatures_are_the_same_for_every_library() -> None:
+    answers = [
+        decal.evaluate(read(), score="p_hatesonar", label="y", metrics="brier") for read, _ in LIBRARIES.values()
+    ]
+    assert len({answer.result.evaluation.signature for answer in answers}) == 1
+
+
+def test_only_the_columns_that_are_used_are_computed_of_a_lazy_frame() -> None:
+    def refuse(values: Any) -> Any:
+        raise AssertionError("computed")
+
+    lazy = pl.from_pandas(FRAME).lazy().with_columns(trap=pl.col("x1").map_batches(refuse, return_dtype=pl.Float64))
+    answer = decal.evaluate(lazy, score="p", label="y", metrics="brier")
+    assert answer["brier"].value == pytest.approx(decal.evaluate(FRAME, score="p", label="y")["brier"].value)
+
+
+def test_amounts_and_actions_are_said_in_the_users_terms() -> None:
+    answer = decal.recommend(
+        FRAME, **COLUMNS, features="x*", unit="EUR", per="year", decisions=100_000, names="reject,accept"
+    )
+    assert "EUR" in str(answer) and "accept" in str(answer) and "EUR" in answer._repr_html_()
+    with pytest.raises(decal.DecalError, match="give decisions="):
+        decal.recommend(FRAME, **COLUMNS, per="year")
+
+
+def test_a_gate_takes_an_answer_as_its_baseline() -> None:
+    before = decal.evaluate(FRAME, score="p", label="y")
+    for baseline in (before, before.to_dict()):
+        gated = decal.gate(FRAME, score="p", label="y", rules="brier<=baseline", baseline=baseline)
+        assert gated.passed is True and gated.outcomes[0].bound == pytest.approx(before["brier"].value)
+    assert decal.gate(FRAME, score="p", label="y", rules="regret<=0.1").passed is None
+    assert decal.gate(FRAME, score="p", label="y", rules=["brier<=0.01", "auc>=0.5"]).passed is False
