@@ -1,5 +1,6 @@
 """The page of the papers: its commands run and print the numbers that stand beside them, and its files are fresh."""
 
+import csv
 import json
 import re
 import shlex
@@ -7,7 +8,7 @@ import shlex
 import pytest
 
 from tests.helpers.command import ROOT, Decal
-from tests.helpers.paper_examples import CURVES, FILES, FOLDER, written
+from tests.helpers.paper_examples import CURVES, FILES, FOLDER, SIMULATED, written
 
 PAGE = ROOT / "docs" / "papers.md"
 LINES = [
@@ -36,7 +37,15 @@ def test_a_command_prints_the_numbers_beside_it(command: str, numbers: str, deca
 def test_the_examples_are_what_the_papers_say() -> None:
     for name, make in FILES.items():
         assert (FOLDER / f"{name}.csv").read_text(encoding="utf-8") == written(make()), name
-    assert {path.stem for path in FOLDER.glob("*.csv")} == set(FILES)
+    assert {path.stem for path in FOLDER.glob("*.csv")} == {*FILES, *SIMULATED}
+
+
+def test_the_simulated_documents_are_as_often_of_the_topic_as_ten_draws_make_them() -> None:
+    """10 of 29: Gao et al. 2017, table 1, has .3448 for 20 topics."""
+    with (FOLDER / "gao_1.csv").open(encoding="utf-8") as file:
+        rows = [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+    assert sum(row["weight"] for row in rows) == 20_000
+    assert sum(row["weight"] * row["y"] for row in rows) / 20_000 == pytest.approx(10 / 29, abs=0.012)
 
 
 CLOSED = {
