@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.sweep import Sweep
+from decal_cli.analysis.regimes import regimes_of
+from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
+from decal_cli.metrics import Inputs
 from decal_cli.plot.scale import axis_of, score_range, value_range
-from decal_cli.plot.style import GREY, LINES, THRESHOLD, below, marks, style_of
+from decal_cli.plot.style import GREY, LINES, THRESHOLD, Style, below, marks, style_of
 from decal_cli.render.numbers import short
 from decal_cli.tables.table import BINS
 from decal_cli.task import BinaryTask
@@ -36,6 +38,9 @@ def brier(axes: Any, sweep: Sweep) -> None:
             if now.low is not None:
                 axes.fill_between(at, now.low, now.high, color=style.colour, alpha=0.13, lw=0)
             lost = 2 * np.maximum(now.value - fit.value, 0)
+            rate = report.table.base_rate
+            axes.plot(at, np.minimum((1 - at) * rate, at * (1 - rate)), color=GREY, lw=1, ls=(0, (1, 1.5)),
+                      label="better constant decision")  # fmt: skip
             if lost.max() > 0:
                 axes.fill_between(at, fit.value, now.value, facecolor="none", edgecolor="0.6", hatch="////", lw=0,
                                   label="miscalibration (half of corp_mcb)")  # fmt: skip
@@ -141,7 +146,25 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
                      label="region (area: rows)" if side == 0 else None)  # fmt: skip
     axes.plot(bins.score, bins.pos / bins.n, "--", color=style.colour, marker=style.marker, ms=5, mfc="white",
               mec=style.colour, zorder=3, label="whole bin of the score")  # fmt: skip
+    _mark_crossing(axes, report, sweep.task, style)
     below(axes)
+
+
+def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Style) -> None:
+    """How far the rows of each bin may differ without changing a decision, and the bins where they differ more.
+
+    Perez-Lebel et al. 2025, fig. 2: the root of Vmin, and grouping losses above Vmin.
+    """
+    bins = regimes_of(Inputs.of(report.table, report.regions, task))
+    if not bins:
+        return
+    reach = [each.least_variance**0.5 for each in bins]
+    axes.errorbar([each.score for each in bins], [each.rate for each in bins], reach, fmt="none", ecolor="0.2", lw=0.9,
+                  capsize=2.5, zorder=2.5, label="root of Vmin")  # fmt: skip
+    crossed = [each for each in bins if (each.grouping_loss or 0.0) > each.least_variance]
+    if crossed:
+        axes.plot([each.score for each in crossed], [each.rate for each in crossed], ls="", marker=style.marker, ms=5,
+                  color=style.colour, zorder=4, label="grouping loss above Vmin")  # fmt: skip
 
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:

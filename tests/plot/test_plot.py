@@ -9,6 +9,7 @@ import matplotlib.figure
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection, PathCollection
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, ladder_results, swept
@@ -84,7 +85,11 @@ def test_the_lines_are_the_curves(one: Sweep) -> None:
     fit = {line.get_label(): line for line in titles["Reliability: p_a"].get_lines()}["isotonic fit"]
     assert fit.get_ydata() == pytest.approx(IsotonicFit(one.reports[0].table).value)
     loss = one.reports[0].grouping_loss
-    dots = next(a for title, a in titles.items() if title.startswith("Grouping")).collections
+    panel = next(a for title, a in titles.items() if title.startswith("Grouping"))
+    dots, bars = (
+        [each for each in panel.collections if isinstance(each, of)] for of in (PathCollection, LineCollection)
+    )
+    assert len(bars[0].get_segments()) == 15, "a bar of the root of Vmin for each bin"
     assert loss is not None and sum(len(d.get_offsets()) for d in dots) == sum(
         int((half.n > 0).sum()) for half in one.reports[0].regions.halves
     )

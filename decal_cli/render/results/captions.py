@@ -40,6 +40,7 @@ def _sentences(picture: str, task: BinaryTask | None, features: bool, confidence
             "Lower is better. The solid line is the utility that acting on the score loses at each threshold,",
             f"the dashed line what is lost once the score is recalibrated on these rows.{regions}",
             "The hatched area between both lines is miscalibration.",
+            "Where the solid line lies above the dotted one, a constant decision loses less.",
             *line,
         ]
     if picture == "decision":
@@ -56,9 +57,11 @@ def _sentences(picture: str, task: BinaryTask | None, features: bool, confidence
             *line,
             *changes,
         ]
+    differ = "A thin bar is how far the rows of a bin may differ without changing a decision; filled: they differ more."
     return [
         "Each grey dot is a group of rows with nearly equal scores and similar features.",
         "Dots far above and below the dashed line show rows that differ although their scores agree:",
         "only post-training on the features can tell them apart. Some spread is chance.",
+        *([] if task is None else [differ]),
         *line,
     ]
