@@ -10,7 +10,8 @@ from decal_cli.commands.options import ApplyOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
 from decal_cli.data import NewRows, Writer, format_of
-from decal_cli.data.output import check_new, whole_file
+from decal_cli.data.output import check_new, standard_output, whole_file
+from decal_cli.data.writing import STANDARD_OUTPUT
 from decal_cli.methods import Saved
 from decal_cli.methods.predictions import DECISION, THRESHOLD
 
@@ -18,7 +19,9 @@ from decal_cli.methods.predictions import DECISION, THRESHOLD
 def run(options: ApplyOptions) -> None:
     """Score the rows batch by batch, and write them with what was added."""
     typed = format_of(options.output) == ".parquet"
-    check_new(options.output, "output", options.force)
+    to_stdout = options.output == STANDARD_OUTPUT
+    if not to_stdout:
+        check_new(options.output, "output", options.force)
     saved = read_model(options.model)
     columns = columns_for(saved, "error" if options.missing is None else options.missing.value)
     stdin = sys.stdin.buffer if options.file == "-" else None
@@ -26,7 +29,8 @@ def run(options: ApplyOptions) -> None:
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}
     n_scored = n_unscored = n_unseen = 0
     added: list[str] = []
-    with whole_file(options.output, "output") as file, progress_of() as progress:
+    written = standard_output() if to_stdout else whole_file(options.output, "output")
+    with written as file, progress_of() as progress:
         writer = Writer(options.output, file)
         for each in scored(saved, rows, options.name, options.model):
             batch, added = each.batch, list(each.added)
@@ -38,7 +42,8 @@ def run(options: ApplyOptions) -> None:
         writer.close()
     unscored_text = f"; {n_unscored:,} rows have no new score (missing score)" if n_unscored else ""
     total = n_scored + n_unscored
-    say(f"wrote {options.output}: {total:,} rows; added {_added_text(saved, added)}{unscored_text}")
+    where = "standard output" if to_stdout else options.output
+    say(f"wrote {where}: {total:,} rows; added {_added_text(saved, added)}{unscored_text}")
     if n_unseen:
         say(
             f"{n_unseen:,} of {n_scored:,} rows have a category that the model was not fitted on: it counts as a rare "

@@ -8,6 +8,7 @@ from decal_cli.data.dataset import Dataset, Input, Predictions
 from decal_cli.data.newrows import Batch, NewRows
 from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair, with_ids
 from decal_cli.data.reading import read
+from decal_cli.data.sources import columns_in
 from decal_cli.data.writing import Writer, as_file, format_of
 from decal_cli.roles import Columns
 
@@ -21,6 +22,7 @@ __all__ = [
     "Predictions",
     "Writer",
     "as_file",
+    "columns_in",
     "format_of",
     "from_arrays",
     "on_same_rows",

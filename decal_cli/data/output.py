@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -79,6 +80,16 @@ def whole_file(path: str, what: str) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         raise DecalError(f"{what} {path}: {error.strerror or error}", "write elsewhere") from None
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """A file whose content goes to standard output at the end, and nowhere where something fails."""
+    with tempfile.TemporaryFile() as file:
+        yield file
+        file.seek(0)
+        shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def _is_written_through(path: str) -> bool:

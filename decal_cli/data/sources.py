@@ -96,6 +96,11 @@ def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
         raise
 
 
+def columns_in(path: str) -> list[str]:
+    """The names of a file's columns, from its beginning alone. Errors: DecalError, where it cannot be read."""
+    return open_source(path, None).names
+
+
 def _recognised(source: Raw) -> FileSource:
     head = source.head()
     if head[:4] in (b"PAR1", b"PARE"):

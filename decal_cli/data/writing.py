@@ -13,11 +13,14 @@ import numpy as np
 from decal_cli.data.words import encodable, first_line, quote
 from decal_cli.errors import DecalError
 
+STANDARD_OUTPUT = "-"
 SUFFIXES = (".csv", ".parquet")
 
 
 def format_of(path: str) -> str:
-    """The format that a file's name says: '.csv' or '.parquet'; a DecalError for any other."""
+    """The format that a file's name says: '.csv' or '.parquet'; a DecalError for any other. '-' stands for CSV."""
+    if path == STANDARD_OUTPUT:
+        return ".csv"
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in SUFFIXES:
         raise DecalError(f"{path}: unknown kind of file", f"end the name with {' or '.join(SUFFIXES)}")

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 
 from decal_cli.render.results.comparison import ComparedData
-from decal_cli.render.results.evaluation import ReportData, ReportsData
+from decal_cli.render.results.evaluation import EvaluatedData, ReportsData
 from decal_cli.render.results.fitting import FittedData
 from decal_cli.render.results.gates import GatedData, GatedReportsData
-from decal_cli.render.results.recommendation import AdvisedData, AdvisedReportsData
+from decal_cli.render.results.recommendation import AdvisedReportsData, RecommendedData
 from decal_cli.render.results.study import StudiedData
-from decal_cli.render.results.sweep import SweptData, SweptReportsData
+from decal_cli.render.results.sweep import CurvesData, SweptReportsData
 from decal_cli.render.schema import schema_of
 from decal_cli.version import SCHEMA
 
 DOCUMENTS: tuple[type, ...] = (
-    *(ReportData, ReportsData),
-    *(AdvisedData, AdvisedReportsData),
+    *(EvaluatedData, ReportsData),
+    *(RecommendedData, AdvisedReportsData),
     *(GatedData, GatedReportsData),
     ComparedData,
-    *(SweptData, SweptReportsData),
+    *(CurvesData, SweptReportsData),
     FittedData,
     StudiedData,
 )
@@ -29,8 +29,8 @@ def schema_text() -> str:
     """The file `report.schema.json`."""
     title = f"decal report, schema {SCHEMA}"
     description = (
-        "What `decal evaluate|recommend|gate|compare|sweep|fit|study --format json` print. One report is flat; several "
-        "models or groups stand under reports, each whole in itself. Numbers are at full precision; an undefined one "
-        "is null with its reason."
+        "What `decal evaluate|recommend|gate|compare|sweep|fit|study --format json` print. Models and groups "
+        "stand under reports, each whole in itself; the fields of an only one are flat as well. Numbers are at full "
+        "precision; an undefined one is null with its reason."
     )
     return json.dumps(schema_of(title, description, DOCUMENTS), indent=2) + "\n"

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from decal_cli.analysis.study.points import FEWEST, Record, Setting, Unit, is_record, measure
 from decal_cli.analysis.study.store import Store, key_of
-from decal_cli.data import Columns, Dataset, read
+from decal_cli.data import Columns, Dataset, columns_in, read
 from decal_cli.errors import DecalError
 
 Done = Callable[[int, int, int], None]
@@ -67,7 +68,12 @@ def _units(
     """All units with their keys, the digests of the files, and notes on what is dropped."""
     units, digests, notes = [], {}, []
     for path in paths:
-        data = read([path], columns)
+        there, absent = _scores_in(path, columns)
+        if absent:
+            notes.append(f"{path}: skipped {', '.join(absent)}, which it lacks")
+        if not there and absent:
+            continue
+        data = read([path], replace(columns, score=there))
         digests[path] = data.inputs[0].sha256
         for model in data.models:
             rows, positives = len(model.rows), model.rows.positives
@@ -78,9 +84,18 @@ def _units(
                 unit = Unit(path, model.name, seed)
                 units.append((unit, key_of(unit, digests[path], columns, setting)))
         notes += [f"{path}: {note}" for note in data.notes]
+    if not units and not digests:
+        read([paths[0]], columns)  # which says what it lacks
     if not units:
         raise DecalError("there is nothing to study", f"give files of at least {FEWEST} rows with both labels")
     return units, digests, notes
+
+
+def _scores_in(path: str, columns: Columns) -> tuple[tuple[str, ...], list[str]]:
+    """The score columns and patterns of the line that a file has, and those that it lacks."""
+    names = columns_in(path) if columns.score else []
+    there = tuple(each for each in columns.score if each in names or any(fnmatchcase(name, each) for name in names))
+    return there, [each for each in columns.score if each not in there]
 
 
 def _measured(
@@ -144,7 +159,7 @@ def _end_with_parent() -> None:
 
 def _measure(columns: Columns, setting: Setting, digests: dict[str, str], unit: Unit) -> Record:
     """In a process of its own. Errors: DecalError, where the file is not the one that the unit is of."""
-    data = _read(unit.file, columns)
+    data = _read(unit.file, replace(columns, score=_scores_in(unit.file, columns)[0]))
     if data.inputs[0].sha256 != digests[unit.file]:
         raise DecalError(f"{unit.file}: changed while it was studied", "run again when nothing writes to it")
     return measure(unit, next(model for model in data.models if model.name == unit.score), setting)

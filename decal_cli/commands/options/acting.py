@@ -47,7 +47,11 @@ class ApplyOptions:
         panel=INPUT,
     )
     output: str = option(
-        "File for the rows with the new score (.csv or .parquet).", None, *OUT, required=True, metavar="OUT"
+        "File for the rows with the new score (.csv or .parquet); - writes CSV to standard output.",
+        None,
+        *OUT,
+        required=True,
+        metavar="OUT",
     )
     name: str | None = option(
         "Name of the new column.", metavar="COLUMN", shown="the old score's name and the method's, such as p_isotonic"

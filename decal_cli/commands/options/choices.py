@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 
 
@@ -21,6 +22,20 @@ class PictureName(StrEnum):
     grouping = "grouping"
     waterfall = "waterfall"
     all = "all"
+
+
+def column_names(incomplete: str) -> list[str]:
+    """Columns of the first file on the line that begin so."""
+    from decal_cli.data import columns_in
+    from decal_cli.errors import DecalError
+
+    # The line as the shell hands it over: an option without its value yet keeps Typer from parsing it.
+    words = (os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")).split()
+    path = next((word.strip("'\"") for word in words[1:] if os.path.isfile(word.strip("'\""))), None)
+    try:
+        return [] if path is None else [name for name in columns_in(path) if name.startswith(incomplete)]
+    except (DecalError, OSError):
+        return []
 
 
 def metric_names(incomplete: str) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from decal_cli.commands.options.choices import column_names
 from decal_cli.commands.options.declare import Option
-from decal_cli.roles import DEFAULTS, ColumnOption, several
+from decal_cli.roles import DEFAULTS, ColumnOption, Role, several
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
@@ -103,7 +104,8 @@ def _of_columns(name: str, declared: ColumnOption, panel: str) -> tuple[Any, Any
         kind = list[str]
     spelling = (f"--{name}", declared.flag) if declared.flag else (f"--{name}",)
     shown = default if declared.choices else None
-    option = Option(declared.help, spelling, declared.metavar or None, panel, shown)
+    complete = column_names if isinstance(declared, Role) else None
+    option = Option(declared.help, spelling, declared.metavar or None, panel, shown, complete=complete)
     return kind, False if kind is bool else [] if several(name) else None, option
 
 

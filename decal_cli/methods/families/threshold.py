@@ -26,6 +26,13 @@ class Threshold:
         """Refuse what is no threshold of scores. Errors: ValueError."""
         need(0 <= self.threshold <= NEVER, "a threshold of scores lies in [0, 1], or is 2 where nothing reaches it")
 
+    @property
+    def note(self) -> str:
+        """What to act on."""
+        if self.threshold == NEVER:
+            return "No recalibrated score reaches t*: always decide 0."
+        return f"Act when score >= {self.threshold!r}."
+
     def __call__(self, rows: Unlabelled) -> Applied:
         return Applied(rows.score, threshold=np.full(len(rows), self.threshold))
 

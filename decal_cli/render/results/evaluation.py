@@ -27,7 +27,13 @@ class MeasuredData(TypedDict):
 
 
 class ReportData(Provenance, MeasuredData):
-    """What `decal evaluate` prints of one model; several models or groups stand under reports, each whole in itself."""
+    """A model and group with all that it rests on."""
+
+
+class EvaluatedData(ReportData):
+    """What `decal evaluate` prints of one model: its fields, and the same under reports."""
+
+    reports: Annotated[list[ReportData], Limit(minItems=1, maxItems=1)]
 
 
 class ReportsData(Provenance):
@@ -58,7 +64,7 @@ class Evaluated:
         yield Signature(evaluation.signature, close=bool(notes))
 
     def data(self) -> dict[str, Any]:
-        """ReportData, or ReportsData."""
+        """EvaluatedData, or ReportsData."""
         return one_or_several(provenance(self.evaluation), [measured(report) for report in self.evaluation.reports])
 
     def rows(self) -> Iterator[list[Any]]:

@@ -26,8 +26,9 @@ class GateData(TypedDict):
 
 
 class GatedData(Provenance, MeasuredData):
-    """What `decal gate` prints of one model."""
+    """What `decal gate` prints of one model: its fields, and the same under reports."""
 
+    reports: Annotated[list[ReportData], Limit(minItems=1, maxItems=1)]
     gates: list[GateData]
 
 

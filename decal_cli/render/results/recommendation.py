@@ -84,13 +84,19 @@ class AdviceData(TypedDict):
 
 
 class AdvisedData(Provenance, MeasuredData):
-    """What `decal recommend` prints of one model. counts: its decisions; amounts: in the user's unit, null without
+    """A model and group with its advice. counts: its decisions; amounts: in the user's unit, null without
     one.
     """
 
     recommendation: AdviceData
     counts: CountsData | None
     amounts: AmountsData | None
+
+
+class RecommendedData(AdvisedData):
+    """What `decal recommend` prints of one model: its fields, and the same under reports."""
+
+    reports: Annotated[list[AdvisedData], Limit(minItems=1, maxItems=1)]
 
 
 class AdvisedReportsData(Provenance):
@@ -131,7 +137,7 @@ class Recommended:
         yield Signature(self.evaluation.signature)
 
     def data(self) -> dict[str, Any]:
-        """AdvisedData, or AdvisedReportsData."""
+        """RecommendedData, or AdvisedReportsData."""
         entries = [
             {
                 **measured(report),

@@ -88,9 +88,9 @@ def provenance(evaluation: Evaluation) -> Provenance:
 
 
 def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The JSON document: one report flat, several under "reports", each whole in itself."""
+    """The JSON document: every report whole in itself under "reports", and the fields of an only one flat as well."""
     reports = [{**shared, **entry} for entry in entries]
-    return reports[0] if len(reports) == 1 else {**shared, "reports": reports}
+    return {**(reports[0] if len(reports) == 1 else shared), "reports": reports}
 
 
 def pair(interval: tuple[float, float] | None) -> list[float] | None:

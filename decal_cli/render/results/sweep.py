@@ -88,7 +88,7 @@ class SweepData(TypedDict):
 
 
 class SweptData(Provenance):
-    """What `decal sweep` prints of one model; several models or groups stand under reports, each whole in itself."""
+    """The curves of a model and group with all that they rest on."""
 
     model: str
     group: str | None
@@ -96,6 +96,12 @@ class SweptData(Provenance):
     positives: Count
     dropped: Count
     sweep: SweepData
+
+
+class CurvesData(SweptData):
+    """What `decal sweep` prints of one model: its fields, and the same under reports."""
+
+    reports: Annotated[list[SweptData], Limit(minItems=1, maxItems=1)]
 
 
 class SweptReportsData(Provenance):
@@ -168,7 +174,7 @@ class Curves:
         )
 
     def data(self) -> dict[str, Any]:
-        """SweptData, or SweptReportsData."""
+        """CurvesData, or SweptReportsData."""
         sweep = self.sweep
         head = {**provenance(sweep.head), "signature": sweep.signature}
         names = ("model", "group", "rows", "positives", "dropped")
