@@ -11,7 +11,8 @@ from functools import cache
 from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.errors import printable
 
-MAX_NAME = 48
+_IGNORED = "Glyph |Matplotlib currently does not support|constrained_layout not applied"
+MAX_NAME = 32
 """Characters of a name in a picture."""
 
 
@@ -37,10 +38,10 @@ def drawable(name: str, form: str) -> str:
 
 
 @contextmanager
-def any_glyph() -> Iterator[None]:
-    """Within it, matplotlib does not warn of characters that its own font lacks."""
+def any_name() -> Iterator[None]:
+    """Within it, matplotlib does not warn of characters that its own font lacks, or of names that leave no room."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph |Matplotlib currently does not support")
+        warnings.filterwarnings("ignore", message=_IGNORED)
         yield
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
 from decal_cli.plot import panels
-from decal_cli.plot.names import any_glyph, with_drawable_names
+from decal_cli.plot.names import any_name, with_drawable_names
 from decal_cli.plot.style import RC, below
 from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.terms import Terms
@@ -49,7 +49,7 @@ def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
     form = ready(path)
     import matplotlib
 
-    with matplotlib.rc_context(RC), any_glyph():
+    with matplotlib.rc_context(RC), any_name():
         return _saved(figure_of(with_drawable_names(sweep, form), pictures), form)
 
 
@@ -59,7 +59,7 @@ def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: Terms) -> Iterat
     from matplotlib.figure import Figure
 
     sweep = with_drawable_names(sweep, "svg")
-    with matplotlib.rc_context(RC), any_glyph():
+    with matplotlib.rc_context(RC), any_name():
         for picture in pictures:
             for number, cell in enumerate(_cells(sweep, picture, terms)):
                 figure = Figure(figsize=_ALONE, layout=_layout())
