@@ -31,7 +31,7 @@ class Role(ColumnOption):
     read_as: as numbers, as texts of which only equality matters, or as features, which are read when they are needed.
     globs: whether a pattern such as 'p_*' can name the columns. usual: the names, in lower case, and the patterns by
     which a column is found when the user names none; a role that has usual names is required. shares: other roles that
-    the same column can have.
+    the same column can have. unless: a role that takes its place where the user names it.
     """
 
     read_as: Literal["numbers", "texts", "features"] = "texts"
@@ -39,6 +39,7 @@ class Role(ColumnOption):
     globs: bool = False
     usual: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
+    unless: str = ""
 
 
 def _declared(default: Any, declaration: ColumnOption) -> Any:
@@ -61,6 +62,17 @@ class Columns:
             read_as="numbers",
             globs=True,
             usual=("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "pred", "p_*"),
+            unless="proba",
+        ),
+    )
+    proba: tuple[str, ...] = _declared(
+        (),
+        Role(
+            "Columns with the probability of each of several classes: a pattern such as 'lr:*', where * is the class. "
+            "Repeatable: every pattern is a model.",
+            metavar="PATTERN",
+            read_as="numbers",
+            globs=True,
         ),
     )
     label: str | None = _declared(

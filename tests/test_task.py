@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
-from decal_cli.task import BinaryTask, parse_odds, parse_utility, task_of
+from decal_cli.task import BinaryTask, Task, parse_odds, parse_utility, task_of
 
 inside = st.floats(0, 1, exclude_min=True, exclude_max=True)
 cost = st.floats(1e-6, 1e6)
@@ -102,7 +102,8 @@ BAD_FILES = {
     "other.json": ('{"matrix": 1}', "2 x 2"),
     "number.json": ("3", "2 x 2"),
     "words.csv": ("a,b\nc,d\n", "2 x 2"),
-    "three.csv": ("1,0,0\n0,1,0\n", "2 x 2"),
+    "ragged.csv": ("1,0,0\n0,1\n", "not equally long"),
+    "header.csv": ("a,b\n1,0\n0,1\n", "2 x 2"),
     "empty.csv": ("", "2 x 2"),
     "null.json": ("[[0, null], [1, 0]]", "2 x 2"),
     "nan.json": ("[[0, NaN], [1, 0]]", "finite"),
@@ -143,7 +144,14 @@ IMPOSSIBLE = [
     ({"utility": "1,0;0,0"}, r"t\* = 1, outside \(0, 1\): deciding 0"),
     ({"utility": "0,0;0,1"}, r"t\* = 0, outside \(0, 1\): deciding 1"),
     ({"utility": "1,0;0"}, "2 x 2"),
-    ({"utility": "1,0,0;0,1,0"}, "2 x 2"),
+    ({"utility": "1,0,0;0,1"}, "not equally long"),
+    ({"utility": "a,b,c;1,0;0,1"}, "2 x 2"),
+    ({"utility": "a,b;1,0,0;0,1,0"}, "3 columns of numbers and 2 names of classes"),
+    ({"utility": "1,0,0;0,1,nan"}, "not finite"),
+    ({"utility": "x,1,0,0;x,0,1,0"}, "names the action 'x' twice"),
+    ({"utility": "1,0,0;0,1,0", "decision_threshold": 0.3}, "for scores of two classes"),
+    ({"abstain": 1.5}, r"not in \[0, 1\]"),
+    ({"abstain": 0.3, "threshold": 0.3}, "more than once: --threshold, --abstain"),
     ({"utility": "a,b;c,d"}, "2 x 2"),
     ({"utility": "1,0;0,inf"}, "not finite"),
     ({"utility": [[1, 0]]}, "2 x 2"),
@@ -190,4 +198,5 @@ def test_any_matrix_is_a_task_or_an_error(u: list[float]) -> None:
 def test_any_text_is_a_task_or_an_error(text: str) -> None:
     for parse in (parse_odds, parse_utility):
         with contextlib.suppress(DecalError):
-            assert 0 < parse(text).threshold < 1
+            task = parse(text)
+            assert not isinstance(task, Task) or all(0 < threshold < 1 for threshold in task.thresholds)

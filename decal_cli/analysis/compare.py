@@ -118,6 +118,7 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
 
     splicing: whether the splice is asked for; gate rules need only the differences.
     """
+    dataset.need_two_classes("compare")
     if len(dataset.models) != 2:
         raise DecalError(f"a comparison needs exactly two models, not {len(dataset.models)}", "name two with --score")
     choices = tuple(dict.fromkeys((*plan.choices, *HEADLINE)))
@@ -177,7 +178,7 @@ def _contest(of_a: Report, of_b: Report, pairs: PairTable, plan: Plan) -> Contes
     task = None if plan.task is None else plan.task.two_actions
     apart = None if task is None else disagreements(pairs, task.decision_threshold)
     at = _thresholds(pairs, plan)
-    return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, at, apart)
+    return Contest(of_a.group, of_a.rows, of_a.positives or 0, len(pairs), asked, headline, at, apart)
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:

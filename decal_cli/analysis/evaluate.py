@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from decal_cli.analysis.by_class import ByClass, by_class
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.data import Dataset, Input, Predictions
@@ -15,9 +16,8 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
-from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS
-from decal_cli.task import BinaryTask, Task, need_two_actions
+from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task, need_two_actions
 from decal_cli.version import __version__
 
 IRREDUCIBLE = "irreducible_loss"
@@ -32,19 +32,21 @@ Progress = Callable[[str], None]
 class Report:
     """The metrics of one model on one group of rows (group None: on all of them).
 
+    positives: None for rows of several classes, which have by_class instead. levels: of the score, 0 for such rows.
     counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
     """
 
     model: str
     group: str | None
     rows: int
-    positives: int
+    positives: int | None
     levels: int
     dropped: int
     features: bool
     results: Mapping[str, Result]
     counts: DecisionCounts | None = None
     regimes: tuple[Regime, ...] = ()
+    by_class: ByClass | None = None
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Plan:
     confidence: float = CONFIDENCE
     seed: int = SEED
     intervals: bool = True
+    class_task: ClassTask | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -68,9 +71,42 @@ class Plan:
         if self.seed > MAX_SEED:
             raise DecalError(f"seed {self.seed} is beyond {MAX_SEED}", "give a smaller one")
 
+    def decision_for(self, classes: Sequence[str]) -> ClassDecision | None:
+        """The task for rows of these classes, none of them being two of a score. Errors: DecalError, it is another."""
+        if not classes:
+            if self.class_task is not None:
+                raise DecalError(
+                    "the task has a utility for each of several classes, and the scores are of two",
+                    "name the class probabilities with --proba, or give a task of two classes",
+                )
+            return None
+        if self.class_task is not None:
+            return self.class_task.for_classes(classes)
+        if self.task is None:
+            return None
+        if len(classes) > 2 or self.task.decision_thresholds != self.task.thresholds:
+            raise DecalError(
+                f"the task is of two classes, and there are {len(classes)}",
+                "give --utility with a column for each class, or --abstain",
+            )
+        return ClassDecision(self.task.undominated, tuple(self.task.actions[k] for k in self.task.envelope))
+
     def two_actions(self, verb: str) -> BinaryTask | None:
         """The task, where it has two actions. Errors: DecalError, where it has more, which the verb cannot take."""
         return need_two_actions(self.task, f"decal {verb}")
+
+
+def planned(
+    choices: Sequence[MetricSpec],
+    task: Task | ClassTask | None,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    intervals: bool = True,
+) -> Plan:
+    """The plan for a task of whichever kind."""
+    if isinstance(task, ClassTask):
+        return Plan(tuple(choices), None, confidence, seed, intervals, task)
+    return Plan(tuple(choices), task, confidence, seed, intervals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +119,8 @@ class Evaluation:
     guessed: tuple[str, ...]
     notes: tuple[str, ...]
     reports: tuple[Report, ...]
+    decision: ClassDecision | None = None
+    """The task of rows of several classes."""
 
     @property
     def task(self) -> Task | None:
@@ -98,18 +136,34 @@ class Evaluation:
     def signature(self) -> str:
         """What one must know to reproduce the numbers, on one line."""
         digest = hashlib.sha256("".join(sorted(item.sha256 for item in self.inputs)).encode()).hexdigest()[:8]
-        parts = [f"decal:{__version__}", f"n:{self.rows}", f"task:{_task_text(self.task)}", f"bins:{BINS}mass"]
+        parts = [f"decal:{__version__}", f"n:{self.rows}", f"task:{self._task_text()}", f"bins:{BINS}mass"]
         parts += [f"conf:{self.plan.confidence:g}"] if self.plan.intervals else ["conf:none"]
         return "|".join([*parts, f"seed:{self.plan.seed}", f"in:{digest}"])
 
+    def _task_text(self) -> str:
+        if self.plan.class_task is None:
+            return _task_text(self.task)
+        return hashlib.sha256(repr(self.plan.class_task).encode()).hexdigest()[:8]
+
 
 def all_choices() -> tuple[MetricSpec, ...]:
-    """Every declared metric at its defaults."""
-    return METRICS.specs()
+    """Every metric of scores of two classes at its defaults."""
+    return tuple(choice for choice in METRICS.specs() if choice.declared.takes(False))
+
+
+def class_choices(dataset: Dataset, every: bool) -> tuple[MetricSpec, ...]:
+    """The metrics of rows of several classes: all of them, or the readable choice."""
+    return tuple(
+        choice
+        for choice in METRICS.specs()
+        if choice.declared.takes(True) and (every or choice.declared.form(True).shown)
+    )
 
 
 def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
     """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
+    if dataset.classes:
+        return class_choices(dataset, every=False)
     with_features = any(model.rows.features is not None for model in dataset.models)
     unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
     return tuple(choice for choice in all_choices() if choice.name in unasked)
@@ -127,27 +181,32 @@ def evaluate(
     counted: count its decisions too. regimes: look at each bin of its score too.
     """
     reports = []
+    decision = plan.decision_for(dataset.classes)
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_report(model, group, rows, plan, counted, regimes))
-    return Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes, tuple(reports))
+            inputs = Inputs(rows, plan.task, plan.seed, decision)
+            reports.append(_report(model, group, inputs, plan, counted, regimes))
+    source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
+    return Evaluation(plan, *source, tuple(reports), decision)
 
 
-def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, counted: bool, regimes: bool) -> Report:
-    inputs = Inputs(rows, plan.task, plan.seed)
+def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, counted: bool, regimes: bool) -> Report:
+    rows = inputs.rows
+    assert rows is not None  # it is made of them
     results = measure_all(plan.choices, inputs, plan.confidence if plan.intervals else None)
     return Report(
         model.name,
         group,
         len(rows),
-        rows.positives,
-        len(rows.table),
+        None if rows.classes else rows.positives,
+        0 if rows.classes else len(rows.table),
         model.dropped,
         rows.features is not None,
         {choice.key: result for choice, result in results.items()},
         count_decisions(inputs) if counted else None,
         regimes_of(inputs) if regimes else (),
+        by_class(inputs) if rows.classes else None,
     )
 
 

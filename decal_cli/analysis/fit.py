@@ -118,6 +118,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
 
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
     """
+    dataset.need_two_classes("fit")
     training = dataset.models[0]
     task = plan.two_actions("fit")
     rows = training_rows(training, task, plan.seed)

@@ -132,6 +132,7 @@ def gate(
     progress: Progress = lambda text: None,
 ) -> GateOutcome:
     """The metrics under the rules, and the rules' judgement. Errors: DecalError, for a rule that nothing could fail."""
+    dataset.need_two_classes("gate")
     for rule in rules:
         _check_bound(rule, plan.task)
     evaluation = evaluate(dataset, plan, progress)

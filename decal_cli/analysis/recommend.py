@@ -117,6 +117,7 @@ def recommend(
     regimes: bool = False,
 ) -> Recommendation:
     """The plan's metrics and the advice on every report; regimes: look at each bin of the score too."""
+    dataset.need_two_classes("recommend")
     plan = replace(plan, task=plan.two_actions("recommend"))
     evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes)
     return Recommendation(

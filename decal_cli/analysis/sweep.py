@@ -82,6 +82,7 @@ class Sweep:
 
 def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda text: None) -> Sweep:
     """Every curve of every model, on all rows and on every group; the task's threshold is one of the grid's."""
+    dataset.need_two_classes("sweep")
     task = plan.two_actions("sweep")
     grid = grid.having(None if task is None else task.threshold)
     reports = []

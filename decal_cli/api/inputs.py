@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.evaluate import Plan, planned
 from decal_cli.analysis.recommend import COSTED, Preferences
 from decal_cli.api.words import one_of
 from decal_cli.data import Columns, Dataset, from_arrays, read
@@ -19,7 +19,7 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.terms import Terms
 from decal_cli.roles import DECLARATIONS, ROLES, several
-from decal_cli.task import SPELLINGS, Task, task_of
+from decal_cli.task import SPELLINGS, ClassTask, Task, task_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -97,7 +97,7 @@ def dataset_of(asked: Mapping[str, Any]) -> Dataset:
     if paths is not None:
         return read(paths, file_columns(asked))
     columns = columns_of(asked)
-    roles = {name: asked[name] for name in ROLES if name not in ("score", "label") and not _unnamed(asked[name])}
+    roles = {name: asked[name] for name in ROLES if name not in ("score", "label") and not _unnamed(asked.get(name))}
     if label is None and not is_table(data):
         raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")
     try:
@@ -114,7 +114,7 @@ def _unnamed(given: Any) -> bool:
 
 def file_columns(asked: Mapping[str, Any]) -> Columns:
     """What is said of the columns of files, where every role is a name."""
-    named = {role: names_of(role, asked[role]) for role in ROLES}
+    named = {role: names_of(role, asked.get(role)) for role in ROLES}
     given = {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
     return columns_of(asked).updated(given)
 
@@ -134,9 +134,9 @@ def swapped(call: str) -> DecalError:
     return DecalError("the labels hold values between 0 and 1, and the scores hold only 0 and 1", f"swapped? {call}")
 
 
-def task_given(asked: Mapping[str, Any]) -> Task | None:
+def task_given(asked: Mapping[str, Any]) -> Task | ClassTask | None:
     """The decision, in one of its spellings."""
-    given = {name: asked[name] for name in SPELLINGS if asked[name] is not None}
+    given = {name: asked[name] for name in SPELLINGS if asked.get(name) is not None}
     for name, value in given.items():
         if name not in ("utility", "odds"):
             given[name] = real(name, value)
@@ -161,10 +161,10 @@ def whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: Task | None) -> Plan:
+def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: Task | ClassTask | None) -> Plan:
     """What is to be computed."""
     confidence, seed = real("confidence", asked["confidence"]), whole("seed", asked["seed"])
-    return Plan(tuple(choices), task, confidence, seed, bool(asked.get("intervals", True)))
+    return planned(choices, task, confidence, seed, bool(asked.get("intervals", True)))
 
 
 def metrics_of(given: Names) -> tuple[MetricSpec, ...]:

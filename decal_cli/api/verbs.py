@@ -12,7 +12,7 @@ from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis import recommend as recommending
 from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
-from decal_cli.analysis.evaluate import all_choices
+from decal_cli.analysis.evaluate import all_choices, class_choices
 from decal_cli.analysis.sweep import swept
 from decal_cli.api.answer import (
     Answer,
@@ -70,6 +70,7 @@ def evaluate(
     metrics: Names = (),
     regimes: bool = False,
     score: Names = (),
+    proba: Names = (),
     weight: Values | None = None,
     group: Several = (),
     features: Several = (),
@@ -81,6 +82,7 @@ def evaluate(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
@@ -93,15 +95,19 @@ def evaluate(
     `features` name columns as on the command line; several scores are several models. With arrays, `weight`, `group`
     (or a mapping of names to arrays) and `features`, shape (T, d), are arrays too.
     The decision is given as threshold=, utility=, cost_fp= and cost_fn=, or odds=; decision_threshold= says where the
-    model is operated, if not at t*. metrics: such as 'ece(bins=20)', by default all. positive: the label value that
-    counts as 1. logit: scores are log-odds. missing: 'error', or 'drop' such rows.
+    model is operated, if not at t*. proba: of several classes, a pattern such as 'lr:*' for the columns of each model,
+    in place of scores; the decision is then abstain=, or utility= with a column for each class. metrics: such as
+    'ece(bins=20)', by default all. positive: the label value that counts as 1. logit: scores are log-odds. missing:
+    'error', or 'drop' such rows.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
     >>> answer["brier"].value
     0.0625
     """
-    question, choices = _question(locals()), metrics_of(metrics) or all_choices()
+    question = _question(locals())
+    everything = class_choices(question.data, every=True) if question.data.classes else all_choices()
+    choices = metrics_of(metrics) or everything
     plan = replace(question.plan, choices=choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
         raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
@@ -122,6 +128,7 @@ def recommend(
     satisfied_at: float | None = None,
     tolerance: float | None = None,
     score: Names = (),
+    proba: Names = (),
     weight: Values | None = None,
     group: Several = (),
     features: Several = (),
@@ -133,6 +140,7 @@ def recommend(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
@@ -166,6 +174,7 @@ def gate(
     rules: Names,
     baseline: Answer | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     score: Names = (),
+    proba: Names = (),
     weight: Values | None = None,
     group: Several = (),
     features: Several = (),
@@ -177,6 +186,7 @@ def gate(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
@@ -206,6 +216,7 @@ def compare(
     decisions: float | None = None,
     names: Names | None = None,
     score: Names = (),
+    proba: Names = (),
     weight: Values | None = None,
     group: Several = (),
     features: Several = (),
@@ -217,6 +228,7 @@ def compare(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
@@ -255,6 +267,7 @@ def sweep(
     per: str | None = None,
     decisions: float | None = None,
     score: Names = (),
+    proba: Names = (),
     weight: Values | None = None,
     group: Several = (),
     features: Several = (),
@@ -266,6 +279,7 @@ def sweep(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
@@ -295,6 +309,7 @@ def report(
     satisfied_at: float | None = None,
     tolerance: float | None = None,
     score: Names = (),
+    proba: Names = (),
     weight: Values | None = None,
     group: Several = (),
     features: Several = (),
@@ -306,6 +321,7 @@ def report(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,

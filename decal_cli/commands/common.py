@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, BinaryIO, TypeVar
 
-from decal_cli.analysis.evaluate import Plan, all_choices
+from decal_cli.analysis.evaluate import Plan, all_choices, planned
 from decal_cli.analysis.recommend import Preferences
 from decal_cli.commands.memory import reserve
 from decal_cli.commands.options import (
@@ -31,7 +31,7 @@ from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.formats import DEFAULT, write
 from decal_cli.render.page import Page
 from decal_cli.render.terms import Terms
-from decal_cli.task import Task, task_of
+from decal_cli.task import ClassTask, Task, task_of
 
 T = TypeVar("T")
 
@@ -56,7 +56,8 @@ def choices_of(metrics: MetricOptions, form: str) -> tuple[MetricSpec, ...]:
 def plan_of(choices: Sequence[MetricSpec], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:
     """What is to be computed, as the line says, else the settings, else the defaults."""
     confidence = first_given(sure.confidence, settings.confidence, CONFIDENCE)
-    return Plan(tuple(choices), _task(task, settings), confidence, first_given(sure.seed, settings.seed, SEED))
+    given, seed = _task(task, settings), first_given(sure.seed, settings.seed, SEED)
+    return planned(choices, given, confidence, seed)
 
 
 def first_given(*values: T | None) -> T:
@@ -64,7 +65,7 @@ def first_given(*values: T | None) -> T:
     return next(value for value in values if value is not None)
 
 
-def _task(task: TaskOptions, settings: Settings) -> Task | None:
+def _task(task: TaskOptions, settings: Settings) -> Task | ClassTask | None:
     """The task of the line; where it names none, that of the settings."""
     on_line = {name: value for name, value in vars(task).items() if value is not None}
     if set(on_line) - {"decision_threshold"}:

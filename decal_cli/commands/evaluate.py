@@ -23,6 +23,8 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
         raise DecalError("--regimes needs a decision", "give --threshold, --utility, --cost-fp/--cost-fn or --odds")
     load_ahead(choices)
     data = data_of(source, settings, out.output)
+    if data.classes and not metrics.metric:
+        choices = evaluating.class_choices(data, every=bool(choices))
     plan = replace(plan, choices=choices or evaluating.shown_choices(data))
     with progress_of() as progress:
         evaluation = evaluating.evaluate(data, plan, progress, regimes=metrics.regimes)

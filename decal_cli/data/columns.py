@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from decal_cli.data.classes import ClassColumns, class_columns
 from decal_cli.data.words import listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
@@ -15,10 +16,14 @@ from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
 
 @dataclass(frozen=True)
 class Chosen(Columns):
-    """The columns of one file, every one by its name there; guessed: the roles that nobody named."""
+    """The columns of one file, every one by its name there; guessed: the roles that nobody named.
+
+    models: of several classes, their columns.
+    """
 
     label: str = ""
     guessed: tuple[str, ...] = ()
+    models: tuple[ClassColumns, ...] = ()
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -49,10 +54,19 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
     pick = _Picker(list(names), shown)
     named = {name for role in ROLES for name in columns.names(role)}
     by_role: dict[str, tuple[str, ...]] = {}
+    models: tuple[ClassColumns, ...] = ()
     # Exact names first: a pattern passes over the columns that have another role.
     for role in sorted(ROLES, key=lambda role: ROLES[role].globs):
         others = {name for chosen in by_role.values() for name in chosen}
-        if given := columns.names(role):
+        unless = ROLES[role].unless
+        if unless and columns.names(unless):
+            if columns.names(role):
+                raise DecalError(f"both --{role} and --{unless} are named", "name one of them")
+            by_role[role] = ()
+        elif role == "proba":
+            models = class_columns(columns.proba, names, shown)
+            by_role[role] = tuple(name for model in models for name in model.columns)
+        elif given := columns.names(role):
             by_role[role] = pick.several(given, others) if ROLES[role].globs else pick.all(given)
         elif ROLES[role].usual:
             by_role[role] = (pick.usual(role, [n for n in names if n not in named and n not in others]),)
@@ -61,7 +75,9 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
     _check_no_clash(by_role, shown)
     values: dict[str, Any] = {name: getattr(columns, name) for name in DECLARATIONS}
     values |= {role: chosen if several(role) else next(iter(chosen), None) for role, chosen in by_role.items()}
-    return Chosen(**values, guessed=tuple(role for role in ROLES if by_role[role] and not columns.names(role)))
+    return Chosen(
+        **values, guessed=tuple(role for role in ROLES if by_role[role] and not columns.names(role)), models=models
+    )
 
 
 def _check_no_clash(by_role: dict[str, tuple[str, ...]], shown: str) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, missing_values
+from decal_cli.data.classes import class_labels, class_scores, unseen_classes
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
@@ -18,16 +20,19 @@ from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import ALL_COLUMNS, Columns
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Ints
+from decal_cli.tables.table import Floats, Ints
 
 
 @dataclass(frozen=True)
 class Input:
-    """One input, for provenance. path: '-' is standard input, '<arrays>' the Python API."""
+    """One input, for provenance. path: '-' is standard input, '<arrays>' the Python API.
+
+    positives: None where labels are of several classes.
+    """
 
     path: str
     rows: int
-    positives: int
+    positives: int | None
     sha256: str
 
 
@@ -65,6 +70,19 @@ class Dataset:
     features: FeatureReader | None = None
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, where there are several."""
+        return self.models[0].rows.classes
+
+    def need_two_classes(self, verb: str) -> None:
+        """Raise a DecalError where there are several, which the verb cannot take."""
+        if self.classes:
+            raise DecalError(
+                f"decal {verb} takes scores of two classes, and --proba names {len(self.classes)} classes",
+                "decal evaluate takes them; for one class against the rest name its column with --score",
+            )
+
+    @property
     def all_notes(self) -> tuple[str, ...]:
         """The notes, and of which kinds the features are, once they were read."""
         note = None if self.features is None else self.features.note
@@ -93,7 +111,14 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         parts.append(Part(source, table, start))
         start += table.num_rows
     origin = Origin(parts)
-    label, unlabelled = _labels(parts, chosen.label, columns, origin)
+    if chosen.models:
+        if columns.logit or columns.positive is not None:
+            raise DecalError("--logit and --positive are for scores of two classes", "leave them out")
+        classes = chosen.models[0].classes
+        label, unlabelled = class_labels(parts, chosen.label, classes, columns, origin)
+    else:
+        classes = ()
+        label, unlabelled = _labels(parts, chosen.label, columns, origin)
     incomplete = {} if unlabelled is None else {"missing label": unlabelled}
     weight = None
     if chosen.weight is not None:
@@ -104,19 +129,41 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         features = FeatureReader(sources, chosen.features, origin, all_columns=ALL_COLUMNS in columns.features)
     groups = {name: group(parts, name) for name in chosen.group}
     models, notes = [], []
-    for name in chosen.score:
-        score, unscored = checked_scores(floats(parts, name), name, origin, columns)
-        reasons = incomplete if unscored is None else {"missing score": unscored, **incomplete}
-        rows = Rows(score, label, weight, groups=groups, features=None if features is None else features.read)
-        model, note = _complete(Predictions(name, (name,), rows, chosen.features), reasons, origin)
+    absent = unseen_classes(label, classes) if classes else None
+    notes += [] if absent is None else [absent]
+    for name, of_model in _scored(parts, chosen, columns, origin):
+        reasons = incomplete if of_model.unscored is None else {"missing score": of_model.unscored, **incomplete}
+        read_features = None if features is None else features.read
+        rows = Rows(of_model.score, label, weight, classes=classes, groups=groups, features=read_features)
+        model, note = _complete(Predictions(name, of_model.columns, rows, chosen.features), reasons, origin)
         models.append(model)
-        notes += note
+        notes += [*of_model.notes, *note]
     inputs = []
     for part, digest in zip(parts, digests.wait(), strict=True):
         count = part.table.num_rows
         of_part = label[part.start : part.start + count]
-        inputs.append(Input(part.source.raw.path, count, int(np.count_nonzero(of_part == 1)), digest))
+        positives = None if classes else int(np.count_nonzero(of_part == 1))
+        inputs.append(Input(part.source.raw.path, count, positives, digest))
     return Dataset(tuple(inputs), chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features)
+
+
+class _Scores(NamedTuple):
+    """Scores of a model, the columns that hold them, the mask of those that are missing, and notes."""
+
+    score: Floats
+    columns: tuple[str, ...]
+    unscored: np.ndarray | None
+    notes: tuple[str, ...] = ()
+
+
+def _scored(parts: Sequence[Part], chosen: Chosen, columns: Columns, origin: Origin) -> Iterator[tuple[str, _Scores]]:
+    """Every model's checked scores."""
+    for name in chosen.score:
+        score, unscored = checked_scores(floats(parts, name), name, origin, columns)
+        yield name, _Scores(score, (name,), unscored)
+    for model in chosen.models:
+        score, unscored, note = class_scores(parts, model, columns, origin)
+        yield model.model, _Scores(score, model.columns, unscored, () if note is None else (note,))
 
 
 def _labels(parts: Sequence[Part], name: str, columns: Columns, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, get_type_hints
 
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.result import Witness
+from decal_cli.tables.classes import ClassTable
 from decal_cli.task import Task
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]
@@ -43,11 +44,21 @@ class Metric(Declaration):
     loads: str = ""
     noisy: bool = False
     value_text: Callable[..., str] | None = None
+    of_classes: Metric | None = None
+    """What it is for rows of several classes, where it is something else there."""
 
     @property
     def bounds_in_u_delta(self) -> bool:
         """Whether the range is written in multiples of the task's u_delta."""
         return self.unit == "utility"
+
+    def takes(self, classes: bool) -> bool:
+        """Whether it has a meaning for rows of several classes, or for those of two."""
+        return (self.of_classes is not None or ClassTable in self.needs) if classes else ClassTable not in self.needs
+
+    def form(self, classes: bool) -> Metric:
+        """What is computed for rows of several classes, or for those of two."""
+        return self.of_classes if classes and self.of_classes is not None else self
 
     @property
     def takes_task(self) -> bool:
@@ -122,6 +133,42 @@ def metric(
                 value_text=text,
             )
         )
+        return function
+
+    return declare
+
+
+def for_classes(
+    name: str,
+    *,
+    interval: Callable[..., Interval] | None,
+    range: tuple[float, float] | None = None,
+    interval_text: str = "",
+    covers: str = "",
+    shown: bool | None = None,
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Declare what a metric of two classes is for rows of several; what is not given is as it is there.
+
+    The function has the metric's parameters, and asks by annotation for a ClassTable. Its docstring is the sentence
+    that users read of it.
+    """
+
+    def declare(function: Callable[..., float]) -> Callable[..., float]:
+        of_two = METRICS[name]
+        form = replace(
+            of_two,
+            function=function,
+            range=range or of_two.range,
+            interval=interval,
+            interval_text=interval_text or (of_two.interval_text if interval else "none"),
+            covers=covers or of_two.covers,
+            needs=_positional(function),
+            shown=of_two.shown if shown is None else shown,
+            witness=None,
+            loads="",
+            value_text=None,
+        )
+        METRICS[name] = replace(of_two, of_classes=form)
         return function
 
     return declare

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.errors import Undefined
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask, Task
+from decal_cli.task.classes import ClassDecision
 
 
 class InputKind(NamedTuple):
@@ -30,12 +32,24 @@ class InputKind(NamedTuple):
 class Inputs:
     """What metrics are computed from. Each kind of input is built when a metric first asks for it, and kept."""
 
-    def __init__(self, rows: Rows | None = None, task: Task | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        rows: Rows | None = None,
+        task: Task | None = None,
+        seed: int = 0,
+        class_decision: ClassDecision | None = None,
+    ) -> None:
         self.rows = rows
         self.task = task
         self.seed = seed
+        self.class_decision = class_decision
         self._built: dict[type, Any] = {}
         self._others: Inputs | None = None
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the rows have a probability for each of several classes."""
+        return self.rows is not None and bool(self.rows.classes)
 
     @classmethod
     def of(cls, *inputs: object, seed: int = 0) -> Inputs:
@@ -45,7 +59,7 @@ class Inputs:
     def having(self, *inputs: object) -> Inputs:
         """These in place of their kind; all other kinds are shared with the inputs as they were."""
         tasks = [value for value in inputs if isinstance(value, Task)]
-        others = Inputs(self.rows, tasks[0] if tasks else self.task, self.seed)
+        others = Inputs(self.rows, tasks[0] if tasks else self.task, self.seed, self.class_decision)
         others._built = {type(value): value for value in inputs if value is not None and value not in tasks}
         others._others = self
         return others
@@ -67,13 +81,24 @@ class Inputs:
         return inputs
 
 
+def _need_two_classes(inputs: Inputs) -> None:
+    if inputs.of_classes:
+        raise Undefined("is for scores of two classes")
+
+
 def _of_features(build: Callable[..., Any]) -> InputKind:
     def from_rows(inputs: Inputs) -> Any:
+        _need_two_classes(inputs)
         if inputs.rows is None or inputs.rows.features is None:
             return None
         return build(inputs.rows, seed=inputs.seed)
 
     return InputKind("features", "needs features: name the columns with --features", from_rows)
+
+
+def _table(inputs: Inputs) -> Table | None:
+    _need_two_classes(inputs)
+    return None if inputs.rows is None else inputs.rows.table
 
 
 NO_TASK = "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds"
@@ -87,7 +112,17 @@ def _two_actions(inputs: Inputs) -> BinaryTask | None:
 
 
 INPUT_KINDS: dict[type, InputKind] = {
-    Table: InputKind("table", "", lambda inputs: None if inputs.rows is None else inputs.rows.table),
+    Table: InputKind("table", "", _table),
+    ClassTable: InputKind(
+        "class probabilities",
+        "needs a probability for each of several classes: --proba",
+        lambda inputs: inputs.rows.class_table if inputs.of_classes and inputs.rows is not None else None,
+    ),
+    ClassDecision: InputKind(
+        "task of classes",
+        "needs a task: --utility with a column for each class, or --abstain",
+        lambda inputs: inputs.class_decision,
+    ),
     Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
     BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),

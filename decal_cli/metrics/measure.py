@@ -20,7 +20,8 @@ MetricSpec = Spec[Metric]
 
 def value_of(spec: MetricSpec, inputs: Inputs) -> float:
     """The metric's value, never NaN or infinite; raises Undefined with its reason."""
-    value = float(spec.declared.function(*inputs.all_of(spec.declared.needs), **spec.parameters))
+    metric = spec.declared.form(inputs.of_classes)
+    value = float(metric.function(*inputs.all_of(metric.needs), **spec.parameters))
     if not math.isfinite(value):
         raise Undefined("is not finite for this table")
     return value
@@ -36,11 +37,12 @@ def value_or_none(spec: MetricSpec, inputs: Inputs) -> float | None:
 
 def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval | None:
     """The analytic interval; None where the metric declares none, or it is undefined."""
-    interval = spec.declared.interval
+    metric = spec.declared.form(inputs.of_classes)
+    interval = metric.interval
     if not callable(interval):
         return None
     try:
-        given = inputs.all_of(spec.declared.interval_needs)
+        given = inputs.all_of(metric.interval_needs)
         low, high = interval(*given, confidence=confidence, **spec.parameters)
     except Undefined:
         return None
@@ -49,18 +51,19 @@ def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval
 
 def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:
     """The task that attains the value, where the metric declares one and there is one."""
-    if spec.declared.witness is None:
+    metric = spec.declared.form(inputs.of_classes)
+    if metric.witness is None:
         return None
     try:
-        return spec.declared.witness(*inputs.all_of(spec.declared.needs), **spec.parameters)
+        return metric.witness(*inputs.all_of(metric.needs), **spec.parameters)
     except Undefined:
         return None
 
 
 def _text(spec: MetricSpec, inputs: Inputs) -> str:
     """How the value is written, where the metric says so."""
-    write = spec.declared.value_text
-    return "" if write is None else write(*inputs.all_of(spec.declared.needs), **spec.parameters)
+    metric = spec.declared.form(inputs.of_classes)
+    return "" if metric.value_text is None else metric.value_text(*inputs.all_of(metric.needs), **spec.parameters)
 
 
 def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -> Result:
@@ -83,8 +86,10 @@ def measure_all(
     values = {
         spec: result.value
         for spec, result in results.items()
-        if spec.declared.interval == "bootstrap" and result.value is not None
+        if spec.declared.form(inputs.of_classes).interval == "bootstrap" and result.value is not None
     }
+    if not values:
+        return results
     cells = inputs.get(Table).cells
     intervals = bootstrap.intervals(
         values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed

@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.table import Floats, Ints, Table, tabulate
 
@@ -26,11 +27,12 @@ Groups = Mapping[str, NDArray[Any]]
 class Unlabelled:
     """Rows to be scored: what a fitted model sees of rows.
 
-    score: float64 (T,) in [0, 1]. groups: name -> str (T,). features: typed columns, or numbers of shape (T, d), or a
-    function that reads them when they are needed, or None.
+    score: float64 (T,) in [0, 1]; (T, K), rows of sum 1, where classes names K of them. groups: name -> str (T,).
+    features: typed columns, or numbers of shape (T, d), or a function that reads them when they are needed, or None.
     """
 
     score: Floats
+    classes: tuple[str, ...] = field(default=(), kw_only=True)
     groups: Groups = field(default_factory=dict, kw_only=True)
     features: Features | Matrix | Callable[[], Features | Matrix] | None = field(default=None, kw_only=True)
 
@@ -69,7 +71,8 @@ class Unlabelled:
 class Rows(Unlabelled):
     """Labelled rows. label: (T,), 0 or 1. weight: float64 (T,), positive, or None. cluster: (T,), or None.
 
-    A cluster says which rows were sampled together; None means that every row was sampled by itself.
+    Labels of several classes are numbers of classes. A cluster says which rows were sampled together; None means that
+    every row was sampled by itself.
     """
 
     label: NDArray[Any]
@@ -80,6 +83,11 @@ class Rows(Unlabelled):
     def table(self) -> Table:
         """The distinct scores with their rows and positives."""
         return tabulate(self.score, self.label, self.weight)
+
+    @cached_property
+    def class_table(self) -> ClassTable:
+        """Rows of several classes as metrics look at them."""
+        return ClassTable(self.score, self.label, self.weight, self.classes)
 
     @property
     def weights(self) -> Floats:
@@ -98,7 +106,8 @@ class Rows(Unlabelled):
         keys += [] if self.cluster is None else [self.cluster]
         keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
-        return np.lexsort((*keys, self.label, self.score))
+        scores = (self.score,) if self.score.ndim == 1 else tuple(self.score.T)
+        return np.lexsort((*keys, self.label, *scores))
 
     def in_order(self) -> Self:
         """The rows in an order that depends on their content alone, with their features read; sorted once."""

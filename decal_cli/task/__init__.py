@@ -9,12 +9,15 @@ from decal_cli.task.actions import (
     need_two_actions,
     task_of_rows,
 )
+from decal_cli.task.classes import ClassDecision, ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
 
 __all__ = [
     "MAX_DIGITS",
     "SPELLINGS",
     "BinaryTask",
+    "ClassDecision",
+    "ClassTask",
     "Matrix",
     "Task",
     "UtilityRows",

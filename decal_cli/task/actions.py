@@ -196,7 +196,7 @@ def task_of_rows(
 ) -> Task:
     """Check a utility with a row for each action and make it a task: of two actions where it has two rows."""
     rows = checked_rows(utility)
-    _check_names(names, len(rows))
+    check_names(names, len(rows))
     if len(rows) == 2:
         return BinaryTask.of_utility(rows, decision_threshold, names)
     if decision_threshold is not None:
@@ -250,7 +250,8 @@ def checked_rows(utility: Sequence[Sequence[float]]) -> UtilityRows:
     return rows
 
 
-def _check_names(names: Sequence[str], actions: int) -> None:
+def check_names(names: Sequence[str], actions: int) -> None:
+    """Raise a DecalError where actions lack names, or share one."""
     if names and len(names) != actions:
         raise DecalError(f"the utility has {actions} rows and {len(names)} names of actions", "name every row, or none")
     for number, name in enumerate(names):

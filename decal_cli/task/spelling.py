@@ -12,6 +12,7 @@ from decal_cli.documents import json_of, read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
 from decal_cli.task.actions import BinaryTask, Task, UtilityRows, task_of_rows
+from decal_cli.task.classes import ClassTask, abstaining, class_task
 
 _SHAPE = "a matrix of numbers, 2 x 2 or with more rows"
 
@@ -26,8 +27,11 @@ def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask
     return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
 
 
-def parse_utility(text: str, decision_threshold: float | None = None) -> Task:
-    """'u00,u01;u10,u11', a row for each action and maybe its name first, or a .json, .toml or .csv file of that."""
+def parse_utility(text: str, decision_threshold: float | None = None) -> Task | ClassTask:
+    """'u00,u01;u10,u11', a row for each action and maybe its name first, or a .json, .toml or .csv file of that.
+
+    With a column for each of several classes, names of the classes may stand in a first row.
+    """
     reader = _FILE_READERS.get(Path(text).suffix.lower())
     if reader is None:
         rows: Any = [row.split(",") for row in text.split(";")]
@@ -39,13 +43,18 @@ def parse_utility(text: str, decision_threshold: float | None = None) -> Task:
     return _task_of_cells(rows, where, decision_threshold)
 
 
-def _task_of_cells(rows: Any, where: str, decision_threshold: float | None) -> Task:
+def _task_of_cells(rows: Any, where: str, decision_threshold: float | None) -> Task | ClassTask:
     """The task of rows of cells, each maybe with its name first, or of a mapping of names to rows."""
     try:
+        columns, rows = _header_of(rows)
         names, matrix = _named_rows(rows)
     except (TypeError, ValueError, LookupError, OverflowError):
-        names, matrix = (), []
-    if len(matrix) < 2:
+        columns, names, matrix = (), (), []
+    if len(matrix) >= 2 and len(matrix[0]) > 2:
+        if decision_threshold is not None:
+            raise DecalError("--decision-threshold is for scores of two classes", "leave it out")
+        return class_task(matrix, names, columns)
+    if len(matrix) < 2 or columns:
         raise DecalError(
             f"{where} is not {_SHAPE}", "write it as 'u00,u01;u10,u11', or with names: 'wait,0,-9;treat,-1,0'"
         )
@@ -63,7 +72,7 @@ def _named_rows(rows: Any) -> tuple[tuple[str, ...], list[list[float]]]:
     """Names of the actions, () where they have none, and their rows. Errors: TypeError, ValueError, LookupError."""
     if isinstance(rows, Mapping):
         return tuple(map(str, rows)), [_numbers(row) for row in rows.values()]
-    names = tuple(str(row[0]).strip() if len(row) == 3 and not _is_number(row[0]) else None for row in rows)
+    names = tuple(str(row[0]).strip() if len(row) > 2 and not _is_number(row[0]) else None for row in rows)
     matrix = [_numbers(row if name is None else row[1:]) for name, row in zip(names, rows, strict=True)]
     if all(name is None for name in names):
         return (), matrix
@@ -79,10 +88,19 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(row: Any) -> list[float]:
-    u0, u1 = row
-    if isinstance(row, str):
+    if isinstance(row, str) or len(row) < 2:
         raise TypeError
-    return [float(u0), float(u1)]
+    return [float(cell) for cell in row]
+
+
+def _header_of(rows: Any) -> tuple[tuple[str, ...], Any]:
+    """The names of the classes, where a first row holds them, and the other rows."""
+    if isinstance(rows, Mapping) or any(_is_number(cell) for cell in rows[0]):
+        return (), rows
+    width = len(rows[1])
+    named = width > 0 and not _is_number(rows[1][0])
+    columns = tuple(str(cell).strip() for cell in rows[0])
+    return columns[1:] if named and len(columns) == width else columns, rows[1:]
 
 
 def task_of(
@@ -92,13 +110,14 @@ def task_of(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
-) -> Task | None:
+) -> Task | ClassTask | None:
     """The task that a user named in one of its spellings; None where none was named."""
     if (cost_fp is None) != (cost_fn is None):
         missing = "--cost-fn" if cost_fn is None else "--cost-fp"
         raise DecalError("one cost alone does not make a task", f"give {missing} too, or use --threshold")
-    named: dict[str, Callable[[], Task]] = {}
+    named: dict[str, Callable[[], Task | ClassTask]] = {}
     if threshold is not None:
         named["--threshold"] = lambda: BinaryTask.of_threshold(threshold, decision_threshold)
     if utility is not None:
@@ -111,6 +130,8 @@ def task_of(
         named["--cost-fp/--cost-fn"] = lambda: BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
     if odds is not None:
         named["--odds"] = lambda: parse_odds(odds, decision_threshold)
+    if abstain is not None:
+        named["--abstain"] = lambda: abstaining(abstain)
     if len(named) > 1:
         raise DecalError(f"the task is given more than once: {', '.join(named)}", "keep one of them")
     if not named:

@@ -11,12 +11,16 @@ from decal_cli.declarations.spec import Spec
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, parse
 from decal_cli.metrics import value_of as value_of_spec
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import interval_of, known_rows, value_of
 
 FAMILIES = {
+    "features",
+    "classes",
+    "actions",
     "loss",
     "rules",
     "ranking",
@@ -36,7 +40,8 @@ def test_the_families_are_those_of_the_specification() -> None:
 
 
 def test_a_table_prints_a_readable_choice() -> None:
-    names = [metric.name for metric in METRICS.values() if metric.shown and metric.family != "regret"]
+    names = [name for name, metric in METRICS.items() if metric.takes(False) and metric.shown]
+    names = [name for name in names if METRICS[name].family != "regret"]
     assert names == [
         *("brier", "log_loss", "corp_mcb", "corp_dsc", "auc", "ece", "ece_null", "ece_debiased", "c_emp"),
         *("expected_utility", "utility_share", "net_benefit"),
@@ -50,7 +55,7 @@ def test_a_declaration_says_everything() -> None:
         assert metric.summary.endswith("."), name
         assert len(metric.summary) <= 120, name
         assert len(metric.text.splitlines()) >= 3, f"{name}: a formula in words below the summary"
-        assert Table in metric.needs or metric.family in ("regret", "sufficiency"), name
+        assert {Table, ClassTable} & set(metric.needs) or metric.family in ("regret", "sufficiency", "features"), name
         for parameter in metric.parameters:
             assert parameter.text, f"{name}: {parameter.name} has no help"
             assert parameter.parse(str(parameter.default)) == parameter.default, name

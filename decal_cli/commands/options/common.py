@@ -41,6 +41,10 @@ class TaskOptions:
     odds: str | None = option(
         "Cost of a false positive to that of a false negative: 1:19 means t* = 0.05.", metavar="A:B"
     )
+    abstain: float | None = option(
+        "With --proba: name the class, which is worth 1 where right, or abstain, which is worth 1 less this price.",
+        metavar="PRICE",
+    )
     decision_threshold: float | None = option(
         "Threshold at which the model is used today, where that is not t*.", metavar="T"
     )

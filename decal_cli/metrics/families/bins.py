@@ -25,7 +25,7 @@ _SIMULTANEOUS = (
 )
 
 
-def _ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+def ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
     cells = rays.cells(t, max(rays.MAX_ERROR_CELLS, 16 * bins))
     worlds = rays.worlds(cells, seed.generator("bins")).summed(cells.bin_starts(bins, strategy))
     value, least = ece(t, bins=bins, strategy=strategy), rays.whole(cells, confidence)
@@ -40,7 +40,7 @@ def _ece_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strateg
     range=(0, 1),
     size_free=False,
     shown=True,
-    interval=_ece_interval,
+    interval=ece_interval,
     interval_text=rays.INVERSION_TEXT,
     noisy=True,
     covers=covered.OF_BINS_BELOW,
@@ -56,7 +56,7 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
 
 
-def _null_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+def ece_null_interval(t: Table, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
     return gaps.central(_null_draws(t, seed, bins, strategy), confidence)
 
 
@@ -82,7 +82,7 @@ def _null_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
     range=(0, 1),
     size_free=False,
     shown=True,
-    interval=_null_interval,
+    interval=ece_null_interval,
     interval_text="central range of the ECE of a calibrated model",
     covers=covered.of_calm("ece"),
 )

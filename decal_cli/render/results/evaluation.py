@@ -7,6 +7,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.render.blocks import Block, Signature, Source
+from decal_cli.render.results.by_class import ByClassData, by_class_data, class_blocks
 from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
 from decal_cli.render.results.regimes import RegimeData, regime_data, regime_tables
 from decal_cli.render.results.shortened import shortened
@@ -15,15 +16,19 @@ from decal_cli.render.schema import Count, Limit, Positive
 
 
 class MeasuredData(TypedDict):
-    """One model on all rows (group null) or on one group of them; regimes: its bins, where they were asked for."""
+    """One model on all rows (group null) or on one group of them; regimes: its bins, where they were asked for.
+
+    positives: null for rows of several classes, which have by_class.
+    """
 
     model: str
     group: str | None
     rows: Positive
-    positives: Count
+    positives: Count | None
     dropped: Count
     metrics: dict[MetricKey, ResultData]
     regimes: NotRequired[list[RegimeData]]
+    by_class: NotRequired[ByClassData]
 
 
 class ReportData(Provenance, MeasuredData):
@@ -59,6 +64,8 @@ class Evaluated:
         notes = metric_notes(evaluation)
         yield Source(tuple(source_lines(evaluation)))
         yield metric_table(evaluation.reports)
+        for report in evaluation.reports:
+            yield from class_blocks(report, named=len(evaluation.reports) > 1)
         yield from notes
         yield from regime_tables(evaluation.reports)
         yield Signature(evaluation.signature, close=bool(notes))
@@ -78,7 +85,7 @@ class Evaluated:
 
 def measured(report: Report) -> dict[str, Any]:
     """MeasuredData of a report."""
-    return {
+    document: dict[str, Any] = {
         "model": report.model,
         "group": report.group,
         "rows": report.rows,
@@ -87,3 +94,6 @@ def measured(report: Report) -> dict[str, Any]:
         "metrics": {key: result_data(key, result) for key, result in report.results.items()},
         **({"regimes": [regime_data(regime) for regime in report.regimes]} if report.regimes else {}),
     }
+    if report.by_class is not None:
+        document["by_class"] = by_class_data(report.by_class)
+    return document

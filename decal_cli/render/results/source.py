@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, resampled_cells
+from decal_cli.data import Input
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.render.numbers import plain
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
-from decal_cli.task import BinaryTask, Task
+from decal_cli.task import BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 
 MAX_NAMES = 8
@@ -20,11 +21,11 @@ Signature = Annotated[str, Limit(pattern="^decal:")]
 
 
 class InputData(TypedDict):
-    """A file that was read."""
+    """A file that was read; positives: null where labels are of several classes."""
 
     path: str
     rows: Positive
-    positives: Count
+    positives: Count | None
     sha256: Annotated[str, Limit(pattern="^[0-9a-f]{64}$")]
 
 
@@ -42,6 +43,13 @@ class TaskData(TypedDict):
     thresholds: Annotated[list[Inside], Limit(minItems=1)]
     names: list[str]
     dominated: list[str]
+
+
+class ClassTaskData(TypedDict):
+    """The decision for rows of several classes; utility: a row for each action, in it the payoff at each class."""
+
+    actions: list[str]
+    utility: list[list[float]]
 
 
 class IntervalsData(TypedDict):
@@ -65,12 +73,13 @@ class Provenance(TypedDict):
     columns: dict[str, str | list[str]]
     notes: list[str]
     task: TaskData | None
+    class_task: NotRequired[ClassTaskData]
     intervals: IntervalsData | None
 
 
 def provenance(evaluation: Evaluation) -> Provenance:
     """Inputs, columns, notes, task, and how intervals were made."""
-    return {
+    document: Provenance = {
         "schema": SCHEMA,
         "decal": __version__,
         "signature": evaluation.signature,
@@ -85,6 +94,11 @@ def provenance(evaluation: Evaluation) -> Provenance:
         "task": None if evaluation.task is None else _task(evaluation.task),
         "intervals": _intervals(evaluation),
     }
+    decision = evaluation.decision
+    if decision is not None:
+        rows = [list(row) for row in decision.utility]
+        document["class_task"] = {"actions": list(decision.actions), "utility": rows}
+    return document
 
 
 def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -126,21 +140,31 @@ def title_of(evaluation: Evaluation) -> str:
 
 def source_lines(evaluation: Evaluation) -> list[str]:
     """What was read, which columns were taken, and the decision."""
-    lines = [
-        f"{item.path}: {item.rows:,} rows, {item.positives:,} positive ({100 * item.positives / item.rows:.1f} %)"
-        for item in evaluation.inputs
-    ]
+    lines = [f"{item.path}: {item.rows:,} rows{_positives(item)}" for item in evaluation.inputs]
     columns = []
     for role, names in evaluation.columns.items():
         listed = names if isinstance(names, str) else _listed(names)
         columns.append(f"{role} {listed}{' (found by its usual name)' if role in evaluation.guessed else ''}")
     lines += ["; ".join(columns)] if columns else []
     lines += [task_line(evaluation.task)] if evaluation.task else []
+    lines += [_class_line(evaluation.decision)] if evaluation.decision else []
     return lines + list(evaluation.notes)
+
+
+def _positives(item: Input) -> str:
+    if item.positives is None:
+        return ""
+    return f", {item.positives:,} positive ({100 * item.positives / item.rows:.1f} %)"
 
 
 def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(names) if len(names) <= MAX_NAMES else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+
+
+def _class_line(decision: ClassDecision) -> str:
+    """A task of several classes in words."""
+    actions = ", ".join(decision.actions) if len(decision.actions) <= MAX_NAMES else f"{len(decision.actions)} actions"
+    return f"the action worth most by the probabilities, of: {actions}"
 
 
 def task_line(task: Task) -> str:

@@ -1,0 +1,67 @@
+"""Rows of several classes counted: each class for itself, and what is done with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from decal_cli.metrics import Inputs
+from decal_cli.metrics.numerics import class_decisions
+from decal_cli.tables.classes import ClassTable
+from decal_cli.task import ClassDecision
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """One class: its rows, the rows for which it is the most probable class, and both; or their summed weights."""
+
+    name: str
+    rows: float
+    predicted: float
+    right: float
+
+    @property
+    def precision(self) -> float | None:
+        """Share of right ones among the rows for which it is predicted; None where there are none."""
+        return self.right / self.predicted if self.predicted > 0 else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of its rows for which it is predicted; None where there are none."""
+        return self.right / self.rows if self.rows > 0 else None
+
+
+@dataclass(frozen=True)
+class ActionCounts:
+    """What is done: rows by action and class, or their summed weights, and the utility of each cell."""
+
+    actions: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+    utility: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """Every class, and with a task every action."""
+
+    classes: tuple[ClassCounts, ...]
+    actions: ActionCounts | None
+
+
+def by_class(inputs: Inputs) -> ByClass:
+    """The counts of rows of several classes."""
+    c: ClassTable = inputs.get(ClassTable)
+    size = len(c.classes)
+    rows, predicted = c.count(c.label, size), c.count(c.predicted, size)
+    agreeing = np.where(c.predicted == c.label, c.label, size)
+    right = c.count(agreeing, size + 1)[:size]
+    numbers = zip(c.classes, rows.tolist(), predicted.tolist(), right.tolist(), strict=True)
+    return ByClass(tuple(ClassCounts(*each) for each in numbers), _actions(c, inputs.class_decision))
+
+
+def _actions(c: ClassTable, decision: ClassDecision | None) -> ActionCounts | None:
+    if decision is None:
+        return None
+    cells = class_decisions.counts(c, decision).tolist()
+    return ActionCounts(decision.actions, tuple(map(tuple, cells)), decision.utility)

@@ -1,0 +1,254 @@
+"""Rows with a probability for each of several classes: what two-class metrics are for them, and what only they have."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between
+from decal_cli.errors import Undefined
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.declare import for_classes, metric
+from decal_cli.metrics.families import bins as binned
+from decal_cli.metrics.families.loss import Clip
+from decal_cli.metrics.families.ranking import delong
+from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import BINS, Estimate, Floats, Strategy, Table
+
+TopK = Annotated[int, "how many of the most probable classes are looked at", Between(0, 10_000)]
+_NO_INTERVAL = "nothing: it is an average over classes, whose errors depend on each other"
+
+
+def _brier(c: ClassTable) -> Estimate:
+    return c.mean((c.score**2).sum(axis=1) - 2 * c.of_label + 1)
+
+
+def _brier_interval(c: ClassTable, *, confidence: float) -> Interval:
+    return intervals.normal(_brier(c), confidence, 0.0, 2.0)
+
+
+@for_classes("brier", range=(0, 2), interval=_brier_interval)
+def brier(c: ClassTable) -> float:
+    """Mean over rows of sum over classes (p_k - 1[y = k])^2: for two classes twice the Brier score of one of them."""
+    return _brier(c).mean
+
+
+def _log_loss(c: ClassTable, eps: float) -> Estimate:
+    chance = np.clip(c.of_label, eps, 1 - eps) if eps else c.of_label
+    if not eps and (wrong := int(np.count_nonzero(chance == 0))):
+        rows = f"{wrong:,} row{'s have' if wrong > 1 else ' has'}"
+        raise Undefined(f"is infinite: {rows} a label of probability exactly 0; log_loss(eps=1e-6) clips the scores")
+    return c.mean(-np.log(chance))
+
+
+def _log_loss_interval(c: ClassTable, *, confidence: float, eps: float) -> Interval:
+    return intervals.normal(_log_loss(c, eps), confidence, 0.0)
+
+
+@for_classes("log_loss", interval=_log_loss_interval)
+def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> float:
+    """Mean negative natural logarithm of the probability that the row gives to its label."""
+    return _log_loss(c, eps).mean
+
+
+def _share_interval(c: ClassTable, right: Floats, confidence: float) -> Interval:
+    effective = c.total if c.weight is None else c.total**2 / float((c.weight**2).sum())
+    return intervals.wilson(c.mean(right).mean, 1.0, effective, confidence)
+
+
+def _top(c: ClassTable, k: int) -> Floats:
+    """Whether the label is among the k most probable classes; of equals the first."""
+    above = (c.score > c.of_label[:, None]).sum(axis=1)
+    if k == 1:
+        return (c.predicted == c.label).astype(np.float64)
+    before = np.arange(len(c.classes)) < c.label[:, None]
+    ties = ((c.score == c.of_label[:, None]) & before).sum(axis=1)
+    return (above + ties < k).astype(np.float64)
+
+
+def _top_interval(c: ClassTable, *, confidence: float, k: int) -> Interval:
+    return _share_interval(c, _top(c, k), confidence)
+
+
+def _right_interval(c: ClassTable, *, confidence: float) -> Interval:
+    return _share_interval(c, _top(c, 1), confidence)
+
+
+@for_classes("accuracy", interval=_right_interval, shown=True)
+def accuracy(c: ClassTable) -> float:
+    """Share of rows whose most probable class is the label."""
+    return c.mean(_top(c, 1)).mean
+
+
+@metric(
+    title="Top-k accuracy",
+    better="higher",
+    unit="share",
+    source="share of rows",
+    range=(0, 1),
+    interval=_top_interval,
+    interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
+)
+def top_accuracy(c: ClassTable, *, k: TopK = 3) -> float:
+    """Share of rows whose label is among the k most probable classes.
+
+    Of equal probabilities the class that is named first counts as the more probable one.
+    """
+    return c.mean(_top(c, k)).mean
+
+
+def _aucs(c: ClassTable) -> Floats:
+    seen = c.count(c.label, len(c.classes))
+    if (seen > 0).sum() < 2:
+        raise Undefined("needs rows of two classes at least")
+
+    def of_class(t: Table) -> float:
+        return delong(t).mean if 0 < t.positives < t.total else math.nan
+
+    return np.array(c.each_class("auc", of_class))
+
+
+@for_classes("auc", interval=None, covers=_NO_INTERVAL)
+def auc(c: ClassTable) -> float:
+    """Mean over classes of the AUC of each class against the rest; classes that no row has are left out."""
+    return float(np.nanmean(_aucs(c)))
+
+
+@metric(
+    title="AUC, classes weighted by their rows",
+    better="higher",
+    unit="share",
+    source="one class against the rest",
+    range=(0, 1),
+    interval=None,
+    covers=_NO_INTERVAL,
+)
+def auc_weighted(c: ClassTable) -> float:
+    """AUC of each class against the rest, averaged with the rows of each class as weights.
+
+    Classes that no row has are left out.
+    """
+    each, rows = _aucs(c), c.count(c.label, len(c.classes))
+    return float(rows @ np.nan_to_num(each) / rows.sum())
+
+
+def _top_ece_interval(c: ClassTable, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    return binned.ece_interval(c.top, seed, confidence=confidence, bins=bins, strategy=strategy)
+
+
+@metric(
+    title="ECE of the top class",
+    better="lower",
+    unit="probability",
+    source=cite("Naeini et al. 2015"),
+    range=(0, 1),
+    size_free=False,
+    shown=True,
+    interval=_top_ece_interval,
+    interval_text="as for ece",
+    noisy=True,
+    covers=covered.OF_BINS_BELOW,
+)
+def ece_top(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+    """Mean distance, over bins of the highest probability, between it and how often that class is the label.
+
+    ece of the confidence max_k p_k for the event that its class is the label. Noise keeps it above 0 for a calibrated
+    model; compare it with ece_top_null.
+    """
+    return binned.ece(c.top, bins=bins, strategy=strategy)
+
+
+def _top_null_interval(c: ClassTable, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    return binned.ece_null_interval(c.top, seed, confidence=confidence, bins=bins, strategy=strategy)
+
+
+@metric(
+    title="ECE of the top class, calibrated",
+    better="neither",
+    unit="probability",
+    source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
+    range=(0, 1),
+    size_free=False,
+    shown=True,
+    interval=_top_null_interval,
+    interval_text="central range of the ece_top of a calibrated model",
+    covers=covered.of_calm("ece_top"),
+)
+def ece_top_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+    """Mean ece_top that a perfectly calibrated model with these probabilities shows, by chance alone.
+
+    Whether the top class is right is drawn from its probability, as for ece_null.
+    """
+    return binned.ece_null(c.top, seed, bins=bins, strategy=strategy)
+
+
+def _top_debiased_interval(c: ClassTable, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
+    return ece_debiased_interval(c.top, confidence=confidence, bins=bins, strategy=strategy)
+
+
+@metric(
+    title="Squared ECE of the top class, debiased",
+    better="lower",
+    unit="squared probability",
+    source=cite("Kumar et al. 2019"),
+    range=(-0.5, 1),
+    size_free=False,
+    shown=True,
+    interval=_top_debiased_interval,
+    interval_text=INTERVAL_TEXT,
+    covers="the population's squared error for the bins that these rows have, their edges held fixed",
+)
+def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+    """Mean squared distance of ece_top, less its noise; near 0 for a calibrated model.
+
+    ece_debiased of the confidence max_k p_k; it stays squared, and is negative about half of the time for a calibrated
+    model.
+    """
+    return binned.ece_debiased(c.top, bins=bins, strategy=strategy)
+
+
+@metric(
+    title="ECE of each class, averaged",
+    better="lower",
+    unit="probability",
+    source=f"{cite('Naeini et al. 2015')}, of each class",
+    range=(0, 1),
+    size_free=False,
+    shown=True,
+    interval=None,
+    covers=_NO_INTERVAL,
+)
+def ece_classwise(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+    """Mean over classes of the ECE of each class's probability; compare it with ece_classwise_null.
+
+    Bins as for ece, of each class for itself.
+    """
+    key = "ece", bins, strategy
+    return float(np.mean(c.each_class(key, lambda t: binned.ece(t, bins=bins, strategy=strategy))))
+
+
+@metric(
+    title="ECE of each class, averaged, calibrated",
+    better="neither",
+    unit="probability",
+    source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
+    range=(0, 1),
+    size_free=False,
+    interval=None,
+    covers=_NO_INTERVAL,
+)
+def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+    """Mean ece_classwise that a perfectly calibrated model with these probabilities shows, by chance alone.
+
+    ece_null of each class against the rest, averaged.
+    """
+    key = "ece_null", bins, strategy, seed
+    return float(np.mean(c.each_class(key, lambda t: binned.ece_null(t, seed, bins=bins, strategy=strategy))))

@@ -1,0 +1,130 @@
+"""Decisions on the probabilities of several classes: the action of each row, its promise, and what others would add."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, tabulate
+from decal_cli.task.classes import ClassDecision
+
+TIE = 1e-12
+"""Expected utilities this close, as a share of the largest utility, are equal: the first action is taken, or for two
+classes the last."""
+N_DRAWS = 400
+MAX_PROMISE_CELLS = 4096
+"""Cells of the promised utility on which its error is drawn."""
+
+
+class Decided(NamedTuple):
+    """What each row decides, shape (T,) each. action: its number; promise: its expected utility by the row's own
+    probabilities; margin: how much the second-best action is worth less by them; won: its utility at the label.
+    """
+
+    action: Ints
+    promise: Floats
+    margin: Floats
+    won: Floats
+
+
+def decide(c: ClassTable, decision: ClassDecision) -> Decided:
+    """The best action for every row's probabilities."""
+    return c.cached(("decided", decision), lambda: _decide(c, decision))
+
+
+def _decide(c: ClassTable, decision: ClassDecision) -> Decided:
+    utility = np.array(decision.utility)
+    near = TIE * float(np.abs(utility).max())
+    action, promise, margin = np.empty(len(c), dtype=np.int64), np.empty(len(c)), np.empty(len(c))
+    for start in range(0, len(c), BLOCK):
+        part = slice(start, start + BLOCK)
+        worth = c.score[part] @ utility.T
+        best = worth.max(axis=1)
+        tied = worth >= best[:, None] - near
+        first = np.argmax(tied, axis=1) if len(c.classes) > 2 else worth.shape[1] - 1 - np.argmax(tied[:, ::-1], axis=1)
+        rows = np.arange(len(worth))
+        action[part], promise[part] = first, worth[rows, first]
+        worth[rows, first] = -np.inf
+        margin[part] = promise[part] - worth.max(axis=1)
+    return Decided(action, promise, margin, utility[action, c.label])
+
+
+def counts(c: ClassTable, decision: ClassDecision, squares: bool = False) -> Floats:
+    """Rows by action and class, or their summed weights or squared weights, shape (A, K)."""
+    actions, classes = len(decision.utility), len(c.classes)
+    cell = decide(c, decision).action * classes + c.label
+    return c.count(cell, actions * classes, squares).reshape(actions, classes)
+
+
+def best_constant(c: ClassTable, decision: ClassDecision) -> int:
+    """The action that is worth most where every row takes it."""
+    rate = c.count(c.label, len(c.classes)) / c.total
+    return int(np.argmax(np.array(decision.utility) @ rate))
+
+
+class MarginCells(NamedTuple):
+    """Cells of rows that take one action with about one margin. of_row: each row's cell, (T,); action: of each cell."""
+
+    of_row: Ints
+    action: Ints
+
+
+def margin_cells(c: ClassTable, decision: ClassDecision, bins: int = BINS) -> MarginCells:
+    """The cells of every action taken: equal-mass bins of the margin among its rows."""
+
+    def cells() -> MarginCells:
+        decided, number, actions = decide(c, decision), np.empty(len(c), dtype=np.int64), list[int]()
+        for action in np.unique(decided.action):
+            here = np.flatnonzero(decided.action == action)
+            margin = np.maximum(decided.margin[here], 0.0)
+            table = tabulate(margin, np.zeros(len(here), dtype=np.int8), None if c.weight is None else c.weight[here])
+            edges = table.score[table.bin_starts(bins)]
+            number[here] = np.searchsorted(edges, margin, side="right") - 1 + len(actions)
+            actions += [int(action)] * len(edges)
+        return MarginCells(number, np.array(actions))
+
+    return c.cached(("margin cells", decision, bins), cells)
+
+
+def lost(cells: Floats, action: Ints, utility: Floats) -> Floats:
+    """What the best action of each cell adds to the one taken, summed; cells: class counts, (.., m, K) to (..)."""
+    worth = cells @ utility.T
+    taken = np.take_along_axis(worth, np.broadcast_to(action[:, None], (*worth.shape[:-1], 1)), axis=-1)[..., 0]
+    return np.asarray((worth.max(axis=-1) - taken).sum(axis=-1))
+
+
+class Promises(NamedTuple):
+    """Rows by their promise, shape (m,) each, in cells of at most MAX_PROMISE_CELLS: sums over rows, divided by T.
+
+    gap: of promise less utility. noise: of the variance of that gap. null: of its variance were the model calibrated.
+    """
+
+    gap: Floats
+    noise: Floats
+    null: Floats
+
+
+def promises(c: ClassTable, decision: ClassDecision, most: int | None = None) -> Promises:
+    """The levels of the promise, in increasing order; most: at most so many runs of them."""
+    decided, utility = decide(c, decision), np.array(decision.utility)
+    order = np.argsort(decided.promise, kind="stable")
+    promise = decided.promise[order]
+    starts = np.flatnonzero(np.concatenate(([True], promise[1:] != promise[:-1])))
+    if most is not None and len(starts) > most:
+        starts = starts[np.unique(np.linspace(0, len(starts), most, endpoint=False).astype(np.int64))]
+    weight = np.ones(len(c)) if c.weight is None else c.weight[order]
+    gap = promise - decided.won[order]
+    gaps = np.add.reduceat(weight * gap, starts) / c.total
+    if most is None:
+        return Promises(gaps, gaps, gaps)
+    squared = (c.score * utility[decided.action] ** 2).sum(axis=1)[order] - promise**2
+    noise, null = (np.add.reduceat(weight**2 * each, starts) / c.total**2 for each in (gap**2, squared))
+    return Promises(gaps, noise, np.maximum(null, 0.0))
+
+
+def reach(gap: Floats) -> Floats:
+    """Largest sum over an interval of levels, in size; shape (.., m) to (..)."""
+    walk = np.cumsum(gap, axis=-1)
+    return np.asarray(np.maximum(walk.max(axis=-1), 0.0) - np.minimum(walk.min(axis=-1), 0.0))

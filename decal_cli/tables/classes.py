@@ -1,0 +1,92 @@
+"""Rows with a probability for each of several classes, and what metrics of them share.
+
+Probabilities of K classes hardly ever repeat, so these rows are not counted into levels as those of two classes are:
+they are the table. What is one number a row (the highest probability, or that of one class) is counted as any score is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.tables.design import Estimate, dot
+from decal_cli.tables.table import Floats, Ints, Table, tabulate
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Labelled rows of K classes.
+
+    score: float64 (T, K), rows of sum 1. label: (T,), numbers of classes. weight: float64 (T,), positive, or None.
+    classes: the names of the classes.
+    """
+
+    score: Floats
+    label: NDArray[Any]
+    weight: Floats | None
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Number of rows, T."""
+        return len(self.label)
+
+    @cached_property
+    def total(self) -> float:
+        """Rows, or their summed weight."""
+        return float(len(self)) if self.weight is None else float(self.weight.sum())
+
+    def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
+        """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""
+        weight = self.weight if self.weight is None or not squares else self.weight**2
+        return np.bincount(number, weight, size).astype(np.float64)
+
+    def mean(self, values: Floats) -> Estimate:
+        """Mean over rows of one value each, and its standard error, that of a ratio of sums."""
+        if self.weight is None:
+            mean = float(values.mean())
+            return Estimate(mean, float(np.sqrt(((values - mean) ** 2).sum())) / self.total)
+        mean = dot(self.weight, values) / self.total
+        return Estimate(mean, float(np.sqrt(dot(self.weight**2, (values - mean) ** 2))) / self.total)
+
+    @cached_property
+    def of_label(self) -> Floats:
+        """The probability that each row gives to its label, shape (T,)."""
+        return self.score[np.arange(len(self)), self.label]
+
+    @cached_property
+    def predicted(self) -> Ints:
+        """The number of the most probable class of each row, the first of equals, shape (T,)."""
+        return np.asarray(np.argmax(self.score, axis=1))
+
+    @cached_property
+    def top(self) -> Table:
+        """The highest probability of each row, counted with whether that class is the label."""
+        return tabulate(self.score.max(axis=1), self.predicted == self.label, self.weight)
+
+    def one_vs_rest(self, number: int) -> Table:
+        """The probability of one class, counted with whether it is the label; sorted once for all who ask."""
+        column = np.ascontiguousarray(self.score[:, number])
+        return self.cached(("one", number), lambda: tabulate(column, self.label == number, self.weight))
+
+    def each_class(self, key: object, of_class: Callable[[Table], T]) -> list[T]:
+        """What a function gives for every class against the rest, computed once under this key."""
+        return self.cached(
+            ("each class", key), lambda: [of_class(self.one_vs_rest(k)) for k in range(len(self.classes))]
+        )
+
+    def cached(self, key: object, compute: Callable[[], T]) -> T:
+        """compute(), computed once under this key."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return self._cache[key]
+
+    @cached_property
+    def _cache(self) -> dict[object, Any]:
+        return {}

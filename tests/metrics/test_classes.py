@@ -1,0 +1,329 @@
+"""Several classes: published numbers, scikit-learn, loops over rows; two classes give the numbers of a score."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score, top_k_accuracy_score
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS, Inputs, MetricSpec, interval_of, parse, value_of
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask, ClassDecision
+from tests.helpers.command import FIXTURES, Decal, valid_json
+
+IDENTITY = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+ABSTAINING = (*IDENTITY, (0.6, 0.6, 0.6))
+COSTS = ((0.0, -5.0, -20.0), (-1.0, 0.0, -4.0), (-3.0, -1.0, 0.0), (-2.0, -2.0, -2.0))
+KNOWN = FIXTURES / "multiclass_n1500_k3.csv"
+
+
+def decision(utility: tuple[tuple[float, ...], ...]) -> ClassDecision:
+    return ClassDecision(utility, tuple(map(str, range(len(utility)))))
+
+
+def known() -> Rows:
+    with KNOWN.open() as file:
+        lines = list(csv.DictReader(file))
+    score = np.array([[float(line[f"p_{k}"]) for k in range(3)] for line in lines])
+    return Rows(score / score.sum(axis=1, keepdims=True), np.array([int(line["y"]) for line in lines]), classes=NAMES)
+
+
+NAMES = ("0", "1", "2")
+
+
+def value(key: str, rows: Rows, utility: tuple[tuple[float, ...], ...] | None = None) -> float:
+    return value_of(parse(key), Inputs(rows, class_decision=None if utility is None else decision(utility)))
+
+
+PUBLISHED = [
+    ("log_loss", None, 0.8353818231),
+    ("brier", None, 0.4718157453),
+    ("auc", None, 0.8264881449),
+    ("accuracy", None, 0.6626666667),
+    ("ece_top(bins=10,strategy=width)", None, 0.1140820041),
+    ("ece_classwise(bins=10,strategy=width)", None, 0.0770445143),
+    ("expected_utility", IDENTITY, 0.6626666667),
+    ("external_regret", IDENTITY, 0.4526666667 - 0.6626666667),
+    ("swap_regret", IDENTITY, 0.0),
+    ("utility_calibration", IDENTITY, 0.1130972544),
+    ("regret_calibration", IDENTITY, 0.006),
+    ("expected_utility", ABSTAINING, 0.6897333333),
+    ("external_regret", ABSTAINING, 0.6 - 0.6897333333),
+    ("utility_calibration", ABSTAINING, 0.1043609571),
+    ("regret_calibration", ABSTAINING, 0.0184),
+    ("expected_utility", COSTS, -1.1006666667),
+    ("external_regret", COSTS, -1.3193333333 + 1.1006666667),
+    ("swap_regret", COSTS, 0.1733333333),
+    ("utility_calibration", COSTS, 0.4522338706),
+    ("regret_calibration", COSTS, 0.1986666667),
+]
+"""Of scikit-learn, netcal and torchmetrics; those with a task computed apart, row by row."""
+
+
+@pytest.mark.parametrize(("key", "utility", "expected"), PUBLISHED, ids=lambda case: str(case)[:40])
+def test_published_values(key: str, utility: tuple[tuple[float, ...], ...] | None, expected: float) -> None:
+    assert value(key, known(), utility) == pytest.approx(expected, abs=1e-9)
+
+
+def random_rows(seed: int, rows: int = 300, classes: int = 4, weighted: bool = False) -> Rows:
+    rng = np.random.default_rng(seed)
+    truth = rng.dirichlet(np.full(classes, 0.7), rows)
+    label = np.array([rng.choice(classes, p=each) for each in truth])
+    score = truth**0.6
+    weight = rng.uniform(0.5, 2.0, rows) if weighted else None
+    return Rows(score / score.sum(axis=1, keepdims=True), label, weight, classes=tuple("abcdefgh"[:classes]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ranking_is_that_of_scikit_learn(seed: int) -> None:
+    rows = random_rows(seed)
+    for key, average in (("auc", "macro"), ("auc_weighted", "weighted")):
+        expected = roc_auc_score(rows.label, rows.score, multi_class="ovr", average=average)
+        assert value(key, rows) == pytest.approx(expected, abs=1e-12)
+    for k in (1, 2, 3):
+        expected = top_k_accuracy_score(rows.label, rows.score, k=k, labels=range(4))
+        assert value(f"top_accuracy(k={k})", rows) == pytest.approx(expected, abs=1e-12)
+
+
+def by_loops(rows: Rows, utility: np.ndarray) -> dict[str, float]:
+    """Everything that a task gives, row by row; weights as they are."""
+    weight = rows.weights / rows.weights.sum()
+    worth = rows.score @ utility.T
+    taken, won = worth.argmax(axis=1), utility[worth.argmax(axis=1), rows.label]
+    constant = max(float(weight @ utility[a, rows.label]) for a in range(len(utility)))
+    swapped = 0.0
+    for a in range(len(utility)):
+        here = taken == a
+        swapped += max(float(weight[here] @ (utility[b] - utility[a])[rows.label[here]]) for b in range(len(utility)))
+    promise, gap = worth.max(axis=1), 0.0
+    levels = np.unique(promise)
+    for low in levels[::7]:
+        for high in levels[levels >= low]:
+            inside = (promise >= low) & (promise <= high)
+            gap = max(gap, abs(float(weight[inside] @ (promise - won)[inside])))
+    mean = float(weight @ won)
+    return {"expected_utility": mean, "external_regret": constant - mean, "swap_regret": swapped, "at least": gap}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_a_task_gives_is_that_of_loops(weighted: bool) -> None:
+    rows = random_rows(5, rows=150, weighted=weighted)
+    utility = np.random.default_rng(1).normal(size=(5, 4))
+    expected = by_loops(rows, utility)
+    table = tuple(map(tuple, utility.tolist()))
+    for key in ("expected_utility", "external_regret", "swap_regret"):
+        assert value(key, rows, table) == pytest.approx(expected[key], abs=1e-12)
+    assert value("utility_calibration", rows, table) >= expected["at least"] - 1e-12
+
+
+def as_two(rows: Rows) -> Rows:
+    score = np.column_stack((1 - rows.score, rows.score))
+    return Rows(score, rows.label.astype(np.int64), rows.weight, classes=("0", "1"))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_two_classes_give_the_numbers_of_a_score(weighted: bool) -> None:
+    rng = np.random.default_rng(3)
+    score = np.round(rng.uniform(0.01, 0.99, 400), 2)
+    weight = rng.uniform(0.5, 2, 400) if weighted else None
+    rows = Rows(score, (rng.random(400) < score**1.4).astype(np.uint8), weight)
+    task = BinaryTask.of_costs(1, 3)
+    one, two = Inputs(rows, task), Inputs(as_two(rows), class_decision=decision(task.utility))
+    for key, times in (("brier", 2), ("log_loss", 1), ("auc", 1), ("expected_utility", 1), ("external_regret", 1),
+                       ("swap_regret", 1), ("utility_at_stake", 1)):  # fmt: skip
+        assert value_of(parse(key), two) == pytest.approx(times * value_of(parse(key), one), abs=1e-12), key
+    for key, times in (("brier", 2), ("log_loss", 1), ("expected_utility", 1), ("external_regret", 1)):
+        ends = interval_of(parse(key), one, 0.9)
+        assert interval_of(parse(key), two, 0.9) == pytest.approx([times * end for end in ends or ()], abs=1e-12), key
+
+
+OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
+
+
+@pytest.mark.parametrize("spec", OF_CLASSES, ids=lambda spec: spec.key)
+def test_a_permutation_of_classes_permutes_nothing_else(spec: MetricSpec) -> None:
+    rows = random_rows(7, classes=3)
+    for order in permutations(range(3)):
+        place = np.argsort(order)
+        other = Rows(rows.score[:, order], place[rows.label], classes=tuple(rows.classes[k] for k in order))
+        permuted = decision(tuple(tuple(row[k] for k in order) for row in COSTS))
+        a, b = Inputs(rows, class_decision=decision(COSTS)), Inputs(other, class_decision=permuted)
+        within = 0.02 if spec.name == "regret_calibration_null" else 1e-12  # its draws follow the order of the classes
+        assert value_of(spec, b) == pytest.approx(value_of(spec, a), abs=within)
+
+
+@pytest.mark.parametrize("spec", OF_CLASSES, ids=lambda spec: spec.key)
+def test_rows_in_another_order_and_twice_give_the_same(spec: MetricSpec) -> None:
+    rows = random_rows(9)
+    utility = tuple(map(tuple, np.random.default_rng(2).normal(size=(4, 4)).tolist()))
+    shuffled = rows.take(np.random.default_rng(0).permutation(len(rows)))
+    expected = value_of(spec, Inputs(rows, class_decision=decision(utility)))
+    assert value_of(spec, Inputs(shuffled, class_decision=decision(utility))) == pytest.approx(expected, abs=1e-9)
+    if spec.declared.form(True).size_free:
+        twice = rows.take(np.tile(np.arange(len(rows)), 2))
+        assert value_of(spec, Inputs(twice, class_decision=decision(utility))) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("spec", OF_CLASSES, ids=lambda spec: spec.key)
+def test_an_interval_holds_the_value(spec: MetricSpec) -> None:
+    inputs = Inputs(
+        random_rows(11, weighted=True), class_decision=decision((*map(tuple, np.eye(4).tolist()), (0.7,) * 4))
+    )
+    interval = interval_of(spec, inputs, 0.95)
+    if spec.declared.form(True).interval is not None:
+        assert interval is not None and interval[0] <= value_of(spec, inputs) <= interval[1]
+
+
+def test_a_calibrated_model_lies_among_its_nulls() -> None:
+    """Labels drawn from the probabilities: what is measured lies about where the nulls say."""
+    below = {"ece_top": 0, "regret_calibration": 0, "utility_calibration": 0}
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        score = rng.dirichlet((1.0, 1.0, 1.0), 500)
+        label = np.array([rng.choice(3, p=each) for each in score])
+        inputs = Inputs(Rows(score, label, classes=NAMES), class_decision=decision(COSTS))
+        for key in below:
+            low, high = interval_of(parse(f"{key}_null"), inputs, 0.9) or (0.0, 0.0)
+            below[key] += low <= value_of(parse(key), inputs) <= high
+    assert all(13 <= inside <= 20 for inside in below.values()), below
+
+
+NULLS = ["ece_top_null", "ece_classwise_null", "regret_calibration_null", "utility_calibration_null"]
+
+
+@pytest.mark.parametrize("key", NULLS)
+def test_a_null_is_the_mean_over_labels_drawn_from_the_probabilities(key: str) -> None:
+    rows, rng = random_rows(3, rows=400, classes=3), np.random.default_rng(8)
+    edges = np.cumsum(rows.score, axis=1)
+    drawn = []
+    for _ in range(150):
+        label = (rng.random((len(rows), 1)) > edges[:, :2]).sum(axis=1)
+        drawn.append(value(key.removesuffix("_null"), Rows(rows.score, label, classes=rows.classes), COSTS))
+    within = 4 * np.std(drawn) / np.sqrt(150) + 0.02 * np.mean(drawn)
+    assert value(key, rows, COSTS) == pytest.approx(np.mean(drawn), abs=within)
+
+
+def test_each_class_may_be_calibrated_where_the_classes_together_are_not() -> None:
+    """Kleinberg et al. 2023, theorem 18: nine equal epochs, in thirds."""
+    epochs = [
+        (0, (1, 0, 2)), (0, (2, 0, 1)), (0, (2, 0, 1)), (1, (1, 2, 0)), (1, (1, 2, 0)), (1, (2, 1, 0)),
+        (2, (0, 1, 2)), (2, (0, 1, 2)), (2, (0, 2, 1)),
+    ]  # fmt: skip
+    rows = Rows(np.array([score for _, score in epochs]) / 3, np.array([label for label, _ in epochs]), classes=NAMES)
+    for k in range(3):
+        t = rows.class_table.one_vs_rest(k)
+        assert t.pos / t.n == pytest.approx(t.score)
+    # An action for each prediction q, worth 2 q_y - |q|^2, the Brier rule: three epochs lose 2/3 each.
+    levels = np.unique(rows.score, axis=0)
+    rule = tuple(map(tuple, (2 * levels - (levels**2).sum(axis=1, keepdims=True)).tolist()))
+    assert value("swap_regret", rows, rule) == pytest.approx(2 / 9)
+
+
+def test_what_is_undefined_says_why() -> None:
+    rows = random_rows(1)
+    wrong = Rows(np.array([[0.0, 1.0, 0.0], [0.2, 0.3, 0.5]]), np.array([0, 1]), classes=NAMES)
+    for key, reason in (("sm_cal", "two classes"), ("expected_utility", "--abstain"), ("grouping_loss", "two classes")):
+        with pytest.raises(Undefined, match=reason):
+            value(key, rows)
+    with pytest.raises(Undefined, match="1 row has a label of probability exactly 0"):
+        value("log_loss", wrong)
+    with pytest.raises(Undefined, match="--proba"):
+        value_of(parse("ece_top"), Inputs(Rows(np.array([0.2, 0.8]), np.array([0, 1]))))
+    assert {"ece_top_null", "ece_top_debiased", "ece_classwise_null"} <= METRICS.keys()
+
+
+def write(path: Path, header: str, *lines: str) -> Path:
+    path.write_text("\n".join((header, *lines)) + "\n")
+    return path
+
+
+SOUND = ("y,m:a,m:b,m:c", "a,.5,.3,.2", "b,.2,.5,.3", "c,.1,.2,.7")
+
+
+def test_the_command_prints_classes_and_actions(decal: Decal, tmp_path: Path) -> None:
+    path = write(tmp_path / "sound.csv", *SOUND)
+    ran = decal("evaluate", path, "--proba", "m:*", "--label", "y", "--abstain", ".45", "--no-intervals")
+    assert ran.code == 0, ran.err
+    assert "the action worth most by the probabilities, of: a, b, c, abstain" in ran.out
+    assert re.search(r"Expected utility +↑ +\.7000", ran.out)  # (.55 + .55 + 1) / 3
+    ran = decal("evaluate", path, "--proba", "m:*", "--utility", "x,c,a,b;keep,2,0,0;drop,0,1,1", "-f", "json")
+    document = valid_json(ran.out)
+    assert document["class_task"]["utility"] == [[0, 0, 2], [1, 1, 0]]
+    assert document["by_class"]["decisions"]["rows"] == [[0, 0, 1], [1, 1, 0]]
+    assert [each["right"] for each in document["by_class"]["classes"]] == [1, 1, 1]
+    assert document["metrics"].keys() == {spec.name for spec in OF_CLASSES}
+
+
+BAD = {
+    "a row that does not sum to 1": ((*SOUND[:2], "b,.2,.4,.3"), (), "row 2 (line 3): the probabilities of 'm' sum to"),
+    "a negative entry": ((*SOUND[:2], "b,-.1,.8,.3"), (), "probability -0.1 is outside [0, 1]"),
+    "an entry beyond 1": ((*SOUND[:2], "b,1.5,-.5,0"), (), "is outside [0, 1]"),
+    "a missing entry": ((*SOUND, "a,.5,,.5"), (), "probability missing in 1 of 4 rows (row 4)"),
+    "an unknown label": ((*SOUND, "d,.5,.3,.2"), (), "label is 'd', and no column is of that class"),
+    "a missing label": ((*SOUND, ",.5,.3,.2"), (), "label missing in 1 of 4 rows"),
+    "a pattern without star": (SOUND, ("--proba", "m"), "holds no star"),
+    "a pattern of nothing": (SOUND, ("--proba", "x:*"), "0 columns match"),
+    "a class that one model lacks": (
+        ("y,m:a,m:b,n:a,n:c", "a,.5,.5,.5,.5"), ("--proba", "n:*"), "has no column for class"),
+    "one model twice": (SOUND, ("--proba", "m:*"), "two patterns name the model 'm'"),
+    "scores besides": (SOUND, ("--score", "m:a"), "both --score and --proba are named"),
+    "log-odds": (SOUND, ("--logit",), "for scores of two classes"),
+    "a threshold": (SOUND, ("--threshold", ".3"), "the task is of two classes, and there are 3"),
+    "a utility of two columns": (SOUND, ("--utility", "0,-1;-1,0"), "the task is of two classes, and there are 3"),
+    "a utility of four columns": (SOUND, ("--utility", "0,1,2,3;4,5,6,7"), "4 columns, and there are 3 classes"),
+    "a utility of other classes": (SOUND, ("--utility", "a,b,d;0,1,2;3,4,5"), "column 'd' is no class"),
+    "a utility with one class twice": (SOUND, ("--utility", "a,b,b;0,1,2;3,4,5"), "column 'b' is named twice"),
+    "a price outside": (SOUND, ("--abstain", "1.2"), "not in [0, 1]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_is_one_clear_line(decal: Decal, tmp_path: Path, case: str) -> None:
+    lines, options, message = BAD[case]
+    path = write(tmp_path / "bad.csv", *lines)
+    ran = decal("evaluate", path, "--proba", "m:*", "--label", "y", *options)
+    assert ran.code == 2 and ran.out == ""
+    assert message in ran.err and ran.err.count("\n") == 1
+
+
+def test_missing_rows_are_dropped_and_unseen_classes_are_said(decal: Decal, tmp_path: Path) -> None:
+    path = write(tmp_path / "gaps.csv", *SOUND[:3], "a,.5,,.5", ",.2,.3,.5", "b,.2999,.4,.3")
+    ran = decal("evaluate", path, "--proba", "m:*", "--missing", "drop", "-f", "json", "--no-intervals")
+    document = valid_json(ran.out)
+    assert document["rows"] == 3 and document["dropped"] == 2
+    assert "no row has class c" in document["notes"][0]
+    assert any("divided by their sum" in note for note in document["notes"])
+
+
+@pytest.mark.parametrize("verb", ["recommend", "gate", "sweep"])
+def test_other_commands_say_that_they_take_two_classes(decal: Decal, tmp_path: Path, verb: str) -> None:
+    path = write(tmp_path / "sound.csv", *SOUND)
+    more = ("--rule", "brier<=1") if verb == "gate" else () if verb == "sweep" else ("--threshold", ".3")
+    ran = decal(verb, path, "--proba", "m:*", *more)
+    assert ran.code == 2 and f"decal {verb} takes scores of two classes" in ran.err
+
+
+def test_a_task_of_classes_needs_classes(decal: Decal) -> None:
+    ran = decal("evaluate", FIXTURES / "binary_n2000.csv", "-s", "p", "-y", "y", "--abstain", ".3")
+    assert ran.code == 2 and "the scores are of two" in ran.err
+
+
+def test_77_classes_fit_on_100_columns(decal: Decal, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.dirichlet(np.ones(77), 200)
+    names = [f"a_rather_long_name_of_class_{k}" for k in range(77)]
+    label = [names[k] for k in score.argmax(axis=1)]
+    lines = [",".join([name, *map(repr, row)]) for name, row in zip(label, score.tolist(), strict=True)]
+    path = write(tmp_path / "many.csv", ",".join(["y", *(f"lr:{name}" for name in names)]), *lines)
+    ran = decal("evaluate", path, "--proba", "lr:*", "--abstain", ".9", COLUMNS="100")
+    assert ran.code == 0, ran.err
+    assert max(map(len, ran.out.splitlines())) <= 100
+    assert "cells of action and class that lose most" in ran.out
+    json.loads(decal("evaluate", path, "--proba", "lr:*", "-f", "json").out)
