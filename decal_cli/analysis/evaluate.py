@@ -93,7 +93,7 @@ class Plan:
 
     def two_actions(self, verb: str) -> BinaryTask | None:
         """The task, where it has two actions. Errors: DecalError, where it has more, which the verb cannot take."""
-        return need_two_actions(self.task, f"decal {verb}")
+        return need_two_actions(self.class_task or self.task, f"decal {verb}")
 
 
 def planned(

@@ -25,12 +25,12 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
     form = format_for(preferences.format, out.output, Recommended)
     choices = all_choices() if form == "json" else recommending.EVIDENCE
     plan = plan_of(choices, task, out, settings)
+    plan = replace(plan, task=plan.two_actions("recommend"))
     if plan.task is None:
         raise DecalError(
             "a recommendation needs the decision it is for",
             "give --threshold, --utility, --cost-fp/--cost-fn or --odds, or a task in decal.toml",
         )
-    plan = replace(plan, task=plan.two_actions("recommend"))
     wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     methods = _methods(preferences.method)
     data = data_of(source, settings, out.output)

@@ -218,8 +218,12 @@ def task_of_rows(
     return task
 
 
-def need_two_actions(task: Task | None, what: str) -> BinaryTask | None:
-    """The task where it has two actions. Errors: DecalError, where it has more, which `what` cannot take."""
+def need_two_actions(task: object | None, what: str) -> BinaryTask | None:
+    """The task where it has two actions. Errors: DecalError, where it has more actions or classes."""
+    if task is not None and not isinstance(task, Task):
+        raise DecalError(
+            f"{what} takes a decision on scores of two classes, and this task has more", "decal evaluate takes it"
+        )
     if task is None or task.two_actions is not None:
         return None if task is None else task.two_actions
     taken = ", ".join(task.actions[action] for action in task.envelope)

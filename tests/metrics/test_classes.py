@@ -310,6 +310,12 @@ def test_other_commands_say_that_they_take_two_classes(decal: Decal, tmp_path: P
     assert ran.code == 2 and f"decal {verb} takes scores of two classes" in ran.err
 
 
+@pytest.mark.parametrize("verb", ["recommend", "sweep"])
+def test_a_task_of_classes_is_for_evaluate(decal: Decal, verb: str) -> None:
+    ran = decal(verb, FIXTURES / "binary_n2000.csv", "-s", "p", "-y", "y", "--abstain", ".3")
+    assert ran.code == 2 and "takes a decision on scores of two classes" in ran.err
+
+
 def test_a_task_of_classes_needs_classes(decal: Decal) -> None:
     ran = decal("evaluate", FIXTURES / "binary_n2000.csv", "-s", "p", "-y", "y", "--abstain", ".3")
     assert ran.code == 2 and "the scores are of two" in ran.err
