@@ -25,7 +25,9 @@ def some(size: int = 60, seed: int = 0) -> Rows:
 
 def arrays(rows: Rows) -> dict[str, np.ndarray]:
     named = {
-        field.name: getattr(rows, field.name) for field in fields(Rows) if field.name not in ("groups", "features")
+        field.name: getattr(rows, field.name)
+        for field in fields(Rows)
+        if field.name not in ("groups", "features", "classes")
     }
     return {**named, **rows.groups, "features": rows.matrix}
 
