@@ -144,7 +144,7 @@ class Compared:
                 yield Heading("all rows" if contest.group is None else f"{contest.group}, {contest.rows:,} rows")
             yield _metric_table(comparison, contest, close=several)
             if contest.disagreements is not None:
-                yield disagreements_table(contest.disagreements, comparison.models, self.terms)
+                yield disagreements_table(contest.disagreements, self.terms)
             if contest.thresholds.leads:
                 yield _lead_table(comparison, contest, self.terms)
             reasons = tuple(_reasons(contest))

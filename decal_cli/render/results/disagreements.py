@@ -29,9 +29,8 @@ class DisagreementsData(TypedDict):
     p_value: Share | None
 
 
-def disagreements_table(counted: Disagreements, models: tuple[str, str], terms: Terms) -> Table:
+def disagreements_table(counted: Disagreements, terms: Terms) -> Table:
     """A row for each pair of decisions, columns by label."""
-    first, second = models
     off, on = terms.names or ("0", "1")
     total = sum(sum(cell) for row in counted.rows for cell in row)
     rows = []
@@ -39,8 +38,8 @@ def disagreements_table(counted: Disagreements, models: tuple[str, str], terms: 
         at_0, at_1 = counted.rows[a][b]
         texts = ((off, on)[a], (off, on)[b], _rows(at_0 + at_1), _rows(at_1), _rows(at_0), _right(a, b))
         rows.append(Row(tuple(map(words, texts))))
-    heads = (f"{first} decides", f"{second} decides", "rows", "with label 1", "with label 0")
-    columns = [Column(head, words=number < 2, breaks=(10,)) for number, head in enumerate(heads)]
+    heads = ("A decides", "B decides", "rows", "with label 1", "with label 0")
+    columns = [Column(head, words=number < 2) for number, head in enumerate(heads)]
     columns.append(Column("who is right", words=True))
     return Table(tuple(columns), tuple(rows), title=f"Decisions of both models, {_rows(total)} rows")
 
