@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -124,7 +125,7 @@ def _data(given: dict[str, Any]) -> Dataset:
     except DecalError as error:
         if look_swapped(y_prob, y_true):
             raise swapped("from_predictions(y_true, y_prob)") from None
-        raise DecalError(error.problem, error.fix.replace("--positive ", "pos_label=")) from None
+        raise DecalError(error.problem, re.sub(r"--positive ([^\s,;]+)", r"pos_label='\1'", error.fix)) from None
 
 
 class ReliabilityDisplay(PictureDisplay):

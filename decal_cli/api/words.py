@@ -20,7 +20,9 @@ WHOLE = {"--logit": "logit=True", "--try": "methods='all'", "--no-intervals": "i
 """Options without a value."""
 VERBS = "evaluate|recommend|gate|compare|sweep|report|fit|apply|study"
 _VALUE = r"'[^']*'|<\w+>|[A-Z]+\b|drop\b|error\b|[^\s,;:/]*[\d._][^\s,;]*[^\s,;:.)]|\d"
-_OPTION = re.compile(rf"--([a-z]+(?:-[a-z]+)*)(?:[ =](?P<value>{_VALUE}))?")
+_LABEL = r"(?<=--positive )(?!and\b|or\b)[^\s,;]+"
+"""A label, which may be any word."""
+_OPTION = re.compile(rf"--([a-z]+(?:-[a-z]+)*)(?:[ =](?P<value>{_VALUE}|{_LABEL}))?")
 _REPEATED = re.compile(r"\b(\w+)=('[^']*'|[A-Z]+\b),? \1=('[^']*'|[A-Z]+\b)")
 _FIT = re.compile(r"`?decal fit ([a-z][\w-]*)`?")
 _COMMAND = re.compile(rf"`decal ({VERBS})`|\bdecal ({VERBS})\b(?! -)")

@@ -56,7 +56,7 @@ def test_json_of_models_and_groups_is_valid(decal: Decal) -> None:
     document = valid_json(decal("sweep", *NAMED, *GRID, "--group", "group", "--no-intervals", "-f", "json").out)
     assert [entry["group"] for entry in document["reports"]] == [None, "A", "B"]
     for entry in document["reports"]:
-        assert valid_json(json.dumps(entry))["sweep"]["curves"]["brier"]["low"] is None
+        assert entry["sweep"]["curves"]["brier"]["low"] is None
 
 
 def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from decal_cli.crossfit.probe import Probed, build_probe, gain_beyond
 from decal_cli.crossfit.signal import no_signal
 from decal_cli.errors import Undefined
+from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Rows
 
@@ -28,7 +29,9 @@ def test_by_hand() -> None:
         np.full(4, 0.3), np.array([1, 0, 1, 0]), expit(log_odds), np.array([0, 0, 1, 1]), np.array([1.0, 1.0, 2.0, 2.0])
     )
     total, spread = 2 * a / 2 + 2 * 2 * b / 2, 2 * (a / 2) ** 2 + 2 * (2 * b / 2) ** 2
-    assert no_signal(rows) == pytest.approx(erfc(total / (1.2 * sqrt(2 * spread))) / 2, rel=1e-9)
+    expected = erfc(total / (1.2 * sqrt(2 * spread))) / 2
+    assert no_signal(rows) == pytest.approx(expected, rel=1e-9)
+    assert value_of(parse("features_pvalue"), Inputs.of(rows)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_probe_that_only_knows_the_score_shows_nothing() -> None:

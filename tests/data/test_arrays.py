@@ -80,15 +80,6 @@ def test_mistakes_in_arrays_are_one_line_too(call: Callable[[], Dataset], word: 
     assert word in str(caught.value) and str(caught.value).isprintable()
 
 
-def test_a_little_fuzzing_finds_nothing() -> None:
-    script = Path(__file__).parent.with_name("fuzz_readers.py")
-    ran = subprocess.run(
-        [sys.executable, str(script), "--seconds", "0.1", "--cases", "400"], capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert ran.stderr == ""
-
-
 def test_importing_read_loads_numpy_only_and_a_csv_needs_no_pandas(tmp_path: Path) -> None:
     path = write_columns(tmp_path, {**FOUR_ROWS, "g": ["a"] * 4, "x": [1] * 4})
     code = f"""

@@ -87,7 +87,7 @@ def test_the_page_is_whole_in_itself(page: Path) -> None:
     assert tags.seen["img"] == tags.seen["figcaption"] == 5
     of_two = [metric for metric in METRICS.values() if metric.takes(False)]
     families = {metric.family for metric in of_two if not metric.shown}
-    assert tags.seen["details"] == len(of_two) + len(families)  # each metric's explanation, each family
+    assert tags.seen["details"] == len(of_two) + len(families) + 1  # each metric, each family, the bins of the score
     for words in (
         "Post-train on the features with blend",
         "utility per 1,000 decisions: what blend wins, by estimate on held-out rows",

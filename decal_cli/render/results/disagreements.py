@@ -47,7 +47,7 @@ def disagreements_table(counted: Disagreements, terms: Terms) -> Table:
 def _right(a: int, b: int) -> str:
     if a == b:
         return "both, or neither"
-    return "A at label 1, B at label 0" if a else "B at label 1, A at label 0"
+    return "A at label 1, else B" if a else "B at label 1, else A"
 
 
 def _rows(count: float) -> str:
