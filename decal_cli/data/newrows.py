@@ -72,7 +72,10 @@ class NewRows:
 
     def batches(self) -> Iterator[Batch]:
         """All rows. Errors: DecalError for a score or feature that is not what the model was fitted on."""
-        called = {name: group_names(self._parts((), [name]), name) for name in self.columns.group}
+        # Read as the batches are: a column that is a number there too has other texts, such as 1.0 as 1.
+        numbers = {name: [name] if name in self.numbers else [] for name in self.columns.group}
+        others = {name: [] if name in self.numbers else [name] for name in self.columns.group}
+        called = {name: group_names(self._parts(numbers[name], others[name]), name) for name in self.columns.group}
         before = 0
         for part in self._parts(self.numbers, self.others):
             yield self._batch(part, called)

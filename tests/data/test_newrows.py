@@ -344,3 +344,10 @@ class TestRefused:
         )
         good = Path(write_columns(tmp_path, many_columns(500), "parquet")).read_bytes()
         assert "cannot be read as Parquet" in batch_error(write_text(tmp_path, good[:-2000], "cut.parquet"))
+
+
+def test_a_group_that_is_a_number_is_called_as_its_batches_call_it(tmp_path: Path) -> None:
+    path = write_text(tmp_path, "p,site\n0.5,1.0\n0.25,2.0\n", "sites.csv")
+    columns = Columns(score=("p",), features=("site",), group=("site",))
+    (batch,) = NewRows(path, columns, ("number",), None).batches()
+    assert batch.rows.groups["site"].tolist() == ["1", "2"]

@@ -184,7 +184,7 @@ def state(rng: random.Random, folder: Path) -> str:
     if not is_record(record, UNIT, SETTING):
         return "state: measured again"
     try:
-        as_text(Studied(summarise(Study((record,), (), SETTING))))
+        as_text(Studied(summarise(Study(({**record, "file": UNIT.file},), (), SETTING))))
     except DecalError as error:
         assert str(error).isprintable() and error.fix
     return "state: taken"
