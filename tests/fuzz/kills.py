@@ -102,6 +102,9 @@ class Command:
         error = process.communicate()[1].decode()
         content, code = self.out.read_bytes(), process.returncode
         name = signal.Signals(number).name
+        if "init_import_site" in error:
+            # The interpreter itself was ended, before it came to any of our lines.
+            return f"{name}: before Python had started"
         assert content in (OLD, self.new), (
             f"{self.line}, {name} at {share:.3f}: {len(content)} bytes, neither old nor new"
         )
@@ -133,7 +136,9 @@ def main() -> int:
         folder = Path(name)
         prepared(folder)
         commands = [Command(each, folder) for each in LINES]
-        for _ in range(options.runs):
+        for count in range(options.runs):
+            if count % 100 == 99:
+                print(f"{count + 1} runs: {dict(sorted(outcomes.items()))}", flush=True)
             try:
                 outcomes[rng.choice(commands).killed(rng.choice(SIGNALS), moment(rng))] += 1
             except AssertionError as error:
