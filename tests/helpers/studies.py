@@ -75,7 +75,7 @@ def _random_point(t: float, methods: tuple[str, ...], file: int, rng: np.random.
         "regret_calibration": recalibration + 0.002,
         "regret_grouping": beyond / 3,
         "regret": recalibration + beyond / 3,
-        **{name: rng.random() for name in ("ece", "mce", "rmsce", "cl", "brier", "auc")},
+        **{name: rng.random() for name in ("ece", "mce", "rmsce", "cl", "brier", "auc", "accuracy")},
     }
     cells = {
         name: (value, *((value - 0.01, value + 0.01) if name in WITH_INTERVALS else (None, None)))

@@ -106,6 +106,18 @@ def test_trees_say_what_scikit_learns_say() -> None:
     np.testing.assert_allclose(scored("stack-boosting", train, new), boosted.predict_proba(seen)[:, 1], atol=1e-12)
 
 
+def test_trees_of_scikit_learns_sizes_are_grown_with_its_defaults() -> None:
+    train = island_world(600, 0)[0].in_order()
+    new = island_world(300, 1)[0]
+    columns, seen = (with_score(rows.score, narrow(rows.features)) for rows in (train, new))
+    for name, oracle in (
+        ("stack-forest(trees=100,sizes=scikit-learn)", RandomForestClassifier(random_state=0)),
+        ("stack-boosting(rounds=100,sizes=scikit-learn)", HistGradientBoostingClassifier(random_state=0)),
+    ):
+        expected = oracle.fit(columns, train.label).predict_proba(seen)[:, 1]
+        np.testing.assert_allclose(scored(name, train, new), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_order_of_rows_and_other_rows_make_no_difference(name: str) -> None:
     train, new = island_world(400, 0)[0], island_world(50, 1)[0]

@@ -33,7 +33,9 @@ from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.task import BinaryTask
 
-OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc"))
+EVEN = 0.5
+"""The score from which accuracy decides 1, whatever t*."""
+OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier", "auc", "accuracy"))
 """Metrics of other tools: the same at every t*."""
 PLUG_IN = ("regret_calibration", "grouping_loss", "regret_grouping", "regret")
 """The estimates that [R] proposes."""
@@ -160,7 +162,8 @@ def _estimates(fit: Training, unit: Unit, setting: Setting) -> dict[float, dict[
     # The intervals of the grouping loss, which take trees on fewer rows, are not asked for.
     regions = None if fit.features is None else build_regions(fit, seed=unit.seed, loss_only=True)
     inputs = Inputs(fit, seed=unit.seed).having(regions)
-    shared = {spec.key: _estimate(spec, inputs, setting) for spec in OF_SCORES}
+    even = inputs.having(task_of(EVEN))
+    shared = {spec.key: _estimate(spec, even, setting) for spec in OF_SCORES}
     estimates = {}
     for t in setting.thresholds:
         with_task = inputs.having(task_of(t))

@@ -9,7 +9,7 @@ with the defaults; refit .421, .428 in the features' own units; stack .421; prob
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -44,6 +44,8 @@ _N_ROUNDS, _LEARNING_RATE, _MAX_LEAVES, _MAX_BINS, _SPLIT_SHARE = 120, 0.05, 16,
 """Boosting: trees, learning rate, leaves of a tree, bins of a feature, share of the columns that a split considers."""
 _LEAF_PART, _LEAF_RANGE = 30, (5, 40)
 """A boosted leaf holds one in _LEAF_PART of the rows, within this range."""
+Sizes = Literal["decal", "scikit-learn"]
+"""Whose sizes of trees, apart from their number."""
 
 
 @model
@@ -174,25 +176,33 @@ def stack_forest(
     rows: Training,
     *,
     trees: Annotated[int, "number of trees", Between(0, MAX_TREES + 1)] = 60,
+    sizes: Annotated[Sizes, "the sizes described here, or scikit-learn's defaults"] = "decal",
 ) -> StackedForest:
     """The mean probability of trees grown on resampled rows, from the score and the features.
 
     Each of 60 trees is grown on rows drawn with replacement, 6 for every 10 rows, at most 16,384. A split considers
     twice the square root of the number of columns, and a leaf holds at least 5 rows. It finds effects that are neither
-    linear nor monotone in the features. The model file holds the trees.
+    linear nor monotone in the features. The model file holds the trees. `trees=100,sizes=scikit-learn` is the forest
+    of Perez-Lebel et al. 2025, whose trees grow until every leaf has one label.
     """
     from sklearn.ensemble import RandomForestClassifier
 
     columns = _columns(rows)
     forest = RandomForestClassifier(
         trees,
-        max_samples=int(np.clip(_TREE_SHARE * len(rows), 1, _MAX_TREE_ROWS)),
-        max_features=int(min(columns.shape[1], _SPLIT_ROOTS * columns.shape[1] ** 0.5)),
-        min_samples_leaf=_MIN_FOREST_LEAF,
+        **(_forest_sizes(*columns.shape) if sizes == "decal" else {}),
         n_jobs=1,
         random_state=rows.seed % N_SEEDS,
     )
     return StackedForest(Forest.of_forest(forest.fit(columns, rows.label > 0.5, _weights(rows))))
+
+
+def _forest_sizes(rows: int, columns: int) -> dict[str, Any]:
+    return {
+        "max_samples": int(np.clip(_TREE_SHARE * rows, 1, _MAX_TREE_ROWS)),
+        "max_features": int(min(columns, _SPLIT_ROOTS * columns**0.5)),
+        "min_samples_leaf": _MIN_FOREST_LEAF,
+    }
 
 
 @method(
@@ -206,25 +216,33 @@ def stack_boosting(
     rows: Training,
     *,
     rounds: Annotated[int, "number of trees", Between(0, 10_001)] = _N_ROUNDS,
+    sizes: Annotated[Sizes, "the sizes and steps described here, or scikit-learn's defaults"] = "decal",
 ) -> StackedBoosting:
     """Trees on the score and the features, each grown on what the trees before it leave unexplained.
 
     logit p' = b + the sum of the trees' values. Each of 120 trees has at most 16 leaves of at least a thirtieth of the
     rows (this minimum lies between 5 and 40 rows), and has learning rate .05; a split considers 3 in 10 columns. No
-    rows are held out to stop early: the number of trees is fixed.
+    rows are held out to stop early: the number of trees is fixed. `rounds=100,sizes=scikit-learn` is the boosting of
+    Perez-Lebel et al. 2025, which stops early where there are more than 10,000 rows.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     boosted = HistGradientBoostingClassifier(
         max_iter=rounds,
-        learning_rate=_LEARNING_RATE,
-        max_leaf_nodes=_MAX_LEAVES,
-        max_bins=_MAX_BINS,
-        max_features=_SPLIT_SHARE,
-        min_samples_leaf=int(np.clip(len(rows) // _LEAF_PART, *_LEAF_RANGE)),
-        early_stopping=False,
+        **(_boosting_sizes(len(rows)) if sizes == "decal" else {}),
         random_state=rows.seed % N_SEEDS,
     )
     with one_thread():
         boosted.fit(without_empty(_columns(rows)), rows.label > 0.5, _weights(rows))
     return StackedBoosting(Forest.of_boosting(boosted), baseline_of(boosted))
+
+
+def _boosting_sizes(rows: int) -> dict[str, Any]:
+    return {
+        "learning_rate": _LEARNING_RATE,
+        "max_leaf_nodes": _MAX_LEAVES,
+        "max_bins": _MAX_BINS,
+        "max_features": _SPLIT_SHARE,
+        "min_samples_leaf": int(np.clip(rows // _LEAF_PART, *_LEAF_RANGE)),
+        "early_stopping": False,
+    }

@@ -106,6 +106,12 @@ def test_what_others_look_at_is_the_same_at_every_threshold(measured: dict) -> N
         assert len({tuple(estimates[choice.key]) for estimates in each_point(measured, "estimates")}) == 1
 
 
+def test_accuracy_is_that_of_deciding_from_one_half_on(measured: dict) -> None:
+    rows = WORLD.rows.take(FIT)
+    right = float(np.mean((rows.score >= 0.5) == rows.label))
+    assert measured["points"][0]["estimates"]["accuracy"][0] == pytest.approx(right, abs=1e-12)
+
+
 def test_estimates_and_gains_meet_where_the_truth_is_known() -> None:
     """Half of the rows about score .2 with label 1 in .5 of them, half about .8 with .8: acting on .2 wins .15 / 2."""
     rng = np.random.default_rng(1)
