@@ -12,11 +12,3 @@ FEW_ROWS = "no interval for exact levels that hold few rows: there the value is 
 OF_LEVELS_BELOW = f"{POPULATION} for the levels used, these exact ones or {_EDGES}; {_BIASED}; {FEW_ROWS}"
 LEARNED = "the mean gain, in the population, of the rules that the folds learned"
 JUMPS = "nothing: where a supremum is attained jumps between far-apart thresholds that are almost as bad"
-
-
-def of_calm(name: str) -> str:
-    """Of the null of a metric."""
-    return (
-        f"no quantity: the central range of {name} over samples of these scores from a perfectly calibrated model, of "
-        "which a new sample's lies inside as often as the confidence says"
-    )

@@ -174,6 +174,36 @@ def for_classes(
     return declare
 
 
+def null_of(
+    name: str,
+    *,
+    title: str,
+    interval: Callable[..., Interval],
+    source: str = "parametric bootstrap",
+    interval_text: str = "",
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Declare the decorated function as the value that chance alone gives a metric of a perfectly calibrated model.
+
+    Its unit, and whether a table prints it unasked, are those of the metric, which is declared before it.
+    """
+    of = METRICS[name]
+    return metric(
+        title=title,
+        better="neither",
+        unit=of.unit,
+        source=source,
+        range=(0, 1),
+        size_free=False,
+        shown=of.shown,
+        interval=interval,
+        interval_text=interval_text or f"central range of the {name} of a calibrated model",
+        covers=(
+            f"no quantity: the central range of {name} over samples of these scores from a perfectly calibrated model, "
+            "of which a new sample's lies inside as often as the confidence says"
+        ),
+    )
+
+
 def _text_of(interval: Callable[..., Interval] | str | None) -> str:
     if callable(interval):
         return "analytic"

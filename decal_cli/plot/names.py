@@ -33,7 +33,7 @@ def drawable(name: str, form: str) -> str:
         text = "".join(c if ord(c) in _glyphs() else ascii(c)[1:-1] for c in text)
     if len(text) > MAX_NAME:
         text = f"{text[: MAX_NAME // 2]}...{text[-MAX_NAME // 4 :]}"
-    # A legend leaves out what begins with an underscore.
+    # A legend does not show what begins with an underscore.
     return f" {text}" if text.startswith("_") else text
 
 

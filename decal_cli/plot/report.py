@@ -34,13 +34,13 @@ def report_page(
     evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
     if not can_draw():
-        note = "pictures are left out: matplotlib is not installed (pip install 'decal[plot]')"
+        note = "there are no pictures: matplotlib is not installed (pip install 'decal[plot]')"
         return ReportPage(evaluation, recommendation, (), comparison, (note,), terms)
     pictured, notes = dataset, []
     if len(evaluation.reports) > MAX_PICTURED:
         models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
         pictured = replace(dataset, models=models[:MAX_PICTURED])
-        notes.append("pictures of groups are left out: there are too many for one page; decal sweep --plot draws them")
+        notes.append("pictures of groups are not drawn: there are too many for one page; decal sweep --plot draws them")
     drawings = tuple(_drawings(pictured, plan, evaluation, terms or Terms(), progress))
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms)
 

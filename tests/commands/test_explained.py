@@ -1,6 +1,11 @@
-"""What explains itself: metrics and the version."""
+"""What explains itself: metrics, methods and the version."""
 
+import pytest
+
+from decal_cli.methods import METHODS
+from decal_cli.render.results.methods import method_explained
 from tests.helpers.command import Decal, refusal
+from tests.helpers.results import as_text
 
 
 class TestAround:
@@ -14,3 +19,25 @@ class TestAround:
 
     def test_the_version(self, decal: Decal) -> None:
         assert decal("--version").out.startswith("decal 0.")
+
+
+class TestMethods:
+    def test_all_are_listed_with_a_line_each(self, decal: Decal) -> None:
+        done = decal("methods")
+        lines = done.out.splitlines()
+        assert {line.split()[0] for line in lines if line.startswith("  ")} == set(METHODS)
+        assert max(map(len, lines)) <= 100
+
+    @pytest.mark.parametrize("name", METHODS)
+    def test_each_is_explained(self, name: str) -> None:
+        text = as_text(method_explained(METHODS[name]))
+        assert text.startswith(f"{name}: {METHODS[name].title}\n")
+        for words in ("kind ", "needs ", "source "):
+            assert f"\n{words}" in text
+        for parameter in METHODS[name].parameters:
+            assert f"\n{parameter.shown} " in text
+        assert max(map(len, text.splitlines())) <= 100
+
+    def test_one_through_the_command_line(self, decal: Decal) -> None:
+        assert "15 equal-mass bins" in decal("methods", "glar").out
+        assert "there is no method 'glarr'; did you mean glar" in refusal(decal("methods", "glarr"))

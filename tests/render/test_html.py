@@ -73,7 +73,7 @@ def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     assert run(arguments) == 0
     text = target.read_text()
     assert "<img" not in text
-    assert "pictures are left out: matplotlib is not installed" in text
+    assert "there are no pictures: matplotlib is not installed" in text
     assert text.count("class='bar'") >= 4  # the ladder stands where the picture would
 
 

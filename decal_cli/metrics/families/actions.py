@@ -8,7 +8,7 @@ from decal_cli.declarations.spec import Bins
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import for_classes, metric
+from decal_cli.metrics.declare import for_classes, metric, null_of
 from decal_cli.metrics.numerics import class_decisions, gaps
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
@@ -133,17 +133,10 @@ def _null_regret_interval(
     return gaps.central(_null_regrets(c, decision, seed, bins), confidence)
 
 
-@metric(
+@null_of(
+    "regret_calibration",
     title="Calibration regret of a calibrated model",
-    better="neither",
-    unit="utility",
-    source="parametric bootstrap",
-    range=(0, 1),
-    size_free=False,
-    shown=True,
     interval=_null_regret_interval,
-    interval_text="central range of the regret_calibration of a calibrated model",
-    covers=covered.of_calm("regret_calibration"),
 )
 def regret_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed, *, bins: Bins = BINS) -> float:
     """Mean regret_calibration that a perfectly calibrated model with these probabilities shows, by chance alone.
@@ -202,17 +195,11 @@ def _null_promise_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *
     return gaps.central(_reaches(c, decision, seed, null=True)[0], confidence)
 
 
-@metric(
+@null_of(
+    "utility_calibration",
     title="Utility calibration error, calibrated",
-    better="neither",
-    unit="utility",
     source="Gaussian approximation of labels drawn from the probabilities",
-    range=(0, 1),
-    size_free=False,
-    shown=True,
     interval=_null_promise_interval,
-    interval_text="central range of the utility_calibration of a calibrated model",
-    covers=covered.of_calm("utility_calibration"),
 )
 def utility_calibration_null(c: ClassTable, decision: ClassDecision, seed: Seed) -> float:
     """Mean utility_calibration that a perfectly calibrated model with these probabilities shows, by chance alone.

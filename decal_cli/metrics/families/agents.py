@@ -12,7 +12,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import Witness, metric
+from decal_cli.metrics.declare import Witness, metric, null_of
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import cell_worlds, dense, envelope, gaps, rays
 from decal_cli.metrics.numerics.envelope import Kink, Worst
@@ -234,16 +234,10 @@ def _null_interval(kinks: int) -> Callable[..., Interval]:
     return interval
 
 
-@metric(
+@null_of(
+    "cdl",
     title="Calibration decision loss of a calibrated model, any task",
-    better="neither",
-    unit="share",
-    source="parametric bootstrap",
-    range=(0, 1),
-    size_free=False,
     interval=_null_interval(2),
-    interval_text="central range of the cdl of a calibrated model",
-    covers=covered.of_calm("cdl"),
 )
 def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cdl that a perfectly calibrated model with these scores shows, by chance alone.
@@ -253,16 +247,10 @@ def cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     return float(_null_draws(2, t, levels, seed).mean())
 
 
-@metric(
+@null_of(
+    "v_cdl",
     title="Calibration decision loss of a calibrated model, two actions",
-    better="neither",
-    unit="share",
-    source="parametric bootstrap",
-    range=(0, 1),
-    size_free=False,
     interval=_null_interval(1),
-    interval_text="central range of the v_cdl of a calibrated model",
-    covers=covered.of_calm("v_cdl"),
 )
 def v_cdl_null(t: Table, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean v_cdl that a perfectly calibrated model with these scores shows, by chance alone.

@@ -11,7 +11,7 @@ from decal_cli.declarations.spec import COUNT
 from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, holding, wilson_ends
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import metric, null_of
 from decal_cli.metrics.numerics import gaps, rays
 from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
 from decal_cli.tables.seed import Seed
@@ -74,17 +74,11 @@ def _null_draws(t: Table, seed: Seed, bins: int, strategy: Strategy) -> Floats:
     return t.cached(key, lambda _: gaps.null_draws(cells, ece_of, seed.generator("bins")))
 
 
-@metric(
+@null_of(
+    "ece",
     title="ECE of a calibrated model",
-    better="neither",
-    unit="probability",
     source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
-    range=(0, 1),
-    size_free=False,
-    shown=True,
     interval=ece_null_interval,
-    interval_text="central range of the ECE of a calibrated model",
-    covers=covered.of_calm("ece"),
 )
 def ece_null(t: Table, seed: Seed, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean ECE that a perfectly calibrated model with these scores shows on this many rows, by chance alone.

@@ -13,7 +13,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import for_classes, metric
+from decal_cli.metrics.declare import for_classes, metric, null_of
 from decal_cli.metrics.families import bins as binned
 from decal_cli.metrics.families.loss import Clip
 from decal_cli.metrics.families.ranking import delong
@@ -118,7 +118,7 @@ def _aucs(c: ClassTable) -> Floats:
 
 @for_classes("auc", interval=None, covers=_NO_INTERVAL)
 def auc(c: ClassTable) -> float:
-    """Mean over classes of the AUC of each class against the rest; classes that no row has are left out."""
+    """Mean over classes of the AUC of each class against the rest; classes that no row has are not counted."""
     return float(np.nanmean(_aucs(c)))
 
 
@@ -134,7 +134,7 @@ def auc(c: ClassTable) -> float:
 def auc_weighted(c: ClassTable) -> float:
     """AUC of each class against the rest, averaged with the rows of each class as weights.
 
-    Classes that no row has are left out.
+    Classes that no row has are not counted.
     """
     each, rows = _aucs(c), c.count(c.label, len(c.classes))
     return float(rows @ np.nan_to_num(each) / rows.sum())
@@ -170,17 +170,11 @@ def _top_null_interval(c: ClassTable, seed: Seed, *, confidence: float, bins: in
     return binned.ece_null_interval(c.top, seed, confidence=confidence, bins=bins, strategy=strategy)
 
 
-@metric(
+@null_of(
+    "ece_top",
     title="ECE of the top class, calibrated",
-    better="neither",
-    unit="probability",
     source=f"parametric bootstrap, as in {cite('Vaicenavicius et al. 2019')}",
-    range=(0, 1),
-    size_free=False,
-    shown=True,
     interval=_top_null_interval,
-    interval_text="central range of the ece_top of a calibrated model",
-    covers=covered.of_calm("ece_top"),
 )
 def ece_top_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
     """Mean ece_top that a perfectly calibrated model with these probabilities shows, by chance alone.

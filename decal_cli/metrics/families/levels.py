@@ -13,7 +13,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import metric, null_of
 from decal_cli.metrics.numerics import gaps, rays
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, CellRun, Estimate, Floats, Table
@@ -166,16 +166,12 @@ def _log_factorial(n: Floats) -> Floats:
     return np.where(n < 64, _LOG_FACTORIALS[np.minimum(n, 63.0).astype(np.int64)], series)
 
 
-@metric(
+@null_of(
+    "ece_exact",
     title="Calibration error on exact levels, of a calibrated model",
-    better="neither",
-    unit="probability",
     source=f"mean absolute deviation of the binomial: {cite('De Moivre 1730')}",
-    range=(0, 1),
-    size_free=False,
     interval=_null_interval(_absolute),
     interval_text=_NULL_TEXT,
-    covers=covered.of_calm("ece_exact"),
 )
 def ece_exact_null(t: Table) -> float:
     """Mean ece_exact that a perfectly calibrated model with these scores shows, by chance alone.
@@ -186,16 +182,12 @@ def ece_exact_null(t: Table) -> float:
     return _null(t, _absolute).mean
 
 
-@metric(
+@null_of(
+    "k2",
     title="Squared calibration error on exact levels, of a calibrated model",
-    better="neither",
-    unit="squared probability",
     source="variance of the binomial",
-    range=(0, 1),
-    size_free=False,
     interval=_null_interval(_square),
     interval_text=_NULL_TEXT,
-    covers=covered.of_calm("k2"),
 )
 def k2_null(t: Table) -> float:
     """Mean k2 that a perfectly calibrated model with these scores shows, by chance alone.

@@ -1,4 +1,4 @@
-"""Sufficiency: signs that the score leaves out what the labels or the features know."""
+"""Sufficiency: signs that the score does not hold all that the labels or the features say."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Callable
 from decal_cli.crossfit.probe import Probed
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
-from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, quantile
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import metric, null_of
 from decal_cli.metrics.numerics import concavity, gaps, rank_correlation
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Table
@@ -50,16 +49,10 @@ def _null_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     return gaps.central(_null_draws(t, seed), confidence)
 
 
-@metric(
+@null_of(
+    "concavity_gap",
     title="Concavity gap of a calibrated model",
-    better="neither",
-    unit="squared probability",
-    source="parametric bootstrap",
-    range=(0, 1),
-    size_free=False,
     interval=_null_interval,
-    interval_text="central range of the concavity gap of a calibrated model",
-    covers=covered.of_calm("concavity_gap"),
 )
 def concavity_gap_null(t: Table, seed: Seed) -> float:
     """Mean concavity gap that a perfectly calibrated model with these scores shows, by chance alone.

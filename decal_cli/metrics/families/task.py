@@ -14,7 +14,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import metric
+from decal_cli.metrics.declare import metric, null_of
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import clipped, decisions, gaps
 from decal_cli.tables.seed import Seed
@@ -265,16 +265,10 @@ def _null_interval(t: Table, task: Task, seed: Seed, *, confidence: float, level
     return gaps.central(_null_draws(t, task, seed, levels), confidence)
 
 
-@metric(
+@null_of(
+    "cfdl",
     title="Calibration decision loss of a calibrated model",
-    better="neither",
-    unit="utility",
-    source="parametric bootstrap",
-    range=(0, 1),
-    size_free=False,
     interval=_null_interval,
-    interval_text="central range of the cfdl of a calibrated model",
-    covers=covered.of_calm("cfdl"),
 )
 def cfdl_null(t: Table, task: Task, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cfdl that a perfectly calibrated model with these scores shows, by chance alone.

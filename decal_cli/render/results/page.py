@@ -79,8 +79,8 @@ class Drawing:
 class ReportPage:
     """An evaluation, what it recommends, pictures, and the comparison of two models.
 
-    recommendation: None without a task; comparison: None unless there are two models of the same rows. notes: what was
-    left out of the page, and why.
+    recommendation: None without a task; comparison: None unless there are two models of the same rows. notes: what the
+    page does not show, and why.
     """
 
     def __init__(
