@@ -8,7 +8,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
-    *("errors", "limits", "version"),
+    *("errors", "limits", "numbers", "version"),
     "documents",
     *("declarations", "task", "roles"),
     "tables",

@@ -57,14 +57,16 @@ class Fitting:
 
     columns: what applying the model adds to rows, the new score first. shared: how many test rows are training rows as
     well, None where that cannot be told.
-    judged: the evaluation: on the rows it was fitted to, each scored by a model that other
-    folds fitted (cross_fitted), or those of a test file. differences: metrics of the score as it is and of the new one,
-    empty where the model moves the threshold and leaves the score. gain: None without a task.
+    scores: the rows that it is judged on, with the score as it is and the new one: those it was fitted to, each scored
+    by a model that other folds fitted (cross_fitted), or those of a test file. judged: their evaluation. differences:
+    metrics of the score as it is and of the new one, empty where the model moves the threshold and leaves the score.
+    gain: None without a task.
     """
 
     chosen: MethodSpec
     model: Model
     training: Predictions
+    scores: Dataset
     judged: Evaluation
     columns: tuple[str, ...]
     cross_fitted: bool
@@ -134,12 +136,14 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
         raise DecalError(f"{chosen.key} cannot be fitted to {training.name}: {undefined.reason}", _OTHER) from None
     judged = dataset if test is None else test
     name = new_name(training.name, chosen)
-    evaluation, differences = _differences(judged, plan, performance.applied, name)
+    scores = _both_scores(judged, performance.applied, name)
+    evaluation, differences = _differences(scores, plan, performance.applied)
     gain = _gain(performance, judged.models[0].rows, plan)
     shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
     columns = tuple(added_columns(performance.applied, training.name, name))
+    seconds = performance.seconds
     return Fitting(
-        chosen, model, training, evaluation, columns, test is None, shared, differences, gain, performance.seconds
+        chosen, model, training, scores, evaluation, columns, test is None, shared, differences, gain, seconds
     )
 
 
@@ -184,14 +188,16 @@ def _keys(rows: Rows) -> np.ndarray:
 _OTHER = "give what it needs, or name another method: `decal methods` lists them"
 
 
-def _differences(
-    dataset: Dataset, plan: Plan, applied: Applied, name: str
-) -> tuple[Evaluation, Mapping[str, Difference]]:
-    """The metrics on all rows, of the score as it is and of the new one."""
+def _both_scores(dataset: Dataset, applied: Applied, name: str) -> Dataset:
+    """All rows, with the score as it is and with the new one."""
     first = replace(dataset.models[0], rows=replace(dataset.models[0].rows, groups={}))
+    return replace(dataset, models=(first, with_score(first, applied, name)))
+
+
+def _differences(scores: Dataset, plan: Plan, applied: Applied) -> tuple[Evaluation, Mapping[str, Difference]]:
+    """The metrics of the score as it is and of the new one."""
     choices = JUDGED_BY + (() if plan.task is None else WITH_TASK)
-    pair = replace(dataset, models=(first, with_score(first, applied, name)))
-    comparison = compare(pair, replace(plan, choices=choices), splicing=False)
+    comparison = compare(scores, replace(plan, choices=choices), splicing=False)
     moved = applied.threshold is not None
     return comparison.evaluation, {} if moved else comparison.contests[0].differences
 

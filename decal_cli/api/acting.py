@@ -31,9 +31,11 @@ from decal_cli.api.inputs import (
     preferences_of,
     real,
     task_given,
+    terms_of,
     thresholds_text,
     whole,
 )
+from decal_cli.api.pictures import draw_picture
 from decal_cli.api.words import one_of, spoken
 from decal_cli.curves import parse_thresholds
 from decal_cli.data import NewRows
@@ -42,7 +44,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.methods import METHODS, Saved, parse, to_text
-from decal_cli.render.numbers import short, span
+from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import Fitted
 from decal_cli.render.results.study import Studied
 
@@ -61,8 +63,9 @@ class FitAnswer(Answer):
 
     result: Fitted
 
-    def __init__(self, result: Fitted, model: Saved, library: Library) -> None:
+    def __init__(self, result: Fitted, model: Saved, plan: Plan, library: Library) -> None:
         super().__init__(result, library)
+        self.plan = plan
         self.model = model
         """What `save_model` writes."""
 
@@ -88,6 +91,14 @@ class FitAnswer(Answer):
     def apply(self, data: Table | Paths, *, missing: Missing = "error", name: str | None = None) -> Any:
         """The rows with the new score: see `apply`."""
         return apply(self, data, missing=missing, name=name)
+
+    @spoken
+    def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 1) -> Axes:
+        """Draw brier, decision, reliability, grouping or waterfall of the rows that the model is judged on.
+
+        report: for pictures of a single score, 0 for the score as it is and 1 for the new one.
+        """
+        return draw_picture(self.result.fitting.scores, self.plan, picture, ax, report, self.result.terms)
 
     @spoken
     def save_model(self, path: str | os.PathLike[str]) -> None:
@@ -130,6 +141,8 @@ def fit(
     method: str = fits.AUTO,
     test: Table | Paths | None = None,
     cost: Cost | None = None,
+    unit: str | None = None,
+    per: str | None = None,
     decisions: float | None = None,
     satisfied_at: float | None = None,
     tolerance: float | None = None,
@@ -153,11 +166,11 @@ def fit(
 
     data, label, the columns and the decision as for `evaluate`; one score. method: such as 'isotonic' or 'platt(on=p)';
     'auto' fits what `recommend` advises. test: a frame or files with the same columns, to evaluate the model on instead
-    of by cross-fitting.
+    of by cross-fitting. unit, per, decisions: as for `recommend`.
     """
     asked = locals()
     chosen = None if method == fits.AUTO else parse(method)
-    plan, preferences = plan_of(asked, (), task_given(asked)), preferences_of(asked)
+    plan, preferences, terms = plan_of(asked, (), task_given(asked)), preferences_of(asked), terms_of(asked)
     plan = replace(plan, task=plan.two_actions("fit"))
     rows = fits.one_model(dataset_of(asked))
     unseen = None
@@ -165,7 +178,8 @@ def fit(
         named = {**asked, **rows.columns, "data": test}
         unseen = fits.unseen(dataset_of(named), rows)
     fitting = fits.fit(rows, plan, chosen or fits.advised(rows, plan, preferences), unseen)
-    return FitAnswer(Fitted(fitting, None), fits.saved(fitting, rows, plan, bool(logit)), library_of(data))
+    saved = fits.saved(fitting, rows, plan, bool(logit))
+    return FitAnswer(Fitted(fitting, None, terms), saved, plan, library_of(data))
 
 
 @spoken

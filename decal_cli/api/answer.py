@@ -11,15 +11,16 @@ from decal_cli.analysis.evaluate import Plan, Report
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
 from decal_cli.api.pictures import draw_picture
+from decal_cli.api.wording import InPython
 from decal_cli.api.words import in_python, one_of, spoken
 from decal_cli.data import Dataset
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
+from decal_cli.numbers import plain, short, span
 from decal_cli.render.formats import faces_of, format_for, offered, write
 from decal_cli.render.formats.html import Html
-from decal_cli.render.numbers import plain, short, span
 from decal_cli.render.page import Page
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.recommendation import Recommended
@@ -49,7 +50,10 @@ class Question:
 
 
 class Answer:
-    """What a verb returned. `str(answer)` is what the command would print; `answer.result` holds everything."""
+    """What a verb returned.
+
+    `str(answer)` is what the command would print, with keywords where it names options; `answer.result` holds all.
+    """
 
     def __init__(self, result: Any, library: Library) -> None:
         self.result = result
@@ -74,11 +78,15 @@ class Answer:
         document: dict[str, Any] = self.result.data()
         return document
 
+    @property
+    def _said(self) -> Any:
+        return InPython(self.result) if hasattr(self.result, "blocks") else self.result
+
     @spoken
     def to_text(self, format: str = "table", width: int = 100) -> str:
         """The text that the command would print: table, csv, html, json, markdown and others."""
         names = [name for name in offered(faces_of(self.result)) if name != "parquet"]
-        return str(write(self.result, one_of("format", format, names), Page(width=width)))
+        return str(write(self._said, one_of("format", format, names), Page(width=width)))
 
     @spoken
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -94,7 +102,7 @@ class Answer:
         return f"<{type(self).__name__}: {self.gist}>"
 
     def _repr_html_(self) -> str:
-        return Html(Page()).embedded(self.result)
+        return Html(Page()).embedded(self._said)
 
 
 class ReportsAnswer(Answer):
@@ -123,7 +131,11 @@ class ReportsAnswer(Answer):
 
         report: which one of several, for pictures of a single model and group.
         """
-        return draw_picture(self.question.data, self.question.plan, picture, ax, report)
+        return self._drawn(picture, ax, report)
+
+    def _drawn(self, picture: str, ax: Axes | None, report: int) -> Axes:
+        terms = getattr(self.result, "terms", None)
+        return draw_picture(self.question.data, self.question.plan, picture, ax, report, terms)
 
 
 def result_of(report: Report, key: str) -> Result:
@@ -185,7 +197,7 @@ class RecommendAnswer(ReportsAnswer):
     @spoken
     def plot(self, picture: str = "waterfall", *, ax: Axes | None = None, report: int = 0) -> Axes:
         """The same; by default the gains, from the score as it is to the features."""
-        return draw_picture(self.question.data, self.question.plan, picture, ax, report)
+        return self._drawn(picture, ax, report)
 
 
 def advice_gist(report: Report, advice: Advice) -> str:
@@ -217,6 +229,17 @@ class GateAnswer(ReportsAnswer):
         """Whether every rule passed; None where one cannot be judged, which is no pass."""
         each = {row.passed for row in self.outcomes}
         return None if None in each else False not in each
+
+    @spoken
+    def write_baseline(self, path: str | os.PathLike[str]) -> None:
+        """Write what was measured as JSON, for rules against a baseline.
+
+        Errors: DecalError, unless every rule passed.
+        """
+        if not self.passed:
+            raise DecalError("not every rule passed", "mend the model, or save what evaluate() returns")
+        text = str(write(Evaluated(self.result.outcome.evaluation), "json", Page()))
+        write_whole(os.fspath(path), text.encode(), "baseline")
 
     @property
     def gist(self) -> str:
@@ -260,7 +283,7 @@ class CompareAnswer(ReportsAnswer):
     @spoken
     def plot(self, picture: str = "brier", *, ax: Axes | None = None, report: int = 0) -> Axes:
         """The same; by default the Brier curves of both models."""
-        return draw_picture(self.question.data, self.question.plan, picture, ax, report)
+        return self._drawn(picture, ax, report)
 
 
 class SweepAnswer(Answer):
@@ -286,7 +309,7 @@ class SweepAnswer(Answer):
         """Draw brier, decision, reliability, grouping or waterfall into `ax`, or into a figure of its own."""
         from decal_cli.api.pictures import draw_sweep
 
-        return draw_sweep(self.sweep, picture, ax, report)
+        return draw_sweep(self.sweep, picture, ax, report, self.result.terms)
 
 
 class ReportAnswer(ReportsAnswer):

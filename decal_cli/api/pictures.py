@@ -13,6 +13,7 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.plot import PICTURES, draw_on
+from decal_cli.render.terms import Terms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,9 +22,11 @@ FROM_FEATURES = ("brier", "grouping", "waterfall")
 """Pictures that look at the features; for others they are not read, which is faster."""
 
 
-def draw_picture(data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
+def draw_picture(
+    data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0, terms: Terms | None = None
+) -> Axes:
     """A picture of a data set."""
-    return draw_sweep(sweep_for(data, plan, picture), picture, ax, report)
+    return draw_sweep(sweep_for(data, plan, picture), picture, ax, report, terms)
 
 
 def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
@@ -41,10 +44,13 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     return swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
 
 
-def draw_sweep(sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
-    """A picture of curves that are computed already; report: which model and group, where a picture shows one."""
+def draw_sweep(sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0, terms: Terms | None = None) -> Axes:
+    """A picture of curves that are computed already.
+
+    report: which model and group, where a picture shows one. terms: of the amounts in it.
+    """
     one_of("picture", picture, PICTURES)
     if not 0 <= report < len(sweep.reports):
         raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
-    axes: Axes = draw_on(sweep, picture, ax, report)
+    axes: Axes = draw_on(sweep, picture, ax, report, terms or Terms())
     return axes

@@ -1,4 +1,4 @@
-"""Errors in Python's words: keywords for options, and the near match of a keyword that a verb lacks."""
+"""Sentences and errors in Python's words: keywords for options, and the near match of a keyword that a verb lacks."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ _LABEL = r"(?<=--positive )(?!and\b|or\b)[^\s,;]+"
 _OPTION = re.compile(rf"--([a-z]+(?:-[a-z]+)*)(?:[ =](?P<value>{_VALUE}|{_LABEL}))?")
 _REPEATED = re.compile(r"\b(\w+)=('[^']*'|[A-Z]+\b),? \1=('[^']*'|[A-Z]+\b)")
 _FIT = re.compile(r"`?decal fit ([a-z][\w-]*)`?")
+_CALL = re.compile(rf"`decal ({VERBS}) ([^` ]+=[^`]*)`")
 _COMMAND = re.compile(rf"`decal ({VERBS})`|\bdecal ({VERBS})\b(?! -)")
 
 
@@ -33,10 +34,11 @@ class InputError(DecalError, ValueError):
 
 
 def in_python(text: str) -> str:
-    """The text of an error with options as keywords: `--missing drop` is `missing='drop'`."""
+    """A sentence with options as keywords: `--missing drop` is `missing='drop'`."""
     text = _OPTION.sub(_keyword, text)
     text = _REPEATED.sub(r"\1=[\2, \3]", text)
     text = _FIT.sub(r"fit(method='\1')", text)
+    text = _CALL.sub(lambda match: f"{match[1]}({match[2].replace(' ', ', ')})", text)
     return _COMMAND.sub(lambda match: f"{match[1] or match[2]}()", text)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from decal_cli.analysis import fit as fits
-from decal_cli.commands.common import columns_of, data_of, emit, plan_of, preferences_of
+from decal_cli.commands.common import columns_of, data_of, emit, plan_of, preferences_of, terms_of
 from decal_cli.commands.options import FitOptions, InputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import find_settings
@@ -26,7 +26,7 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     plan = plan_of((), task, options, settings)
     plan = replace(plan, task=plan.two_actions("fit"))
     columns = columns_of(source, settings)
-    wanted = preferences_of(preferences, settings)
+    wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     check_not_read(options.model, options.test)
     data = fits.one_model(data_of(source, settings, options.model))
     test = fits.unseen(read(options.test, columns.updated(data.columns)), data) if options.test else None
@@ -37,7 +37,7 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
         fitting = fits.fit(data, plan, chosen, test)
     saved = fits.saved(fitting, data, plan, columns.logit)
     write_whole(options.model, to_text(saved).encode(), "model file")
-    emit(Fitted(fitting, options.model), options.format)
+    emit(Fitted(fitting, options.model, terms), options.format)
 
 
 def _named(method: str) -> MethodSpec | None:

@@ -91,10 +91,10 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0) -> Any:
+def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0, terms: Terms = PER_1000) -> Any:
     """One picture in axes: those that are given, else those of a new figure, which notebooks show. Returns the axes.
 
-    number: which model and group, where the picture shows one.
+    number: which model and group, where the picture shows one. terms: of amounts in it.
     """
     if not can_draw():
         raise DecalError(*_NO_MATPLOTLIB)
@@ -103,17 +103,17 @@ def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0) -> An
     sweep = with_drawable_names(sweep, "png")
     if axes is not None:
         with matplotlib.rc_context({"text.parse_math": False}):
-            _panel(axes, sweep, picture, number)
+            _panel(axes, sweep, picture, number, terms)
         return axes
     from matplotlib import pyplot
 
     with matplotlib.rc_context(RC):
         _, axes = pyplot.subplots(figsize=(_WIDE * 1.2, _HIGH), layout="constrained")
-        _panel(axes, sweep, picture, number)
+        _panel(axes, sweep, picture, number, terms)
     return axes
 
 
-def _panel(axes: Any, sweep: Sweep, picture: str, number: int) -> None:
+def _panel(axes: Any, sweep: Sweep, picture: str, number: int, terms: Terms) -> None:
     if picture == "brier":
         panels.brier(axes, sweep)
     elif picture == "decision":
@@ -126,7 +126,7 @@ def _panel(axes: Any, sweep: Sweep, picture: str, number: int) -> None:
         below(axes)
     else:
         report, task = sweep.reports[number], task_or_middle(sweep)
-        waterfall(axes, report, number, ladder_results(report, task, sweep.head.plan), task, PER_1000)
+        waterfall(axes, report, number, ladder_results(report, task, sweep.head.plan), task, terms)
 
 
 def _layout() -> Any:

@@ -12,9 +12,9 @@ from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.metrics import Inputs
+from decal_cli.numbers import short
 from decal_cli.plot.scale import axis_of, score_range, value_range
 from decal_cli.plot.style import GREY, LINES, THRESHOLD, Style, below, marks, style_of
-from decal_cli.render.numbers import short
 from decal_cli.tables.table import BINS
 from decal_cli.task import BinaryTask
 

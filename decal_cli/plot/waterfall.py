@@ -10,8 +10,8 @@ import numpy as np
 
 from decal_cli.analysis.sweep import Swept
 from decal_cli.metrics import Result
+from decal_cli.numbers import short
 from decal_cli.plot.style import style_of
-from decal_cli.render.numbers import short
 from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask
 
@@ -70,9 +70,8 @@ def waterfall(
     axes.locator_params(axis="x", nbins=5)
     axes.grid(axis="y", visible=False)
     unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
-    measured_in = " ".join(filter(None, (f"in {words}" if words else "", terms.span)))
     axes.set_title(f"Gains: {report.name}")
-    axes.set_xlabel(f"expected utility {measured_in}\n(t* = {task.threshold:.4g}{unit})")
+    axes.set_xlabel(f"expected utility {terms.measured_in(words)}\n(t* = {task.threshold:.4g}{unit})")
 
 
 def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from decal_cli.metrics import parse
+from decal_cli.numbers import DASH, Interval, short, span
 from decal_cli.render.blocks import Cell
-from decal_cli.render.numbers import DASH, Interval, short, span
 
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0", "one": "→1", "neither": ""}
 """By a metric's direction."""

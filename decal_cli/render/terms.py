@@ -9,7 +9,7 @@ from typing import Any
 
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
-from decal_cli.render.numbers import Interval, alike
+from decal_cli.numbers import PER_DECISION, Interval, alike
 
 PER_THOUSAND = 1000.0
 """Decisions that amounts speak of, where the user does not say how many there are."""
@@ -76,10 +76,16 @@ class Terms:
     @property
     def heading(self) -> str:
         """'in EUR a year', for what stands above amounts."""
-        return " ".join(filter(None, (f"in {self.unit}" if self.unit else "", self.span)))
+        return self.measured_in(self.unit)
+
+    def measured_in(self, words: str | None) -> str:
+        """'in million EUR a year', for what stands above amounts that these words follow elsewhere."""
+        return " ".join(filter(None, (f"in {words}" if words else "", self.span)))
 
     def worded(self, text: str) -> str:
-        """A text on a constant decision, with the names of the actions in place of 0 and 1."""
+        """A sentence in these terms: the unit, and the names of the actions in place of constant decisions 0 and 1."""
+        if self.unit is not None:
+            text = text.replace(PER_DECISION, f"{self.unit} per decision")
         if self.names is None:
             return text
         names = self.names

@@ -87,8 +87,8 @@ def test_the_shares_of_both_causes_are_stated_and_the_free_step_is_named() -> No
         advice.interim is not None and advice.interim.threshold == "0.25" and advice.interim.gain == pytest.approx(0.33)
     )
     assert advice.next_steps[0] == (
-        "Free step until then: act when score >= 0.25, which wins 0.33 per decision (0.3 to 0.36). Fitting blend wins "
-        "0.042 more."
+        "Free step until then: act when score >= 0.25, which wins 0.330 utility per decision (0.300 to 0.360). "
+        "Fitting blend wins 0.0420 more."
     )
 
 
@@ -121,7 +121,7 @@ class TestSigns:
         """Half the tolerance, .005, is the limit; a threshold within .005 of the interval's ends is not clearly out."""
         advice = walk(self.signed(recalibration=NOTHING, acts_from=acts_from))
         assert advice.action == "cannot-tell"
-        assert f"the best threshold to act from, 0.2 to 0.3, is clearly not {acts_from}" in advice.steps[0].reason
+        assert f"the best threshold to act from, 0.200 to 0.300, is clearly not {acts_from}" in advice.steps[0].reason
         assert "threshold_adjusted" in [item.metric for item in advice.steps[0].evidence]
         assert walk(self.signed(recalibration=(-0.004, 0.0049), acts_from=acts_from)).action == "done"
         inward = acts_from + 0.002 * np.sign(0.25 - acts_from)
@@ -263,7 +263,7 @@ class TestCosts:
         gains = (CLEAR, DOUBTFUL, (0.02, 0.05))  # .02, .01 and .035 in all
         cheap = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.01}))
         assert cheap.action == "post-train" and answers(cheap) == ["yes", "unknown", "no", "yes"]
-        assert "blend wins 0.025 after its cost" in cheap.steps[2].reason
+        assert "blend wins 0.0250 after its cost" in cheap.steps[2].reason
         dear = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.018}))
         assert dear.action == "recalibrate" and answers(dear) == ["yes", "unknown", "yes"]
 

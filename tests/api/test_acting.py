@@ -124,3 +124,15 @@ def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
     assert answer.plot().get_ylabel() == "gain (other half)"
     with pytest.raises(decal.DecalError, match="did you mean gain_recalibration"):
         answer.plot("gain_recalibratoin")
+
+
+def test_a_fit_speaks_in_the_units_of_its_user_and_draws_both_scores() -> None:
+    pytest.importorskip("matplotlib").use("agg")
+    terms: dict[str, Any] = {"unit": "EUR", "per": "year", "decisions": 100_000}
+    answer = decal.fit(FRAME, score="p", label="y", method="platt", threshold=0.3, **terms)
+    gain = answer.result.fitting.gain
+    assert gain is not None
+    assert "Expected utility in EUR a year" in str(answer) and f"{100_000 * gain.before:,.0f}" in str(answer)
+    assert answer.plot("waterfall").get_xlabel().startswith("expected utility in EUR a year")
+    labels = answer.plot("brier").get_legend_handles_labels()[1]
+    assert any(label.startswith("p_platt") for label in labels)

@@ -35,6 +35,7 @@ FRAME = pd.DataFrame({"p": P, "p_old": P**2, "y": Y, "site": np.where(Y, "a", "b
         ("--test new.csv: holds", "test='new.csv': holds"),
         ("to fit it anyway: decal fit isotonic", "to fit it anyway: fit(method='isotonic')"),
         ("see why with decal recommend, or", "see why with recommend(), or"),
+        ("`decal recommend --try` fits the methods", "recommend(methods='all') fits the methods"),
         ("others: --method METHOD", "others: methods=METHOD"),
     ],
 )

@@ -182,24 +182,25 @@ def _always(_: Page, __: re.Match[str]) -> bool:
     return True
 
 
+AMOUNT = f"{NUMBER} utility per decision"
 SENTENCES: dict[str, Condition] = {
     # Question 1
     r"On held-out rows, (.*) improves? utility: the interval lies above 0\.": _improves,
-    rf"The gain is small: at most {NUMBER} per decision, the tolerance\.": _all_small,
-    rf"Neither recalibration nor the features would win more than {NUMBER} per decision, the tolerance\.": (
+    rf"The gain is small: at most {AMOUNT}, the tolerance\.": _all_small,
+    rf"Neither recalibration nor the features would win more than {AMOUNT}, the tolerance\.": (
         lambda page, match: _limit(page, match) and page.negligible(RECALIBRATION) and page.negligible(BEYOND)
     ),
-    rf"Recalibration would win at most {NUMBER} per decision, the tolerance, and features no more even in the worst "
+    rf"Recalibration would win at most {AMOUNT}, the tolerance, and features no more even in the worst "
     r"case\.": (
         lambda page, match: (
             _limit(page, match) and page.negligible(RECALIBRATION) and page.at_most_small("regret_grouping_worst")
         )
     ),
     r"The gain of (.*) is unknown: it .*": lambda page, match: math.isnan(page[SUBJECTS[match[1]]].low),
-    rf"The gain of (.*) is at most {NUMBER} per decision, the tolerance\.": (
+    rf"The gain of (.*) is at most {AMOUNT}, the tolerance\.": (
         lambda page, match: _limit(page, match, 2) and page.negligible(SUBJECTS[match[1]])
     ),
-    rf"The gain of (.*) is at most {NUMBER} per decision, the tolerance, by these rows\.": (
+    rf"The gain of (.*) is at most {AMOUNT}, the tolerance, by these rows\.": (
         lambda page, match: _limit(page, match, 2) and page.held_back(SUBJECTS[match[1]])
     ),
     rf"But the best threshold to act from, {NUMBER} to {NUMBER}, is clearly not {NUMBER}, and more rows may show "
@@ -213,21 +214,21 @@ SENTENCES: dict[str, Condition] = {
     rf"But the features clearly say more than the score \(p-value {NUMBER}\), and more rows may show more to win\.": (
         lambda page, match: page.held_back(BEYOND) and printed_as(match[1], page["features_pvalue"].value)
     ),
-    rf"The gain of (.*) could be 0 or more than {NUMBER} per decision, the tolerance: there are too few "
+    rf"The gain of (.*) could be 0 or more than {AMOUNT}, the tolerance: there are too few "
     r"rows to tell\.": (lambda page, match: _limit(page, match, 2) and page.open(SUBJECTS[match[1]])),
     r"What features would add to the score is unknown: none were named\.": lambda page, _: not page.features,
     # Question 2
     r"Neither cause is clear alone, only both together: a method that removes both is needed\.": (
         lambda page, _: page.clear(POST_TRAINING) and not page.clear(RECALIBRATION) and not page.clear(BEYOND)
     ),
-    rf"Recalibration wins at most {NUMBER} per decision, the tolerance; using the features wins on top of it\.": (
+    rf"Recalibration wins at most {AMOUNT}, the tolerance; using the features wins on top of it\.": (
         lambda page, match: _limit(page, match) and page.negligible(RECALIBRATION) and page.clear(BEYOND)
     ),
     r"Using the features clearly wins; whether recalibration alone wins is unknown\.": (
         lambda page, _: page.clear(BEYOND) and (page.open(RECALIBRATION) or page.held_back(RECALIBRATION))
     ),
     r"Recalibration has (\d+)% of the estimated gain, the features (\d+)%\.": _shares,
-    rf"The features add only a small gain: at most {NUMBER} per decision, the tolerance\.": (
+    rf"The features add only a small gain: at most {AMOUNT}, the tolerance\.": (
         lambda page, match: (
             _limit(page, match)
             and page.clear(RECALIBRATION)
@@ -248,7 +249,7 @@ SENTENCES: dict[str, Condition] = {
             and page[BEYOND].value > page.tolerance / 2
         )
     ),
-    rf"Beyond recalibration, the features win at most {NUMBER} per decision, the tolerance\.": (
+    rf"Beyond recalibration, the features win at most {AMOUNT}, the tolerance\.": (
         lambda page, match: (
             _limit(page, match) and page.clear(RECALIBRATION) and page.negligible(BEYOND) and not page.clear(BEYOND)
         )
@@ -302,11 +303,9 @@ SENTENCES: dict[str, Condition] = {
         lambda page, match: page.entry["counts"]["threshold"]["adjusted"] is None
     ),
     # What to expect, and what to do
-    rf"Expected gain of (\w+): {NUMBER} utility per decision \({NUMBER} to {NUMBER}\), {NUMBER} per 1,000 decisions "
+    rf"Expected gain of (\w+): {AMOUNT} \({NUMBER} to {NUMBER}\), {NUMBER} per 1,000 decisions "
     rf"\({NUMBER} to {NUMBER}\)\.": _expected,
-    rf"Free step(?: until then)?: (.*), which (wins|may win) {NUMBER} per decision(?: \({NUMBER} to {NUMBER}\))?\.": (
-        _free
-    ),
+    rf"Free step(?: until then)?: (.*), which (wins|may win) {AMOUNT}(?: \({NUMBER} to {NUMBER}\))?\.": (_free),
     rf"Fitting blend wins {NUMBER} more\.": _wins_more,
     r"By the estimates, the constant decision wins as much as post-training or more, and it is free\.": (
         lambda page, _: page[POST_TRAINING].value <= page["external_regret"].value
@@ -323,7 +322,7 @@ SENTENCES: dict[str, Condition] = {
     r"About ([\d,]+) rows like these would settle .*\.": (
         lambda page, match: int(match[1].replace(",", "")) > page.entry["rows"]
     ),
-    rf"If you must decide now: fit (\w+), which by the estimates wins {NUMBER} per decision\.": _leaning,
+    rf"If you must decide now: fit (\w+), which by the estimates wins {AMOUNT}\.": _leaning,
     r"If you must decide now: always decide (\d); by the estimates no method wins more\.": (
         lambda page, match: (
             _better_constant(page, match[1])
@@ -332,9 +331,9 @@ SENTENCES: dict[str, Condition] = {
         )
     ),
     r"If you must decide now: leave the model as it is; by the estimates no method wins anything\.": _nothing_wins,
-    rf"If you must decide now: leave the model as it is; recalibration would add at most {NUMBER} per decision, the "
+    rf"If you must decide now: leave the model as it is; recalibration would add at most {AMOUNT}, the "
     r"tolerance\.": lambda page, match: _limit(page, match) and page[RECALIBRATION].value <= page.tolerance,
-    rf"If you must decide now: always decide (\d); recalibration would add at most {NUMBER} per decision, the "
+    rf"If you must decide now: always decide (\d); recalibration would add at most {AMOUNT}, the "
     r"tolerance\.": (
         lambda page, match: (
             _better_constant(page, match[1])

@@ -17,10 +17,10 @@ from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
+from decal_cli.numbers import short
 from decal_cli.plot import PICTURES, draw, draw_panels, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
 from decal_cli.render.formats.text import Text
-from decal_cli.render.numbers import short
 from decal_cli.render.page import Page
 from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask

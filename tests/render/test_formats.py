@@ -9,7 +9,7 @@ import pytest
 
 from decal_cli.analysis.gate import GateOutcome, judge, parse_rule
 from decal_cli.metrics import parse
-from decal_cli.render.numbers import plain, short, span
+from decal_cli.numbers import plain, short, span
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.explained import metric_explained
 from decal_cli.render.results.gates import Gated

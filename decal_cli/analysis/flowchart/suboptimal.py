@@ -13,6 +13,7 @@ from decal_cli.analysis.flowchart.evidence import (
     Answer,
     Evidence,
 )
+from decal_cli.numbers import PER_DECISION, alike, plain
 
 _SUBJECT = {
     RECALIBRATION: "recalibration",
@@ -97,11 +98,12 @@ def _but(evidence: Evidence, metric: str) -> str:
         p_value = evidence.item(SIGNAL).value or 0.0
         what = f"the features clearly say more than the score (p-value {p_value:.2g})"
     else:
-        low, high = evidence.item(NEW_THRESHOLD).interval or (0.0, 1.0)
-        what = f"the best threshold to act from, {low:.4g} to {high:.4g}, is clearly not {evidence.acts_from:.4g}"
+        interval = evidence.item(NEW_THRESHOLD).interval or (0.0, 1.0)
+        low, high, now = alike((*interval, evidence.acts_from or 0.0))
+        what = f"the best threshold to act from, {low} to {high}, is clearly not {now}"
     return f", by these rows. But {what}, and more rows may show more to win."
 
 
 def limit_text(evidence: Evidence) -> str:
     """The tolerance as it stands in a sentence."""
-    return f"{evidence.tolerated:.4g} per decision"
+    return f"{plain(evidence.tolerated)} {PER_DECISION}"

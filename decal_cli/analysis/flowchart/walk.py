@@ -30,10 +30,11 @@ from decal_cli.analysis.flowchart.evidence import (
     Action,
     Answer,
     Evidence,
-    Item,
+    Interval,
 )
 from decal_cli.analysis.flowchart.rows_needed import more_rows, rows_for, rows_to_settle
 from decal_cli.analysis.flowchart.suboptimal import limit_text, suboptimal
+from decal_cli.numbers import PER_DECISION, alike, per_decision, with_ends
 
 TRY = "`decal recommend --try` fits the methods, compares them on held-out rows and starts over with the best one."
 """Said to whoever has not tried yet."""
@@ -147,15 +148,17 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     if item.value is None or item.interval is None:
         return Step(question, "unknown", f"Its gain is unknown: it {item.reason or 'has no interval'}.", (item,))
     low, high = item.interval
-    numbers = f"it costs {cost:.4g} per decision and wins {item.value:.4g} ({low:.4g} to {high:.4g})"
+    other, net, constant = _other(evidence, action), item.value - cost, evidence.constant
+    lead, rival = 0.0 if constant is None else constant.lead, 0.0 if other is None else other[1]
+    texts = alike((cost, item.value, low, high, net, lead, rival))
+    numbers = f"it costs {texts[0]} and wins {with_ends(texts[1:4], PER_DECISION)}"
     if high < cost:
         return Step(question, "no", f"It costs more than it wins: {numbers}.", (item,))
-    other, net, constant = _other(evidence, action), item.value - cost, evidence.constant
-    if constant is not None and constant.lead > max(net, 0.0):
-        reason = f"{numbers}, so {net:.4g} after its cost; always deciding {constant.decision} wins {constant.lead:.4g}"
+    if constant is not None and lead > max(net, 0.0):
+        reason = f"{numbers}, so {texts[4]} after its cost; always deciding {constant.decision} wins {texts[5]}"
         return Step(question, "no", f"A constant decision is free and wins more: {reason}.", (item,))
-    if other is not None and other[1] > net:
-        reason = f"{numbers}, so {net:.4g} after its cost; {FITS[other[0]]} wins {other[1]:.4g} after its cost"
+    if other is not None and rival > net:
+        reason = f"{numbers}, so {texts[4]} after its cost; {FITS[other[0]]} wins {texts[6]} after its cost"
         return Step(question, "no", f"By the estimates {FITS[other[0]]} is the better buy: {reason}.", (item,))
     if low > cost:
         return Step(question, "yes", f"It wins more than it costs: {numbers}.", (item,))
@@ -181,12 +184,8 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
         reason = "No --satisfied-at given: compare this utility with what you need."
     elif item.interval is None:
         reason = f"It is unknown: it {item.reason or 'has no interval'}."
-    elif item.interval[0] >= wanted:
-        answer, reason = "yes", f"It is at least {wanted:.4g}: {_span(item)}."
-    elif item.interval[1] < wanted:
-        answer, reason = "no", f"It is below {wanted:.4g}: {_span(item)}."
     else:
-        reason = f"It could be below or above {wanted:.4g}: {_span(item)}."
+        answer, reason = _compared(item.value or 0.0, item.interval, wanted)
     steps = (*steps, Step(question, answer, reason, (item,)))
     if answer == "no":
         text = "Find features that separate the outcomes better, train again, and start over with the new model."
@@ -196,6 +195,17 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
         rows = rows_for(evidence.rows, item, abs(item.value - wanted))
     free = _free_step(evidence) if otherwise == "do-not-post-train" else ()
     return Advice(steps, otherwise, next_steps=(*free, *more_rows(rows, "the last question")), rows_needed=rows)
+
+
+def _compared(value: float, interval: Interval, wanted: float) -> tuple[Answer, str]:
+    """Whether the expected utility is as high as the user wants it, and why."""
+    numbers = alike((wanted, value, *interval))
+    shown = with_ends(numbers[1:], PER_DECISION)
+    if interval[0] >= wanted:
+        return "yes", f"It is at least {numbers[0]}: {shown}."
+    if interval[1] < wanted:
+        return "no", f"It is below {numbers[0]}: {shown}."
+    return "unknown", f"It could be below or above {numbers[0]}: {shown}."
 
 
 def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
@@ -229,9 +239,7 @@ def _free_step(evidence: Evidence, action: Action | None = None) -> tuple[str, .
     interim = _interim(evidence)
     if interim is None or (interim.interval is not None and interim.interval[1] <= 0):
         return ()
-    wins = f"{interim.gain:.4g} per decision"
-    if interim.interval is not None:
-        wins += f" ({interim.interval[0]:.4g} to {interim.interval[1]:.4g})"
+    wins = per_decision(interim.gain, interim.interval)
     clear = "wins" if interim.interval is not None and interim.interval[0] > 0 else "may win"
     what = (
         f"always decide {interim.decision}" if interim.threshold is None else f"act when score >= {interim.threshold}"
@@ -241,7 +249,7 @@ def _free_step(evidence: Evidence, action: Action | None = None) -> tuple[str, .
     if action != "post-train":
         return (f"Free step: {what}, which {clear} {wins}.",)
     gain = evidence.item(POST_TRAINING).value
-    more = "" if gain is None else f" Fitting {FITS[action]} wins {gain - interim.gain:.4g} more."
+    more = "" if gain is None else f" Fitting {FITS[action]} wins {alike((gain - interim.gain,))[0]} more."
     return (f"Free step until then: {what}, which {clear} {wins}.{more}",)
 
 
@@ -294,7 +302,7 @@ def _leaning(evidence: Evidence, lean: Action) -> str:
     """What to do for whoever cannot wait."""
     start = "If you must decide now:"
     if lean != "done":
-        wins = f"{evidence.net(lean) or 0.0:.4g} per decision{' after its cost' if lean in evidence.costs else ''}"
+        wins = per_decision(evidence.net(lean) or 0.0) + (" after its cost" if lean in evidence.costs else "")
         return f"{start} fit {FITS[lean]}, which by the estimates wins {wins}."
     if _adds_nothing(evidence):
         what = (
@@ -304,8 +312,3 @@ def _leaning(evidence: Evidence, lean: Action) -> str:
     if evidence.constant is not None:
         return f"{start} always decide {evidence.constant.decision}; by the estimates no method wins more."
     return f"{start} leave the model as it is; by the estimates no method wins anything."
-
-
-def _span(item: Item) -> str:
-    low, high = item.interval or (float("nan"), float("nan"))
-    return f"{item.value:.4g} ({low:.4g} to {high:.4g})"

@@ -8,8 +8,8 @@ from decal_cli.analysis.evaluate import Report, Result
 from decal_cli.analysis.flowchart import Advice, Item
 from decal_cli.analysis.recommend import ece_advice, ece_disagrees
 from decal_cli.metrics import named
+from decal_cli.numbers import apart, per_decision, short, span, with_ends
 from decal_cli.render.blocks import Conclusion, Step, Steps
-from decal_cli.render.numbers import alike, apart, short, span
 from decal_cli.render.results.counts import counted_sentences
 from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask
@@ -19,15 +19,26 @@ def walk_of(advice: Advice, terms: Terms) -> Steps:
     """The walk through the flowchart."""
     return Steps(
         tuple(
-            Step(step.question, step.answer, terms.worded(step.reason), tuple(map(_evidence, step.evidence)))
+            Step(
+                step.question,
+                step.answer,
+                terms.worded(step.reason),
+                tuple(_evidence(item, terms) for item in step.evidence),
+            )
             for step in advice.steps
         )
     )
 
 
-def _evidence(item: Item) -> str:
-    value = "undefined" if item.value is None else f"{short(item.value, 4)} {span(item.interval, 4)}".rstrip()
-    return f"{named(item.metric).title.lower()}: {value}"
+def _evidence(item: Item, terms: Terms) -> str:
+    metric = named(item.metric)
+    if item.value is None:
+        value = "undefined"
+    elif metric.unit == "utility" and terms.with_amounts:
+        value = terms.amount(item.value, item.interval)
+    else:
+        value = f"{short(item.value, 4)} {span(item.interval, 4)}".rstrip()
+    return f"{metric.title.lower()}: {value}"
 
 
 def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
@@ -63,14 +74,8 @@ def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
     """The expected gain of the method, per decision and as an amount."""
     numbers = (gain, *(advice.interval or ()))
     amounts, words = terms.amounts(*numbers)
-    each = f"{_with_ends(alike(numbers), f'{terms.noun} per decision')}"
-    return f"Expected gain of {advice.method}: {each}, {_with_ends(amounts, f'{words} {terms.span}'.strip())}."
-
-
-def _with_ends(numbers: list[str], words: str) -> str:
-    """'0.059 utility per decision (0.037 to 0.081)'."""
-    value, *ends = numbers
-    return f"{value} {words}" + (f" ({' to '.join(ends)})" if ends else "")
+    each = terms.worded(per_decision(gain, advice.interval))
+    return f"Expected gain of {advice.method}: {each}, {with_ends(amounts, f'{words} {terms.span}'.strip())}."
 
 
 def _ece_sentence(report: Report, advice: Advice) -> str | None:

@@ -7,9 +7,9 @@ from typing import NotRequired, TypedDict
 
 from decal_cli.analysis.by_class import ActionCounts, ByClass
 from decal_cli.analysis.evaluate import Report
+from decal_cli.numbers import plain
 from decal_cli.render.blocks import Block, Cell, Column, Row, Table
 from decal_cli.render.cells import number, words
-from decal_cli.render.numbers import plain
 from decal_cli.render.schema import Share, Size
 
 MAX_ACROSS = 8

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decal_cli.render.numbers import plain
+from decal_cli.numbers import plain
 from decal_cli.task import BinaryTask
 
 TITLES = {

@@ -10,9 +10,9 @@ from decal_cli.analysis.compare import Comparison, Contest, Difference, Threshol
 from decal_cli.analysis.splice import SpliceGain
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
+from decal_cli.numbers import DASH, alike, short
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Row, Signature, Source, Table
 from decal_cli.render.cells import metric_cells, number, words
-from decal_cli.render.numbers import DASH, alike, short
 from decal_cli.render.results.differences import difference_cell, who_wins
 from decal_cli.render.results.disagreements import DisagreementsData, disagreements_data, disagreements_table
 from decal_cli.render.results.measurements import MetricKey, ResultData, result_data

@@ -10,9 +10,9 @@ from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import FITS, GAINS, Advice
 from decal_cli.crossfit.changes import DecisionChange
 from decal_cli.metrics import Result
+from decal_cli.numbers import alike, counts, plain
 from decal_cli.render.blocks import Cell, Column, Row, Table
 from decal_cli.render.cells import number, words
-from decal_cli.render.numbers import alike, counts, plain
 from decal_cli.render.results.source import pair
 from decal_cli.render.schema import Ends, Limit, Share, Size
 from decal_cli.render.terms import Terms

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from decal_cli.analysis.compare import Difference
+from decal_cli.numbers import short, span
 from decal_cli.render.blocks import Cell, Tone
 from decal_cli.render.cells import words
-from decal_cli.render.numbers import short, span
 
 _TONES: dict[bool | None, Tone] = {True: "doubtful", False: "good", None: ""}
 

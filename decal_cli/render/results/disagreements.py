@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from decal_cli.analysis.disagreements import Disagreements
+from decal_cli.numbers import plain
 from decal_cli.render.blocks import Column, Row, Table
 from decal_cli.render.cells import words
-from decal_cli.render.numbers import plain
 from decal_cli.render.schema import Limit, Share, Size
 from decal_cli.render.terms import Terms
 

@@ -10,12 +10,13 @@ from decal_cli.data.words import file_word
 from decal_cli.methods import note_of
 from decal_cli.methods.declare import Kind
 from decal_cli.metrics import parse
+from decal_cli.numbers import DASH
 from decal_cli.render.blocks import Block, Column, Facts, Notes, Paragraph, Row, Signature, Source, Table
-from decal_cli.render.cells import ARROWS, number, per_thousand, words
-from decal_cli.render.numbers import DASH
+from decal_cli.render.cells import ARROWS, number, words
 from decal_cli.render.results.differences import difference_cell
 from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Ends, Positive, Size
+from decal_cli.render.terms import Terms
 
 
 class FitGainData(TypedDict):
@@ -65,9 +66,10 @@ class FittedData(Provenance):
 class Fitted:
     """A fitted model and how it does, for formats to write; path: the model file, None where none was written."""
 
-    def __init__(self, fitting: Fitting, path: str | None) -> None:
+    def __init__(self, fitting: Fitting, path: str | None, terms: Terms | None = None) -> None:
         self.fitting = fitting
         self.path = path
+        self.terms = terms or Terms()
 
     @property
     def title(self) -> str:
@@ -86,7 +88,7 @@ class Fitted:
             yield Paragraph(note, close=True)
         yield Paragraph(f"Evaluated {how_judged(fitting)}:", close=True)
         if fitting.gain is not None:
-            yield _gain_facts(fitting.gain)
+            yield _gain_facts(fitting.gain, self.terms)
         if fitting.differences:
             yield from _metric_blocks(fitting)
         else:
@@ -124,13 +126,15 @@ class Fitted:
         return {**provenance(fitting.judged), "fit": document}
 
 
-def _gain_facts(gain: Gain) -> Facts:
+def _gain_facts(gain: Gain, terms: Terms) -> Facts:
+    won = gain.after - gain.before
+    (before, after, gained, *ends), unit = terms.amounts(gain.before, gain.after, won, *(gain.interval or ()))
     facts = (
-        ("act on the score as it is", per_thousand(gain.before).text),
-        ("act on the new score", per_thousand(gain.after).text),
-        ("gain", per_thousand(gain.after - gain.before, gain.interval, plus=True).text),
+        ("act on the score as it is", before),
+        ("act on the new score", after),
+        ("gain", f"{'+' if won > 0 else ''}{gained}" + (f" [{', '.join(ends)}]" if ends else "")),
     )
-    return Facts((("Expected utility per 1,000 decisions", facts),))
+    return Facts(((f"Expected utility {terms.measured_in(unit)}", facts),))
 
 
 def _metric_blocks(fitting: Fitting) -> Iterator[Block]:

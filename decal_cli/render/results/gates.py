@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated, Any, TypedDict
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
+from decal_cli.numbers import plain
 from decal_cli.render.blocks import Block, Check, Checks, Signature, Source
-from decal_cli.render.numbers import plain
 from decal_cli.render.results.evaluation import Evaluated, MeasuredData, ReportData
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import Limit

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from decal_cli.metrics import Result
+from decal_cli.numbers import short
 from decal_cli.render.blocks import Bar, Bars
-from decal_cli.render.numbers import short
 from decal_cli.render.terms import Terms
 
 
@@ -41,7 +41,7 @@ def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars
         Bar(terms.worded(name), text, (value - lowest) / height if height > 0 else 0.0)
         for (name, value), text in zip(values.items(), texts, strict=True)
     )
-    measured_in = " ".join(filter(None, (f"in {unit}" if unit else "", terms.span)))
+    measured_in = terms.measured_in(unit)
     return Bars(title or f"Expected utility {measured_in}", "decisions", f"expected utility {measured_in}", bars)
 
 

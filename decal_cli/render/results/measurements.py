@@ -8,9 +8,9 @@ from typing import Annotated, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.metrics import Result, Witness, parse
+from decal_cli.numbers import DASH, MAX_DECIMALS, plain, short, span
 from decal_cli.render.blocks import Block, Column, Notes, Row, Table
 from decal_cli.render.cells import metric_cells, number
-from decal_cli.render.numbers import DASH, MAX_DECIMALS, plain, short, span
 from decal_cli.render.results.source import pair
 from decal_cli.render.schema import Ends, Inside, Limit, Share, Words
 from decal_cli.task import utility_text

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import Action, Advice, Answer
 from decal_cli.analysis.recommend import Recommendation, Round, ece_advice
+from decal_cli.numbers import plain
 from decal_cli.render.blocks import Block, Column, Heading, Paragraph, Row, Signature, Source, Table
 from decal_cli.render.cells import words
-from decal_cli.render.numbers import plain
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
 from decal_cli.render.results.counts import AmountsData, CountsData, amounts_data, counts_data, counts_table
 from decal_cli.render.results.evaluation import MeasuredData, measured

@@ -8,9 +8,9 @@ from typing import Literal, TypedDict
 
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.regimes import Regime
+from decal_cli.numbers import plain, short
 from decal_cli.render.blocks import Block, Column, Notes, Row, Table
 from decal_cli.render.cells import number, words
-from decal_cli.render.numbers import plain, short
 from decal_cli.render.results.measurements import name_of
 from decal_cli.render.schema import Share, Size
 

@@ -10,9 +10,9 @@ from decal_cli.analysis.recommend import Round
 from decal_cli.analysis.tryout import Trial
 from decal_cli.data.words import shell_word
 from decal_cli.metrics import Result
+from decal_cli.numbers import DASH
 from decal_cli.render.blocks import Block, Cell, Column, Conclusion, Notes, Paragraph, Row, Table
 from decal_cli.render.cells import per_thousand, words
-from decal_cli.render.numbers import DASH
 from decal_cli.render.results.source import pair
 from decal_cli.render.schema import Ends
 from decal_cli.tables.resample import FOLDS

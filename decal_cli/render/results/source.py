@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from decal_cli.analysis.evaluate import Evaluation, resampled_cells
 from decal_cli.data import Input
 from decal_cli.metrics.bootstrap import RESAMPLES
-from decal_cli.render.numbers import plain
+from decal_cli.numbers import plain
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
 from decal_cli.task import BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__

@@ -11,9 +11,9 @@ from decal_cli.analysis.flowchart import BEYOND, GAINS
 from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, MIN_CLUSTERS, MIN_POINTS
 from decal_cli.analysis.study.points import OF_SCORES
 from decal_cli.analysis.study.summary import Relation, Summary, by_threshold, grouped, short_title, without_a_file
+from decal_cli.numbers import DASH, short, span
 from decal_cli.render.blocks import Column, Row, Table
 from decal_cli.render.cells import words
-from decal_cli.render.numbers import DASH, short, span
 
 BREAKS = (25, 15, 6)
 """Characters after which a heading is broken; narrower where it must be."""

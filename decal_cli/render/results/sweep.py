@@ -10,9 +10,9 @@ import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.curves import ThresholdCurve
+from decal_cli.numbers import DASH, PER_DECISION, plain, short
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
-from decal_cli.render.numbers import DASH, plain, short
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive
 from decal_cli.render.terms import Terms
@@ -28,7 +28,6 @@ BLOCKS = {
     "decision": "Decisions: net benefit in true positives per row, interventions avoided per 100 rows compared with "
     "treating all, the threshold as a score, CFDL in {}",
 }
-PER_DECISION = "utility per decision"
 COLUMNS: dict[str, type] = {
     "model": str,
     "group": str,

@@ -8,7 +8,7 @@ from decal_cli.analysis.compare import Comparison, Contest, Difference
 from decal_cli.analysis.splice import SpliceGain
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
-from decal_cli.render.numbers import Interval, plain, short, span
+from decal_cli.numbers import Interval, plain, short, span
 from decal_cli.render.results.differences import signed, who_wins
 from decal_cli.render.results.disagreements import disagreements_sentence
 from decal_cli.render.terms import Terms

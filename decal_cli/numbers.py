@@ -1,4 +1,4 @@
-"""Rounding, in one place: how numbers are written for people."""
+"""How numbers are rounded and written for people, in one place."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 Interval = tuple[float, float]
 DASH = "–"
 MAX_DECIMALS = 12
+PER_DECISION = "utility per decision"
+"""What amounts in sentences are measured in; a user's unit takes the place of the first word."""
 
 
 def short(value: float, decimals: int) -> str:
@@ -48,6 +50,17 @@ def alike(values: Sequence[float], digits: int = 3) -> list[str]:
     largest = max(map(abs, values), default=0.0)
     decimals = 0 if largest == 0 else min(max(digits - 1 - math.floor(math.log10(largest)), 0), MAX_DECIMALS)
     return [_unsigned_zero(f"{value:,.{decimals}f}") for value in values]
+
+
+def with_ends(numbers: Sequence[str], words: str) -> str:
+    """'0.059 utility per decision (0.037 to 0.081)', of a number and the ends of its interval, if it has one."""
+    value, *ends = numbers
+    return f"{value} {words}" + (f" ({' to '.join(ends)})" if ends else "")
+
+
+def per_decision(value: float, interval: Interval | None = None) -> str:
+    """A utility per decision with its interval, as it stands in a sentence."""
+    return with_ends(alike((value, *(interval or ()))), PER_DECISION)
 
 
 def counts(values: Sequence[float]) -> list[str]:
