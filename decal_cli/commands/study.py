@@ -24,12 +24,15 @@ from decal_cli.data.signals import ending_as_interrupt
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.methods import METHODS, parse
-from decal_cli.plot import STUDY_PICTURES, draw_study
+from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
 from decal_cli.render.formats.csv import Csv
 from decal_cli.render.formats.json import Json
 from decal_cli.render.formats.markdown import Markdown
 from decal_cli.render.page import Page
+from decal_cli.render.results.experiment import Experiment
 from decal_cli.render.results.study import Studied
+
+FIGURES_PAGE = "figures.md"
 
 
 def run(options: StudyOptions, source: InputOptions) -> None:
@@ -57,30 +60,40 @@ def run(options: StudyOptions, source: InputOptions) -> None:
         raise Interrupted("run the same command again to go on") from None
     for note in result.notes:
         say(f"decal: {note}")
-    written = _write(folder, summary)
+    written = _write(folder, summary, options.figures)
     emit(Studied(summary), options.format)
     say(f"{folder}: {', '.join(written)}")
 
 
-def _write(folder: Path, summary: Summary) -> list[str]:
+def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
     """All files of a study but its units, each in one step; their names. Pictures of an older one are removed."""
     files = {
         "points.csv": Csv(Page()).write(Studied(summary)).encode(),
         "points.parquet": as_file("points.parquet", point_columns(summary.points)),
         "summary.json": Json(Page()).write(Studied(summary)).encode(),
     }
-    pictures = {}
+    pictures: dict[str, bytes] = {}
     if importlib.util.find_spec("matplotlib") is None:
         say("decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'")
     else:
         by_name = {name: draw_study(summary, name) for name in STUDY_PICTURES}
         pictures = {f"{name}.png": picture for name, picture in by_name.items() if picture is not None}
+        if figures:
+            files |= _figures(summary)
     captions = {name: STUDY_PICTURES[name.removesuffix(".png")] for name in pictures}
     files = {"summary.md": Markdown(Page()).document(Studied(summary, captions)).encode(), **files, **pictures}
-    _remove([folder / f"{name}.png" for name in STUDY_PICTURES if f"{name}.png" not in pictures])
+    known = [*(f"{name}.png" for name in STUDY_PICTURES), FIGURES_PAGE, *experiment_files()]
+    _remove([folder / name for name in known if name not in files])
     for name, content in files.items():
         write_whole(str(folder / name), content, "file")
     return list(files)
+
+
+def _figures(summary: Summary) -> dict[str, bytes]:
+    """The page of the experiment of Perez-Lebel et al. 2025, and its pictures."""
+    drawn = list(experiment_pictures(summary))
+    page = Experiment(summary, {name: caption for name, caption, _ in drawn})
+    return {FIGURES_PAGE: Markdown(Page()).document(page).encode(), **{name: png for name, _, png in drawn}}
 
 
 def _remove(stale: Sequence[Path]) -> None:

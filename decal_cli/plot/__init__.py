@@ -1,5 +1,6 @@
 """Pictures of a sweep or a study: the only room that knows matplotlib, which is imported when one is drawn."""
 
+from decal_cli.plot.experiment import experiment_files, experiment_pictures
 from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on, draw_panels, ready
 from decal_cli.plot.report import report_page
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
@@ -17,6 +18,8 @@ __all__ = [
     "draw_relation",
     "draw_study",
     "draw_text",
+    "experiment_files",
+    "experiment_pictures",
     "ready",
     "report_page",
 ]

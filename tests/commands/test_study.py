@@ -101,6 +101,22 @@ def test_the_same_command_again_measures_nothing_and_says_the_same(
     assert {name: (folder / name).read_bytes() for name in before} == before
 
 
+def test_figures_of_the_paper_get_a_page_of_their_own_and_go_with_it(
+    rows: Path, undisturbed: tuple[Path, Done], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "figures"
+    folder.mkdir()
+    (folder / "units.jsonl").write_bytes((undisturbed[0] / "units.jsonl").read_bytes())
+    assert run([*line(rows, folder, workers=1), "--figures"]) == 0
+    page = (folder / "figures.md").read_text()
+    pictures = sorted(path.name for path in folder.glob("*-u*.png"))
+    assert len(pictures) == 22 and all(f"]({name})" in page for name in pictures), "two methods lack fig. 20"
+    assert page.count("| refit |") == 4 and page.count("## r2 with the gain") == 4
+    assert run(line(rows, folder, workers=1)) == 0
+    assert not list(folder.glob("*-u*.png")) and not (folder / "figures.md").exists()
+    capsys.readouterr()
+
+
 def stopped(arguments: list[str], folder: Path, number: int, at: int) -> tuple[int, str]:
     """Exit code and standard error of a study that gets a signal, as from a terminal, once so many units are done."""
     process = start_installed(folder.parent, *arguments)

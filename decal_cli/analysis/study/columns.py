@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from decal_cli.analysis.study.points import ESTIMATES, WITH_INTERVALS
 from decal_cli.analysis.study.run import Study
+from decal_cli.metrics import named
 from decal_cli.tables.table import Estimate, Floats
 
 BASE = "isotonic"
@@ -44,6 +45,8 @@ class Points:
     files: tuple[str, ...]
     """As `labels` has them."""
     pairs: tuple[tuple[str, str], ...]
+    base_rate: Floats
+    """Of the file, shape (P,)."""
 
     @cached_property
     def targets(self) -> dict[str, Floats]:
@@ -54,6 +57,19 @@ class Points:
                 name + BEYOND_SUFFIX: values - self.gains[BASE] for name, values in self.gains.items() if name != BASE
             }
         return {**self.gains, **beyond}
+
+    @cached_property
+    def in_utility(self) -> Points:
+        """The same with utilities in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*, not per u_delta."""
+        u_delta = 1 / self.threshold
+        utilities = {name for name in self.estimates if named(name).bounds_in_u_delta}
+        return replace(
+            self,
+            estimates={name: v * u_delta if name in utilities else v for name, v in self.estimates.items()},
+            ends={name: (low * u_delta, high * u_delta) for name, (low, high) in self.ends.items()},
+            gains={name: values * u_delta for name, values in self.gains.items()},
+            constants=self.constants * u_delta,
+        )
 
     @property
     def bootstrap_unit(self) -> Literal["files", "scores"] | None:
@@ -76,6 +92,20 @@ class Points:
         means = (np.bincount(self.pair[usable], values[usable]) / np.maximum(counts, 1))[counts > 0]
         error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan")
         return Estimate(float(values[usable].mean()), error)
+
+    def over_clusters(self, values: Floats, confidence: float) -> tuple[float, float] | None:
+        """Interval of the mean over what a bootstrap draws, by Student's t; None where there are too few of these."""
+        if self.bootstrap_unit is None:
+            return None
+        from scipy.stats import t as student
+
+        usable = np.isfinite(values)
+        cluster = (self.file if self.bootstrap_unit == "files" else self.pair)[usable]
+        mean = float(values[usable].mean())
+        sums = np.bincount(cluster, values[usable] - mean)[np.unique(cluster)]
+        error = float(np.sqrt(len(sums) / (len(sums) - 1) * (sums @ sums)) / usable.sum())
+        reach = float(student.ppf((1 + confidence) / 2, len(sums) - 1)) * error
+        return mean - reach, mean + reach
 
 
 def points_of(study: Study) -> Points:
@@ -109,6 +139,7 @@ def points_of(study: Study) -> Points:
         np.array([point["constants"] for _, point in rows], dtype=np.float64).reshape(-1, 2).T,
         files,
         pairs,
+        np.array([record["positives"] / record["rows"] for record, _ in rows]),
     )
 
 

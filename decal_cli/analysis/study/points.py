@@ -39,6 +39,8 @@ OF_SCORES = tuple(parse(name) for name in ("ece", "mce", "rmsce", "cl", "brier",
 """Metrics of other tools: the same at every t*."""
 PLUG_IN = ("regret_calibration", "grouping_loss", "regret_grouping", "regret")
 """The estimates that [R] proposes."""
+PREDICTORS = ("regret_calibration", "regret_grouping", "regret", *(choice.key for choice in OF_SCORES))
+"""What [R] holds against the gains, in its figures 4b, 5b and 6b; accuracy is in its figure 12."""
 OF_TASKS = tuple(parse(name) for name in dict.fromkeys((*EVIDENCE_KEYS, *PLUG_IN)))
 ESTIMATES = tuple(dict.fromkeys(choice.key for choice in (*OF_TASKS, *OF_SCORES)))
 WITH_INTERVALS = (RECALIBRATION, BEYOND, POST_TRAINING, OVER_CONSTANT, NEW_THRESHOLD)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Advice, Evidence, Item, walk
 from decal_cli.analysis.study.columns import BASE, Points
+from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.tables.table import Floats
 
 COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
@@ -20,6 +21,10 @@ HINDSIGHT = ("isotonic", "refit", "stack", "stack-boosting", "blend")
 REFIT = "refit"
 ALWAYS = ("always-0", "always-1")
 """The constant decisions, which are free."""
+OURS, AS_PRINTED = "follow the advice", "flowchart as printed"
+"""The advice of `decal recommend`, and that of the flowchart of Perez-Lebel et al. 2025, appendix A."""
+ABOUT_0 = 0.02
+"""Grouping regret in the paper's units up to which it counts as 0: its r of GLAR (app. C.3)."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,15 @@ class Policy:
     """A way of choosing, over all points.
 
     loss: mean utility lost compared with the best choice in hindsight, in units of u_delta; error: its standard error
-    over scores of files; chosen: share of points for each action.
+    over scores of files; interval: over files, or scores where there are too few files, None where there are too few
+    of both; right: share of points that lost at most NEARLY_BEST; chosen: share of points for each action.
     """
 
     name: str
     loss: float
     error: float
+    interval: tuple[float, float] | None
+    right: float
     chosen: Mapping[str, float]
 
 
@@ -54,7 +62,7 @@ NEARLY_BEST = 0.002
 """In units of u_delta: the advice was right where it lost at most this compared with the best action."""
 
 
-def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies | None:
+def policies(points: Points, rows: Sequence[int], multiple: float, confidence: float = CONFIDENCE) -> Policies | None:
     """All ways of choosing at one multiple of COSTS; None where the study lacks a method that they need."""
     methods = [name for name in HINDSIGHT if name in points.gains]
     if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
@@ -64,24 +72,38 @@ def policies(points: Points, rows: Sequence[int], multiple: float) -> Policies |
     for name in methods:
         net[name] = points.gains[name] - costs["recalibrate" if name == BASE else "post-train"]
     best = np.max(list(net.values()), axis=0)
-    actions = advised(points, rows, costs)
-    named = {"recalibrate": BASE, "post-train": FITS["post-train"], **{name: name for name in ALWAYS}}
-    advised_net = np.select([actions == action for action in named], [net[name] for name in named.values()], 0.0)
+    method_of = {"recalibrate": BASE, "post-train": FITS["post-train"], **{name: name for name in ALWAYS}}
+    ways = []
+    for label, actions in ((OURS, advised(points, rows, costs)), (AS_PRINTED, advised_as_printed(points, costs))):
+        won = np.select([actions == action for action in method_of], [net[name] for name in method_of.values()], 0.0)
+        ways.append(_policy(label, best - won, actions, points, confidence))
     constant = {name: np.full(len(best), name) for name in ("nothing", BASE, REFIT, FITS["post-train"])}
-    ways = [_policy("follow the advice", best - advised_net, actions, points)]
     for name, chosen in constant.items():
         label = "always nothing" if name == "nothing" else f"always {name}"
-        ways.append(_policy(label, best - net[name], chosen, points))
+        ways.append(_policy(label, best - net[name], chosen, points, confidence))
     always = min(policy.loss for policy in ways if policy.name in (f"always {BASE}", f"always {REFIT}"))
-    usable = np.isfinite(best)
-    right = float(np.mean((best - advised_net)[usable] <= NEARLY_BEST))
-    return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), right)
+    return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), ways[0].right)
 
 
-def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points) -> Policy:
-    names, times = np.unique(chosen[np.isfinite(loss)], return_counts=True)
+def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points, confidence: float) -> Policy:
+    usable = np.isfinite(loss)
+    names, times = np.unique(chosen[usable], return_counts=True)
     shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
-    return Policy(name, *points.mean(loss), shares)
+    # No choice does better than the best one in hindsight.
+    interval = points.over_clusters(loss, confidence)
+    ends = None if interval is None else (max(interval[0], 0.0), interval[1])
+    return Policy(name, *points.mean(loss), ends, float(np.mean(loss[usable] <= NEARLY_BEST)), shares)
+
+
+def advised_as_printed(points: Points, costs: Mapping[Action, float]) -> NDArray[np.str_]:
+    """What the flowchart of Perez-Lebel et al. 2025 advises on the plug-in estimates, shape (P,), in one round.
+
+    "About 0" is the paper's own r, at which GLAR begins to correct: .02 in its units, which is .02 t* u_delta.
+    """
+    regret, grouping = points.estimates["regret"], points.estimates["regret_grouping"]
+    selected = np.where(grouping <= ABOUT_0 * points.threshold, "recalibrate", "post-train")
+    cost = np.where(selected == "recalibrate", costs["recalibrate"], costs["post-train"])
+    return np.where((regret > 0) & (regret > cost), selected, "nothing")
 
 
 def advised(points: Points, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:

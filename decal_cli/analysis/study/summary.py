@@ -166,12 +166,13 @@ def without_a_file(points: Points, estimate: str, target: str) -> dict[str, floa
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """A study in numbers. seconds: median processor time of a fit by method; reasons: why a method has no gain, and in
-    how many halvings.
+    """A study in numbers. in_utility: the relations in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*.
+    seconds: median processor time of a fit by method; reasons: why a method has no gain, and in how many halvings.
     """
 
     points: Points
     relations: Mapping[tuple[str, str], Relation]
+    in_utility: Mapping[tuple[str, str], Relation]
     seconds: Mapping[str, float]
     reasons: Mapping[str, str]
     policies: tuple[Policies, ...] = ()
@@ -195,9 +196,14 @@ def summarise(study: Study, seed: int = SEED) -> Summary:
     return Summary(
         points,
         relations(points, study.setting.confidence, seed),
+        relations(points.in_utility, study.setting.confidence, seed),
         {name: float(np.median(values)) for name, values in seconds.items()},
         _reasons(study),
-        tuple(each for each in (policies(points, rows, multiple) for multiple in MULTIPLES) if each is not None),
+        tuple(
+            each
+            for each in (policies(points, rows, multiple, study.setting.confidence) for multiple in MULTIPLES)
+            if each is not None
+        ),
         study.notes,
     )
 

@@ -69,5 +69,10 @@ class StudyOptions(ConfidenceOptions):
     )
     seeds: int = option("Number of random halvings of every file (seeds 0 to N - 1).", N_STUDY_SEEDS, metavar="N")
     workers: int | None = option("Number of processes.", metavar="N", shown="one per processor")
+    figures: bool = option(
+        "Also draw every figure of Perez-Lebel et al. 2025, in both units, on a page of its own: figures.md.",
+        False,
+        panel=OUTPUT,
+    )
     folder: str = option("Folder for points, tables and pictures.", STUDY_FOLDER, *OUT, metavar="FOLDER", panel=OUTPUT)
     format: str = format_option("blocks", "data", "rows", text="Format of the summary.", by_suffix=False)

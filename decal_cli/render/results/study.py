@@ -30,11 +30,15 @@ class RelationData(TypedDict):
 
 
 class PolicyData(TypedDict):
-    """A way of choosing; chosen: share of points at which each action was taken."""
+    """A way of choosing. right: share of points at which it lost at most .002; chosen: share at which each action was
+    taken.
+    """
 
     name: str
     loss: float | None
     error: float | None
+    interval: Ends | None
+    right: float | None
     chosen: dict[str, float]
 
 
@@ -49,7 +53,7 @@ class PoliciesData(TypedDict):
 
 class StudyData(TypedDict):
     """How estimates predict the gains of methods on rows that took no part, what following the advice loses, processor
-    time of fits. Utilities are over u_delta.
+    time of fits. Utilities are over u_delta; in relations_in_utility, u_delta is 1/t*.
     """
 
     files: Annotated[list[str], Limit(minItems=1)]
@@ -58,6 +62,7 @@ class StudyData(TypedDict):
     seeds: Annotated[list[int], Limit(minItems=1)]
     points: Positive
     relations: list[RelationData]
+    relations_in_utility: list[RelationData]
     policies: list[PoliciesData]
     seconds: dict[str, float]
     reasons: dict[str, str]
@@ -106,6 +111,7 @@ class Studied:
                 "seeds": np.unique(points.seed).tolist(),
                 "points": len(points.threshold),
                 "relations": [_relation(relation) for relation in summary.relations.values()],
+                "relations_in_utility": [_relation(relation) for relation in summary.in_utility.values()],
                 "policies": [_policies(policies) for policies in summary.policies],
                 "seconds": dict(summary.seconds),
                 "reasons": dict(summary.reasons),
@@ -139,6 +145,8 @@ def _policies(policies: Policies) -> PoliciesData:
                 "name": policy.name,
                 "loss": _finite(policy.loss),
                 "error": _finite(policy.error),
+                "interval": pair(policy.interval),
+                "right": _finite(policy.right),
                 "chosen": dict(policy.chosen),
             }
             for policy in policies.policies

@@ -36,6 +36,13 @@ HEADLINES = (
 """Estimates and the gains they are for; of each, slope and mean error are shown."""
 CLOSER = tuple(pair for pair in HEADLINES if pair[1].endswith(BEYOND_SUFFIX))
 """Those of which the correlation is shown at each t* and without each file."""
+CHOICES = {
+    "nothing": ("nothing", "done", "do-not-post-train", "find-better-features", "cannot-tell"),
+    "recalibrate": ("recalibrate", "isotonic"),
+    "post-train": ("post-train", "refit", "blend"),
+    "constant": ("always-0", "always-1"),
+}
+"""Headings of the shares of what was chosen, and the actions and methods that each counts."""
 
 
 def study_tables(summary: Summary) -> Iterator[Table]:
@@ -47,7 +54,8 @@ def study_tables(summary: Summary) -> Iterator[Table]:
     yield from _closer(summary)
 
 
-def _table(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def table_of_words(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose cells are texts, the first column the key."""
     first, *others = heads
     columns = (Column(first, words=True, breaks=BREAKS), *(Column(head, breaks=BREAKS) for head in others))
     return Table(columns, tuple(Row(tuple(map(words, row))) for row in rows), title=title, caption=caption, keys=1)
@@ -76,13 +84,20 @@ def _correlations(summary: Summary) -> Iterator[Table]:
             if any(relations):
                 rows.append((short_title(name), *map(_r2, relations)))
         if studied and rows:
-            yield _table(title, text, ("estimate", *(target.removesuffix(BEYOND_SUFFIX) for target in studied)), rows)
+            yield table_of_words(
+                title, text, ("estimate", *(target.removesuffix(BEYOND_SUFFIX) for target in studied)), rows
+            )
 
 
 def _r2(relation: Relation | None) -> str:
     if relation is None or math.isnan(relation.r2):
         return DASH
     return " ".join(filter(None, (short(relation.r2, 3), span(relation.interval, 2))))
+
+
+def plain_r2(relation: Relation | None) -> str:
+    """A squared correlation without its interval."""
+    return DASH if relation is None else _plain(relation.r2)
 
 
 def _slopes(summary: Summary) -> Iterator[Table]:
@@ -96,7 +111,7 @@ def _slopes(summary: Summary) -> Iterator[Table]:
             rows.append((short_title(estimate), gain, _plain(relation.r2), slope, error))
     if rows:
         text = "Slope of the gain on its estimate; mean error: gain minus estimate, per 1,000 decisions, u_delta 1."
-        yield _table(
+        yield table_of_words(
             "Do the estimates have the right size?", text, ("estimate", "gain of", "r2", "slope", "mean error"), rows
         )
 
@@ -114,7 +129,26 @@ def _advice(summary: Summary) -> Iterator[Table]:
         ".002 and retraining .01 per decision, times the first column. share: of what the better of always isotonic "
         "and always refit loses. right: points where the advice lost at most .002."
     )
-    yield _table("What following the advice loses", text, ("costs x", *names, "share", "right"), rows)
+    yield table_of_words("What following the advice loses", text, ("costs x", *names, "share", "right"), rows)
+    yield _choices(summary)
+
+
+def _choices(summary: Summary) -> Table:
+    """Each way of choosing at the costs themselves: what it loses, and what it chooses."""
+    one = next(each for each in summary.policies if each.multiple == 1)
+    rows = []
+    for policy in one.policies:
+        ends = None if policy.interval is None else (1000 * policy.interval[0], 1000 * policy.interval[1])
+        loss = " ".join(filter(None, (f"{1000 * policy.loss:.2f}", span(ends, 2))))
+        shares = [sum(policy.chosen.get(action, 0.0) for action in actions) for actions in CHOICES.values()]
+        rows.append((policy.name, loss, _percent(policy.right), *map(_percent, shares)))
+    over = summary.points.bootstrap_unit
+    text = (
+        f"At costs x 1, {'' if over is None else f'with intervals over {over}, '}and how often each action is chosen. "
+        "Flowchart as printed: that of Perez-Lebel et al. 2025, on the plug-in regrets; a grouping regret of up to .02 "
+        "t* u_delta counts as 0 (their r)."
+    )
+    return table_of_words("What each way of choosing does", text, ("", "lost", "right", *CHOICES), rows)
 
 
 def _methods(summary: Summary) -> Table:
@@ -129,7 +163,7 @@ def _methods(summary: Summary) -> Table:
         rows.append((*cells, *("",) * (5 - len(cells))))
     text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond isotonic."
     head = ("method", "fit", "gain", "beyond isotonic", "better at")
-    return _table("Time and gain of each method", text, head, rows)
+    return table_of_words("Time and gain of each method", text, head, rows)
 
 
 def _closer(summary: Summary) -> Iterator[Table]:
@@ -140,12 +174,12 @@ def _closer(summary: Summary) -> Iterator[Table]:
     at = [by_threshold(summary.points, *pair) for pair in pairs]
     rows = [(f"{t:g}", *(_plain(r2[t]) for r2 in at)) for t in at[0]]
     title = "What predicts the gain beyond recalibration, at each t*"
-    yield _table(title, "r2 at one threshold.", ("t*", *titles), rows)
+    yield table_of_words(title, "r2 at one threshold.", ("t*", *titles), rows)
     if len(summary.points.files) > 2:
         without = [without_a_file(summary.points, *pair) for pair in pairs]
         rows = [(name, *(_plain(r2[name]) for r2 in without)) for name in without[0]]
         title = "What predicts the gain beyond recalibration, without each file"
-        yield _table(title, "r2 of all points but those of the file.", ("without", *titles), rows)
+        yield table_of_words(title, "r2 of all points but those of the file.", ("without", *titles), rows)
 
 
 def _plain(value: float) -> str:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 
 from decal_cli.analysis.study import Summary, summarise
-from decal_cli.plot import STUDY_PICTURES, draw_study
+from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
+from decal_cli.plot.experiment import _local_lines
 from decal_cli.plot.study import study_figure
 from decal_cli.plot.style import RC
 from tests.helpers.studies import STUDY_METHODS, made_up_study
@@ -119,3 +121,23 @@ def test_one_score_alone_can_be_drawn(tmp_path: Path) -> None:
     assert pictures == [picture for picture in STUDY_PICTURES if picture != "correlations"]
     titles = [axes.get_title(loc="left") for axes in laid_out(one, "recalibration").axes]
     assert titles == ["Gain of isotonic"] * 2, "three points have no correlation"
+
+
+def test_the_figures_of_the_paper_are_drawn_in_both_units(summary: Summary) -> None:
+    drawn = list(experiment_pictures(summary))
+    assert [name for name, _, _ in drawn] == experiment_files()
+    assert all(png.startswith(b"\x89PNG") for _, _, png in drawn)
+    captions = " ".join(caption for _, caption, _ in drawn)
+    for figure in ("4b, 5b and 6b", *(f"fig. {k}" for k in range(9, 18)), "18 and 19", "fig. 20"):
+        assert captions.count(f"{figure};") == 2
+
+
+def test_figures_without_their_methods_are_not_drawn() -> None:
+    none = [name for name, _, _ in experiment_pictures(summarise(made_up_study(methods=("platt",))))]
+    assert not any(name.startswith(("by-", "against-regret-u")) for name in none)
+
+
+def test_a_local_line_goes_through_points_on_a_line() -> None:
+    x = np.linspace(0, 1, 50)
+    at, values = _local_lines(x, 3 - 2 * x)
+    np.testing.assert_allclose(values, 3 - 2 * at, atol=1e-9)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from decal_cli.analysis.study import Study
 from decal_cli.analysis.study.columns import points_of
-from decal_cli.analysis.study.policies import advised, policies
+from decal_cli.analysis.study.policies import advised, advised_as_printed, policies
 from tests.helpers.studies import study_point, study_record, study_setting
 
 METHODS = ("isotonic", "refit", "stack", "stack-boosting", "blend")
@@ -59,6 +60,7 @@ def test_losses_are_those_by_hand() -> None:
     result = policies(points_of(studied()), [1000] * 4, 1.0)
     by_hand = {
         "follow the advice": FOLLOWED,
+        "flowchart as printed": NOTHING,  # without regrets it has nothing to go by
         "always nothing": NOTHING,
         "always isotonic": ISOTONIC,
         "always refit": REFIT,
@@ -73,7 +75,8 @@ def test_losses_are_those_by_hand() -> None:
     assert result.share == pytest.approx(np.mean(FOLLOWED) / min(np.mean(ISOTONIC), np.mean(REFIT)))
     assert result.right == 0.5
     assert result.policies[0].chosen == {"do-not-post-train": 0.25, "post-train": 0.25, "recalibrate": 0.5}
-    assert result.policies[3].chosen == {"refit": 1.0}
+    assert result.policies[4].chosen == {"refit": 1.0}
+    assert all(policy.interval is None for policy in result.policies), "two scores are too few"
 
 
 def test_a_constant_decision_that_is_ahead_is_followed() -> None:
@@ -86,6 +89,45 @@ def test_a_constant_decision_that_is_ahead_is_followed() -> None:
     result = policies(points_of(study), [1000], 1.0)
     losses = {policy.name: policy.loss for policy in result.policies}
     assert losses["follow the advice"] == 0 and losses["always nothing"] == pytest.approx(0.04)
+
+
+def regrets(calibration: float, grouping: float) -> dict[str, tuple[float, float, float]]:
+    values = {"regret_calibration": calibration, "regret_grouping": grouping, "regret": calibration + grouping}
+    return {name: (value, value, value) for name, value in values.items()}
+
+
+PRINTED = [
+    # t*, regrets, what the paper's flowchart advises; a grouping regret is 0 up to .02 t*, costs are .002 and .01
+    (0.5, regrets(0.0, 0.0), "nothing"),
+    (0.5, regrets(0.1, 0.009), "recalibrate"),
+    (0.5, regrets(0.1, 0.011), "post-train"),
+    (0.1, regrets(0.1, 0.009), "post-train"),
+    (0.5, regrets(0.001, 0.0005), "nothing"),
+    (0.1, regrets(0.001, 0.005), "nothing"),
+]
+
+
+def test_the_printed_flowchart_goes_by_the_plug_in_regrets() -> None:
+    gains = dict(zip(METHODS, (0.02, 0.0, 0.0, 0.0, 0.05), strict=True))
+    points = [study_point(t, estimated, gains) for t, estimated, _ in PRINTED]
+    study = Study((study_record("a.csv", "p", 0, points),), (), study_setting(*METHODS))
+    assert advised_as_printed(points_of(study), {"recalibrate": 0.002, "post-train": 0.01}).tolist() == [
+        action for _, _, action in PRINTED
+    ]
+    # Best is blend, .04 after its cost; isotonic wins .018.
+    _, printed = policies(points_of(study), [1000] * len(PRINTED), 1.0).policies[:2]
+    assert printed.loss == pytest.approx((3 * 0.04 + 0.022) / 6, abs=1e-12) and printed.right == pytest.approx(2 / 6)
+
+
+def test_intervals_over_files_are_those_of_students_t() -> None:
+    losses = [0.01, 0.02, 0.04, 0.05, 0.08]
+    points = [[study_point(0.5, {}, {"isotonic": loss, "refit": 0.0, "blend": 0.0})] for loss in losses]
+    records = [study_record(f"{k}.csv", "p", 0, each) for k, each in enumerate(points)]
+    study = Study(tuple(records), (), study_setting("isotonic", "refit", "blend"))
+    nothing = policies(points_of(study), [1000] * 5, 0.0, 0.9).policies[2]
+    assert nothing.name == "always nothing" and nothing.loss == pytest.approx(0.04)
+    reach = scipy.stats.t.ppf(0.95, 4) * np.std(losses, ddof=1) / np.sqrt(5)
+    assert nothing.interval == pytest.approx((0.04 - reach, 0.04 + reach), abs=1e-12)
 
 
 def test_where_methods_cost_more_than_they_win_nothing_is_best() -> None:

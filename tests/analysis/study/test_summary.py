@@ -212,3 +212,19 @@ def test_without_any_gain_there_is_no_study() -> None:
     records = tuple({**each, "reasons": reasons} for each in study.records)
     with pytest.raises(DecalError, match=r"could be fitted \(glar, refit: needs features; platt: needs rows\)"):
         summarise(replace(study, records=records))
+
+
+def test_in_the_papers_units_utilities_are_over_t_and_other_metrics_stay() -> None:
+    """U = [[1, 0], [0, 1/t* - 1]] has u_delta 1/t*."""
+    points = points_of(made_up_study())
+    other, factor = points.in_utility, 1 / points.threshold
+    for name in ("regret", "gain_beyond"):
+        np.testing.assert_allclose(other.estimates[name], points.estimates[name] * factor)
+    for name in ("ece", "auc", "accuracy"):
+        np.testing.assert_array_equal(other.estimates[name], points.estimates[name])
+    np.testing.assert_allclose(other.ends["gain_beyond"][1], points.ends["gain_beyond"][1] * factor)
+    np.testing.assert_allclose(other.gains["refit"], points.gains["refit"] * factor)
+    summary = summarise(made_up_study())
+    x, y = (values * factor for values in (points.estimates["regret"], points.gains["refit"]))
+    by_seed = [np.corrcoef(x[points.seed == s], y[points.seed == s])[0, 1] ** 2 for s in (0, 1)]
+    assert summary.in_utility["regret", "refit"].r2 == pytest.approx(np.mean(by_seed), abs=1e-12)
