@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions, hold_out
 from decal_cli.curves import Featured, Grid, ThresholdCurve, curves_of
+from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Table
+from decal_cli.tables.table import FEWEST_ROWS, Table
 from decal_cli.task import BinaryTask
 
 LADDER = (
@@ -61,11 +62,14 @@ class Swept:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """All swept models and groups. head: the plan and where the rows come from (no metric is in it)."""
+    """All swept models and groups. head: the plan and where the rows come from (no metric is in it). lowest: the lowest
+    curve of several models on all rows; None of one model, or where the models do not have the same rows.
+    """
 
     head: Evaluation
     grid: Grid
     reports: tuple[Swept, ...]
+    lowest: Lowest | None = None
 
     @property
     def task(self) -> BinaryTask | None:
@@ -91,7 +95,14 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_swept(model, group, rows, plan, grid))
     head = Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes, ())
-    return Sweep(head, grid, tuple(reports))
+    return Sweep(head, grid, tuple(reports), _lowest(dataset.models, grid, plan))
+
+
+def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | None:
+    rows = [model.rows for model in models]
+    if len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or not same_rows(rows):
+        return None
+    return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, plan.confidence, plan.seed)
 
 
 def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: Grid) -> Swept:

@@ -104,3 +104,26 @@ def test_a_picture_in_the_terminal(decal: Decal) -> None:
 )
 def test_what_makes_no_sense_is_one_line(decal: Decal, more: tuple[str, ...], says: str) -> None:
     assert says in refusal(decal("sweep", *NAMED, *more))
+
+
+TASCHE = (FIXTURES / "papers" / "tasche.csv", "--weight", "weight", "-s", "optimal", "-s", "naive", "--no-intervals")
+
+
+def test_models_are_held_against_the_lowest_curve_of_all(decal: Decal) -> None:
+    done = decal("sweep", *TASCHE, "--thresholds", "0.02:0.98:0.02")
+    assert "Calibrated Brier curves against the lowest of them" in done.out
+    assert "optimal is not beaten and may be sufficient; the other is not." in done.out.replace("\n", " ")
+    document = valid_json(decal("sweep", *TASCHE, "-f", "json").out)
+    lowest = document["lowest"]
+    assert lowest["sufficient"] == ["optimal"] and [each["model"] for each in lowest["models"]] == ["optimal", "naive"]
+    curves = [report["sweep"]["curves"]["brier_calibrated"]["value"] for report in document["reports"]]
+    assert lowest["value"] == pytest.approx([min(each) for each in zip(*curves, strict=True)], abs=1e-12)
+
+
+def test_models_of_different_rows_have_no_lowest_curve(decal: Decal, tmp_path: Path) -> None:
+    rows = ["p,q,y", *(f"{k / 60},{'' if k == 7 else k / 70},{k % 3 > 0:d}" for k in range(60))]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(rows))
+    line = ("sweep", path, "-s", "p", "-s", "q", "--missing", "drop", "--no-intervals")
+    assert "The lowest curve of all models is not shown: the models do not have the same rows." in decal(*line).out
+    assert valid_json(decal(*line, "-f", "json").out)["lowest"] is None

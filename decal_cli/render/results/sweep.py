@@ -13,6 +13,7 @@ from decal_cli.curves import ThresholdCurve
 from decal_cli.numbers import DASH, PER_DECISION, plain, short
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
+from decal_cli.render.results.lowest import NOT_SHOWN, LowestData, lowest_blocks, lowest_data
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive
 from decal_cli.render.terms import Terms
@@ -104,8 +105,9 @@ class CurvesData(SweptData):
 
 
 class SweptReportsData(Provenance):
-    """What `decal sweep` prints of several models or groups."""
+    """What `decal sweep` prints of several models or groups. lowest: of several models on the same rows."""
 
+    lowest: LowestData | None
     reports: Annotated[list[SweptData], Limit(minItems=2)]
 
 
@@ -148,6 +150,10 @@ class Curves:
         if len(together) > 1:
             yield _net_benefits(self.sweep, together, rows)
         unit = f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
+        if self.sweep.lowest is not None:
+            yield from lowest_blocks(self.sweep.lowest, unit, self.factor)
+        elif len(together) > 1:
+            yield Notes((NOT_SHOWN,), quiet=True)
         for report in self.sweep.reports:
             yield Heading(report.name)
             for block, title in BLOCKS.items():
@@ -188,7 +194,10 @@ class Curves:
                 "curves": {name: _curve(curve) for name, curve in report.curves.items()},
             }
             entries.append({**{name: getattr(report, name) for name in names}, "sweep": curves})
-        return one_or_several(head, entries)
+        document = one_or_several(head, entries)
+        if len(entries) > 1:
+            document["lowest"] = None if sweep.lowest is None else lowest_data(sweep.lowest)
+        return document
 
     def _scale(self) -> ScaleData | None:
         terms = self.terms

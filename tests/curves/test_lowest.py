@@ -1,0 +1,94 @@
+"""The lowest Brier curve of several models: by hand, against brute force, and by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from decal_cli.curves.lowest import lowest_curve, same_rows
+from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.render.results.lowest import verdict
+from decal_cli.tables.rows import Rows
+
+AT = np.linspace(0.02, 0.98, 49)
+
+
+def world(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two signals of the label, and the label."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(size, 2))
+    label = (rng.random(size) < 1 / (1 + np.exp(-1.5 * x[:, 0] - 1.5 * x[:, 1]))).astype(np.uint8)
+    return x, label
+
+
+def score(x: np.ndarray) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def test_curves_gaps_and_errors_are_those_of_the_rows() -> None:
+    x, label = world(300, 0)
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(0.5, 2, 300)
+    models = [(name, Rows(np.round(score(x[:, k]), 2), label, weight)) for k, name in enumerate("ab")]
+    lowest = lowest_curve(models, AT, 0.95)
+    lost = []
+    for _, rows in models:
+        pools, fit = rows.table.pools, rows.table.isotonic
+        c = (fit.pos / fit.n)[np.searchsorted(rows.table.score[pools], rows.score, side="right") - 1]
+        lost.append(np.where(c[:, None] >= AT, AT * (label == 0)[:, None], (1 - AT) * (label == 1)[:, None]))
+    curves = np.array([np.average(each, axis=0, weights=weight) for each in lost])
+    np.testing.assert_allclose(lowest.value, curves.min(axis=0), atol=1e-12)
+    for k, rival in enumerate(lowest.rivals):
+        gap = curves[k] - curves.min(axis=0)
+        assert rival.gap == pytest.approx(gap.max(), abs=1e-12) and rival.at == AT[gap.argmax()]
+        assert rival.share == pytest.approx(np.mean(curves[k] < curves[1 - k] - 1e-12))
+        inputs = Inputs(models[k][1])
+        assert rival.refinement_loss == pytest.approx(value_of(parse("refinement_loss"), inputs), abs=1e-12)
+
+
+def test_a_model_that_knows_both_signals_beats_those_that_know_one() -> None:
+    x, label = world(4000, 2)
+    models = [(name, Rows(score(signal), label)) for name, signal in (("one", x[:, 0]), ("both", x.sum(axis=1)))]
+    lowest = lowest_curve(models, AT, 0.95)
+    assert lowest.unbeaten == ("both",) and lowest.rivals[0].beaten_by == "both"
+    assert verdict(lowest).startswith("both is not beaten and may be sufficient; the other is not.")
+
+
+def test_two_models_that_know_different_parts_of_the_label_are_both_beaten() -> None:
+    """Each tells the labels apart in its half of the rows, at probabilities that the other does not reach."""
+    rng = np.random.default_rng(3)
+    half = np.arange(6000) % 2 == 0
+    truth = np.where(half, rng.choice([0.02, 0.3], 6000), rng.choice([0.7, 0.98], 6000))
+    label = (rng.random(6000) < truth).astype(np.uint8)
+    low, high = np.where(half, truth, 0.84), np.where(half, 0.16, truth)
+    lowest = lowest_curve([("low", Rows(low, label)), ("high", Rows(high, label))], AT, 0.95)
+    assert lowest.unbeaten == ()
+    text = verdict(lowest)
+    assert text.startswith("No model named is sufficient here: each is beaten by another. Best known lower curve: ")
+
+
+def test_models_that_know_the_same_are_seldom_told_apart() -> None:
+    beaten = 0
+    for seed in range(40):
+        x, label = world(1000, 100 + seed)
+        noise = np.random.default_rng(seed).normal(size=(1000, 2))
+        models = [(f"m{k}", Rows(score(x[:, 0] + 0.5 * noise[:, k]), label)) for k in range(2)]
+        beaten += len(lowest_curve(models, AT, 0.95).unbeaten) < 2
+    assert beaten <= 3
+
+
+def test_the_same_model_twice_is_not_beaten() -> None:
+    x, label = world(200, 5)
+    rows = Rows(score(x[:, 0]), label)
+    lowest = lowest_curve([("a", rows), ("b", rows)], AT, 0.95)
+    assert verdict(lowest) == "No model is beaten beyond chance: these rows do not tell which knows more."
+    assert [rival.share for rival in lowest.rivals] == [0, 0]
+
+
+def test_rows_are_the_same_only_with_the_same_labels_and_weights() -> None:
+    x, label = world(50, 6)
+    rows = Rows(score(x[:, 0]), label)
+    assert same_rows([rows, Rows(score(x[:, 1]), label)])
+    assert not same_rows([rows, Rows(rows.score[1:], label[1:])])
+    assert not same_rows([rows, Rows(rows.score, 1 - label)])
+    assert not same_rows([rows, Rows(rows.score, label, np.full(50, 2.0))])
