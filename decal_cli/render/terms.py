@@ -102,9 +102,11 @@ class Terms:
         factor, words = self.scale(*values)
         return alike([value * factor for value in values]), words
 
-    def amount(self, value: float, interval: Interval | None = None) -> str:
-        """A utility per decision as '8.9 million EUR a year [6.2, 11.6]'."""
-        (first, *ends), words = self.amounts(value, *(interval or ()))
+    def amount(self, value: float, interval: Interval | None = None, beside: Sequence[float] = ()) -> str:
+        """A utility per decision as '8.9 million EUR a year [6.2, 11.6]'; beside: others of the same size."""
+        numbers = (value, *(interval or ()))
+        factor, words = self.scale(*numbers, *beside)
+        first, *ends = alike([number * factor for number in numbers])
         shown = f" [{', '.join(ends)}]" if ends else ""
         return " ".join(filter(None, (first, words, self.span))) + shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from decal_cli.analysis.evaluate import Report, Result
 from decal_cli.analysis.flowchart import Advice, Item
@@ -19,26 +19,27 @@ def walk_of(advice: Advice, terms: Terms) -> Steps:
     """The walk through the flowchart."""
     return Steps(
         tuple(
-            Step(
-                step.question,
-                step.answer,
-                terms.worded(step.reason),
-                tuple(_evidence(item, terms) for item in step.evidence),
-            )
+            Step(step.question, step.answer, terms.worded(step.reason), tuple(_evidence(step.evidence, terms)))
             for step in advice.steps
         )
     )
 
 
-def _evidence(item: Item, terms: Terms) -> str:
-    metric = named(item.metric)
-    if item.value is None:
-        value = "undefined"
-    elif metric.unit == "utility" and terms.with_amounts:
-        value = terms.amount(item.value, item.interval)
-    else:
-        value = f"{short(item.value, 4)} {span(item.interval, 4)}".rstrip()
-    return f"{metric.title.lower()}: {value}"
+def _evidence(items: Sequence[Item], terms: Terms) -> Iterator[str]:
+    """What a step rests on, a line each; utilities are amounts of one size, where the user said what amounts mean."""
+    amounts = [item.value for item in items if item.value is not None and _is_amount(item, terms)]
+    for item in items:
+        if item.value is None:
+            value = "undefined"
+        elif _is_amount(item, terms):
+            value = terms.amount(item.value, item.interval, amounts)
+        else:
+            value = f"{short(item.value, 4)} {span(item.interval, 4)}".rstrip()
+        yield f"{named(item.metric).title.lower()}: {value}"
+
+
+def _is_amount(item: Item, terms: Terms) -> bool:
+    return terms.with_amounts and named(item.metric).unit == "utility"
 
 
 def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
@@ -67,7 +68,7 @@ def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: T
     if advice.gain is not None:
         yield _gain_sentence(advice.gain, advice, terms)
     yield from advice.next_steps
-    yield from filter(None, (_ece_sentence(report, advice),))
+    yield from filter(None, (_ece_sentence(report, advice, terms),))
 
 
 def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
@@ -78,7 +79,7 @@ def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
     return f"Expected gain of {advice.method}: {each}, {with_ends(amounts, f'{words} {terms.span}'.strip())}."
 
 
-def _ece_sentence(report: Report, advice: Advice) -> str | None:
+def _ece_sentence(report: Report, advice: Advice, terms: Terms) -> str | None:
     """What ECE says, which is the same for every t*, beside what recalibration wins at this one."""
     ece, null = report.results["ece"].value, report.results["ece_null"].value
     gain = report.results["gain_recalibration"]
@@ -86,8 +87,7 @@ def _ece_sentence(report: Report, advice: Advice) -> str | None:
         return None
     sentence = (
         f"ECE is {short(ece, 4)} for every t* (a calibrated model would show {short(null, 4)}); at this t*, "
-        f"recalibration {_verb(gain)} {short(gain.value, 4)} {span(gain.interval, 4)}".rstrip()
-        + "."
+        f"recalibration {_verb(gain)} {terms.worded(per_decision(gain.value, gain.interval))}."
     )
     if not ece_disagrees(report, advice):
         return sentence

@@ -162,12 +162,14 @@ class Recommended:
 
 def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> Table:
     """What each model and group is advised."""
-    columns = [Column(name, words=True, wraps=True) for name in ("model", "group", "action", "method")]
+    grouped = any(report.group is not None for report, _ in advised)
+    names = ["model", *(["group"] if grouped else []), "action", "method"]
     rows = []
     for report, advice in advised:
         gain = "" if advice.gain is None else plain(terms.number * advice.gain)
-        texts = (report.model, report.group or "", advice.action, advice.method or "", gain)
-        rows.append(Row(tuple(map(words, texts))))
+        place = [report.model, *([report.group or ""] if grouped else [])]
+        rows.append(Row(tuple(map(words, (*place, advice.action, advice.method or "", gain)))))
+    columns = [Column(name, words=True, wraps=True) for name in names]
     return Table((*columns, Column(f"gain {terms.heading}", wraps=True)), tuple(rows))
 
 
