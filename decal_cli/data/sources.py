@@ -9,6 +9,7 @@ from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.files import Raw, raw, translated
 from decal_cli.data.jsonlines import JsonLinesSource
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_CHUNK_BYTES
 
 FOREIGN = {
     b"PK\x03\x04": "a zip archive (a spreadsheet or .npz?)",
@@ -25,6 +26,8 @@ FOREIGN = {
     b"\x80\x05\x95": "a Python pickle",
 }
 N_BATCH_ROWS = 1 << 16
+PIECE_BYTES = 1 << 20
+"""Of a large column chunk, read at once."""
 
 
 class RawFile(Protocol):
@@ -126,17 +129,21 @@ class ParquetSource:
     def __init__(self, source: Raw) -> None:
         self.raw = source
         self.shown = source.shown
+        self.metadata: Any = None
         with translated(self.shown, self.kind):
-            self.names = list(self._file().schema_arrow.names)
+            file = self._file()
+            self.metadata = file.metadata
+            self.names = list(file.schema_arrow.names)
 
     def _file(self, **options: Any) -> Any:
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self.raw.arrow(), **options)
+        return pq.ParquetFile(self.raw.arrow(), metadata=self.metadata, **options)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
+            self._largest_chunk(wanted)
             return self._file().read(columns=wanted).select(wanted)
 
     def load_typed(self, names: Sequence[str]) -> Any:
@@ -145,10 +152,22 @@ class ParquetSource:
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
-            # Buffered pages instead of whole column chunks: memory does not grow with the row group.
-            file = self._file(buffer_size=1 << 20, pre_buffer=False)
+            # Large column chunks are read in pieces: memory does not grow with the row group. Others are read whole:
+            # in pieces, the reader sets aside whatever a damaged page says is its size.
+            piece = PIECE_BYTES if self._largest_chunk(wanted) > MAX_CHUNK_BYTES else 0
+            file = self._file(buffer_size=piece, pre_buffer=False)
             for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False):
                 yield batch.select(wanted)
+
+    def _largest_chunk(self, wanted: Sequence[str]) -> int:
+        """Bytes of the largest column chunk of a row group. Errors: ValueError, where it is larger than the file."""
+        metadata, names = self.metadata, set(wanted)
+        columns = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in names]
+        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+        largest = max((group.column(i).total_compressed_size for group in groups for i in columns), default=0)
+        if largest > self.raw.arrow().size():
+            raise ValueError(f"a column claims {largest:,} bytes, more than the file holds")
+        return largest
 
     rows = batches
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -91,6 +92,36 @@ def test_a_file_that_is_cut_while_it_is_read_does_not_end_the_process(tmp_path: 
     source = (ArrowSource(raw, raw.head()) if write is feather.write_feather else ParquetSource(raw)).load(("p",), ())
     os.truncate(path, 1000)
     assert float(source.column("p").to_numpy().mean()) == pytest.approx(0.5, abs=0.01)
+
+
+def _thrift(number: int) -> bytes:
+    """A number as headers of Parquet pages hold it: zigzag, seven bits a byte."""
+    number *= 2
+    low = [number >> shift & 0x7F for shift in range(0, max(1, number.bit_length()), 7)]
+    return bytes([*(each | 0x80 for each in low[:-1]), low[-1]])
+
+
+def test_a_damaged_page_of_parquet_that_claims_2_gib(tmp_path: Path) -> None:
+    score = np.random.default_rng(0).random(3_000)
+    table = pa.table({"p": score, "y": np.round(score), "x": score})
+    before = pa.default_memory_pool().max_memory()
+    for compression in ("none", "snappy"):
+        path = tmp_path / compression
+        pq.write_table(table, path, compression=compression, use_dictionary=False)
+        column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+        # Fields of the header, each after a byte 0x15: the type of the page, its size, and its size in the file.
+        content = path.read_bytes()
+        pattern = rb"\x15[\0-\x7f]\x15[\x80-\xff]+[\0-\x7f]\x15([\x80-\xff]+[\0-\x7f])"
+        size = re.compile(pattern).match(content, column.data_page_offset)
+        assert size is not None
+        start, end = size.span(1)
+        claim = _thrift(2**31 - 1)
+        cut = end + 200
+        path.write_bytes(content[:start] + claim + content[end : cut - len(claim) + end - start] + content[cut:])
+        for columns in (Columns(score=("p",)), Columns(score=("x",), features=("p",))):
+            with pytest.raises(DecalError, match=r"cannot be read as Parquet: .*expected .2147483647"):
+                len(read([str(path)], columns).models[0].rows.typed)
+    assert pa.default_memory_pool().max_memory() - before < 1 << 28
 
 
 @pytest.mark.parametrize("byte", [b"\0", b"a\0"])

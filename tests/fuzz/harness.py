@@ -27,7 +27,7 @@ from decal_cli.commands.app import run
 
 MAX_SECONDS = 20
 MAX_BYTES = 2 << 30
-CASES_PER_CHILD, MAX_PROBLEMS = 1_000, 5
+CASES_PER_CHILD, MAX_PROBLEMS = 5_000, 5
 
 Attempt = Callable[[random.Random, Path], str]
 
