@@ -8,11 +8,18 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.fuzz import files, numbers, readers, settings, specs
+from tests.fuzz import files, names, numbers, readers, settings, specs
 from tests.fuzz.harness import fuzz
 
-FUZZERS = {each.__name__.rpartition(".")[2]: each.case for each in (readers, specs, settings, numbers, files)}
-SIZES = {"readers": 60_000, "specs": 60_000, "settings": 30_000, "numbers": 25_000, "files": 25_000}
+FUZZERS = {each.__name__.rpartition(".")[2]: each.case for each in (readers, specs, settings, numbers, files, names)}
+SIZES = {
+    "readers": 60_000,
+    "specs": 60_000,
+    "settings": 30_000,
+    "numbers": 21_000,
+    "files": 21_000,
+    "names": 8_000,
+}
 
 
 def main() -> int:

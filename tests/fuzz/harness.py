@@ -83,7 +83,8 @@ def _child(case: Attempt, seed: int, n_cases: int, folder: str, results: Any) ->
                 raise MemoryError(f"{used_bytes() >> 20} MiB")
         except BaseException as error:
             place = "".join(traceback.format_tb(error.__traceback__)[-3:])
-            problems.append(f"case {number}: {error!r:.2000}\n{place}")
+            text = "".join(traceback.format_exception_only(error))
+            problems.append(f"case {number}: {text!r:.4000}\n{place}")
             if len(problems) == MAX_PROBLEMS:
                 break
     results.put((outcomes, problems, used_bytes()))

@@ -28,6 +28,7 @@ BINARY = FIXTURES / "binary_n2000.csv"
 GOLDEN = ROOT / "tests" / "golden"
 DECAL = Path(sys.executable).with_name("decal")
 SCHEMA = json.loads((ROOT / "decal_cli" / "report.schema.json").read_text(encoding="utf-8"))
+_VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def valid_json(text: str) -> dict[str, Any]:
         raise AssertionError(f"{constant} in JSON")
 
     document = json.loads(text, parse_constant=refuse)
-    jsonschema.validate(document, SCHEMA)
+    _VALIDATOR.validate(document)
     return document
 
 
