@@ -26,6 +26,8 @@ MAX_DEPTH = 64
 
 MAX_UTILITY = 1e15
 """What a utility, a cost or a bound may be, and its inverse the least u_delta: floats hold 15 digits."""
+MIN_THRESHOLD = 1e-30
+"""The least that utilities of up to 15 digits give; the odds of much smaller ones are no floats."""
 MAX_ACTIONS = 100
 """Rows of a utility: what a decision is worth is computed for each."""
 MAX_THRESHOLDS = 1000

@@ -12,7 +12,7 @@ import numpy as np
 
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_SETTINGS_BYTES, MAX_THRESHOLDS
+from decal_cli.limits import MAX_SETTINGS_BYTES, MAX_THRESHOLDS, MIN_THRESHOLD
 from decal_cli.tables.table import Floats, Ints
 
 N_PARTS = 256
@@ -110,6 +110,8 @@ def _inside(values: Floats, what: str, fix: str) -> Floats:
     outside = values[~((values > 0) & (values < 1))]
     if len(outside):
         raise DecalError(f"{what} must lie inside (0, 1), and {outside[0]:g} does not", fix)
+    if values.min() < MIN_THRESHOLD:
+        raise DecalError(f"{what} must be {MIN_THRESHOLD:g} or more, and {values.min():g} is less", fix)
     return values
 
 

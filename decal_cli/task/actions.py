@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY
+from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY, MIN_THRESHOLD
 
 Matrix = tuple[tuple[float, float], tuple[float, float]]
 UtilityRows = tuple[tuple[float, float], ...]
@@ -169,6 +169,11 @@ class BinaryTask(Task):
             raise DecalError(
                 f"{shown} has t* = {threshold:g}, outside (0, 1): deciding {best} is never worse, no score is needed",
                 "each decision must be the better one for some outcome: u00 > u10 and u11 > u01",
+            )
+        if threshold < MIN_THRESHOLD:
+            raise DecalError(
+                f"{shown} has t* = {threshold:g}, below {MIN_THRESHOLD:g}",
+                "make the errors cost amounts that differ by less",
             )
         at = _checked_decision(decision_threshold, _decimal(threshold))
         return cls(matrix, tuple(names), decision_threshold=at)

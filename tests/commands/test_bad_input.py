@@ -73,6 +73,9 @@ class TestBadInput:
         ("arguments", "says"),
         [
             (["sweep", *NAMED, "--thresholds", "0.1:0.9:1e-320"], "more than 1000"),
+            (["sweep", *NAMED, "--thresholds", "5e-324,0.3"], "must be 1e-30 or more, and 4.94066e-324 is less"),
+            (["sweep", *NAMED, "-t", "5e-324"], "t* = 4.94066e-324, below 1e-30"),
+            (["evaluate", *NAMED, "--cost-fp", "1e-320", "--cost-fn", "1"], "below 1e-30"),
             (["gate", *NAMED, "-r", "brier<=1e999"], "bound 1e999 is infinite"),
             (["gate", *NAMED, "-r", "brier<=1e300"], "brier lies from 0 to 1, so no value can fail it"),
             (["gate", *NAMED, "-r", "brier>=-0.1"], "brier lies from 0 to 1, so no value can fail it"),
@@ -94,7 +97,7 @@ class TestBadInput:
         assert says in refusal(decal(*arguments))
 
     def test_thresholds_and_seeds_at_the_edge_are_judged(self, decal: Decal) -> None:
-        for line in (("-t", "1e-300"), ("-t", "5e-324"), ("-t", "0.9999999999999999", "--seed", str(2**32 - 1))):
+        for line in (("-t", "1e-30"), ("-t", "0.9999999999999999", "--seed", str(2**32 - 1))):
             done = decal("recommend", *NAMED, *line)
             assert (done.code, done.err) == (0, "")
 

@@ -17,7 +17,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, parse, value_of
 from decal_cli.task import BinaryTask
 
-EDGES = [0.0, 1.0, 5e-324, 1e-300, 1e-17, 1e-9, 0.5, 1 - 2**-53, 1 - 1e-9, np.nextafter(0.5, 1), 2**-1022, 0.3]
+EDGES = [0.0, 1.0, 5e-324, 1e-300, 1e-30, 1e-17, 1e-9, 0.5, 1 - 2**-53, 1 - 1e-9, np.nextafter(0.5, 1), 2**-1022, 0.3]
 MAX_RELATIVE_ERROR = 1e-9
 Long = np.longdouble
 SLOW = ("dist_cal_lower", "dist_cal_upper")
