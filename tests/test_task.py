@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from decal_cli.errors import DecalError
 from decal_cli.task import BinaryTask, Task, parse_odds, parse_utility, task_of
 
-inside = st.floats(0, 1, exclude_min=True, exclude_max=True)
+inside = st.floats(1e-30, 1, exclude_max=True)
 cost = st.floats(1e-6, 1e6)
 
 
 @given(threshold=inside)
-@example(threshold=5e-324)
+@example(threshold=1e-30)
 @example(threshold=0.3)
 @example(threshold=1 - 2**-53)
 def test_the_threshold_of_a_threshold_task_is_the_given_one(threshold: float) -> None:

@@ -88,7 +88,7 @@ SPELLINGS: list[tuple[Callable[[random.Random], str], Callable[[str], Any]]] = [
     ),
 ]
 LINES: list[Callable[[random.Random], list[str]]] = [
-    lambda rng: ["gate", "rows.csv", "-g", "g", "-t", "0.3", "-r", broken(rule(rng), rng)],
+    lambda rng: ["gate", "rows.csv", "--group", "g", "-t", "0.3", "-r", broken(rule(rng), rng)],
     lambda rng: ["evaluate", "rows.csv", "--no-intervals", "-t", "0.3", "-m", broken(spec(rng, list(METRICS)), rng)],
     lambda rng: ["evaluate", "rows.csv", "-m", "brier", "--no-intervals", "-t", number(rng), "--seed", number(rng)],
     lambda rng: [

@@ -3,31 +3,89 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
+from decal_cli.metrics import Result
+from decal_cli.render.results.recommendation import Recommended
 from tests.helpers.command import Decal
+from tests.helpers.results import as_text, made_up_evaluation, with_advice
 
 N_GROUPS = 1000
+WORST = [f"g{k}" for k in reversed(range(N_GROUPS - 20, N_GROUPS))]
 
 
 @pytest.fixture(scope="module")
 def rows() -> bytes:
     """Two rows in each group, whose score is off by the more the higher the number of the group."""
-    lines = [f"{0.5 + sign * k / (2 * N_GROUPS):.4f},{int(sign < 0)},g{k}" for k in range(N_GROUPS) for sign in (1, -1)]
-    return "\n".join(["p,y,g", *lines]).encode() + b"\n"
+    lines = [
+        f"{0.5 + sign * k / (2 * N_GROUPS):.4f},.5,{int(sign < 0)},g{k}" for k in range(N_GROUPS) for sign in (1, -1)
+    ]
+    return "\n".join(["p,q,y,g", *lines]).encode() + b"\n"
+
+
+def groups_in(text: str) -> list[str]:
+    """The groups that it names, each once, in its order."""
+    return list(dict.fromkeys(re.findall(r"\bg\d+\b", text)))
 
 
 def test_the_worst_groups_are_shown(decal: Decal, rows: bytes) -> None:
-    done = decal("evaluate", "--group", "g", "-m", "brier", "-m", "auc", "--no-intervals", stdin=rows)
+    done = decal("evaluate", "-s", "p", "--group", "g", "-m", "brier", "-m", "auc", "--no-intervals", stdin=rows)
     assert "p: the table shows the 20 worst of 1,000 groups by Brier score; --format json or csv has all" in done.out
-    shown = {word for word in done.out.split() if word[:1] == "g" and word[1:].isdigit()}
-    assert shown == {f"g{k}" for k in range(N_GROUPS - 20, N_GROUPS)}
-    by_auc = decal("evaluate", "--group", "g", "-m", "auc", "--no-intervals", stdin=rows).out
+    assert groups_in(done.out) == WORST
+    by_auc = decal("evaluate", "-s", "p", "--group", "g", "-m", "auc", "--no-intervals", stdin=rows).out
     assert "worst of 1,000 groups by AUC" in by_auc and " g0 " not in by_auc
 
 
 def test_data_formats_hold_all(decal: Decal, rows: bytes) -> None:
-    line = ("evaluate", "--group", "g", "-m", "brier", "--no-intervals")
+    line = ("evaluate", "-s", "p", "--group", "g", "-m", "brier", "--no-intervals")
     assert len(json.loads(decal(*line, "-f", "json", stdin=rows).out)["reports"]) == N_GROUPS + 1
     assert len(decal(*line, "-f", "csv", stdin=rows).out.splitlines()) == N_GROUPS + 2
+
+
+def test_a_sweep_shows_the_worst(decal: Decal, rows: bytes) -> None:
+    line = ("sweep", "-s", "p", "--group", "g", "--no-intervals", "--thresholds", "0.3,0.5")
+    done = decal(*line, stdin=rows)
+    assert "p: the table shows the 20 worst of 1,000 groups by Brier score" in done.out
+    assert groups_in(done.out) == WORST
+    assert (
+        len({row.split(",")[1] for row in decal(*line, "-f", "csv", stdin=rows).out.splitlines()[1:]}) == N_GROUPS + 1
+    )
+
+
+def test_a_gate_shows_what_fails_by_most(decal: Decal, rows: bytes) -> None:
+    line = ("gate", "-s", "p", "--group", "g", "-r", "brier<=0.9", "-r", "auc>=0.5")
+    done = decal(*line, stdin=rows)
+    assert done.code == 1
+    text = " ".join(done.out.split())
+    assert "20 worst of 1,000 groups by outcome (0 cannot be judged, 102 failed, 898 passed)" in text
+    first = [line for line in done.out.splitlines() if "brier<=0.9 [" in line]
+    assert len(first) == 21 and groups_in("\n".join(first)) == WORST
+    assert len(json.loads(decal(*line, "-f", "json", stdin=rows).out)["gates"]) == 2 * (N_GROUPS + 1)
+
+
+def test_what_cannot_be_judged_comes_first(decal: Decal) -> None:
+    lines = [f"{p},{y},g{k}" for k in range(101) for p, y in ((0.2, 0), (0.4, int(k != 7)))]
+    done = decal("gate", "--group", "g", "-r", "auc>=0.5", stdin="\n".join(["p,y,g", *lines, ""]).encode())
+    assert done.code == 2 and "(1 cannot be judged, 0 failed, 100 passed)" in " ".join(done.out.split())
+    assert groups_in(done.out)[0] == "g7"
+
+
+def test_a_comparison_shows_where_the_second_model_is_worst(decal: Decal, rows: bytes) -> None:
+    done = decal("compare", "-s", "q", "-s", "p", "--group", "g", "--no-intervals", "-m", "brier", stdin=rows)
+    assert "the table shows the 20 worst of 1,000 groups by Brier score, B - A" in " ".join(done.out.split())
+    assert groups_in(done.out) == WORST
+
+
+def test_advice_is_shown_for_the_worst() -> None:
+    evaluation = made_up_evaluation([("p", None)])
+    (report,) = evaluation.reports
+    groups = (
+        replace(report, group=f"g{k}", results={**report.results, "regret_calibration": Result(k / N_GROUPS)})
+        for k in range(N_GROUPS)
+    )
+    text = as_text(Recommended(with_advice(replace(evaluation, reports=(report, *groups)))))
+    assert "p: the table shows the 20 worst of 1,000 groups by Calibration regret" in text
+    assert groups_in(text) == WORST

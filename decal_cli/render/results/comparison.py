@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypedDict
 
 from decal_cli.analysis.compare import Comparison, Contest, Difference, Thresholds
@@ -16,6 +17,7 @@ from decal_cli.render.cells import metric_cells, number, words
 from decal_cli.render.results.differences import difference_cell, who_wins
 from decal_cli.render.results.disagreements import DisagreementsData, disagreements_data, disagreements_table
 from decal_cli.render.results.measurements import MetricKey, ResultData, result_data
+from decal_cli.render.results.shortened import Order, lowest_first, worst_groups
 from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
 from decal_cli.render.results.winners import group_key, sides_line, summary
 from decal_cli.render.schema import Count, Ends, Limit, Positive, Share, Size, Words
@@ -134,12 +136,15 @@ class Compared:
     def blocks(self) -> Iterator[Block]:
         """Who wins in words first, then the figures, of all rows and of every group."""
         comparison = self.comparison
-        yield Source((*source_lines(comparison.evaluation), sides_line(comparison)))
+        whole, *groups = comparison.contests
+        worst, notes = worst_groups(groups, _by_difference(comparison))
+        evaluation = replace(comparison.evaluation, notes=(*comparison.evaluation.notes, *notes))
+        yield Source((*source_lines(evaluation), sides_line(comparison)))
         yield Points(tuple(summary(comparison, self.terms)))
-        several = len(comparison.contests) > 1
+        several = len(groups) > 0
         if several:
-            yield _group_table(comparison)
-        for contest in comparison.contests:
+            yield _group_table(comparison, worst)
+        for contest in (whole, *worst):
             if several:
                 yield Heading("all rows" if contest.group is None else f"{contest.group}, {contest.rows:,} rows")
             yield _metric_table(comparison, contest, close=several)
@@ -199,11 +204,25 @@ def _metric_rows(comparison: Comparison, contest: Contest) -> Iterator[Row]:
         yield Row(cells, metric.family, empty=empty)
 
 
-def _group_table(comparison: Comparison) -> Table:
+def _by_difference(comparison: Comparison) -> Order[Contest]:
+    """Where B is worse than A by most first."""
+    key = group_key(comparison)
+    metric = parse(key).declared
+    sign = 1 if metric.better == "higher" else -1
+
+    def place(contest: Contest) -> tuple[bool, float]:
+        each = contest.headline.get(key)
+        value = None if each is None else each.difference.value
+        return lowest_first(None if value is None else sign * value)
+
+    return place, f"{metric.title}, B - A"
+
+
+def _group_table(comparison: Comparison, contests: Sequence[Contest]) -> Table:
     """For each group: its rows, the difference that counts, and in words who is better."""
     key = group_key(comparison)
     rows = []
-    for contest in comparison.contests[1:]:
+    for contest in contests:
         each = contest.headline.get(key)
         cells = (words(""), words("undefined"))
         if each is not None:

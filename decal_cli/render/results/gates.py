@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, TypedDict
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.numbers import plain
 from decal_cli.render.blocks import Block, Check, Checks, Signature, Source
 from decal_cli.render.results.evaluation import Evaluated, MeasuredData, ReportData
+from decal_cli.render.results.shortened import Order, worst_of_each
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import Limit
 
@@ -53,8 +56,9 @@ class Gated:
     def blocks(self) -> Iterator[Block]:
         """The rules, each with its outcome."""
         evaluation = self.outcome.evaluation
-        yield Source(tuple(source_lines(evaluation)))
-        yield Checks(self.checks(), places=len(evaluation.reports) > 1)
+        rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
+        yield Source(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
+        yield Checks(_checks(rows), places=len(evaluation.reports) > 1)
         yield Signature(evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
@@ -69,10 +73,27 @@ class Gated:
 
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
-        return tuple(
-            Check(row.rule, ", ".join(filter(None, (row.model, row.group))), row.passed, _finding(row))
-            for row in self.outcome.rows
-        )
+        return _checks(self.outcome.rows)
+
+
+def _checks(rows: Sequence[GateRow]) -> tuple[Check, ...]:
+    return tuple(
+        Check(row.rule, ", ".join(filter(None, (row.model, row.group))), row.passed, _finding(row)) for row in rows
+    )
+
+
+def _by_outcome(rows: Sequence[GateRow]) -> Order[GateRow]:
+    """What cannot be judged first, then what fails by most, last what passes by most."""
+    n_of = Counter(row.passed for row in rows)
+    counts = f"{n_of[None]:,} cannot be judged, {n_of[False]:,} failed, {n_of[True]:,} passed"
+
+    def place(row: GateRow) -> tuple[int, float]:
+        if row.passed is None or row.value is None or row.bound is None:
+            return 0, 0.0
+        distance = abs(row.value - row.bound)
+        return (2, distance) if row.passed else (1, -distance)
+
+    return place, f"outcome ({counts})"
 
 
 def _finding(row: GateRow) -> str:

@@ -32,7 +32,7 @@ from decal_cli.render.results.counts import counts_table
 from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
-from decal_cli.render.results.recommendation import advice_table
+from decal_cli.render.results.recommendation import advice_table, advised_of
 from decal_cli.render.results.regimes import regime_tables
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import source_lines
@@ -130,7 +130,7 @@ class ReportPage:
             for report in reports:
                 yield from self._pictures(report)
             return
-        advised = [(report, advice) for report, advice in self.recommendation.advised if report in reports]
+        advised = advised_of(self.recommendation, reports)
         if len(advised) == 1:
             yield from self._one(*advised[0], level=1)
             return

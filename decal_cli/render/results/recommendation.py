@@ -18,6 +18,7 @@ from decal_cli.render.results.evaluation import MeasuredData, measured
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import name_of
 from decal_cli.render.results.rounds import RoundData, round_blocks, round_data, round_rows
+from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Ends, Limit
 from decal_cli.render.terms import Terms
@@ -120,8 +121,9 @@ class Recommended:
 
     def blocks(self) -> Iterator[Block]:
         """Data; of several models or groups a table; of each the ladder, the walk, the action, and what was tried."""
-        yield Source(tuple(source_lines(self.evaluation)))
-        advised = self.recommendation.advised
+        evaluation = shortened(self.evaluation)
+        yield Source(tuple(source_lines(evaluation)))
+        advised = advised_of(self.recommendation, evaluation.reports)
         if len(advised) > 1:
             yield advice_table(advised, self.terms)
         for report, advice in advised:
@@ -158,6 +160,12 @@ class Recommended:
         for report, advice in self.recommendation.advised:
             ends = advice.interval or (None, None)
             yield [report.model, report.group, advice.action, advice.method, advice.gain, *ends]
+
+
+def advised_of(recommendation: Recommendation, reports: Sequence[Report]) -> list[tuple[Report, Advice]]:
+    """These reports, each with its advice."""
+    advice_on = {(report.model, report.group): advice for report, advice in recommendation.advised}
+    return [(report, advice_on[report.model, report.group]) for report in reports]
 
 
 def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> Table:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.metrics import parse
@@ -14,38 +15,86 @@ N_WORST = 20
 """Of more groups, so many are shown."""
 
 
+class OfGroup(Protocol):
+    """What a result says of a model and group; group: None for all rows."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def group(self) -> str | None: ...
+
+
+T = TypeVar("T")
+G = TypeVar("G", bound=OfGroup)
+Order = tuple[Callable[[T], Any], str]
+"""What groups are sorted by, the worst first, and the same in words."""
+
+
+def worst_groups(groups: Sequence[T], order: Order[T], whose: str = "") -> tuple[tuple[T, ...], tuple[str, ...]]:
+    """All groups, or of more than a table shows the worst, and a note about the rest; whose: what has them."""
+    if len(groups) <= MAX_GROUPS:
+        return tuple(groups), ()
+    place, by = order
+    note = (
+        f"{whose + ': ' if whose else ''}the table shows the {N_WORST} worst of {len(groups):,} groups by {by};"
+        " --format json or csv has all of them"
+    )
+    return tuple(sorted(groups, key=place)[:N_WORST]), (note,)
+
+
+def worst_of_each(
+    results: Sequence[G],
+    order_of: Callable[[Sequence[G]], Order[G] | None],
+    whose: Callable[[G], str] = lambda result: result.model,
+) -> tuple[tuple[G, ...], tuple[str, ...]]:
+    """The same of each model, or of whatever else results are of; what they say of all rows stays.
+
+    order_of: the order of many groups of one model; None keeps all of them.
+    """
+    by_name: dict[str, list[G]] = {}
+    for result in results:
+        by_name.setdefault(whose(result), []).append(result)
+    shown: list[G] = []
+    notes: list[str] = []
+    for name, of_name in by_name.items():
+        groups = [result for result in of_name if result.group is not None]
+        order = order_of(groups) if len(groups) > MAX_GROUPS else None
+        if order is None:
+            shown += of_name
+            continue
+        worst, note = worst_groups(groups, order, name)
+        shown += [result for result in of_name if result.group is None] + [*worst]
+        notes += note
+    return tuple(shown), tuple(notes)
+
+
+def lowest_first(value: float | None) -> tuple[bool, float]:
+    """To sort by; what has no value comes last."""
+    return value is None, value or 0.0
+
+
 def shortened(evaluation: Evaluation) -> Evaluation:
     """With the worst groups of a model that has more than a table shows, worst first, and a note about the rest."""
-    reports: list[Report] = []
-    notes: list[str] = []
-    for model in dict.fromkeys(report.model for report in evaluation.reports):
-        of_model = [report for report in evaluation.reports if report.model == model]
-        groups = [report for report in of_model if report.group is not None]
-        key = None if len(groups) <= MAX_GROUPS else _judged_by(groups)
-        if key is None:
-            reports += of_model
-            continue
-        worst = sorted(groups, key=lambda report: _badness(report, key))[:N_WORST]
-        reports += [report for report in of_model if report.group is None] + worst
-        notes.append(
-            f"{model}: the table shows the {N_WORST} worst of {len(groups):,} groups by {parse(key).declared.title};"
-            " --format json or csv has all of them"
-        )
-    return evaluation if not notes else replace(evaluation, reports=tuple(reports), notes=(*evaluation.notes, *notes))
+    reports, notes = worst_of_each(evaluation.reports, _by_metric)
+    return evaluation if not notes else replace(evaluation, reports=reports, notes=(*evaluation.notes, *notes))
 
 
-def _judged_by(reports: Sequence[Report]) -> str | None:
-    """The metric that says which groups are worst: what acting on the score loses, else the first that has a best."""
+def _by_metric(reports: Sequence[Report]) -> Order[Report] | None:
+    """By what acting on the score loses, else by the first metric that has a best."""
     defined = [
         key
         for key in reports[0].results
         if parse(key).declared.better in ("lower", "higher") and any(r.results[key].value is not None for r in reports)
     ]
-    return next((key for key in ("regret", "regret_calibration") if key in defined), next(iter(defined), None))
+    key = next((key for key in ("regret", "regret_calibration") if key in defined), next(iter(defined), None))
+    if key is None:
+        return None
+    metric = parse(key).declared
+    sign = -1 if metric.better == "lower" else 1
 
+    def place(report: Report) -> tuple[bool, float]:
+        value = report.results[key].value
+        return lowest_first(None if value is None else sign * value)
 
-def _badness(report: Report, key: str) -> tuple[bool, float]:
-    """To sort by, the worst first; what has no value comes last."""
-    value = report.results[key].value
-    sign = -1 if parse(key).declared.better == "lower" else 1
-    return value is None, sign * (value or 0.0)
+    return place, metric.title

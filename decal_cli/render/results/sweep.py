@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
@@ -14,6 +15,7 @@ from decal_cli.numbers import DASH, PER_DECISION, plain, short
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
 from decal_cli.render.results.lowest import NOT_SHOWN, LowestData, lowest_blocks, lowest_data
+from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive
 from decal_cli.render.terms import Terms
@@ -139,14 +141,15 @@ class Curves:
 
     def blocks(self) -> Iterator[Block]:
         """Thresholds down, curves across, block by block for each model and group."""
+        reports, notes = worst_of_each(self.sweep.reports, _by_brier)
         plan = self.sweep.head.plan
-        lines = [*source_lines(self.sweep.head)]
+        lines = [*source_lines(replace(self.sweep.head, notes=(*self.sweep.head.notes, *notes)))]
         lines.append(self._costs())
         if plan.intervals:
             lines.append(f"[..]: {100 * plan.confidence:g} % intervals, each for its own t*")
         yield Source(tuple(lines))
         rows = _shown(self.sweep, self.everything)
-        together = [report for report in self.sweep.reports if report.group is None]
+        together = [report for report in reports if report.group is None]
         if len(together) > 1:
             yield _net_benefits(self.sweep, together, rows)
         unit = f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
@@ -154,7 +157,7 @@ class Curves:
             yield from lowest_blocks(self.sweep.lowest, unit, self.factor)
         elif len(together) > 1:
             yield Notes((NOT_SHOWN,), quiet=True)
-        for report in self.sweep.reports:
+        for report in reports:
             yield Heading(report.name)
             for block, title in BLOCKS.items():
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
@@ -225,6 +228,10 @@ class Curves:
                 if curve.expectation is not None:
                     expected = [curve.expectation, *(curve.expectation_interval or (None, None))]
                     yield [report.model, report.group, name, None, *expected, curve.kind.unit]
+
+
+def _by_brier(reports: Sequence[Swept]) -> Order[Swept]:
+    return lambda report: lowest_first(-(report.curves["brier"].brier or 0.0)), "Brier score"
 
 
 def _shown(sweep: Sweep, everything: bool) -> list[int]:

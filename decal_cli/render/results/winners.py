@@ -11,6 +11,7 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval, plain, short, span
 from decal_cli.render.results.differences import signed, who_wins
 from decal_cli.render.results.disagreements import disagreements_sentence
+from decal_cli.render.results.shortened import MAX_GROUPS
 from decal_cli.render.terms import Terms
 from decal_cli.tables.resample import FOLDS
 
@@ -140,7 +141,9 @@ def _group_sentence(comparison: Comparison) -> str:
         words = "undefined" if difference is None else who_wins(difference, comparison.models).text or "the same"
         places.setdefault(words, []).append(str(contest.group))
     title = parse(key).declared.title.lower()
-    return f"by {title}, " + "; ".join(f"{words}: {', '.join(groups)}" for words, groups in places.items()) + "."
+    many = len(comparison.contests) > MAX_GROUPS + 1
+    named = (f"{len(groups):,} groups" if many else ", ".join(groups) for groups in places.values())
+    return f"by {title}, " + "; ".join(f"{words}: {groups}" for words, groups in zip(places, named, strict=True)) + "."
 
 
 def _splice_sentence(comparison: Comparison, terms: Terms) -> str:
