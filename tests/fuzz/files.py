@@ -101,7 +101,10 @@ def changed(document: Any, others: list[Any], rng: random.Random) -> Any:
     """A copy with one to a few values replaced, removed, doubled or put elsewhere."""
     document = copy.deepcopy(document)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
-        *way, last = rng.choice([place for place in places(document) if place] or [("new",)])
+        inside = [place for place in places(document) if place]
+        if not inside:
+            return {"new": copy.deepcopy(rng.choice(ODD))}
+        *way, last = rng.choice(inside)
         holder = document
         for key in way:
             holder = holder[key]
