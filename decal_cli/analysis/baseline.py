@@ -11,7 +11,7 @@ from decal_cli.data import Input
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import MetricSpec, parse
-from decal_cli.task import Task, task_of_rows, utility_text
+from decal_cli.task import ClassDecision, Task, task_of_rows, utility_text
 from decal_cli.version import SCHEMA
 
 MAX_RELATIVE_DIFFERENCE = 1e-9
@@ -27,11 +27,11 @@ class Baseline:
 
     path: str
     differs: str
-    task: Task | None = None
+    task: Task | ClassDecision | None = None
     inputs: tuple[Input, ...] = ()
     metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] | None = None
 
-    def value_of(self, spec: MetricSpec, model: str, group: str | None, task: Task | None) -> float:
+    def value_of(self, spec: MetricSpec, model: str, group: str | None, task: Task | ClassDecision | None) -> float:
         """The value of the same model and group, or of its only model; Undefined names what differs from ours."""
         if self.differs:
             raise Undefined(self.differs)
@@ -70,7 +70,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
         return Baseline(
             path,
             "",
-            _task_of(document["task"]),
+            _task_of(document["task"], document.get("class_task")),
             tuple(_input_of(each) for each in document["inputs"]),
             {
                 (str(each["model"]), each["group"]): {
@@ -87,7 +87,12 @@ _HOW = "decal evaluate FILE -o report.json"
 
 
 def _input_of(given: Mapping[str, Any]) -> Input:
-    return Input(str(given["path"]), int(given["rows"]), int(given["positives"]), str(given["sha256"]))
+    return Input(
+        str(given["path"]),
+        int(given["rows"]),
+        None if given["positives"] is None else int(given["positives"]),
+        str(given["sha256"]),
+    )
 
 
 def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,7 +101,10 @@ def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"value": given["value"], "reason": str(given.get("reason")), **parameters}
 
 
-def _task_of(task: Mapping[str, Any] | None) -> Task | None:
+def _task_of(task: Mapping[str, Any] | None, of_classes: Mapping[str, Any] | None) -> Task | ClassDecision | None:
+    if of_classes is not None:
+        rows = tuple(tuple(map(float, row)) for row in of_classes["utility"])
+        return ClassDecision(rows, tuple(map(str, of_classes["actions"])))
     if task is None:
         return None
     return task_of_rows(task["utility"], task["decision_threshold"], task.get("names", ()))
@@ -122,8 +130,10 @@ def _value_of(spec: MetricSpec, results: Mapping[str, Mapping[str, Any]]) -> flo
     raise Undefined(f"the baseline holds no value of {spec.key} for this model and group")
 
 
-def _same_task(a: Task | None, b: Task | None, in_utility: bool) -> bool:
+def _same_task(a: Task | ClassDecision | None, b: Task | ClassDecision | None, in_utility: bool) -> bool:
     """Whether decisions are the same; in_utility: whether their utilities are, too."""
+    if isinstance(a, ClassDecision) or isinstance(b, ClassDecision):
+        return a == b
     if a is None or b is None:
         return a is b
     if len(a.envelope) != len(b.envelope):
@@ -136,9 +146,11 @@ def _same_task(a: Task | None, b: Task | None, in_utility: bool) -> bool:
     return all(math.isclose(x, y, rel_tol=0, abs_tol=MAX_RELATIVE_DIFFERENCE * scale) for x, y, scale in pairs)
 
 
-def _task_text(task: Task | None) -> str:
+def _task_text(task: Task | ClassDecision | None) -> str:
     if task is None:
         return "none"
+    if isinstance(task, ClassDecision):
+        return f"of {len(task.actions)} actions and {len(task.utility[0])} classes"
     best, now = (
         " and ".join(f"{threshold:.12g}" for threshold in thresholds)
         for thresholds in (task.thresholds, task.decision_thresholds)
@@ -153,4 +165,8 @@ def _call_text(name: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _data_text(inputs: Sequence[Input]) -> str:
-    return ", ".join(f"{each.path} ({each.rows:,} rows, {each.positives:,} positive)" for each in inputs)
+    return ", ".join(f"{each.path} ({each.rows:,} rows{_positives(each)})" for each in inputs)
+
+
+def _positives(given: Input) -> str:
+    return "" if given.positives is None else f", {given.positives:,} positive"

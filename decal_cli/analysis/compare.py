@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
-from decal_cli.analysis.disagreements import Disagreements, disagreements
+from decal_cli.analysis.disagreements import (
+    ClassDisagreements,
+    Disagreements,
+    class_disagreements,
+    disagreements,
+)
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report
 from decal_cli.analysis.splice import Splice, splice
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
@@ -20,8 +25,10 @@ from decal_cli.metrics import Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.table import CELLS
+from decal_cli.task import ClassDecision
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
@@ -64,17 +71,18 @@ class Contest:
     """The comparison on all rows (group None) or on one group of them.
 
     differences: of the metrics that were asked for, by key. headline: of the Brier score, and of the expected utility
-    where there is a task, by key, whatever was asked for. disagreements: of the decisions, where there are two actions.
+    where there is a task, by key, whatever was asked for. disagreements: of the decisions, where there are two actions
+    or several classes. positives, thresholds: None for rows of several classes; pairs: of scores, then 0.
     """
 
     group: str | None
     rows: int
-    positives: int
+    positives: int | None
     pairs: int
     differences: Mapping[str, Difference]
     headline: Mapping[str, Difference]
-    thresholds: Thresholds
-    disagreements: Disagreements | None = None
+    thresholds: Thresholds | None
+    disagreements: Disagreements | ClassDisagreements | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +126,6 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
 
     splicing: whether the splice is asked for; gate rules need only the differences.
     """
-    dataset.need_two_classes("compare")
     if len(dataset.models) != 2:
         raise DecalError(f"a comparison needs exactly two models, not {len(dataset.models)}", "name two with --score")
     choices = tuple(dict.fromkeys((*plan.choices, *HEADLINE)))
@@ -132,10 +139,16 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
     parts = zip(first.rows.by_group(), second.rows.by_group(), strict=True)
     for (of_a, of_b), ((group, a), (_, b)) in zip(sides, parts, strict=True):
         progress(f"the difference{'' if group is None else ' in ' + group}")
+        if a.classes:
+            contests.append(_class_contest(of_a, of_b, (a.class_table, b.class_table), values.decision, plan))
+            continue
         pairs = pair_up(a.score, b.score, a.label, a.weight)
         whole = whole or pairs
         contests.append(_contest(of_a, of_b, pairs, plan))
-    joined, reason = _splice(whole, contests[0].thresholds, plan) if splicing and whole is not None else (None, None)
+    at = contests[0].thresholds
+    joined, reason = None, "scores of several classes have no thresholds" if at is None and splicing else None
+    if splicing and whole is not None and at is not None:
+        joined, reason = _splice(whole, at, plan)
     return Comparison(evaluation, (first.name, second.name), tuple(contests), joined, reason)
 
 
@@ -146,7 +159,7 @@ def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
         for choice in evaluating.shown_choices(dataset)
         if choice.declared.better != "neither"
         and choice.name != evaluating.WORST
-        and paired_metrics.method(choice.declared) is not None
+        and (dataset.classes or paired_metrics.method(choice.declared) is not None)
     )
 
 
@@ -167,18 +180,46 @@ def _splice(pairs: PairTable, at: Thresholds, plan: Plan) -> tuple[Splice | None
         return None, undefined.reason
 
 
+Values = Mapping[MetricSpec, float]
+Differences = Mapping[str, Difference]
+
+
 def _contest(of_a: Report, of_b: Report, pairs: PairTable, plan: Plan) -> Contest:
-    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *HEADLINE))}
-    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
-    if plan.intervals:
-        intervals = paired_metrics.intervals(values, pairs, plan.task, plan.confidence, plan.seed)
-        differences |= {spec: _with_interval(differences[spec], spec, ends) for spec, ends in intervals.items()}
-    asked = {spec.key: differences[spec] for spec in plan.choices}
-    headline = {spec.key: differences[spec] for spec in HEADLINE if spec in values}
+    def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
+        return paired_metrics.intervals(values, pairs, plan.task, plan.confidence, plan.seed)
+
+    asked, headline = _differences(of_a, of_b, plan, intervals)
     task = None if plan.task is None else plan.task.two_actions
     apart = None if task is None else disagreements(pairs, task.decision_threshold)
     at = _thresholds(pairs, plan)
-    return Contest(of_a.group, of_a.rows, of_a.positives or 0, len(pairs), asked, headline, at, apart)
+    return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, at, apart)
+
+
+def _class_contest(
+    of_a: Report, of_b: Report, tables: tuple[ClassTable, ClassTable], decision: ClassDecision | None, plan: Plan
+) -> Contest:
+    """The same of rows of several classes, which have no threshold."""
+
+    def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
+        return paired_metrics.class_intervals(values, *tables, decision, plan.confidence)
+
+    asked, headline = _differences(of_a, of_b, plan, intervals)
+    apart = None if decision is None else class_disagreements(*tables, decision)
+    return Contest(of_a.group, of_a.rows, None, 0, asked, headline, None, apart)
+
+
+def _differences(
+    of_a: Report, of_b: Report, plan: Plan, intervals: Callable[[Values], Mapping[MetricSpec, Interval]]
+) -> tuple[Differences, Differences]:
+    """Of the metrics that were asked for, and of those that the summary is about."""
+    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *HEADLINE))}
+    values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
+    if plan.intervals:
+        of_classes = of_a.by_class is not None
+        for spec, ends in intervals(values).items():
+            differences[spec] = _with_interval(differences[spec], spec, ends, of_classes)
+    asked = {spec.key: differences[spec] for spec in plan.choices}
+    return asked, {spec.key: differences[spec] for spec in HEADLINE if spec in values}
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
@@ -199,7 +240,7 @@ def _better(metric: Metric, a: float, b: float) -> Side | None:
     return "b" if (b > a) == (metric.better == "higher") else "a"
 
 
-def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval) -> Difference:
+def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval, of_classes: bool) -> Difference:
     """With its interval, and whether chance could explain it."""
     by_chance: bool | None = interval[0] <= 0 <= interval[1]
     ideal = IDEALS.get(spec.declared.better)
@@ -209,7 +250,7 @@ def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval) 
     return replace(
         undecided,
         difference=replace(undecided.difference, interval=interval),
-        method=paired_metrics.method(spec.declared),
+        method=paired_metrics.method(spec.declared, of_classes),
         by_chance=by_chance,
     )
 

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from decal_cli.metrics.numerics import class_decisions
+from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import PairTable
+from decal_cli.task import ClassDecision
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,49 @@ def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
     if pairs.weighted:
         return counted
     return Disagreements(rows, exact_sign_test(round(counted.a_right), round(counted.b_right)))
+
+
+@dataclass(frozen=True)
+class ActionPair:
+    """Rows, or their summed weight, for which A takes one action and B another. gain: what B wins on them, summed."""
+
+    a: str
+    b: str
+    rows: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class ClassDisagreements:
+    """Rows of several classes for which two models take different actions.
+
+    a_better, b_better: rows, or their summed weight, on which the action of A, or of B, is worth more. same: on which
+    both are worth the same. p_value: of the exact sign test that neither is better more often; None for weighted rows.
+    pairs: of actions, those of most rows first.
+    """
+
+    a_better: float
+    b_better: float
+    same: float
+    p_value: float | None
+    pairs: tuple[ActionPair, ...]
+
+
+def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -> ClassDisagreements:
+    """The rows of two models of several classes for which the action worth most is not the same."""
+    by_a, by_b = (class_decisions.decide(c, decision) for c in (a, b))
+    apart = np.flatnonzero(by_a.action != by_b.action)
+    weight = np.ones(len(apart)) if a.weight is None else a.weight[apart]
+    gain = (by_b.won - by_a.won)[apart]
+    size = len(decision.actions)
+    number = by_a.action[apart] * size + by_b.action[apart]
+    rows, gains = np.bincount(number, weight, size**2), np.bincount(number, weight * gain, size**2)
+    order = np.flatnonzero(rows)[np.argsort(-rows[rows > 0], kind="stable")]
+    names = decision.actions
+    pairs = tuple(ActionPair(names[k // size], names[k % size], float(rows[k]), float(gains[k])) for k in order)
+    better, worse = float(weight[gain < 0].sum()), float(weight[gain > 0].sum())
+    p_value = exact_sign_test(round(better), round(worse)) if a.weight is None else None
+    return ClassDisagreements(better, worse, float(weight[gain == 0].sum()), p_value, pairs)
 
 
 def exact_sign_test(one: int, other: int) -> float:

@@ -11,12 +11,15 @@ from functools import cached_property
 from decal_cli.analysis.by_class import ByClass, by_class
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.regimes import Regime, regimes_of
+from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
-from decal_cli.errors import DecalError
+from decal_cli.errors import DecalError, Undefined
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
-from decal_cli.tables.table import BINS, CELLS
+from decal_cli.metrics.numerics import class_decisions
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task, need_two_actions
 from decal_cli.version import __version__
 
@@ -34,6 +37,8 @@ class Report:
 
     positives: None for rows of several classes, which have by_class instead. levels: of the score, 0 for such rows.
     counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
+    best_constant: the best constant action, of more than two; recalibrator: the scaling that recalibrates probabilities
+    of several classes best; both where decisions are counted.
     """
 
     model: str
@@ -47,6 +52,8 @@ class Report:
     counts: DecisionCounts | None = None
     regimes: tuple[Regime, ...] = ()
     by_class: ByClass | None = None
+    best_constant: str | None = None
+    recalibrator: str | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,11 @@ class Plan:
             )
         return ClassDecision(self.task.undominated, tuple(self.task.actions[k] for k in self.task.envelope))
 
+    @property
+    def binary(self) -> BinaryTask | None:
+        """The task of two classes, where two of its actions are ever taken; else None."""
+        return None if self.task is None else self.task.two_actions
+
     def two_actions(self, verb: str) -> BinaryTask | None:
         """The task, where it has two actions. Errors: DecalError, where it has more, which the verb cannot take."""
         return need_two_actions(self.class_task or self.task, f"decal {verb}")
@@ -127,6 +139,11 @@ class Evaluation:
         """The decision task the metrics speak of."""
         return self.plan.task
 
+    @property
+    def decided_by(self) -> Task | ClassDecision | None:
+        """The task, whether rows are of two classes or of several."""
+        return self.task if self.decision is None else self.decision
+
     @cached_property
     def rows(self) -> int:
         """Rows read."""
@@ -146,24 +163,15 @@ class Evaluation:
         return hashlib.sha256(repr(self.plan.class_task).encode()).hexdigest()[:8]
 
 
-def all_choices() -> tuple[MetricSpec, ...]:
-    """Every metric of scores of two classes at its defaults."""
-    return tuple(choice for choice in METRICS.specs() if choice.declared.takes(False))
-
-
-def class_choices(dataset: Dataset, every: bool) -> tuple[MetricSpec, ...]:
-    """The metrics of rows of several classes: all of them, or the readable choice."""
-    return tuple(
-        choice
-        for choice in METRICS.specs()
-        if choice.declared.takes(True) and (every or choice.declared.form(True).shown)
-    )
+def all_choices(of_classes: bool = False) -> tuple[MetricSpec, ...]:
+    """Every metric at its defaults: of scores of two classes, or of rows of several."""
+    return tuple(choice for choice in METRICS.specs() if choice.declared.takes(of_classes))
 
 
 def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
     """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
     if dataset.classes:
-        return class_choices(dataset, every=False)
+        return tuple(choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown)
     with_features = any(model.rows.features is not None for model in dataset.models)
     unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
     return tuple(choice for choice in all_choices() if choice.name in unasked)
@@ -204,10 +212,32 @@ def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, c
         model.dropped,
         rows.features is not None,
         {choice.key: result for choice, result in results.items()},
-        count_decisions(inputs) if counted else None,
+        count_decisions(inputs) if counted and not rows.classes else None,
         regimes_of(inputs) if regimes else (),
         by_class(inputs) if rows.classes else None,
+        _best_constant(inputs) if counted else None,
+        _recalibrator(inputs) if counted and rows.classes else None,
     )
+
+
+def _recalibrator(inputs: Inputs) -> str | None:
+    try:
+        recalibrated: Recalibrated | None = inputs.get(Recalibrated)
+    except Undefined:
+        return None
+    return None if recalibrated is None else recalibrated.chosen
+
+
+def _best_constant(inputs: Inputs) -> str | None:
+    """The name of the best constant action, where two names do not say it all."""
+    if inputs.of_classes:
+        decision, c = inputs.class_decision, inputs.get(ClassTable)
+        return None if decision is None else decision.actions[class_decisions.best_constant(c, decision)]
+    task = inputs.task
+    if task is None or task.two_actions is not None:
+        return None
+    rate = inputs.get(Table).base_rate
+    return task.actions[max(task.envelope, key=lambda a: (1 - rate) * task.utility[a][0] + rate * task.utility[a][1])]
 
 
 def resampled_cells(evaluation: Evaluation) -> int | None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan
-from decal_cli.analysis.flowchart import FITS
 from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined, printable
@@ -101,7 +100,7 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> MethodSpec:
     if plan.task is None:
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
     advice = recommend(data, Plan(EVIDENCE, plan.task, plan.confidence, plan.seed), wanted).advice[0]
-    method = None if advice.lean is None else FITS.get(advice.lean)
+    method = None if advice.lean is None else advice.fits.get(advice.lean)
     if advice.method is None and method is not None:
         raise DecalError(
             f"`decal recommend` cannot tell yet what a method would win; by the estimates it leans to {method}",

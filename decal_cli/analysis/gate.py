@@ -28,7 +28,7 @@ from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError, Exit, Undefined
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
-from decal_cli.task import Task
+from decal_cli.task import ClassDecision, Task
 
 _OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
@@ -132,16 +132,16 @@ def gate(
     progress: Progress = lambda text: None,
 ) -> GateOutcome:
     """The metrics under the rules, and the rules' judgement. Errors: DecalError, for a rule that nothing could fail."""
-    dataset.need_two_classes("gate")
+    task = plan.decision_for(dataset.classes) if dataset.classes else plan.task
     for rule in rules:
-        _check_bound(rule, plan.task)
+        _check_bound(rule, task, bool(dataset.classes))
     evaluation = evaluate(dataset, plan, progress)
     differences: tuple[Report, ...] = ()
     choices = choices_of([rule for rule in rules if rule.delta])
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.as_reports()
-    rows = judge(rules, evaluation.reports, baseline, differences, plan.task)
+    rows = judge(rules, evaluation.reports, baseline, differences, task)
     if baseline is not None and any(rule.baseline for rule in rules):
         evaluation = replace(evaluation, notes=(*evaluation.notes, *baseline.note(evaluation.inputs)))
     return GateOutcome(evaluation, rows)
@@ -195,11 +195,11 @@ def parse_rule(text: str) -> Rule:
     return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), bool(delta), counted)
 
 
-def _check_bound(rule: Rule, task: Task | None) -> None:
+def _check_bound(rule: Rule, task: Task | ClassDecision | None, of_classes: bool) -> None:
     """Raise a DecalError where the bound lies outside of what the rule's side can be."""
     if task is None and rule.choice is not None and rule.choice.declared.bounds_in_u_delta:
         return
-    low, high = _possible(rule, task)
+    low, high = _possible(rule, task, of_classes)
     rounding = 0.0 if rule.counted else 1e-9 * max(abs(low), abs(high))
     if low - rounding <= rule.number <= high + rounding:
         return
@@ -211,9 +211,9 @@ def _check_bound(rule: Rule, task: Task | None) -> None:
     )
 
 
-def _possible(rule: Rule, task: Task | None) -> tuple[float, float]:
+def _possible(rule: Rule, task: Task | ClassDecision | None, of_classes: bool) -> tuple[float, float]:
     """The least and the greatest number that may stand where the rule's number stands; finite."""
-    low, high = (0.0, math.inf) if rule.choice is None else rule.choice.declared.bounds(task)
+    low, high = (0.0, math.inf) if rule.choice is None else rule.choice.declared.form(of_classes).bounds(task)
     if rule.delta or rule.baseline:
         low, high = low - high, high - low
     elif rule.over == "gap":
@@ -226,7 +226,7 @@ def judge(
     reports: Sequence[Report],
     baseline: Baseline | None = None,
     differences: Sequence[Report] = (),
-    task: Task | None = None,
+    task: Task | ClassDecision | None = None,
 ) -> tuple[GateRow, ...]:
     """Every rule on every report in its scope; a rule that finds none cannot be judged.
 
@@ -258,7 +258,7 @@ def _judge(
     group: str | None,
     reports: Sequence[Report],
     baseline: Baseline | None,
-    task: Task | None,
+    task: Task | ClassDecision | None,
 ) -> GateRow:
     """A rule on one report, or on those of a model's groups."""
     value, no_value = _or_reason(lambda: _value(rule, reports))
@@ -280,7 +280,10 @@ def _value(rule: Rule, reports: Sequence[Report]) -> float:
         values = [_in_group(rule, report) for report in reports]
         return max(values) if rule.over == "max" else max(values) - min(values)
     if rule.counted:
-        return float(getattr(reports[0], rule.counted))
+        count = getattr(reports[0], rule.counted)
+        if count is None:
+            raise Undefined(f"{rule.counted} is for labels of two classes")
+        return float(count)
     result = reports[0].results[rule.key]
     if result.value is None:
         raise Undefined(f"{rule.measure} is undefined: {result.reason}")
@@ -298,7 +301,9 @@ def _in_group(rule: Rule, report: Report) -> float:
     return result.value
 
 
-def _bound(rule: Rule, model: str, group: str | None, baseline: Baseline | None, task: Task | None) -> float:
+def _bound(
+    rule: Rule, model: str, group: str | None, baseline: Baseline | None, task: Task | ClassDecision | None
+) -> float:
     """What stands right of the operator."""
     if not rule.baseline or baseline is None or rule.choice is None:
         return rule.number

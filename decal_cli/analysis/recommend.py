@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
-from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, GAINS, TRY, Advice, Evidence, Item, walk
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate
+from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, FITS, GAINS, TRY, Advice, Evidence, Item, walk
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
@@ -24,6 +24,13 @@ EVIDENCE: tuple[MetricSpec, ...] = tuple(
     )
 )
 """What a recommendation rests on."""
+
+
+def evidence_choices(of_classes: bool, every: bool) -> tuple[MetricSpec, ...]:
+    """The metrics of a recommendation; every: and all others that these rows have."""
+    evidence = tuple(choice for choice in EVIDENCE if choice.declared.takes(of_classes))
+    return tuple(dict.fromkeys((*all_choices(of_classes), *evidence))) if every else evidence
+
 
 COSTED = tuple(GAINS)
 """Actions that a cost may be given for."""
@@ -117,8 +124,9 @@ def recommend(
     regimes: bool = False,
 ) -> Recommendation:
     """The plan's metrics and the advice on every report; regimes: look at each bin of the score too."""
-    dataset.need_two_classes("recommend")
-    plan = replace(plan, task=plan.two_actions("recommend"))
+    plan = replace(plan, task=plan.binary or plan.task)
+    if plan.decision_for(dataset.classes) is None and (dataset.classes or plan.task is None):
+        raise NO_DECISION
     evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes)
     return Recommendation(
         evaluation, tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports)
@@ -140,6 +148,8 @@ def try_methods(
 
     methods: the candidates; all that the user gave enough for where none are named.
     """
+    dataset.need_two_classes("recommend --try")
+    plan.two_actions("recommend --try")
     untried = recommend(dataset, plan, preferences, progress)
     rounds = {}
     for model in dataset.models:
@@ -208,12 +218,16 @@ def ece_disagrees(report: Report, advice: Advice) -> bool:
     return alone != ("recalibrate" if advice.action == "recalibrate" else "leave")
 
 
+NO_DECISION = DecalError(
+    "a recommendation needs the decision it is for",
+    "give --threshold, --utility, --cost-fp/--cost-fn or --odds, for several classes --utility or --abstain",
+)
+
+
 def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
-    task = plan.two_actions("recommend")
-    if task is None:
-        raise DecalError("a recommendation needs the decision it is for", "give --threshold or --utility")
-    results = {key: report.results[key] for key in EVIDENCE_KEYS}
-    if report.positives in (0, report.rows):
+    task = plan.binary
+    results = {key: report.results[key] for key in EVIDENCE_KEYS if key in report.results}
+    if _one_label(report):
         # Rows of one label say which constant action suits them, not what a method would win.
         undefined = Result(None, None, "needs rows of both labels")
         results |= {key: undefined for key in (*GAINS.values(), BEYOND)}
@@ -226,5 +240,13 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         tolerance=preferences.tolerance,
         costs=dict(preferences.costs),
         satisfied_at=preferences.satisfied_at,
-        acts_from=task.decision_threshold,
+        acts_from=None if task is None else task.decision_threshold,
+        best_constant=report.best_constant,
+        **({} if report.recalibrator is None else {"fits": {**FITS, "recalibrate": report.recalibrator}}),
     )
+
+
+def _one_label(report: Report) -> bool:
+    if report.by_class is not None:
+        return sum(each.rows > 0 for each in report.by_class.classes) < 2
+    return report.positives in (0, report.rows)

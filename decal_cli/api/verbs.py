@@ -12,7 +12,7 @@ from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis import recommend as recommending
 from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
-from decal_cli.analysis.evaluate import all_choices, class_choices
+from decal_cli.analysis.evaluate import all_choices
 from decal_cli.analysis.sweep import swept
 from decal_cli.api.answer import (
     Answer,
@@ -106,8 +106,7 @@ def evaluate(
     0.0625
     """
     question = _question(locals())
-    everything = class_choices(question.data, every=True) if question.data.classes else all_choices()
-    choices = metrics_of(metrics) or everything
+    choices = metrics_of(metrics) or all_choices(bool(question.data.classes))
     plan = replace(question.plan, choices=choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
         raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
@@ -154,10 +153,11 @@ def recommend(
     enough. tolerance: gain per decision too small to matter.
     """
     asked = locals()
-    question, preferences, terms = _question(asked, "recommend"), preferences_of(asked), terms_of(asked)
-    if question.plan.task is None:
+    question, preferences, terms = _question(asked), preferences_of(asked), terms_of(asked)
+    if question.plan.task is None and question.plan.class_task is None:
         raise NEEDS_TASK
-    plan = replace(question.plan, choices=all_choices())
+    choices = recommending.evidence_choices(bool(question.data.classes), every=True)
+    plan = replace(question.plan, choices=choices)
     if methods in ((), []):
         recommendation = recommending.recommend(question.data, plan, preferences)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from decal_cli.analysis import compare as comparing
+from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, swept
 from decal_cli.commands.common import choices_of, columns_of, emit, inputs_of, plan_of, settings_of, terms_of
@@ -15,6 +16,7 @@ from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset, as_file, format_of, read_pair
 from decal_cli.data.output import check_new, check_not_read, write_whole
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
+from decal_cli.errors import DecalError
 from decal_cli.plot import SHARED
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.comparison import Compared
@@ -36,6 +38,10 @@ def run(
     paths, stdin = inputs_of(source, settings, out.output)
     check_not_read(models.write_splice, paths)
     paired = read_pair(paths, columns_of(source, settings), models.id, stdin)
+    if paired.dataset.classes:
+        choices = choices if metrics.metric else evaluating.all_choices(of_classes=True) if choices else ()
+        if models.write_splice is not None or models.plot is not None:
+            raise DecalError("--plot and --write-splice are for scores of two classes", "leave them out")
     plan = replace(plan, choices=choices or comparing.shown_choices(paired.dataset))
     with progress_of() as progress:
         result = comparing.compare(paired.dataset, plan, progress)

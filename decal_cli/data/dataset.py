@@ -79,7 +79,7 @@ class Dataset:
         if self.classes:
             raise DecalError(
                 f"decal {verb} takes scores of two classes, and --proba names {len(self.classes)} classes",
-                "decal evaluate takes them; for one class against the rest name its column with --score",
+                "evaluate, gate and compare take them; for one class against the rest name its column with --score",
             )
 
     @property

@@ -96,7 +96,7 @@ def _row_numbers(model: Predictions) -> Ints:
 
 def _not_two(dataset: Dataset) -> Exception:
     names = ", ".join(quote(model.name) for model in dataset.models)
-    fix = "name two score columns: --score p_a --score p_b"
+    fix = "name two score columns, --score p_a --score p_b, or two patterns of --proba"
     if len(dataset.inputs) == 2 and len(dataset.models) == 1:
         fix = "to join two files of one score each, name their column of row ids with --id"
     return DecalError(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
@@ -107,20 +107,23 @@ def _are(count: int) -> str:
 
 
 def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: BinaryIO | None) -> Paired:
-    scores = columns.score if len(columns.score) == 2 else columns.score * 2
-    if len(columns.score) > 2:
-        raise DecalError(
-            f"{len(columns.score)} scores are named for two files", "name one for both files, or one for each"
-        )
-    wanted_a = replace(columns, score=scores[:1], group=(*columns.group, id_column))
+    role = "proba" if columns.proba else "score"
+    named = columns.names(role)
+    scores = named if len(named) == 2 else named * 2
+    if len(named) > 2:
+        raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
+    wanted_a = columns.updated({role: scores[:1], "group": (*columns.group, id_column)})
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
     elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
-    wanted_b = columns.updated(elsewhere | {"score": scores[1:], "group": (id_column,)})
+    wanted_b = columns.updated(elsewhere | {role: scores[1:], "group": (id_column,)})
     sides = [read([path], wanted, stdin) for path, wanted in zip(paths, (wanted_a, wanted_b), strict=True)]
     for path, side in zip(paths, sides, strict=True):
         if len(side.models) != 1:
             raise DecalError(f"{path}: {len(side.models)} scores match", "name one score column for each file")
     first, second = (side.models[0] for side in sides)
+    if set(first.rows.classes) != set(second.rows.classes):
+        raise DecalError(f"{paths[0]} and {paths[1]} have other classes", "name files of the same classes")
+    second = _in_the_order_of(first.rows.classes, second)
     ids_a, ids_b = first.rows.groups[id_column], second.rows.groups[id_column]
     drop = columns.missing == "drop"
     notes = [note for side in sides for note in side.notes]
@@ -146,10 +149,21 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     names = _names(paths, first.name, second.name)
     a = replace(first, name=names[0], rows=rows, dropped=dropped, row_numbers=None)
     b = replace(a, name=names[1], columns=second.columns, rows=replace(rows, score=second.rows.score[at_b]))
-    roles = {**sides[0].columns, "score": tuple(dict.fromkeys((*first.columns, *second.columns))), "id": id_column}
+    roles = {**sides[0].columns, role: tuple(dict.fromkeys((*first.columns, *second.columns))), "id": id_column}
     inputs = sides[0].inputs + sides[1].inputs
     whole = Dataset(inputs, roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features)
     return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
+
+
+def _in_the_order_of(classes: Sequence[str], model: Predictions) -> Predictions:
+    """The model with its classes in this order."""
+    rows = model.rows
+    if rows.classes == tuple(classes):
+        return model
+    order = np.array([rows.classes.index(name) for name in classes])
+    place = np.argsort(order)
+    rows = replace(rows, score=rows.score[:, order], label=place[rows.label], classes=tuple(classes))
+    return replace(model, rows=rows, columns=tuple(model.columns[k] for k in order))
 
 
 def _names(paths: Sequence[str], first: str, second: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.result import Witness
 from decal_cli.tables.classes import ClassTable
-from decal_cli.task import Task
+from decal_cli.task import ClassDecision, Task
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]
 Unit = Literal[
@@ -63,11 +63,11 @@ class Metric(Declaration):
     @property
     def takes_task(self) -> bool:
         """Whether the value depends on the decision."""
-        return any(issubclass(kind, Task) for kind in self.needs)
+        return any(issubclass(kind, (Task, ClassDecision)) for kind in self.needs)
 
-    def bounds(self, task: Task | None) -> Interval:
+    def bounds(self, task: Task | ClassDecision | None) -> Interval:
         """The range in the units of the value."""
-        unit = task.u_delta if self.bounds_in_u_delta and task is not None else 1.0
+        unit = task.unit if self.bounds_in_u_delta and task is not None else 1.0
         return self.range[0] * unit, self.range[1] * unit
 
     @cached_property

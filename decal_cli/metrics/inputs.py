@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated, build_class_probe, build_recalibrated
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.errors import Undefined
@@ -81,6 +82,9 @@ class Inputs:
         return inputs
 
 
+NO_FEATURES = "needs features: name the columns with --features"
+
+
 def _need_two_classes(inputs: Inputs) -> None:
     if inputs.of_classes:
         raise Undefined("is for scores of two classes")
@@ -93,7 +97,22 @@ def _of_features(build: Callable[..., Any]) -> InputKind:
             return None
         return build(inputs.rows, seed=inputs.seed)
 
-    return InputKind("features", "needs features: name the columns with --features", from_rows)
+    return InputKind("features", NO_FEATURES, from_rows)
+
+
+def _recalibrated(inputs: Inputs) -> Recalibrated | None:
+    if not inputs.of_classes or inputs.rows is None:
+        return None
+    return build_recalibrated(inputs.rows, seed=inputs.seed)
+
+
+def _class_probed(inputs: Inputs) -> ClassProbed | None:
+    if not inputs.of_classes or inputs.rows is None or inputs.rows.features is None:
+        return None
+    return build_class_probe(inputs.rows, inputs.get(Recalibrated), seed=inputs.seed)
+
+
+NO_CLASSES = "needs a probability for each of several classes: --proba"
 
 
 def _table(inputs: Inputs) -> Table | None:
@@ -115,7 +134,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     Table: InputKind("table", "", _table),
     ClassTable: InputKind(
         "class probabilities",
-        "needs a probability for each of several classes: --proba",
+        NO_CLASSES,
         lambda inputs: inputs.rows.class_table if inputs.of_classes and inputs.rows is not None else None,
     ),
     ClassDecision: InputKind(
@@ -123,6 +142,8 @@ INPUT_KINDS: dict[type, InputKind] = {
         "needs a task: --utility with a column for each class, or --abstain",
         lambda inputs: inputs.class_decision,
     ),
+    Recalibrated: InputKind("class probabilities", NO_CLASSES, _recalibrated),
+    ClassProbed: InputKind("features", NO_FEATURES, _class_probed),
     Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
     BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),

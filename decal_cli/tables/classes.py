@@ -42,6 +42,11 @@ class ClassTable:
         """Rows, or their summed weight."""
         return float(len(self)) if self.weight is None else float(self.weight.sum())
 
+    @cached_property
+    def effective_rows(self) -> float:
+        """Rows; of weighted rows, as many as say as much unweighted."""
+        return self.total if self.weight is None else self.total**2 / float((self.weight**2).sum())
+
     def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
         """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""
         weight = self.weight if self.weight is None or not squares else self.weight**2
@@ -59,6 +64,17 @@ class ClassTable:
     def of_label(self) -> Floats:
         """The probability that each row gives to its label, shape (T,)."""
         return self.score[np.arange(len(self)), self.label]
+
+    @cached_property
+    def content(self) -> tuple[Floats, ...]:
+        """Numbers that sort the rows by their content alone, the last one first, in whatever order the classes stand.
+
+        The probability of the label, the highest and the lowest; where two rows share them, all in increasing order.
+        """
+        keys = self.score.min(axis=1), self.score.max(axis=1), self.of_label
+        order = np.lexsort(keys)
+        same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
+        return (*np.sort(self.score, axis=1).T, *keys) if same.any() else keys
 
     @cached_property
     def predicted(self) -> Ints:

@@ -106,8 +106,8 @@ class Rows(Unlabelled):
         keys += [] if self.cluster is None else [self.cluster]
         keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
-        scores = (self.score,) if self.score.ndim == 1 else tuple(self.score.T)
-        return np.lexsort((*keys, self.label, *scores))
+        scores = (self.label, self.score) if self.score.ndim == 1 else self.class_table.content
+        return np.lexsort((*keys, *scores))
 
     def in_order(self) -> Self:
         """The rows in an order that depends on their content alone, with their features read; sorted once."""

@@ -70,6 +70,11 @@ class Task:
         return sum(step.u_delta for step in self.steps)
 
     @property
+    def unit(self) -> float:
+        """What the ranges of metrics are multiples of: u_delta."""
+        return self.u_delta
+
+    @property
     def thresholds(self) -> tuple[float, ...]:
         """The kinks of the envelope, increasing: from each on, the next action is the best one."""
         return tuple(step.threshold for step in self.steps)

@@ -21,6 +21,11 @@ class ClassDecision:
     utility: tuple[Payoff, ...]
     actions: tuple[str, ...]
 
+    @property
+    def unit(self) -> float:
+        """What the ranges of metrics are multiples of: the most that one decision can be worth more than another."""
+        return max(max(column) - min(column) for column in zip(*self.utility, strict=True))
+
 
 @dataclass(frozen=True)
 class ClassTask:

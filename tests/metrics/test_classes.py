@@ -78,7 +78,8 @@ def random_rows(seed: int, rows: int = 300, classes: int = 4, weighted: bool = F
     label = np.array([rng.choice(classes, p=each) for each in truth])
     score = truth**0.6
     weight = rng.uniform(0.5, 2.0, rows) if weighted else None
-    return Rows(score / score.sum(axis=1, keepdims=True), label, weight, classes=tuple("abcdefgh"[:classes]))
+    score /= score.sum(axis=1, keepdims=True)
+    return Rows(score, label, weight, classes=tuple("abcdefgh"[:classes]), features=rng.standard_normal((rows, 2)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -152,7 +153,8 @@ def test_a_permutation_of_classes_permutes_nothing_else(spec: MetricSpec) -> Non
     rows = random_rows(7, classes=3)
     for order in permutations(range(3)):
         place = np.argsort(order)
-        other = Rows(rows.score[:, order], place[rows.label], classes=tuple(rows.classes[k] for k in order))
+        names = tuple(rows.classes[k] for k in order)
+        other = Rows(rows.score[:, order], place[rows.label], classes=names, features=rows.features)
         permuted = decision(tuple(tuple(row[k] for k in order) for row in COSTS))
         a, b = Inputs(rows, class_decision=decision(COSTS)), Inputs(other, class_decision=permuted)
         within = 0.02 if spec.name == "regret_calibration_null" else 1e-12  # its draws follow the order of the classes
@@ -302,18 +304,18 @@ def test_missing_rows_are_dropped_and_unseen_classes_are_said(decal: Decal, tmp_
     assert any("divided by their sum" in note for note in document["notes"])
 
 
-@pytest.mark.parametrize("verb", ["recommend", "gate", "sweep"])
+@pytest.mark.parametrize("verb", ["sweep", "fit"])
 def test_other_commands_say_that_they_take_two_classes(decal: Decal, tmp_path: Path, verb: str) -> None:
     path = write(tmp_path / "sound.csv", *SOUND)
-    more = ("--rule", "brier<=1") if verb == "gate" else () if verb == "sweep" else ("--threshold", ".3")
-    ran = decal(verb, path, "--proba", "m:*", *more)
+    more = () if verb == "sweep" else ("-o", str(tmp_path / "model.json"))
+    ran = decal(verb, *(("isotonic",) if verb == "fit" else ()), path, "--proba", "m:*", *more)
     assert ran.code == 2 and f"decal {verb} takes scores of two classes" in ran.err
 
 
 @pytest.mark.parametrize("verb", ["recommend", "sweep"])
-def test_a_task_of_classes_is_for_evaluate(decal: Decal, verb: str) -> None:
+def test_a_task_of_classes_is_not_for_a_score(decal: Decal, verb: str) -> None:
     ran = decal(verb, FIXTURES / "binary_n2000.csv", "-s", "p", "-y", "y", "--abstain", ".3")
-    assert ran.code == 2 and "takes a decision on scores of two classes" in ran.err
+    assert ran.code == 2 and "of two" in ran.err
 
 
 def test_a_task_of_classes_needs_classes(decal: Decal) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from decal_cli.analysis.flowchart.evidence import FITS, Action, Answer, Constant, Interval, Item
 
@@ -28,7 +28,7 @@ class Interim:
     """
 
     threshold: str | None
-    decision: Literal[0, 1] | None
+    decision: int | str | None
     gain: float
     interval: Interval | None
 
@@ -57,11 +57,13 @@ class Advice:
     interim: Interim | None = None
     rows_needed: int | None = None
     lean: Action | None = None
+    fits: Mapping[Action, str] = field(default_factory=lambda: FITS)
+    """The method that each action names."""
 
     @property
     def method(self) -> str | None:
         """The method that the action names, as `decal fit` knows it; None where there is nothing to fit."""
-        return FITS.get(self.action)
+        return self.fits.get(self.action)
 
     @property
     def headline(self) -> str:

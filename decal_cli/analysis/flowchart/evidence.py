@@ -70,10 +70,11 @@ class Item:
 class Constant:
     """The constant decision that is worth at least as much as acting on the score.
 
-    lead: what it is worth more, per decision; clear: whether its interval lies above 0.
+    decision: 0 or 1, or of more than two actions the name. lead: what it is worth more, per decision; clear: whether
+    its interval lies above 0.
     """
 
-    decision: Literal[0, 1]
+    decision: int | str
     lead: float
     interval: Interval | None
 
@@ -99,6 +100,10 @@ class Evidence:
     costs: Mapping[str, float] = field(default_factory=dict)
     satisfied_at: float | None = None
     acts_from: float | None = None
+    best_constant: str | None = None
+    """The name of the best constant action, where there are more than two."""
+    fits: Mapping[Action, str] = field(default_factory=lambda: FITS)
+    """The method that each action names on these rows."""
 
     @property
     def stakes(self) -> float:
@@ -185,18 +190,27 @@ class Evidence:
     def constant(self) -> Constant | None:
         """The better constant decision, where acting on the score is worth no more than it."""
         lead = self.item(CONSTANT_LEAD)
-        never, always = (self.item(metric).value for metric in CONSTANTS)
+        decision = self._constant_decision
         same = ROUNDING * self.stakes
-        if lead.value is None or lead.value < -same or never is None or always is None:
+        if lead.value is None or lead.value < -same or decision is None:
             return None
-        return Constant(1 if always > never else 0, lead.value if lead.value > same else 0.0, lead.interval)
+        return Constant(decision, lead.value if lead.value > same else 0.0, lead.interval)
+
+    @property
+    def _constant_decision(self) -> int | str | None:
+        never, always = (self.item(metric).value for metric in CONSTANTS)
+        if never is None or always is None:
+            return self.best_constant
+        return 1 if always > never else 0
 
     @property
     def useless(self) -> bool:
         """Whether no threshold on the score beats the better constant decision, for this task."""
         if self.item(UTILITY).value is None or self.item(OVER_CONSTANT).value is None:
             return False
-        return self.item(HEADROOM).value is None or self.gain(OVER_CONSTANT) == "no"
+        # Several classes have no such share.
+        impossible = HEADROOM in self.items and self.item(HEADROOM).value is None
+        return impossible or self.gain(OVER_CONSTANT) == "no"
 
     @property
     def backwards(self) -> bool:

@@ -43,7 +43,9 @@ def suboptimal(evidence: Evidence) -> Step:
     question = "Does acting on the score lose utility that post-training can win?"
     if answer == "unknown":
         shown += [sign for metric, sign in _SIGNS.items() if _held_back(evidence, metric)]
-    return Step(question, answer, reason, tuple(evidence.item(metric) for metric in shown), small)
+    # Several classes have no worst case.
+    items = tuple(evidence.item(metric) for metric in shown if metric in evidence.items or metric != WORST_CASE)
+    return Step(question, answer, reason, items, small)
 
 
 def _harmless(evidence: Evidence) -> bool:

@@ -20,7 +20,6 @@ from decal_cli.analysis.flowchart.advice import Advice, Interim, Step
 from decal_cli.analysis.flowchart.evidence import (
     BEYOND,
     CONSTANT_LEAD,
-    FITS,
     GAINS,
     NEW_THRESHOLD,
     OVER_CONSTANT,
@@ -53,6 +52,7 @@ def walk(evidence: Evidence) -> Advice:
         tolerance=evidence.tolerated,
         constant=evidence.constant,
         useless=evidence.useless,
+        fits=evidence.fits,
         interim=_interim(evidence),
     )
 
@@ -141,7 +141,7 @@ def _shares(evidence: Evidence) -> str:
 def _worth(evidence: Evidence, action: Action) -> Step:
     """Question 3, what the method costs against what it wins."""
     what = "recalibration" if action == "recalibrate" else "post-training"
-    question = f"Is {what} with {FITS[action]} worth its cost?"
+    question = f"Is {what} with {evidence.fits[action]} worth its cost?"
     item, cost = evidence.item(GAINS[action]), evidence.costs.get(action)
     if cost is None:
         return Step(question, "unknown", "No --cost given: compare this gain with your cost.", (item,))
@@ -158,8 +158,8 @@ def _worth(evidence: Evidence, action: Action) -> Step:
         reason = f"{numbers}, so {texts[4]} after its cost; always deciding {constant.decision} wins {texts[5]}"
         return Step(question, "no", f"A constant decision is free and wins more: {reason}.", (item,))
     if other is not None and rival > net:
-        reason = f"{numbers}, so {texts[4]} after its cost; {FITS[other[0]]} wins {texts[6]} after its cost"
-        return Step(question, "no", f"By the estimates {FITS[other[0]]} is the better buy: {reason}.", (item,))
+        reason = f"{numbers}, so {texts[4]} after its cost; {evidence.fits[other[0]]} wins {texts[6]} after its cost"
+        return Step(question, "no", f"By the estimates {evidence.fits[other[0]]} is the better buy: {reason}.", (item,))
     if low > cost:
         return Step(question, "yes", f"It wins more than it costs: {numbers}.", (item,))
     estimate = "by the estimate it pays" if net > 0 else "by the estimate it does not pay"
@@ -210,7 +210,7 @@ def _compared(value: float, interval: Interval, wanted: float) -> tuple[Answer, 
 
 def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item = evidence.item(GAINS[action])
-    fit = f"`decal fit {FITS[action]}` fits it and evaluates it on held-out rows."
+    fit = f"`decal fit {evidence.fits[action]}` fits it and evaluates it on held-out rows."
     return Advice(
         steps,
         action,
@@ -249,7 +249,7 @@ def _free_step(evidence: Evidence, action: Action | None = None) -> tuple[str, .
     if action != "post-train":
         return (f"Free step: {what}, which {clear} {wins}.",)
     gain = evidence.item(POST_TRAINING).value
-    more = "" if gain is None else f" Fitting {FITS[action]} wins {alike((gain - interim.gain,))[0]} more."
+    more = "" if gain is None else f" Fitting {evidence.fits[action]} wins {alike((gain - interim.gain,))[0]} more."
     return (f"Free step until then: {what}, which {clear} {wins}.{more}",)
 
 
@@ -303,7 +303,7 @@ def _leaning(evidence: Evidence, lean: Action) -> str:
     start = "If you must decide now:"
     if lean != "done":
         wins = per_decision(evidence.net(lean) or 0.0) + (" after its cost" if lean in evidence.costs else "")
-        return f"{start} fit {FITS[lean]}, which by the estimates wins {wins}."
+        return f"{start} fit {evidence.fits[lean]}, which by the estimates wins {wins}."
     if _adds_nothing(evidence):
         what = (
             "leave the model as it is" if evidence.constant is None else f"always decide {evidence.constant.decision}"

@@ -118,7 +118,7 @@ def _followed(advice: Advice) -> str:
     action = advice.lean if advice.action == "cannot-tell" and advice.lean is not None else advice.action
     if action in FITS or advice.constant is None:
         return action
-    return ALWAYS[advice.constant.decision]
+    return ALWAYS[int(advice.constant.decision)]
 
 
 def _evidence(points: Points, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:

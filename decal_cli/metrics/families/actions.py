@@ -16,8 +16,13 @@ from decal_cli.tables.table import BINS, Estimate, Floats, Ints
 from decal_cli.task.classes import ClassDecision
 
 
+def row_utility(c: ClassTable, decision: ClassDecision) -> Floats:
+    """What each row's action is worth at its label, shape (T,)."""
+    return class_decisions.decide(c, decision).won
+
+
 def _won(c: ClassTable, decision: ClassDecision) -> Estimate:
-    return c.mean(class_decisions.decide(c, decision).won)
+    return c.mean(row_utility(c, decision))
 
 
 def _ends(decision: ClassDecision) -> Interval:
@@ -51,7 +56,7 @@ def external_regret(c: ClassTable, decision: ClassDecision) -> float:
     return _over_constant(c, decision).mean
 
 
-@for_classes("utility_at_stake", interval=None)
+@for_classes("utility_at_stake", range=(0, 1), interval=None)
 def utility_at_stake(c: ClassTable, decision: ClassDecision) -> float:
     """Utility per row that perfect decisions are worth more than the best constant one: all there is to win."""
     utility, rate = np.array(decision.utility), c.count(c.label, len(c.classes)) / c.total

@@ -26,8 +26,13 @@ TopK = Annotated[int, "how many of the most probable classes are looked at", Bet
 _NO_INTERVAL = "nothing: it is an average over classes, whose errors depend on each other"
 
 
+def row_brier(c: ClassTable) -> Floats:
+    """sum_k (p_k - 1[y = k])^2 of each row, shape (T,)."""
+    return np.asarray(np.einsum("ij,ij->i", c.score, c.score) - 2 * c.of_label + 1)
+
+
 def _brier(c: ClassTable) -> Estimate:
-    return c.mean((c.score**2).sum(axis=1) - 2 * c.of_label + 1)
+    return c.mean(row_brier(c))
 
 
 def _brier_interval(c: ClassTable, *, confidence: float) -> Interval:
@@ -40,12 +45,17 @@ def brier(c: ClassTable) -> float:
     return _brier(c).mean
 
 
-def _log_loss(c: ClassTable, eps: float) -> Estimate:
+def row_log_loss(c: ClassTable, eps: float) -> Floats:
+    """Minus the logarithm of the probability of each row's label, shape (T,). Errors: Undefined, where it is 0."""
     chance = np.clip(c.of_label, eps, 1 - eps) if eps else c.of_label
     if not eps and (wrong := int(np.count_nonzero(chance == 0))):
         rows = f"{wrong:,} row{'s have' if wrong > 1 else ' has'}"
         raise Undefined(f"is infinite: {rows} a label of probability exactly 0; log_loss(eps=1e-6) clips the scores")
-    return c.mean(-np.log(chance))
+    return -np.log(chance)
+
+
+def _log_loss(c: ClassTable, eps: float) -> Estimate:
+    return c.mean(row_log_loss(c, eps))
 
 
 def _log_loss_interval(c: ClassTable, *, confidence: float, eps: float) -> Interval:
@@ -59,32 +69,31 @@ def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> float:
 
 
 def _share_interval(c: ClassTable, right: Floats, confidence: float) -> Interval:
-    effective = c.total if c.weight is None else c.total**2 / float((c.weight**2).sum())
-    return intervals.wilson(c.mean(right).mean, 1.0, effective, confidence)
+    return intervals.wilson(c.mean(right).mean, 1.0, c.effective_rows, confidence)
 
 
-def _top(c: ClassTable, k: int) -> Floats:
-    """Whether the label is among the k most probable classes; of equals the first."""
-    above = (c.score > c.of_label[:, None]).sum(axis=1)
+def row_right(c: ClassTable, k: int) -> Floats:
+    """Whether the label of each row is among its k most probable classes, of equals the first; shape (T,)."""
     if k == 1:
         return (c.predicted == c.label).astype(np.float64)
+    above = (c.score > c.of_label[:, None]).sum(axis=1)
     before = np.arange(len(c.classes)) < c.label[:, None]
     ties = ((c.score == c.of_label[:, None]) & before).sum(axis=1)
     return (above + ties < k).astype(np.float64)
 
 
 def _top_interval(c: ClassTable, *, confidence: float, k: int) -> Interval:
-    return _share_interval(c, _top(c, k), confidence)
+    return _share_interval(c, row_right(c, k), confidence)
 
 
 def _right_interval(c: ClassTable, *, confidence: float) -> Interval:
-    return _share_interval(c, _top(c, 1), confidence)
+    return _share_interval(c, row_right(c, 1), confidence)
 
 
 @for_classes("accuracy", interval=_right_interval, shown=True)
 def accuracy(c: ClassTable) -> float:
     """Share of rows whose most probable class is the label."""
-    return c.mean(_top(c, 1)).mean
+    return c.mean(row_right(c, 1)).mean
 
 
 @metric(
@@ -102,7 +111,7 @@ def top_accuracy(c: ClassTable, *, k: TopK = 3) -> float:
 
     Of equal probabilities the class that is named first counts as the more probable one.
     """
-    return c.mean(_top(c, k)).mean
+    return c.mean(row_right(c, k)).mean
 
 
 def _aucs(c: ClassTable) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -35,20 +36,34 @@ def decide(c: ClassTable, decision: ClassDecision) -> Decided:
 
 
 def _decide(c: ClassTable, decision: ClassDecision) -> Decided:
-    utility = np.array(decision.utility)
-    near = TIE * float(np.abs(utility).max())
-    action, promise, margin = np.empty(len(c), dtype=np.int64), np.empty(len(c)), np.empty(len(c))
-    for start in range(0, len(c), BLOCK):
-        part = slice(start, start + BLOCK)
-        worth = c.score[part] @ utility.T
-        best = worth.max(axis=1)
-        tied = worth >= best[:, None] - near
-        first = np.argmax(tied, axis=1) if len(c.classes) > 2 else worth.shape[1] - 1 - np.argmax(tied[:, ::-1], axis=1)
+    promise, margin = np.empty(len(c)), np.empty(len(c))
+    action = np.empty(len(c), dtype=np.int64)
+    for part, worth, first in _best(c.score, decision):
         rows = np.arange(len(worth))
         action[part], promise[part] = first, worth[rows, first]
         worth[rows, first] = -np.inf
         margin[part] = promise[part] - worth.max(axis=1)
-    return Decided(action, promise, margin, utility[action, c.label])
+    return Decided(action, promise, margin, np.array(decision.utility)[action, c.label])
+
+
+def actions_of(score: Floats, decision: ClassDecision) -> Ints:
+    """The number of the best action for each row of probabilities, shape (T, K) to (T,)."""
+    action = np.empty(len(score), dtype=np.int64)
+    for part, _, first in _best(score, decision):
+        action[part] = first
+    return action
+
+
+def _best(score: Floats, decision: ClassDecision) -> Iterator[tuple[slice, Floats, Ints]]:
+    """Blocks of rows, what every action is worth for each, shape (k, A), and the best one, shape (k,)."""
+    utility = np.array(decision.utility)
+    near = TIE * float(np.abs(utility).max())
+    for start in range(0, len(score), BLOCK):
+        part = slice(start, start + BLOCK)
+        worth = score[part] @ utility.T
+        tied = worth >= worth.max(axis=1)[:, None] - near
+        last = worth.shape[1] - 1
+        yield part, worth, np.argmax(tied, axis=1) if score.shape[1] > 2 else last - np.argmax(tied[:, ::-1], axis=1)
 
 
 def counts(c: ClassTable, decision: ClassDecision, squares: bool = False) -> Floats:

@@ -81,6 +81,8 @@ def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
 
 def _ece_sentence(report: Report, advice: Advice, terms: Terms) -> str | None:
     """What ECE says, which is the same for every t*, beside what recalibration wins at this one."""
+    if "ece" not in report.results:
+        return None
     ece, null = report.results["ece"].value, report.results["ece_null"].value
     gain = report.results["gain_recalibration"]
     if ece is None or null is None or gain.value is None:

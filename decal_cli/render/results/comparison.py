@@ -15,7 +15,12 @@ from decal_cli.numbers import DASH, alike, short
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Row, Signature, Source, Table
 from decal_cli.render.cells import metric_cells, number, words
 from decal_cli.render.results.differences import difference_cell, who_wins
-from decal_cli.render.results.disagreements import DisagreementsData, disagreements_data, disagreements_table
+from decal_cli.render.results.disagreements import (
+    ClassDisagreementsData,
+    DisagreementsData,
+    disagreements_data,
+    disagreements_table,
+)
 from decal_cli.render.results.measurements import MetricKey, ResultData, result_data
 from decal_cli.render.results.shortened import Order, lowest_first, worst_groups
 from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
@@ -69,14 +74,17 @@ class ThresholdsData(TypedDict):
 
 
 class ContestData(TypedDict):
-    """The two models on all rows (group null) or on one group of them."""
+    """The two models on all rows (group null) or on one group of them.
+
+    positives, thresholds: null for rows of several classes.
+    """
 
     group: str | None
     rows: Positive
-    positives: Count
+    positives: Count | None
     metrics: dict[MetricKey, DifferenceData]
-    thresholds: ThresholdsData
-    disagreements: DisagreementsData | None
+    thresholds: ThresholdsData | None
+    disagreements: DisagreementsData | ClassDisagreementsData | None
 
 
 class HeldOutData(TypedDict):
@@ -150,8 +158,8 @@ class Compared:
             yield _metric_table(comparison, contest, close=several)
             if contest.disagreements is not None:
                 yield disagreements_table(contest.disagreements, self.terms)
-            if contest.thresholds.leads:
-                yield _lead_table(comparison, contest, self.terms)
+            if contest.thresholds is not None and contest.thresholds.leads:
+                yield _lead_table(comparison, contest.thresholds, self.terms)
             reasons = tuple(_reasons(contest))
             if reasons:
                 yield Notes(reasons, quiet=True, close=True)
@@ -196,8 +204,9 @@ def _metric_table(comparison: Comparison, contest: Contest, close: bool) -> Tabl
 
 
 def _metric_rows(comparison: Comparison, contest: Contest) -> Iterator[Row]:
+    of_classes = comparison.evaluation.reports[0].by_class is not None
     for key, each in contest.differences.items():
-        metric = parse(key).declared
+        metric = parse(key).declared.form(of_classes)
         empty = each.a.value is None and each.b.value is None and not metric.shown
         sides = (number(side.value, reason=side.reason) for side in (each.a, each.b))
         cells = (*metric_cells(key), *sides, difference_cell(each), who_wins(each, comparison.models))
@@ -232,12 +241,12 @@ def _group_table(comparison: Comparison, contests: Sequence[Contest]) -> Table:
     return _plain_table(heads, rows)
 
 
-def _lead_table(comparison: Comparison, contest: Contest, terms: Terms) -> Table:
+def _lead_table(comparison: Comparison, at: Thresholds, terms: Terms) -> Table:
     """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
-    reach, task = contest.thresholds.reach, comparison.evaluation.task
+    reach, task = at.reach, comparison.evaluation.task
     scale = terms.number * (1.0 if task is None else task.u_delta)
     rows = []
-    for lead in contest.thresholds.leads:
+    for lead in at.leads:
         texts = (
             f"{short(lead.low, 3)} – {short(lead.high, 3)}",
             comparison.name(lead.side),
@@ -271,7 +280,7 @@ def _contest(comparison: Comparison, contest: Contest) -> ContestData:
         "rows": contest.rows,
         "positives": contest.positives,
         "metrics": {key: _difference(comparison, key, each) for key, each in contest.differences.items()},
-        "thresholds": _thresholds(comparison, contest.thresholds),
+        "thresholds": None if contest.thresholds is None else _thresholds(comparison, contest.thresholds),
         "disagreements": None if contest.disagreements is None else disagreements_data(contest.disagreements),
     }
 

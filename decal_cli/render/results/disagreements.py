@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from decal_cli.analysis.disagreements import Disagreements
+from decal_cli.analysis.disagreements import ClassDisagreements, Disagreements
 from decal_cli.numbers import plain
 from decal_cli.render.blocks import Column, Row, Table
 from decal_cli.render.cells import words
@@ -29,8 +29,35 @@ class DisagreementsData(TypedDict):
     p_value: Share | None
 
 
-def disagreements_table(counted: Disagreements, terms: Terms) -> Table:
-    """A row for each pair of decisions, columns by label."""
+class ActionPairData(TypedDict):
+    """Rows for which the first model takes one action and the second another; gain: what the second wins there."""
+
+    a: str
+    b: str
+    rows: Size
+    gain: float
+
+
+class ClassDisagreementsData(TypedDict):
+    """Rows of several classes with different actions: on how many that of the first or of the second model is worth
+    more. p_value: of the exact sign test that neither is better more often; null for weighted rows.
+    """
+
+    a_better: Size
+    b_better: Size
+    same: Size
+    p_value: Share | None
+    pairs: list[ActionPairData]
+
+
+MAX_PAIRS = 10
+"""Pairs of actions that a table shows."""
+
+
+def disagreements_table(counted: Disagreements | ClassDisagreements, terms: Terms) -> Table:
+    """A row for each pair of decisions, columns by label; of several classes, the pairs of most rows."""
+    if isinstance(counted, ClassDisagreements):
+        return _pairs_table(counted)
     off, on = terms.names or ("0", "1")
     total = sum(sum(cell) for row in counted.rows for cell in row)
     rows = []
@@ -44,6 +71,24 @@ def disagreements_table(counted: Disagreements, terms: Terms) -> Table:
     return Table(tuple(columns), tuple(rows), title=f"Decisions of both models, {_rows(total)} rows")
 
 
+def _pairs_table(counted: ClassDisagreements) -> Table:
+    columns = (
+        Column("A takes", words=True),
+        Column("B takes", words=True),
+        Column("rows"),
+        Column("B wins there, summed"),
+    )
+    shown = counted.pairs[:MAX_PAIRS]
+    rows = tuple(
+        Row(tuple(map(words, (pair.a, pair.b, _rows(pair.rows), plain(round(pair.gain, 10)))))) for pair in shown
+    )
+    total = _rows(counted.a_better + counted.b_better + counted.same)
+    cut = (
+        f", the {len(shown)} of {len(counted.pairs):,} pairs with most rows" if len(shown) < len(counted.pairs) else ""
+    )
+    return Table(columns, rows, title=f"Different actions, {total} rows{cut}", keys=2)
+
+
 def _right(a: int, b: int) -> str:
     if a == b:
         return "both, or neither"
@@ -54,8 +99,10 @@ def _rows(count: float) -> str:
     return f"{count:,.0f}" if count == round(count) else f"{count:,.1f}"
 
 
-def disagreements_sentence(counted: Disagreements, models: tuple[str, str]) -> str:
+def disagreements_sentence(counted: Disagreements | ClassDisagreements, models: tuple[str, str]) -> str:
     """On how many rows they disagree, who is right more often there, and whether chance could explain it."""
+    if isinstance(counted, ClassDisagreements):
+        return _class_sentence(counted, models)
     apart = counted.a_right + counted.b_right
     if not apart:
         return "the two models decide every row alike."
@@ -69,8 +116,30 @@ def disagreements_sentence(counted: Disagreements, models: tuple[str, str]) -> s
     return f"{text} (McNemar's exact p = {plain(counted.p_value)}; it counts both errors alike)."
 
 
-def disagreements_data(counted: Disagreements) -> DisagreementsData:
+def _class_sentence(counted: ClassDisagreements, models: tuple[str, str]) -> str:
+    apart = counted.a_better + counted.b_better + counted.same
+    if not apart:
+        return "the two models take the same action for every row."
+    first, second = models
+    text = (
+        f"for {_rows(apart)} rows the two take different actions: that of {first} is worth more for "
+        f"{_rows(counted.a_better)}, that of {second} for {_rows(counted.b_better)}"
+    )
+    return f"{text}." if counted.p_value is None else f"{text} (exact sign test, p = {plain(counted.p_value)})."
+
+
+def disagreements_data(
+    counted: Disagreements | ClassDisagreements,
+) -> DisagreementsData | ClassDisagreementsData:
     """The same as JSON has it."""
+    if isinstance(counted, ClassDisagreements):
+        return {
+            "a_better": counted.a_better,
+            "b_better": counted.b_better,
+            "same": counted.same,
+            "p_value": counted.p_value,
+            "pairs": [{"a": each.a, "b": each.b, "rows": each.rows, "gain": each.gain} for each in counted.pairs],
+        }
     (both_0, only_b), (only_a, both_1) = counted.rows
     return {
         "both_0": list(both_0),

@@ -29,9 +29,15 @@ CHAIN = (
 """From the constant decisions to post-training; the last rungs add gains on held-out rows to what the score yields."""
 
 
+MORE_ACTIONS = Rung("take the best constant action", "expected_utility", "external_regret")
+"""In place of the two constant decisions, where there are more than two actions."""
+
+
 def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars:
     """The rungs that are defined, in the user's terms, each bar from the lowest rung to its own."""
-    values = {rung.name: value for rung in CHAIN if (value := _value(rung, results)) is not None}
+    two = results["eu_never"].value is not None if "eu_never" in results else False
+    chain = CHAIN if two else (MORE_ACTIONS, *CHAIN)
+    values = {rung.name: value for rung in chain if (value := _value(rung, results)) is not None}
     lowest, highest = min(values.values()), max(values.values())
     height = highest - lowest
     texts, unit = terms.amounts(*values.values())
@@ -46,6 +52,8 @@ def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars
 
 
 def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:
+    if rung.base not in results or (rung.gain and rung.gain not in results):
+        return None
     base = results[rung.base].value
     gain = 0.0 if not rung.gain else results[rung.gain].value
     return None if base is None or gain is None else base + gain

@@ -153,7 +153,7 @@ class ReportPage:
             yield Paragraph(first)
         waterfall = tuple(self._pictures(report, "waterfall"))
         yield from waterfall or (ladder(report.results, self.terms),)
-        yield replace(conclusion_of(report, advice, self.evaluation.plan.two_actions("recommend"), self.terms), text="")
+        yield replace(conclusion_of(report, advice, self.evaluation.plan.binary, self.terms), text="")
         yield from filter(None, (counts_table(report, self.terms),))
         yield Heading("Why", level=level)
         yield walk_of(advice, self.terms)

@@ -45,7 +45,7 @@ class StepData(TypedDict):
 class ConstantData(TypedDict):
     """A constant decision. gain: what it is worth more than acting on the score as it is, per decision."""
 
-    decision: Literal[0, 1]
+    decision: int | str
     gain: float
     interval: Ends | None
 
@@ -54,7 +54,7 @@ class InterimData(TypedDict):
     """What can be done at once: act when score >= threshold, or always decide the same; the other one is null."""
 
     threshold: str | None
-    decision: Literal[0, 1] | None
+    decision: int | str | None
     gain: float
     interval: Ends | None
 
@@ -134,7 +134,7 @@ class Recommended:
             yield replace(ladder(report.results, self.terms), close=first is None)
             yield from filter(None, (counts_table(report, self.terms),))
             yield walk_of(advice, self.terms)
-            yield conclusion_of(report, advice, self.evaluation.plan.two_actions("recommend"), self.terms)
+            yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
         yield Signature(self.evaluation.signature)
 
@@ -144,7 +144,7 @@ class Recommended:
             {
                 **measured(report),
                 "recommendation": advice_data(report, advice, self.recommendation.rounds_of(report)),
-                "counts": counts_data(report, self.evaluation.plan.two_actions("recommend"), self.terms),
+                "counts": counts_data(report, self.evaluation.plan.binary, self.terms),
                 "amounts": amounts_data(report.results, self.terms),
             }
             for report, advice in self.recommendation.advised

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from decal_cli.analysis.compare import Comparison, Contest, Difference
+from decal_cli.analysis.compare import Comparison, Contest, Difference, Thresholds
 from decal_cli.analysis.splice import SpliceGain
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
@@ -32,19 +32,18 @@ def summary(comparison: Comparison, terms: Terms) -> Iterator[tuple[str, str]]:
     """Heading and text of each thing that a decision-maker wants to know, most important first."""
     whole = comparison.contests[0]
     task = comparison.evaluation.task
-    if task is not None and UTILITY in whole.headline:
-        yield (
-            f"Decisions at t* = {' and '.join(map(plain, task.thresholds))}",
-            _utility_sentence(comparison, whole, terms),
-        )
+    if UTILITY in whole.headline:
+        at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
+        yield f"Decisions{at}", _utility_sentence(comparison, whole, terms)
     if whole.disagreements is not None:
         yield "Disagreements", disagreements_sentence(whole.disagreements, comparison.models)
     if "brier" in whole.headline:
         yield "Brier score", _brier_sentence(comparison, whole)
-    yield "Thresholds", _threshold_sentence(comparison, whole)
+    if whole.thresholds is not None:
+        yield "Thresholds", _threshold_sentence(comparison, whole.thresholds)
     if len(comparison.contests) > 1:
         yield "Groups", _group_sentence(comparison)
-    if comparison.splice is not None or comparison.no_splice is not None:
+    if whole.thresholds is not None and (comparison.splice is not None or comparison.no_splice is not None):
         yield "Splice", _splice_sentence(comparison, terms)
 
 
@@ -86,8 +85,7 @@ def _chance(difference: Difference) -> str:
     return "chance could explain this" if difference.by_chance else "chance does not explain this"
 
 
-def _threshold_sentence(comparison: Comparison, contest: Contest) -> str:
-    at = contest.thresholds
+def _threshold_sentence(comparison: Comparison, at: Thresholds) -> str:
     exact = comparison.name(at.curves.dominates) if at.curves.dominates else None
     sides = {lead.side for lead in at.leads}
     if not sides:
@@ -95,9 +93,9 @@ def _threshold_sentence(comparison: Comparison, contest: Contest) -> str:
     elif len(sides) == 1:
         side = next(iter(sides))
         other = comparison.name("a" if side == "b" else "b")
-        text = f"{comparison.name(side)} is clearly ahead {_ranges(comparison, contest)}; {other} nowhere"
+        text = f"{comparison.name(side)} is clearly ahead {_ranges(comparison, at)}; {other} nowhere"
     else:
-        text = f"it depends: {_ranges(comparison, contest, named=True)}"
+        text = f"it depends: {_ranges(comparison, at, named=True)}"
     crossings = len(at.curves.zeros)
     if exact is not None:
         return f"{text}. On these rows the Brier curve of {exact} is nowhere above the other."
@@ -114,10 +112,10 @@ def _threshold_sentence(comparison: Comparison, contest: Contest) -> str:
     return f"{text}. The Brier curves cross {met} on these rows, each time within noise."
 
 
-def _ranges(comparison: Comparison, contest: Contest, named: bool = False) -> str:
+def _ranges(comparison: Comparison, at: Thresholds, named: bool = False) -> str:
     parts = []
-    several = len(contest.thresholds.leads) > MAX_RANGES
-    for lead in contest.thresholds.leads:
+    several = len(at.leads) > MAX_RANGES
+    for lead in at.leads:
         who = f"{comparison.name(lead.side)} is clearly ahead " if named else ""
         where = (
             f"at t = {short(lead.low, 3)}"

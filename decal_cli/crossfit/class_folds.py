@@ -1,0 +1,159 @@
+"""What recalibration, and the features on top of it, win for rows of several classes: cross-fitted, before any method.
+
+A row's recalibrated probabilities come from folds that do not hold it. The scaling that recalibrates a fold is the one
+with the lowest log loss on the other folds, each of their rows scaled without itself. On the features, a multinomial
+regression on the scaled logarithms and the features is mixed with the recalibrated probabilities by two weights, which
+are learned on rows that neither has seen: what the method `blend` does on all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.crossfit.encoding import encoded
+from decal_cli.crossfit.learners import Standard
+from decal_cli.crossfit.scaling import (
+    MAX_FULL,
+    SCALINGS,
+    Scaling,
+    beside_fixed,
+    centred,
+    inverse_temperature,
+    linear,
+    logarithms,
+    mixing_weights,
+    softmax,
+    softmax_fit,
+    structure,
+)
+from decal_cli.errors import Undefined
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
+
+MIN_TAUGHT = 12_000
+"""So many rows teach a fold; of more, so many drawn at random."""
+SLOPE_PENALTY = 3.0
+"""Of half the squared slopes on standardised features."""
+Mask = NDArray[np.bool_]
+
+
+class Recalibrated(NamedTuple):
+    """Rows as given: probabilities from scalings that have not seen them, (T, K); the fold of each row, (T,).
+
+    chosen: the scaling of lowest log loss on held-out rows.
+    """
+
+    score: Floats
+    fold: Ints
+    chosen: str
+
+
+class ClassProbed(NamedTuple):
+    """Rows with features: probabilities of the probe from models that have not seen them, shape (T, K)."""
+
+    score: Floats
+
+
+def dealt(rows: Rows, seed: int) -> tuple[Ints, Mask]:
+    """The fold of each row, and which rows teach; whatever the order of rows and classes."""
+    if rows.class_table.effective_rows < 2 * FEWEST_ROWS:
+        raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
+    place = np.empty(len(rows), dtype=np.int64)
+    place[rows.order] = Seed(seed).generator("classes").permutation(len(rows))
+    return place % FOLDS, place < MIN_TAUGHT * FOLDS // (FOLDS - 1)
+
+
+def build_recalibrated(rows: Rows, *, seed: int) -> Recalibrated:
+    """Cross-fitted scalings of rows of several classes, in any order. Errors: Undefined, where there are too few."""
+    fold, taught = dealt(replace(rows, groups={}, features=None), seed)
+    by_name: dict[str, Floats] = {}
+    for name, fit in SCALINGS.items():
+        try:
+            by_name[name] = _held_out(rows, fold, taught, fit)
+        except Undefined:
+            continue
+    losses = {name: _log_losses(score, rows) for name, score in by_name.items()}
+    score = np.empty(rows.score.shape)
+    for k in range(FOLDS):
+        score[fold == k] = by_name[_least(losses, rows.weights, fold != k)][fold == k]
+    return Recalibrated(score, fold, _least(losses, rows.weights, np.ones(len(rows), dtype=bool)))
+
+
+def _held_out(rows: Rows, fold: Ints, taught: Mask, fit: Callable[[Floats, Ints, Floats], Scaling]) -> Floats:
+    score = np.empty(rows.score.shape)
+    for k in range(FOLDS):
+        learn, here = taught & (fold != k), fold == k
+        score[here] = fit(rows.score[learn], rows.label[learn], rows.weights[learn])(rows.score[here])
+    return score
+
+
+def _log_losses(score: Floats, rows: Rows) -> Floats:
+    return -logarithms(score[np.arange(len(score)), rows.label])
+
+
+def _least(losses: Mapping[str, Floats], weight: Floats, which: Mask) -> str:
+    """The name of the lowest weighted sum of losses of these rows; the simplest one of equals."""
+    return min(losses, key=lambda name: float(weight[which] @ losses[name][which]))
+
+
+def best_scaling(rows: Rows, seed: int) -> tuple[str, Scaling]:
+    """The scaling of lowest log loss on held-out rows, by its name and fitted to all rows."""
+    name = build_recalibrated(rows, seed=seed).chosen
+    return name, SCALINGS[name](rows.score, rows.label, rows.weights)
+
+
+class ClassRegression:
+    """Multinomial regression on the logarithms at their best temperature and the standardised features.
+
+    encoder: what makes numbers of the features, None where they are. weight: (K, K) of the logarithms, slopes: (K, d)
+    of the features in their units, intercept: (K,).
+    """
+
+    def __init__(self, rows: Rows, seed: int) -> None:
+        most = int(np.argmax(np.bincount(rows.label, rows.weights)))
+        taught = replace(rows, label=(rows.label == most).astype(np.float64))
+        self.encoder, taught = encoded(taught, seed=seed)
+        self.standard = Standard(taught.matrix, rows.weights)
+        columns, logs = self.standard(taught.matrix), logarithms(rows.score)
+        classes = logs.shape[1]
+        s = inverse_temperature(logs, rows.label, rows.weights)
+        penalty, centre = structure(classes)
+        penalty = np.vstack((penalty, np.full((columns.shape[1], classes), SLOPE_PENALTY)))
+        centre = np.vstack((centre, np.zeros((columns.shape[1], classes))))
+        free = np.ones(centre.shape, dtype=bool)
+        if classes > MAX_FULL:
+            free[: 1 + classes] = beside_fixed(classes)
+        at = softmax_fit(np.column_stack((s * logs, columns)), rows.label, rows.weights, penalty, centre, free)
+        self.intercept, self.weight, self.slopes = at[0], s * at[1 : 1 + classes].T, at[1 + classes :].T
+
+    def logits(self, rows: Rows) -> Floats:
+        """Of rows, shape (T, K)."""
+        features = rows.matrix if self.encoder is None else self.encoder(rows.typed)
+        columns = self.standard(features)
+        return linear(logarithms(rows.score), self.weight, self.intercept) + linear(
+            columns, self.slopes, np.zeros(len(self.intercept))
+        )
+
+
+def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> ClassProbed:
+    """Cross-fitted probabilities of rows of several classes with features, in any order."""
+    rows = replace(rows, features=rows.typed)
+    fold, taught = dealt(replace(rows, groups={}, features=None), seed)
+    logits = np.empty(rows.score.shape)
+    for k in range(FOLDS):
+        regression = ClassRegression(rows.take(taught & (fold != k)), seed)
+        logits[fold == k] = regression.logits(rows.take(fold == k))
+    each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
+    score = np.empty(rows.score.shape)
+    for k in range(FOLDS):
+        others, here = fold != k, fold == k
+        weights = mixing_weights(each[:, others], rows.label[others], rows.weights[others])
+        score[here] = softmax(np.tensordot(weights, each[:, here], 1))
+    return ClassProbed(score)

@@ -1,0 +1,152 @@
+"""Gate and compare on rows of several classes: differences row by row, and every rule as for two classes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from decal_cli.analysis.compare import compare
+from decal_cli.analysis.disagreements import ClassDisagreements
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.data import Columns, read
+from decal_cli.metrics import parse
+from decal_cli.task import ClassTask
+from tests.helpers.command import Decal, valid_json
+
+CLASSES = ("a", "b", "c")
+
+
+def write(path: Path, seed: int = 0, rows: int = 300, models: str = "mn", only: str = "") -> Path:
+    """Rows of three classes; m is calibrated, n is too sure of itself."""
+    rng = np.random.default_rng(seed)
+    m = rng.dirichlet(np.full(3, 0.8), rows)
+    n = m**2 / (m**2).sum(axis=1, keepdims=True)
+    label = [CLASSES[rng.choice(3, p=each)] for each in m]
+    score = {"m": m, "n": n}
+    names = [name for name in models if name in (only or models)]
+    head = ["id", "y", "g", *(f"{name}:{c}" for name in names for c in CLASSES)]
+    lines = [
+        [str(k), label[k], "uv"[k % 2], *(repr(float(p)) for name in names for p in score[name][k])]
+        for k in range(rows)
+    ]
+    path.write_text("\n".join(",".join(line) for line in [head, *lines]) + "\n")
+    return path
+
+
+def compared(path: Path, weight: bool = False) -> Any:
+    columns = Columns(proba=("m:*", "n:*"), label="y")
+    choices = tuple(parse(name) for name in ("brier", "log_loss", "accuracy", "expected_utility", "auc"))
+    return compare(read([str(path)], columns), Plan(choices, class_task=ClassTask(abstain=0.3)))
+
+
+def test_a_difference_and_its_error_are_those_of_the_rows(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv")
+    contest = compared(path).contests[0]
+    lines = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    label = np.array([CLASSES.index(line[1]) for line in lines])
+    score = np.array([[float(p) for p in line[3:]] for line in lines]).reshape(-1, 2, 3)
+    right = np.eye(3)[label]
+    per_row = {
+        "brier": ((score - right[:, None]) ** 2).sum(axis=2),
+        "log_loss": -np.log((score * right[:, None]).sum(axis=2)),
+        "accuracy": (score.argmax(axis=2) == label[:, None]).astype(float),
+        "expected_utility": np.where(
+            score.max(axis=2) < 0.7, 0.7, (score.argmax(axis=2) == label[:, None]).astype(float)
+        ),
+    }
+    for key, values in per_row.items():
+        each, apart = contest.differences[key], values[:, 1] - values[:, 0]
+        low, high = each.difference.interval or (0.0, 0.0)
+        assert each.difference.value == pytest.approx(apart.mean(), abs=1e-12), key
+        assert (high - low) / 2 == pytest.approx(1.959964 * apart.std() / np.sqrt(len(apart)), rel=1e-6), key
+        assert each.method == "analytic"
+    assert contest.differences["auc"].method is None and contest.differences["auc"].difference.interval is None
+
+
+def test_different_actions_are_counted_by_who_is_worth_more(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv")
+    apart = compared(path).contests[0].disagreements
+    assert isinstance(apart, ClassDisagreements)
+    lines = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    counted: dict[str, float] = {"a": 0, "b": 0, "same": 0, "gain": 0.0}
+    for line in lines:
+        worth = []
+        for start in (3, 6):
+            p = [float(value) for value in line[start : start + 3]]
+            best = max(p)
+            worth.append((None, 0.7) if best < 0.7 else (p.index(best), float(CLASSES[p.index(best)] == line[1])))
+        if worth[0][0] != worth[1][0]:
+            gain = worth[1][1] - worth[0][1]
+            counted["a" if gain < 0 else "b" if gain > 0 else "same"] += 1
+            counted["gain"] += gain
+    assert (apart.a_better, apart.b_better, apart.same) == (counted["a"], counted["b"], counted["same"])
+    assert sum(pair.gain for pair in apart.pairs) == pytest.approx(counted["gain"], abs=1e-9)
+    assert [pair.rows for pair in apart.pairs] == sorted((pair.rows for pair in apart.pairs), reverse=True)
+
+
+def test_the_command_compares_in_words_and_as_data(decal: Decal, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv")
+    line = ("compare", path, "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "--group", "g")
+    ran = decal(*line, COLUMNS="100")
+    assert ran.code == 0, ran.err
+    assert "the two take different actions" in ran.out and "Thresholds" not in ran.out and "Splice" not in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 100
+    document = valid_json(decal(*line, "-f", "json").out)
+    contests = document["comparison"]["contests"]
+    assert [contest["group"] for contest in contests] == [None, "u", "v"]
+    assert contests[0]["thresholds"] is None and contests[0]["positives"] is None
+    for option in (("--plot", "-"), ("--write-splice", str(tmp_path / "s.csv"))):
+        assert "for scores of two classes" in decal(*line, *option).err
+
+
+def test_two_files_join_on_ids(decal: Decal, tmp_path: Path) -> None:
+    both = write(tmp_path / "both.csv")
+    one, other = write(tmp_path / "one.csv", only="m"), write(tmp_path / "other.csv", only="n")
+    rows = other.read_text().splitlines()
+    other.write_text("\n".join([rows[0], *rows[:0:-1]]) + "\n")
+    split = decal("compare", one, other, "--id", "id", "--proba", "m:*", "--proba", "n:*", "--abstain", ".3",
+                  "-f", "json")  # fmt: skip
+    whole = decal("compare", both, "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "-f", "json")
+    assert split.code == 0, split.err
+    metrics = [json.loads(ran.out)["comparison"]["contests"][0]["metrics"] for ran in (split, whole)]
+    assert metrics[0] == metrics[1]
+
+
+RULES = {
+    "brier<=1.2": 0,
+    "upper(delta(expected_utility))<=0.05": 0,
+    "expected_utility@group=u>=0.99": 1,
+    "max(ece_top)<=0.9": 0,
+    "positives>=3": 2,
+    "grouping_loss<=.1": 2,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_gate_judges_rules_on_several_classes(decal: Decal, tmp_path: Path, rule: str) -> None:
+    path = write(tmp_path / "rows.csv")
+    ran = decal("gate", path, "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "--group", "g", "-r", rule)
+    assert ran.code == RULES[rule], ran.out + ran.err
+
+
+def test_a_bound_that_nothing_can_pass_is_refused(decal: Decal, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv")
+    ran = decal("gate", path, "--proba", "m:*", "--abstain", ".3", "-r", "brier<=2.1")
+    assert ran.code == 2 and "lies from 0 to 2" in ran.err
+    ran = decal("gate", path, "--proba", "m:*", "--abstain", ".3", "-r", "swap_regret<=1.1")
+    assert ran.code == 2 and "lies from 0 to 1" in ran.err
+
+
+def test_a_report_on_several_classes_is_a_baseline(decal: Decal, tmp_path: Path) -> None:
+    path, report = write(tmp_path / "rows.csv"), tmp_path / "report.json"
+    line = (path, "--proba", "m:*", "--abstain", ".3")
+    assert decal("evaluate", *line, "-o", report).code == 0
+    rules = ("-r", "brier<=baseline+0.001", "-r", "expected_utility>=baseline-0.001")
+    ran = decal("gate", *line, *rules, "--baseline", report)
+    assert ran.code == 0, ran.out + ran.err
+    ran = decal("gate", path, "--proba", "m:*", "--abstain", ".2", *rules, "--baseline", report)
+    assert ran.code == 2 and "the tasks differ" in ran.out
