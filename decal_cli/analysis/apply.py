@@ -22,7 +22,12 @@ def read_model(path: str) -> Saved:
 def columns_for(saved: Saved, missing: Any = "error") -> Columns:
     """The columns that the model looks at; missing: what is done with rows that lack a score."""
     return Columns(
-        score=(saved.score,), features=saved.features, group=saved.groups, logit=saved.logit, missing=missing
+        score=() if saved.proba else (saved.score,),
+        proba=saved.proba,
+        features=saved.features,
+        group=saved.groups,
+        logit=saved.logit,
+        missing=missing,
     )
 
 
@@ -43,7 +48,8 @@ def scored(saved: Saved, rows: NewRows, name: str | None, shown: str) -> Iterato
     """Every batch of rows with its new columns. name: of the new score; shown: the model, for messages."""
     for batch in rows.batches():
         applied = score_rows(saved, batch.rows, shown)
-        added = added_columns(applied, name or saved.score, name or new_name(saved.score, parse(saved.method)))
+        new = name or new_name(saved.score, parse(saved.method))
+        added = added_columns(applied, name or saved.score, new, saved.classes)
         for column in added:
             if column in rows.names:
                 raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")

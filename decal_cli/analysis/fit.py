@@ -9,7 +9,7 @@ import numpy as np
 
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan
-from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
+from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.methods import (
@@ -18,10 +18,12 @@ from decal_cli.methods import (
     Model,
     Performance,
     Saved,
+    actions_taken,
     added_columns,
     judge,
     new_name,
     parse,
+    payoffs,
     training_rows,
     try_out,
     with_score,
@@ -33,11 +35,13 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
+from decal_cli.task import ClassDecision, Task
 from decal_cli.version import __version__
 
 AUTO = "auto"
 """In place of a method: the one that the recommendation advises."""
 JUDGED_BY = tuple(parse_metric(name) for name in ("brier", "log_loss", "auc", "ece"))
+OF_CLASSES = tuple(parse_metric(name) for name in ("brier", "log_loss", "accuracy", "auc", "ece_top"))
 WITH_TASK = (parse_metric("regret_calibration"),)
 
 
@@ -97,9 +101,11 @@ def unseen(test: Dataset, data: Dataset) -> Dataset:
 
 def advised(data: Dataset, plan: Plan, wanted: Preferences) -> MethodSpec:
     """The method that the flowchart ends in. Errors: DecalError, where it ends in none."""
-    if plan.task is None:
-        raise DecalError("auto takes what `decal recommend` advises, which needs the decision", "give --threshold")
-    advice = recommend(data, Plan(EVIDENCE, plan.task, plan.confidence, plan.seed), wanted).advice[0]
+    if judged_by(data, plan) is None:
+        fix = "give --utility or --abstain" if data.classes else "give --threshold"
+        raise DecalError("auto takes what `decal recommend` advises, which needs the decision", fix)
+    choices = evidence_choices(bool(data.classes), every=False)
+    advice = recommend(data, replace(plan, choices=choices), wanted).advice[0]
     method = None if advice.lean is None else advice.fits.get(advice.lean)
     if advice.method is None and method is not None:
         raise DecalError(
@@ -119,9 +125,10 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
 
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
     """
-    dataset.need_two_classes("fit")
     training = dataset.models[0]
-    task = plan.two_actions("fit")
+    task = judged_by(dataset, plan)
+    if test is not None:
+        test = replace(test, models=(test.models[0].with_classes(dataset.classes),))
     rows = training_rows(training, task, plan.seed)
     if test is not None:
         _same_kinds(training, test)
@@ -137,9 +144,9 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     name = new_name(training.name, chosen)
     scores = _both_scores(judged, performance.applied, name)
     evaluation, differences = _differences(scores, plan, performance.applied)
-    gain = _gain(performance, judged.models[0].rows, plan)
+    gain = _gain(performance, judged.models[0].rows, plan, task)
     shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
-    columns = tuple(added_columns(performance.applied, training.name, name))
+    columns = tuple(added_columns(performance.applied, training.name, name, dataset.classes))
     seconds = performance.seconds
     return Fitting(
         chosen, model, training, scores, evaluation, columns, test is None, shared, differences, gain, seconds
@@ -195,17 +202,22 @@ def _both_scores(dataset: Dataset, applied: Applied, name: str) -> Dataset:
 
 def _differences(scores: Dataset, plan: Plan, applied: Applied) -> tuple[Evaluation, Mapping[str, Difference]]:
     """The metrics of the score as it is and of the new one."""
-    choices = JUDGED_BY + (() if plan.task is None else WITH_TASK)
+    choices = OF_CLASSES if scores.classes else JUDGED_BY
+    choices += () if judged_by(scores, plan) is None else WITH_TASK
     comparison = compare(scores, replace(plan, choices=choices), splicing=False)
     moved = applied.threshold is not None
     return comparison.evaluation, {} if moved else comparison.contests[0].differences
 
 
-def _gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
-    task = plan.two_actions("fit")
+def judged_by(dataset: Dataset, plan: Plan) -> Task | ClassDecision | None:
+    """The task of these rows, whatever its actions."""
+    return plan.decision_for(dataset.classes) if dataset.classes or plan.class_task else plan.binary or plan.task
+
+
+def _gain(performance: Performance, rows: Rows, plan: Plan, task: Task | ClassDecision | None) -> Gain | None:
     if performance.gain is None or task is None:
         return None
-    utility = np.array(task.utility)[(rows.score >= task.decision_threshold).astype(int), rows.label]
+    utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
     before = float(rows.weights @ utility / rows.weights.sum())
     reach = quantile(plan.confidence) * performance.gain.error
     ends = (performance.gain.mean - reach, performance.gain.mean + reach) if plan.intervals else None
@@ -237,11 +249,13 @@ def saved_model(
         kinds=kinds[: len(names)],
         groups=tuple(rows.groups) if method.takes("groups") else (),
         logit=logit,
-        task=plan.two_actions("fit"),
+        task=plan.binary,
+        classes=rows.classes,
+        proba=training.columns if rows.classes else (),
         fitted_on={
             "decal": __version__,
             "rows": len(rows),
-            "positives": rows.positives,
+            **({} if rows.classes else {"positives": rows.positives}),
             "seed": plan.seed,
             "inputs": [{"sha256": item.sha256, "rows": item.rows} for item in dataset.inputs],
         },

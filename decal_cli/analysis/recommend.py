@@ -13,6 +13,7 @@ from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
+from decal_cli.task import Task
 
 if TYPE_CHECKING:
     from decal_cli.methods import MethodSpec
@@ -148,8 +149,6 @@ def try_methods(
 
     methods: the candidates; all that the user gave enough for where none are named.
     """
-    dataset.need_two_classes("recommend --try")
-    plan.two_actions("recommend --try")
     untried = recommend(dataset, plan, preferences, progress)
     rounds = {}
     for model in dataset.models:
@@ -175,7 +174,7 @@ def _rounds(
     # Loaded late: whoever only evaluates needs no method.
     from decal_cli.methods import new_name, training_rows, with_score
 
-    task = plan.two_actions("recommend")
+    task = plan.decision_for(dataset.classes) if dataset.classes else plan.binary or plan.task
     chosen = tuple(methods) or candidates(training_rows(dataset.models[0], task, plan.seed))
     for _ in range(ROUNDS):
         model = dataset.models[0]
@@ -186,8 +185,9 @@ def _rounds(
             yield Round(model.name, trials)
             return
         # Decisions on the new score use t*, also where those on the old score used another threshold.
-        task = None if task is None else task.operated_at_best
-        plan = replace(plan, task=task)
+        if isinstance(task, Task):
+            task = task.operated_at_best
+            plan = replace(plan, task=task)
         again = with_score(model, winner.applied, new_name(model.name, winner.chosen))
         again = replace(again, rows=replace(again.rows, groups={}))
         dataset = replace(dataset, models=(again,))

@@ -72,9 +72,10 @@ def _behind(trial: Trial, first: Trial, rows: Training, confidence: float) -> Tr
     """The trial with its paired difference to the best one, each after its cost."""
     from decal_cli.methods import won_over
 
-    if trial.applied is None or first.applied is None or rows.task is None:
+    task = rows.decided_by
+    if trial.applied is None or first.applied is None or task is None:
         return trial
-    mean, error = won_over(first.applied.acts(rows.task), trial.applied.acts(rows.task), rows, rows.task)
+    mean, error = won_over(first.applied.acts(task), trial.applied.acts(task), rows, task)
     left, reach = mean - (first.cost - trial.cost), quantile(confidence) * error
     return replace(trial, behind=Result(left, (left - reach, left + reach)))
 

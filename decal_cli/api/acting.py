@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +42,7 @@ from decal_cli.data.arrays import column_names, is_table, rows_in_memory
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.methods import METHODS, Saved, parse, to_text
+from decal_cli.methods import Saved, methods_for_two, parse, to_text
 from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import Fitted
 from decal_cli.render.results.study import Studied
@@ -147,6 +146,7 @@ def fit(
     satisfied_at: float | None = None,
     tolerance: float | None = None,
     score: Names = (),
+    proba: Names = (),
     weight: Values | None = None,
     group: Several = (),
     features: Several = (),
@@ -158,6 +158,7 @@ def fit(
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
+    abstain: float | None = None,
     decision_threshold: float | None = None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
@@ -171,11 +172,11 @@ def fit(
     asked = locals()
     chosen = None if method == fits.AUTO else parse(method)
     plan, preferences, terms = plan_of(asked, (), task_given(asked)), preferences_of(asked), terms_of(asked)
-    plan = replace(plan, task=plan.two_actions("fit"))
     rows = fits.one_model(dataset_of(asked))
     unseen = None
     if test is not None:
-        named = {**asked, **rows.columns, "data": test}
+        known = {role: names for role, names in rows.columns.items() if role != "proba"}
+        named = {**asked, **known, "data": test}
         unseen = fits.unseen(dataset_of(named), rows)
     fitting = fits.fit(rows, plan, chosen or fits.advised(rows, plan, preferences), unseen)
     saved = fits.saved(fitting, rows, plan, bool(logit))
@@ -208,7 +209,7 @@ def apply(
         return _applied_to_files(saved, paths, columns, name, shown)
     if not is_table(data):
         raise DecalError("the rows have no columns", f"name them: apply(model, {{{saved.score!r}: scores}})")
-    looked_at = (saved.score, *saved.features, *saved.groups)
+    looked_at = (*(saved.proba or (saved.score,)), *saved.features, *saved.groups)
     (each,) = scored(saved, NewRows(rows_in_memory(data, looked_at), columns, saved.column_kinds), name, shown)
     for column in each.added:
         if column in column_names(data):
@@ -265,7 +266,7 @@ def study(
             raise DecalError(f"{what}={count} is not positive", "give 1 or more")
     at = tuple(float(t) for t in parse_thresholds(thresholds_text(thresholds)))
     sure = Plan((), confidence=real("confidence", confidence)).confidence
-    setting = studies.Setting(at, methods_of(methods) or METHODS.specs(), sure)
+    setting = studies.Setting(at, methods_of(methods) or methods_for_two(), sure)
     kept = folder_of(os.fspath(folder))
     result = studies.run(list(dict.fromkeys(paths)), file_columns(asked), setting, range(seeds), Path(kept), workers)
     return StudyAnswer(Studied(studies.summarise(result)), library_of(None))

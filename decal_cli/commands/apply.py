@@ -58,6 +58,8 @@ def run(options: ApplyOptions) -> None:
 
 def _added_text(saved: Saved, added: Sequence[str]) -> str:
     """Every added column with the method; where only the threshold moves, that the score does not change."""
+    if saved.classes:
+        return f"{len(added)} columns, {added[0]} to {added[-1]} (method: {saved.method})"
     *others, last = added
     columns = f"{', '.join(others)} and {last}" if others else last
     if not (added[0].startswith(THRESHOLD) and last.startswith(DECISION)):

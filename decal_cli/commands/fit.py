@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from decal_cli.analysis import fit as fits
@@ -24,12 +23,12 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     settings = find_settings(Path.cwd())
     check_new(options.model, "model file", options.force)
     plan = plan_of((), task, options, settings)
-    plan = replace(plan, task=plan.two_actions("fit"))
     columns = columns_of(source, settings)
     wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     check_not_read(options.model, options.test)
     data = fits.one_model(data_of(source, settings, options.model))
-    test = fits.unseen(read(options.test, columns.updated(data.columns)), data) if options.test else None
+    known = {role: names for role, names in data.columns.items() if role != "proba"}
+    test = fits.unseen(read(options.test, columns.updated(known)), data) if options.test else None
     with progress_of() as progress:
         if chosen is None:
             chosen = fits.advised(data, plan, wanted)

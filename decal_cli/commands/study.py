@@ -23,7 +23,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.data.signals import ending_as_interrupt
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Interrupted
-from decal_cli.methods import METHODS, parse
+from decal_cli.methods import methods_for_two, parse
 from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
 from decal_cli.render.formats.csv import Csv
 from decal_cli.render.formats.json import Json
@@ -45,7 +45,7 @@ def run(options: StudyOptions, source: InputOptions) -> None:
         raise DecalError(f"--seeds {options.seeds} is not positive", "give how often every file is halved")
     if options.workers is not None and options.workers < 1:
         raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
-    methods = tuple(dict.fromkeys(map(parse, options.method))) or METHODS.specs()
+    methods = tuple(dict.fromkeys(map(parse, options.method))) or methods_for_two()
     thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
     confidence = first_given(options.confidence, settings.confidence, CONFIDENCE)
     setting = Setting(thresholds, methods, Plan((), confidence=confidence).confidence)

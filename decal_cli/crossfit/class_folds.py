@@ -103,12 +103,6 @@ def _least(losses: Mapping[str, Floats], weight: Floats, which: Mask) -> str:
     return min(losses, key=lambda name: float(weight[which] @ losses[name][which]))
 
 
-def best_scaling(rows: Rows, seed: int) -> tuple[str, Scaling]:
-    """The scaling of lowest log loss on held-out rows, by its name and fitted to all rows."""
-    name = build_recalibrated(rows, seed=seed).chosen
-    return name, SCALINGS[name](rows.score, rows.label, rows.weights)
-
-
 class ClassRegression:
     """Multinomial regression on the logarithms at their best temperature and the standardised features.
 
@@ -116,21 +110,26 @@ class ClassRegression:
     of the features in their units, intercept: (K,).
     """
 
-    def __init__(self, rows: Rows, seed: int) -> None:
+    def __init__(self, rows: Rows, seed: int, penalty: float = SLOPE_PENALTY, score: bool = True) -> None:
+        """penalty: of half the squared slopes on the features. score: whether the probabilities count at all."""
         most = int(np.argmax(np.bincount(rows.label, rows.weights)))
         taught = replace(rows, label=(rows.label == most).astype(np.float64))
-        self.encoder, taught = encoded(taught, seed=seed)
+        self.encoder = None
+        if not isinstance(rows.features, np.ndarray):
+            self.encoder, taught = encoded(taught, seed=seed)
         self.standard = Standard(taught.matrix, rows.weights)
         columns, logs = self.standard(taught.matrix), logarithms(rows.score)
         classes = logs.shape[1]
         s = inverse_temperature(logs, rows.label, rows.weights)
-        penalty, centre = structure(classes)
-        penalty = np.vstack((penalty, np.full((columns.shape[1], classes), SLOPE_PENALTY)))
+        hold, centre = structure(classes)
+        holds = np.vstack((hold, np.full((columns.shape[1], classes), penalty)))
         centre = np.vstack((centre, np.zeros((columns.shape[1], classes))))
         free = np.ones(centre.shape, dtype=bool)
         if classes > MAX_FULL:
             free[: 1 + classes] = beside_fixed(classes)
-        at = softmax_fit(np.column_stack((s * logs, columns)), rows.label, rows.weights, penalty, centre, free)
+        if not score:
+            centre[1 : 1 + classes], free[1 : 1 + classes] = 0.0, False
+        at = softmax_fit(np.column_stack((s * logs, columns)), rows.label, rows.weights, holds, centre, free)
         self.intercept, self.weight, self.slopes = at[0], s * at[1 : 1 + classes].T, at[1 + classes :].T
 
     def logits(self, rows: Rows) -> Floats:
@@ -142,18 +141,46 @@ class ClassRegression:
         )
 
 
-def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> ClassProbed:
-    """Cross-fitted probabilities of rows of several classes with features, in any order."""
-    rows = replace(rows, features=rows.typed)
+def mixed(weights: Floats, logits: Floats, recalibrated: Floats) -> Floats:
+    """Probabilities of the regression's logits and the recalibrated probabilities, (T, K) each, by two weights."""
+    return softmax(weights[0] * centred(logits) + weights[1] * centred(logarithms(recalibrated)))
+
+
+class ClassBlend(NamedTuple):
+    """A regression and a scaling, fitted to all rows, with weights learned on rows that neither had seen."""
+
+    regression: ClassRegression
+    scaling: Scaling
+    weights: Floats
+
+
+def class_blend(rows: Rows, seed: int) -> ClassBlend:
+    """What the probe estimates the gain of. Errors: Undefined, where there are too few rows."""
+    recalibrated = build_recalibrated(rows, seed=seed)
+    logits, _ = _held_out_logits(rows, seed)
+    each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
+    scaling = SCALINGS[recalibrated.chosen](rows.score, rows.label, rows.weights)
+    return ClassBlend(ClassRegression(rows, seed), scaling, mixing_weights(each, rows.label, rows.weights))
+
+
+def _held_out_logits(rows: Rows, seed: int) -> tuple[Floats, Ints]:
+    """Logits of regressions that have not seen the rows, and the folds."""
     fold, taught = dealt(replace(rows, groups={}, features=None), seed)
     logits = np.empty(rows.score.shape)
     for k in range(FOLDS):
         regression = ClassRegression(rows.take(taught & (fold != k)), seed)
         logits[fold == k] = regression.logits(rows.take(fold == k))
+    return logits, fold
+
+
+def build_class_probe(rows: Rows, recalibrated: Recalibrated, *, seed: int) -> ClassProbed:
+    """Cross-fitted probabilities of rows of several classes with features, in any order."""
+    rows = replace(rows, features=rows.typed)
+    logits, fold = _held_out_logits(rows, seed)
     each = np.stack((centred(logits), centred(logarithms(recalibrated.score))))
     score = np.empty(rows.score.shape)
     for k in range(FOLDS):
         others, here = fold != k, fold == k
         weights = mixing_weights(each[:, others], rows.label[others], rows.weights[others])
-        score[here] = softmax(np.tensordot(weights, each[:, here], 1))
+        score[here] = mixed(weights, logits[here], recalibrated.score[here])
     return ClassProbed(score)

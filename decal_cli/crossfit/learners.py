@@ -12,7 +12,7 @@ from decal_cli.crossfit.regions import LARGEST, Narrow, narrow, with_score
 from decal_cli.tables.design import dot
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Ints
 
 MAX_DISTANCE = 8.0
 """Standard deviations at which a standardised feature is cut: one row must not carry a regression."""
@@ -87,8 +87,13 @@ class Standard:
 
     def __call__(self, features: Matrix) -> Floats:
         """The standardised features of rows, shape (k, d') for features of shape (k, d)."""
-        x = (_finite(features[:, self.column]) / self.largest - self.centre) / self.spread
-        return np.nan_to_num(np.clip(x, -MAX_DISTANCE, MAX_DISTANCE), copy=False, nan=0.0)
+        return standardised(features, self.column, self.largest, self.centre, self.spread)
+
+
+def standardised(features: Matrix, column: Ints, largest: Floats, centre: Floats, spread: Floats) -> Floats:
+    """These columns in these units, cut; missing values become the mean."""
+    x = (_finite(features[:, column]) / largest - centre) / spread
+    return np.nan_to_num(np.clip(x, -MAX_DISTANCE, MAX_DISTANCE), copy=False, nan=0.0)
 
 
 def _finite(values: Matrix) -> Floats:

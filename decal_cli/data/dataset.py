@@ -53,6 +53,19 @@ class Predictions:
     dropped: int = 0
     row_numbers: Ints | None = None
 
+    def with_classes(self, classes: Sequence[str]) -> Predictions:
+        """The same rows with their classes in this order. Errors: DecalError, where they are others."""
+        rows = self.rows
+        if rows.classes == tuple(classes):
+            return self
+        if set(rows.classes) != set(classes):
+            other = min(set(rows.classes) ^ set(classes))
+            raise DecalError(f"{quote(self.name)}: not every file has class {quote(other)}", "name the same classes")
+        order = np.array([rows.classes.index(name) for name in classes])
+        place = np.argsort(order)
+        rows = replace(rows, score=rows.score[:, order], label=place[rows.label], classes=tuple(classes))
+        return replace(self, rows=rows, columns=tuple(self.columns[k] for k in order))
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, floats
+from decal_cli.data.classes import ClassColumns, class_scores
 from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
@@ -45,7 +46,8 @@ class NewRows:
         stdin: BinaryIO | None = None,
         typed: bool = False,
     ) -> None:
-        """path: of a file, or rows in memory. columns: one score, features and groups by exact name.
+        """path: of a file, or rows in memory. columns: one score, or the probabilities of several classes, features and
+        groups by exact name.
 
         kinds: of every column of the features. typed: whether the rows go where numbers are told from texts; else a CSV
         file's cells are left as they are.
@@ -56,7 +58,7 @@ class NewRows:
         self.names = list(self.source.names)
         if repeated := [name for name, times in Counter(self.names).items() if times > 1]:
             raise DecalError(f"{self.source.shown}: duplicate column {listed(repeated)}", "rename one of the two")
-        for name in (*columns.score, *columns.features, *columns.group):
+        for name in (*columns.score, *columns.proba, *columns.features, *columns.group):
             if name not in self.names:
                 near = nearest(name, self.names)
                 hint = f"did you mean {quote(near)}? " if near else ""
@@ -66,7 +68,7 @@ class NewRows:
                 )
         # Of a list-valued column there are many kinds, all of them numbers.
         numbers = [name for name, kind in zip(columns.features, kinds, strict=False) if kind == "number"]
-        self.numbers = list(dict.fromkeys((*columns.score, *numbers)))
+        self.numbers = list(dict.fromkeys((*columns.score, *columns.proba, *numbers)))
         self.others = [name for name in self.names if name not in self.numbers]
         self._types = self.source.types(self.others) if typed and isinstance(self.source, CsvSource) else {}
 
@@ -94,12 +96,17 @@ class NewRows:
 
     def _batch(self, part: Part, called: Mapping[str, Mapping[str | None, str]]) -> Batch:
         origin = Origin([part])
-        name = self.columns.score[0]
-        score, missing = checked_scores(floats([part], name), name, origin, self.columns)
+        if self.columns.proba:
+            model = ClassColumns(", ".join(self.columns.proba[:2]), self.columns.proba, self.columns.proba)
+            score, missing, _ = class_scores([part], model, self.columns, origin)
+        else:
+            name = self.columns.score[0]
+            score, missing = checked_scores(floats([part], name), name, origin, self.columns)
         known = np.ones(len(score), dtype=bool) if missing is None else ~missing
         features = self._features(part, origin) if self.columns.features else None
         groups = {column: group([part], column, called[column]) for column in self.columns.group}
-        return Batch(self._kept(part.table), known, Unlabelled(score, groups=groups, features=features).take(known))
+        rows = Unlabelled(score, classes=self.columns.proba, groups=groups, features=features)
+        return Batch(self._kept(part.table), known, rows.take(known))
 
     def _kept(self, table: Any) -> Any:
         """Every column in the file's order, as it goes out."""

@@ -96,7 +96,7 @@ def _row_numbers(model: Predictions) -> Ints:
 
 def _not_two(dataset: Dataset) -> Exception:
     names = ", ".join(quote(model.name) for model in dataset.models)
-    fix = "name two score columns, --score p_a --score p_b, or two patterns of --proba"
+    fix = "name two score columns: --score p_a --score p_b"
     if len(dataset.inputs) == 2 and len(dataset.models) == 1:
         fix = "to join two files of one score each, name their column of row ids with --id"
     return DecalError(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
@@ -121,9 +121,7 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
         if len(side.models) != 1:
             raise DecalError(f"{path}: {len(side.models)} scores match", "name one score column for each file")
     first, second = (side.models[0] for side in sides)
-    if set(first.rows.classes) != set(second.rows.classes):
-        raise DecalError(f"{paths[0]} and {paths[1]} have other classes", "name files of the same classes")
-    second = _in_the_order_of(first.rows.classes, second)
+    second = second.with_classes(first.rows.classes)
     ids_a, ids_b = first.rows.groups[id_column], second.rows.groups[id_column]
     drop = columns.missing == "drop"
     notes = [note for side in sides for note in side.notes]
@@ -153,17 +151,6 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     inputs = sides[0].inputs + sides[1].inputs
     whole = Dataset(inputs, roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features)
     return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
-
-
-def _in_the_order_of(classes: Sequence[str], model: Predictions) -> Predictions:
-    """The model with its classes in this order."""
-    rows = model.rows
-    if rows.classes == tuple(classes):
-        return model
-    order = np.array([rows.classes.index(name) for name in classes])
-    place = np.argsort(order)
-    rows = replace(rows, score=rows.score[:, order], label=place[rows.label], classes=tuple(classes))
-    return replace(model, rows=rows, columns=tuple(model.columns[k] for k in order))
 
 
 def _names(paths: Sequence[str], first: str, second: str) -> tuple[str, str]:

@@ -54,6 +54,9 @@ class Saved:
     groups: tuple[str, ...] = ()
     logit: bool = False
     task: BinaryTask | None = None
+    classes: tuple[str, ...] = ()
+    """Of several classes, their names; proba: the columns of their probabilities, score: what these are called."""
+    proba: tuple[str, ...] = ()
     fitted_on: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -75,6 +78,7 @@ def to_text(saved: Saved) -> str:
             "kinds": list(saved.kinds),
             "width": saved.width,
             "groups": list(saved.groups),
+            **({"classes": list(saved.classes), "proba": list(saved.proba)} if saved.classes else {}),
         },
         "task": None
         if task is None
@@ -97,7 +101,8 @@ def from_text(text: str, shown: str) -> Saved:
         groups = {name: np.full(2, "") for name in saved.groups}
         features = Features.missing(2, saved.column_kinds) if saved.width else None
         # Two rows are scored: what does not fit together is found here, not in the middle of somebody's data.
-        _score(saved, Unlabelled(np.array([0.0, 1.0]), groups=groups, features=features))
+        score = np.eye(len(saved.classes))[:2] if saved.classes else np.array([0.0, 1.0])
+        _score(saved, Unlabelled(score, classes=saved.classes, groups=groups, features=features))
         if to_text(saved) != text:
             raise ValueError("it is not as decal writes it")
     except Exception as error:
@@ -117,8 +122,9 @@ def score_rows(saved: Saved, rows: Unlabelled, shown: str) -> Applied:
 def _score(saved: Saved, rows: Unlabelled) -> Applied:
     with np.errstate(all="ignore"):
         applied = saved.model(rows)
+    shape = (len(rows), len(saved.classes)) if saved.classes else (len(rows),)
     if not isinstance(applied, Applied) or any(
-        values is not None and (values.shape != (len(rows),) or values.dtype != np.float64) for values in applied
+        values is not None and (values.shape != shape or values.dtype != np.float64) for values in applied
     ):
         raise ValueError("it does not give every row a score")
     if applied.threshold is not None and not np.isfinite(applied.threshold).all():
@@ -164,8 +170,19 @@ def _saved(document: Mapping[str, Any]) -> Saved:
         groups=tuple(map(str, columns["groups"])),
         logit=bool(columns["logit"]),
         task=None if task is None else BinaryTask.of_utility(task["utility"], task["decision_threshold"]),
+        **_classes(columns),
         fitted_on=_fitted_on(document["fitted_on"]),
     )
+
+
+def _classes(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The names and columns of several classes; nothing of two."""
+    if "classes" not in columns:
+        return {}
+    classes, proba = (tuple(map(str, columns[key])) for key in ("classes", "proba"))
+    need(len(classes) == len(proba) > 1, "every class needs a column")
+    need(len(set(classes)) == len(set(proba)) == len(classes), "a class or a column is named twice")
+    return {"classes": classes, "proba": proba}
 
 
 def _fitted_on(fitted_on: Any) -> dict[str, Any]:

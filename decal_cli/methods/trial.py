@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from decal_cli.crossfit.probe import WIDENED
 from decal_cli.errors import Undefined
-from decal_cli.methods.declare import Applied, MethodSpec, Model, Training, fit
+from decal_cli.methods.declare import Applied, MethodSpec, Model, Training, actions_taken, fit, payoffs
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, ClassDecision, Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
     for here, model, _ in fitted_folds(spec, rows):
         for name, values in model(rows.take(here))._asdict().items():
             if values is not None:
-                columns.setdefault(name, np.empty(len(rows)))[here] = values
+                columns.setdefault(name, np.empty((len(rows), *values.shape[1:])))[here] = values
     applied = Applied(**columns)
     seconds = time.process_time() - before
     return Performance(spec, applied, _gain(applied, rows, WIDENED), seconds)
@@ -64,20 +64,24 @@ def judge(spec: MethodSpec, model: Model, rows: Training) -> Performance:
 
 
 def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:
-    return None if rows.task is None else won(applied.acts(rows.task), rows, rows.task, widened)
+    task = rows.decided_by
+    return None if task is None else won(applied.acts(task), rows, task, widened)
 
 
-def won(acts: NDArray[Any], rows: Training, task: BinaryTask, widened: float = 1.0) -> Estimate:
+def won(acts: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = 1.0) -> Estimate:
     """Utility per decision of these decisions less that of acting on the score as it is, and its paired error."""
-    return won_over(acts, rows.score >= task.decision_threshold, rows, task, widened)
+    return won_over(acts, actions_taken(rows.score, task), rows, task, widened)
 
 
 def won_over(
-    acts: NDArray[Any], others: NDArray[Any], rows: Training, task: BinaryTask, widened: float = WIDENED
+    acts: NDArray[Any], others: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = WIDENED
 ) -> Estimate:
     """Utility per decision of some decisions less that of others on the same rows, and its paired error."""
-    change = acts.astype(np.float64) - others
     weight = rows.weights / rows.weights.sum()
-    gain = task.u_delta * change * (rows.label - task.threshold)
+    if isinstance(task, BinaryTask):
+        gain = task.u_delta * (acts.astype(np.float64) - others) * (rows.label - task.threshold)
+    else:
+        utility, label = payoffs(task), rows.label.astype(np.int64)
+        gain = utility[acts, label] - utility[others, label]
     mean = float(weight @ gain)
     return Estimate(mean, widened * float(np.sqrt(weight**2 @ (gain - mean) ** 2)))

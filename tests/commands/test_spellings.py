@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.methods import METHODS
 from decal_cli.metrics import METRICS
 from tests.helpers.command import run_here, valid_json
+from tests.helpers.training import OF_TWO
 from tests.helpers.worlds import featured_rows
 
 UNIT = ("--threshold", "0.3")
@@ -114,7 +114,7 @@ def test_gates_pass_the_same(folder: Path) -> None:
 
 
 def test_methods_fit_the_same(folder: Path) -> None:
-    for method in METHODS:
+    for method in OF_TWO:
         models = []
         for task in (UNIT, COSTS, PAPER):
             where = ("--test", "rest.parquet", "-o", "model.json", "--force")

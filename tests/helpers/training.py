@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from decal_cli.methods import Applied, Model, Training, fit, parse
+from decal_cli.methods import METHODS, Applied, Model, Training, fit, parse
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import fixture_columns
 
 FIFTH = BinaryTask.of_threshold(0.2)
+OF_TWO = [name for name, method in METHODS.items() if method.for_two]
+"""The methods for scores of two classes."""
 
 
 def shipped_training(split: str) -> Training:

@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decal_cli.methods import METHODS, Applied, Saved, from_text, model_file, score_rows, to_text
+from decal_cli.methods import Applied, Saved, from_text, model_file, score_rows, to_text
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.sigmoid import Sigmoid
 from decal_cli.methods.numerics.trees import Tree
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.model_files import SAVED_STEPS, forged, of_model, put, refused, without
-from tests.helpers.training import FIFTH, fit_method, random_training, unlabelled
+from tests.helpers.training import FIFTH, OF_TWO, fit_method, random_training, unlabelled
 
-KEYS = [*METHODS, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)"]
+KEYS = [*OF_TWO, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)"]
 NEW = unlabelled(random_training(300, seed=8))
 
 

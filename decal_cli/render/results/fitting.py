@@ -94,7 +94,9 @@ class Fitted:
         else:
             yield Paragraph("The score does not change: only the threshold moves.", close=True)
         if self.path is not None:
-            added = " and ".join(fitting.columns)
+            several = len(fitting.training.rows.classes)
+            star = fitting.columns[0].rpartition(":")[0] + ":*"
+            added = f"the {several} columns {star}" if several else " and ".join(fitting.columns)
             yield Notes(
                 (f"Next: decal apply {file_word(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
             )
