@@ -92,7 +92,7 @@ class Dataset:
         if self.classes:
             raise DecalError(
                 f"decal {verb} takes scores of two classes, and --proba names {len(self.classes)} classes",
-                "evaluate, gate, compare, recommend and fit take them; for one class against the rest name its column with --score",
+                "other commands take them; for one class against the rest name its column with --score",
             )
 
     @property
