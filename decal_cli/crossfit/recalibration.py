@@ -11,6 +11,7 @@ own decisions are worth under that curve.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -81,6 +82,15 @@ def crossfitted_gain(t: Table, steps: Sequence[Switch], rng: np.random.Generator
         return float(won - (tp * (1 - threshold) - fp * threshold)) / t.total
 
     return sum(share * of_step(threshold, now) for threshold, now, share in steps)
+
+
+def one_row(t: Table, steps: Sequence[Switch]) -> float:
+    """Error of one more row that might have changed sides, per unit of u_delta.
+
+    Where recalibration decides all but a few rows alike, these few, which the cells of the replays put together, are
+    all that varies.
+    """
+    return math.sqrt(sum(step.share**2 * step.threshold * (1 - step.threshold) for step in steps)) / t.effective_rows
 
 
 def need_rows(t: Table) -> None:
@@ -183,7 +193,10 @@ def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, con
     tails = (1 - confidence) / 2, (1 + confidence) / 2
     if possible <= np.quantile(errors[1], tails[1]):
         raise Undefined("what these scores can give is within its noise")
-    low, high = np.quantile(errors[0] - _SHARES[:, None] * errors[1], tails, axis=1)
+    drawn_left = errors[0] - _SHARES[:, None] * errors[1]
+    low, high = np.quantile(drawn_left, tails, axis=1)
+    # Noise makes what is possible look larger; less so than in a smooth world where few rows fall short of it.
+    high = np.maximum(high, high - drawn_left.mean(axis=1))
     left = won - _SHARES * possible
     held = np.flatnonzero((low <= left) & (left <= high))
     if not len(held) or held[-1] == len(_SHARES) - 1:

@@ -116,7 +116,10 @@ def _from_constant(t: Table, task: Task) -> tuple[Switch, ...]:
 
 
 def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    return _gain_interval(task, _replayed(t, _from_constant(t, task), seed), confidence)
+    steps = _from_constant(t, task)
+    gain = _replayed(t, steps, seed)
+    error = float(np.hypot(gain.error, crossfit.one_row(t, steps)))
+    return _gain_interval(task, Estimate(gain.mean, error), confidence)
 
 
 @metric(
@@ -127,7 +130,7 @@ def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
     range=(-1, 1),
     size_free=False,
     interval=_over_constant_interval,
-    interval_text=regret_intervals.REPLAYED,
+    interval_text=regret_intervals.REPLAYED_OVER_CONSTANT,
     covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
 def gain_over_constant(t: Table, task: Task, seed: Seed) -> float:

@@ -10,6 +10,7 @@ from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask, Task
 
 REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
+REPLAYED_OVER_CONSTANT = f"{REPLAYED}, and one more row that might have changed sides"
 JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
 BRACKET = "from the low end of the lower bound to the high end of the upper bound"
 REGRET = (
