@@ -71,12 +71,11 @@ def _calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable
     return of_rates
 
 
-def _replayed(t: Table, steps: Sequence[Switch], seed: Seed) -> Estimate:
+def _replayed(t: Table, steps: Sequence[Switch], seed: Seed, unseen: float = 0.0) -> Estimate:
     """Cross-fitted gain of recalibration over the steps as they are taken now, per unit of u_delta, with its error."""
-    # One stream draws the folds and then the replicates.
-    rng = seed.generator("regret")
+    rng = seed.generator("regret")  # one stream: the folds, then the replicates
     gain = crossfit.crossfitted_gain(t, steps, rng)
-    return Estimate(gain, float(crossfit.gain_errors(t, steps, rng).std()))
+    return Estimate(gain, float(np.hypot(crossfit.gain_errors(t, steps, rng).std(), unseen)))
 
 
 def _gain_interval(task: Task, gain: Estimate, confidence: float) -> Interval:
@@ -117,9 +116,7 @@ def _from_constant(t: Table, task: Task) -> tuple[Switch, ...]:
 
 def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
     steps = _from_constant(t, task)
-    gain = _replayed(t, steps, seed)
-    error = float(np.hypot(gain.error, crossfit.one_row(t, steps)))
-    return _gain_interval(task, Estimate(gain.mean, error), confidence)
+    return _gain_interval(task, _replayed(t, steps, seed, crossfit.one_row(t, steps)), confidence)
 
 
 @metric(

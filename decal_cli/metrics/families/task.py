@@ -74,7 +74,8 @@ def _utility_share_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
     range=(-math.inf, 1),
     shown=True,
     interval=_utility_share_interval,
-    interval_text="Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration curve",
+    interval_text="Fieller's, for the ratio, with errors from 200 replicates drawn from the smoothed calibration "
+    "curve, with and without the bias that they show",
     covers=f"{covered.POPULATION}; no interval where what these scores can give is within its noise",
 )
 def utility_share(t: Table, task: Task) -> float:

@@ -13,8 +13,6 @@ from decal_cli.tables.table import Floats, Table
 MAX_WORLD_CELLS = 128
 _OWN = 30
 """Up to this many levels the gaps of worlds are their own, above it those of bins."""
-_SMOOTHED_OVER = 3
-"""Bins on each side, itself among them, in the mean of the gaps near a bin."""
 
 Statistic = Callable[[Floats, Floats, Floats], Floats]
 """(score, n, pos) -> the values; n and pos of shape (draws, levels), one level for each score."""
@@ -35,25 +33,21 @@ def interval(
     error = np.sqrt((gap**2 + bins.score * (1 - bins.score)) * one_over)
     factors = rays.FACTORS * (1 + quantile(confidence) * float(np.sqrt(error @ error / max(gap @ gap, 1e-300))))
     less = gaps.shrunken(gap, rays.LESS[:, None] * error)
-    # A supremum is attained where noise raised the gaps: in a smooth world noise has raised it more.
-    smooth = (rays.FACTORS[:, None] * (_near(bins) @ gap))[: len(factors) if bins is not levels else 0]
-    worlds = np.concatenate((np.minimum(factors, 1e6)[:, None] * gap, less, smooth))
+    worlds = np.concatenate((np.minimum(factors, 1e6)[:, None] * gap, less))
     chances = np.clip(levels.score + np.repeat(worlds, lengths, axis=-1), 0.0, 1.0)
     rows = levels.n * 1.0
     truths = statistic(levels.score, np.broadcast_to(rows, chances.shape), rows * chances)
     seen = float(statistic(levels.score, rows[None], levels.pos[None] * 1.0)[0])
     unit = gaps.concentration(levels) * levels.n
     drawn = np.array([_drawn(levels.score, rows, unit, p, statistic, rng) for p in chances])
-    paths = np.split(np.arange(len(worlds)), np.cumsum((len(factors), len(less))))
-    scaled, *others = (rays.inverted(seen, drawn[path], truths[path], confidence) for path in paths if len(path))
-    return holding((min(scaled[0], *(low for low, _ in others)), min(scaled[1], most)), value)
-
-
-def _near(bins: Table) -> Floats:
-    """Weights of the bins in the mean of those near each, shape (bins, bins)."""
-    apart = np.abs(np.subtract.outer(np.arange(len(bins)), np.arange(len(bins))))
-    weights = np.maximum(_SMOOTHED_OVER - apart, 0) * bins.n
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    # These gaps are a little those that noise made, and chance raises the worst agent of others more.
+    cautious = (1 + confidence) / 2
+    low = min(
+        rays.inverted(seen, drawn[path], truths[path], cautious)[0]
+        for path in (slice(len(factors)), slice(len(factors), None))
+    )
+    high = rays.inverted(seen, drawn[: len(factors)], truths[: len(factors)], confidence)[1]
+    return holding((low, min(high, most)), value)
 
 
 def _drawn(
