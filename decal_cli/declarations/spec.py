@@ -50,6 +50,8 @@ class Parameter:
             if text in self.choices:
                 return text
             raise DecalError(f"{self.name}={text} is not one of {', '.join(self.choices)}", "choose one of them")
+        if self.kind is str:
+            return text
         try:
             value = self.kind(text)
         except ValueError:

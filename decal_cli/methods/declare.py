@@ -39,12 +39,16 @@ NEEDS: dict[Need, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Training(Rows):
-    """Rows that a method learns from, and the task and seed it learns with; labels of two classes are float64."""
+    """Rows that a method learns from, and the task and seed it learns with; labels of two classes are float64.
+
+    feature_names: of the columns of features as the user has them; empty where they have none.
+    """
 
     task: BinaryTask | None = field(default=None, kw_only=True)
     decision: Task | ClassDecision | None = field(default=None, kw_only=True)
     """What decisions are judged by, where that is no task of two actions."""
     seed: int = field(default=SEED, kw_only=True)
+    feature_names: tuple[str, ...] = field(default=(), kw_only=True)
     cache: dict[object, Any] = field(default_factory=dict, repr=False, kw_only=True)
     """What was computed from these rows for any task: see `cached`."""
 

@@ -29,6 +29,7 @@ def training_rows(model: Predictions, task: Task | ClassDecision | None, seed: i
         task=binary,
         decision=task if binary is None else None,
         seed=seed,
+        feature_names=model.feature_names,
     )
 
 

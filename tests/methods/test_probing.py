@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
+from decal_cli.errors import Undefined
 from decal_cli.methods import Training, fit, parse
 from decal_cli.methods.families.isotonic import Curve
-from decal_cli.methods.families.probing import Probes, costs, grid
+from decal_cli.methods.families.probing import LearnedProbes, Probes, costs, grid
 from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, with_recalibrated
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
@@ -149,3 +150,63 @@ def test_what_is_no_grid_is_refused(edges: list[float]) -> None:
     planes = Planes(Units(np.zeros(1), np.ones(1)), np.zeros((2, 1)), np.zeros(2))
     with pytest.raises(ValueError, match="probes"):
         Probes(ScoreColumn(Curve(np.zeros(1), np.zeros(1)), 0.1), planes, np.array(edges, dtype=float))
+
+
+@pytest.mark.parametrize("learner", ["refit", "stack-boosting"])
+def test_any_learner_is_fitted_with_the_costs_of_each_threshold(learner: str) -> None:
+    """Tasche 2021, thm. 4.2: the Brier score is at most twice the integral of the classifiers' losses."""
+    train, _ = rows_and_truth(600, 0)
+    new, truth = rows_and_truth(600, 1)
+    model = fit(parse(f"probing(probes=5,learner={learner})"), train)
+    assert isinstance(model, LearnedProbes)
+    decided, score = model.decisions(new), model(new).score
+    np.testing.assert_allclose(score, decided @ np.diff(model.edges), atol=1e-12)
+    assert np.mean((score - new.label) ** 2) <= area_of_losses(decided, new.label, model.edges) + 1e-12
+    assert np.mean((score - truth) ** 2) < np.mean((new.score - truth) ** 2)
+    middle = (model.edges[2] + model.edges[3]) / 2
+    weight = costs(train.label, middle)
+    alone = fit(parse(learner), dataclasses.replace(train, weight=weight * 600 / weight.sum(), cache={}))
+    np.testing.assert_array_equal(decided[:, 2], alone(new).score >= 0.5)
+
+
+def with_decisions(thresholds: tuple[float, ...]) -> tuple[Training, np.ndarray]:
+    """Rows of which each feature is the right decision at a threshold, in any order, and one other feature."""
+    train, truth = rows_and_truth(200, 3)
+    decided = np.column_stack([truth >= t for t in thresholds]).astype(float)
+    names = (*(f"d_{t}" for t in thresholds), "x")
+    return dataclasses.replace(train, features=np.column_stack((decided, truth)), feature_names=names), truth
+
+
+def test_decisions_of_the_user_are_integrated_over_the_thresholds() -> None:
+    """Thresholds .5, .1, .3: their decisions count for [.4, 1], [0, .2] and [.2, .4]."""
+    rows, truth = with_decisions((0.5, 0.1, 0.3))
+    score = fit(parse("probing(columns=d_*)"), rows)(rows).score
+    expected = 0.2 * (truth >= 0.1) + 0.2 * (truth >= 0.3) + 0.6 * (truth >= 0.5)
+    np.testing.assert_allclose(score, expected, atol=1e-12)
+
+
+def test_many_right_decisions_give_the_probability() -> None:
+    rows, truth = with_decisions(tuple((k + 0.5) / 100 for k in range(100)))
+    assert np.abs(fit(parse("probing(columns=d_*)"), rows)(rows).score - truth).max() <= 0.005 + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("names", "value", "reason"),
+    [
+        (("e_0.1", "e_0.2"), 1.0, "needs features that 'd_*' names"),
+        (("d_low", "d_0.2"), 1.0, "needs names that end in a threshold between 0 and 1, such as d_0.25, not 'd_low'"),
+        (("d_0.2", "d_1.2"), 1.0, "needs names that end in a threshold between 0 and 1, such as d_0.25, not 'd_1.2'"),
+        (("d_0.2", "d_b_0.20"), 1.0, "needs one column of decisions for a threshold, not two"),
+        (
+            ("d_0.1", "d_0.2"),
+            0.5,
+            "needs decisions of 0 and 1, none missing, beside features that are numbers",
+        ),
+    ],
+)
+def test_columns_that_hold_no_decisions_are_refused(names: tuple[str, ...], value: float, reason: str) -> None:
+    train, _ = rows_and_truth(30, 0)
+    rows = dataclasses.replace(train, features=np.full((30, 2), value), feature_names=names)
+    with pytest.raises(Undefined) as undefined:
+        fit(parse("probing(columns=d_*)"), rows)
+    assert undefined.value.reason == reason
