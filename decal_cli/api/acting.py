@@ -93,7 +93,7 @@ class FitAnswer(Answer):
 
     @spoken
     def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 1) -> Axes:
-        """Draw brier, decision, reliability, grouping or waterfall of the rows that the model is judged on.
+        """Draw brier, decision, roc, reliability, grouping or waterfall of the rows that the model is judged on.
 
         report: for pictures of a single score, 0 for the score as it is and 1 for the new one.
         """

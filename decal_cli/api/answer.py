@@ -127,7 +127,7 @@ class ReportsAnswer(Answer):
 
     @spoken
     def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 0) -> Axes:
-        """Draw brier, decision, reliability, grouping or waterfall into `ax`, or into a figure of its own.
+        """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own.
 
         report: which one of several, for pictures of a single model and group.
         """
@@ -306,7 +306,7 @@ class SweepAnswer(Answer):
 
     @spoken
     def plot(self, picture: str = "decision", *, ax: Axes | None = None, report: int = 0) -> Axes:
-        """Draw brier, decision, reliability, grouping or waterfall into `ax`, or into a figure of its own."""
+        """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own."""
         from decal_cli.api.pictures import draw_sweep
 
         return draw_sweep(self.sweep, picture, ax, report, self.result.terms)

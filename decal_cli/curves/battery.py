@@ -16,11 +16,12 @@ from decal_cli.crossfit.regions import HeldOutRegions, Regions
 from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, ThresholdCurve
+from decal_cli.curves.roc import Roc
 from decal_cli.curves.sums import Levels, Means, levels_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
-from decal_cli.metrics.confidence import bias_corrected, normal, quantile
+from decal_cli.metrics.confidence import bias_corrected, normal, quantile, wilson_ends
 from decal_cli.metrics.families.levels import at_levels
 from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.tables import resample as draw
@@ -106,6 +107,7 @@ def _without_features(s: Setup) -> Iterator[ThresholdCurve]:
     best = levels_of(levels, levels.pos / levels.n)
     yield _mean(s, "cfdl", sums.of_changes(best, levels.score, s.grid))
     yield calibration_regret()
+    yield from _ranking(s, segments)
 
 
 def _meanwhile(s: Setup, first: Callable[[], A], second: Callable[[], B]) -> tuple[Callable[[], A], Callable[[], B]]:
@@ -168,6 +170,32 @@ def _curve(
 
 def _undefined(s: Setup, name: str, reason: str) -> ThresholdCurve:
     return ThresholdCurve(CURVE_KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
+
+
+def _ranking(s: Setup, segments: Levels) -> Iterator[ThresholdCurve]:
+    """The ROC curve and what follows from it, with Wilson's intervals; that of lift holds the base rate fixed."""
+    roc = Roc.of_levels(segments, s.grid.at)
+    neg, pos, neg2, pos2 = sums.above(segments.key, segments[1:], s.grid.at)
+    acting = np.divide((neg + pos) ** 2, neg2 + pos2, out=np.ones_like(neg), where=neg2 + pos2 > 0)
+    positives, negatives = (_rows_of(*pair) for pair in ((segments.pos, segments.pos2), (segments.neg, segments.neg2)))
+    yield _rate(s, "sensitivity", roc.recall, np.full_like(neg, positives), "no row has label 1")
+    yield _rate(s, "false_positive_rate", roc.false_alarms, np.full_like(neg, negatives), "no row has label 0")
+    yield _rate(s, "ppv", roc.precision, acting, "no row is decided 1")
+    rate = max(s.table.base_rate, 1e-300)
+    yield _rate(s, "lift", roc.precision, acting, "no row is decided 1", 1 / rate)
+
+
+def _rows_of(weight: Floats, squares: Floats) -> float:
+    """How many rows of one weight these weigh as much as."""
+    return float(weight.sum() ** 2 / squares.sum()) if squares.sum() > 0 else 1.0
+
+
+def _rate(s: Setup, name: str, rate: Floats, rows: Floats, none: str, factor: float = 1.0) -> ThresholdCurve:
+    """A share of so many rows, or a multiple of it."""
+    shown, low, high = rate[s.grid.shown], None, None
+    if s.confidence is not None:
+        low, high = factor * wilson_ends(shown, rows[s.grid.shown], s.confidence)
+    return ThresholdCurve(CURVE_KINDS[name], factor * shown, low, high, reason=none if np.isnan(shown).any() else None)
 
 
 def _v_regret(s: Setup, means: Means) -> ThresholdCurve:

@@ -10,7 +10,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.metrics import METRICS
 from decal_cli.tables.table import Floats
 
-Block = Literal["loss", "regret", "decision"]
+Block = Literal["loss", "regret", "decision", "ranking"]
 
 
 @dataclass(frozen=True)
@@ -88,5 +88,25 @@ _ALL = (
         source=cite("Kleinberg et al. 2023", "thm. 9"),
     ),
     _of_metric("cfdl", "CFDL", "decision"),
+    _of_metric("sensitivity", "recall", "ranking", "share"),
+    CurveKind(
+        name="false_positive_rate",
+        title="False positive rate",
+        heading="false positive rate",
+        block="ranking",
+        unit="share",
+        range=(0, 1),
+        source="1 - specificity",
+    ),
+    _of_metric("ppv", "precision", "ranking", "share"),
+    CurveKind(
+        name="lift",
+        title="Lift",
+        heading="lift",
+        block="ranking",
+        unit="precision over the base rate",
+        range=(0, math.inf),
+        source="precision over the base rate",
+    ),
 )
 CURVE_KINDS: dict[str, CurveKind] = {kind.name: kind for kind in _ALL}

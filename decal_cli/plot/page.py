@@ -18,8 +18,8 @@ from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask
 
-PICTURES = ("brier", "decision", "reliability", "grouping", "waterfall")
-SHARED = ("brier", "decision")
+PICTURES = ("brier", "decision", "roc", "reliability", "grouping", "waterfall")
+SHARED = ("brier", "decision", "roc")
 """Pictures that show all models and groups in one panel."""
 PICTURE_FORMATS = ("png", "svg", "pdf")
 _WIDE, _HIGH = 5.0, 4.3
@@ -118,6 +118,8 @@ def _panel(axes: Any, sweep: Sweep, picture: str, number: int, terms: Terms) -> 
         panels.brier(axes, sweep)
     elif picture == "decision":
         panels.decision(axes, sweep)
+    elif picture == "roc":
+        panels.roc(axes, sweep)
     elif picture == "grouping":
         panels.grouping(axes, sweep, number)
     elif picture == "reliability":
@@ -181,6 +183,8 @@ def _cells(sweep: Sweep, picture: str, terms: Terms = PER_1000) -> list[Cell]:
         return [one(panels.brier, sweep)]
     if picture == "decision":
         return [one(panels.decision, sweep)]
+    if picture == "roc":
+        return [one(panels.roc, sweep)]
     numbers = range(len(sweep.reports))
     if picture == "reliability":
         return [_with_strip(sweep, number) for number in numbers]

@@ -11,6 +11,8 @@ from decal_cli.analysis.regimes import regimes_of
 from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
+from decal_cli.curves.roc import Roc
+from decal_cli.curves.sums import levels_of
 from decal_cli.metrics import Inputs
 from decal_cli.numbers import short
 from decal_cli.plot.scale import axis_of, score_range, value_range
@@ -79,6 +81,31 @@ def decision(axes: Any, sweep: Sweep) -> None:
     if lowest < -top:
         axes.set_title("Decision curve (cut off below)")
     _mark_threshold(axes, sweep.task)
+    below(axes)
+
+
+def roc(axes: Any, sweep: Sweep) -> None:
+    """ROC curves at every score, and their hulls, which the calibrated Brier curves give back; t* as a point."""
+    axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
+    several = len(sweep.reports) > 1
+    at = np.linspace(0, 1, 201)
+    for number, report in enumerate(sweep.reports):
+        t, style = report.table, style_of(number)
+        pools = levels_of(t.isotonic, t.isotonic.pos / t.isotonic.n)
+        kinks = pools.key[(pools.key > 0) & (pools.key < 1)]
+        brier_at = Roc.of_levels(pools, pools.key).brier(kinks)
+        points, hull = Roc.of_levels(levels_of(t), t.score), Roc.of_brier(brier_at, kinks, t.base_rate, at)
+        x, y = (np.append(each, 0.0) for each in (points.false_alarms, points.recall))
+        axes.plot(x, y, "-", color=style.colour, lw=1.4, label=report.name if several else "as it is",
+                  **marks(number, len(x), len(sweep.reports)))  # fmt: skip
+        axes.plot(at, hull.recall, "--", color=style.colour, lw=1.1, label=None if several else "calibrated: its hull")
+        if sweep.task is not None:
+            own = Roc.of_levels(levels_of(t), np.array([sweep.task.decision_threshold]))
+            label = f"t* = {sweep.task.threshold:.4g}" if number == 0 else None
+            axes.plot(own.false_alarms, own.recall, style.marker, color=THRESHOLD, ms=6, ls="", label=label)
+    if several:
+        axes.plot([], [], "--", color=GREY, label="calibrated: its hull")
+    axes.set(title="ROC curves", xlabel="false positive rate", ylabel="recall", xlim=(0, 1), ylim=(0, 1.01))
     below(axes)
 
 

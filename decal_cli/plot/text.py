@@ -9,6 +9,8 @@ import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept, ladder_results
 from decal_cli.crossfit.regions import IsotonicFit
+from decal_cli.curves.roc import Roc
+from decal_cli.curves.sums import levels_of
 from decal_cli.numbers import short
 from decal_cli.plot.page import task_or_middle
 from decal_cli.plot.scale import axis_of
@@ -42,6 +44,13 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
         yield _canvas(
             "Net benefit: true positives per row over t*", series, width, -0.25 * max(top, 1e-9), ends=axis_of(sweep)
         )
+    elif picture == "roc":
+        rocs = [Roc.of_levels(levels_of(r.table), r.table.score) for r in sweep.reports]
+        series = [
+            (MARKS[i % 8], r.name, one.false_alarms, one.recall)
+            for i, (r, one) in enumerate(zip(sweep.reports, rocs, strict=True))
+        ]
+        yield _canvas("ROC curves: recall over the false positive rate", series, width, low=0.0, high=1.0)
     elif picture == "waterfall":
         task = task_or_middle(sweep)
         for report in sweep.reports:

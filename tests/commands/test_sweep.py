@@ -22,7 +22,7 @@ def test_the_table_is_readable(decal: Decal) -> None:
                   "prior", "▁", "true positives per row", "sweep:0.01..0.99x99|prior:beta:2,8"):  # fmt: skip
         assert words in done.out, words
     assert max(map(len, [line for line in done.out.splitlines() if not line.startswith(("decal:", "/"))])) <= 100
-    assert sum(line.startswith((".500", ".010", ".990", ".510")) for line in done.out.splitlines()) == 3 * 5
+    assert sum(line.startswith((".500", ".010", ".990", ".510")) for line in done.out.splitlines()) == 3 * 6
 
 
 def test_all_prints_every_threshold(decal: Decal) -> None:
@@ -64,7 +64,7 @@ def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> Non
     rows = list(csv.DictReader(io.StringIO(decal(*asked, "--format", "csv").out)))
     assert decal(*asked, "--output", "curves.parquet").out == ""
     table = pq.read_table(tmp_path / "curves.parquet").to_pylist()
-    assert len(rows) == len(table) == 10 * 4 - 1
+    assert len(rows) == len(table) == 14 * 4 - 5
     for row, other in zip(rows, table, strict=True):
         assert row["curve"] == other["curve"]
         assert {k: float(row[k]) if row[k] else None for k in ("threshold", "value", "low", "high")} == {

@@ -43,7 +43,7 @@ def test_interventions_avoided_are_the_lead_over_treating_all() -> None:
 
 def test_a_row_stands_at_the_user_s_threshold(decal: Decal) -> None:
     done = decal("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--thresholds", "0.1:0.9:0.1", "--no-intervals")
-    assert len(re.findall(r"^→ \.3421 ", done.out, re.MULTILINE)) == 3
+    assert len(re.findall(r"^→ \.3421 ", done.out, re.MULTILINE)) == 4
     document = valid_json(decal("sweep", BINARY, "-s", "p", "-y", "y", *TASK, "--no-intervals", "-f", "json").out)
     at = document["sweep"]["thresholds"]
     assert document["task"]["threshold"] in at and len(at) == 100

@@ -18,6 +18,7 @@ class PictureName(StrEnum):
 
     brier = "brier"
     decision = "decision"
+    roc = "roc"
     reliability = "reliability"
     grouping = "grouping"
     waterfall = "waterfall"

@@ -30,6 +30,7 @@ BLOCKS = {
     "regret": "Regret and gains: {}",
     "decision": "Decisions: net benefit in true positives per row, interventions avoided per 100 rows compared with "
     "treating all, the threshold as a score, CFDL in {}",
+    "ranking": "Deciding 1 from t* on: recall and false positives (ROC), precision, lift",
 }
 COLUMNS: dict[str, type] = {
     "model": str,

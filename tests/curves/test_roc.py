@@ -1,0 +1,92 @@
+"""ROC curves and what they become: against scikit-learn, by hand, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import precision_recall_curve, roc_curve
+
+from decal_cli.curves import Grid, curves_of
+from decal_cli.curves.roc import Roc
+from decal_cli.curves.sums import levels_of
+from decal_cli.metrics import Inputs, interval_of, parse, value_of
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask
+
+
+def rows(size: int = 400, seed: int = 0, weighted: bool = False) -> Rows:
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.beta(1, 2, size), 2)
+    label = (rng.random(size) < score**1.5).astype(np.uint8)
+    return Rows(score, label, rng.uniform(0.5, 2, size) if weighted else None)
+
+
+def points_of(given: Rows) -> Roc:
+    return Roc.of_levels(levels_of(given.table), given.table.score)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_points_are_those_of_scikit_learn(weighted: bool) -> None:
+    given = rows(weighted=weighted)
+    roc = points_of(given)
+    x, y, _ = roc_curve(given.label, given.score, sample_weight=given.weight, drop_intermediate=False)
+    np.testing.assert_allclose(roc.false_alarms[::-1], x[1:], atol=1e-12)
+    np.testing.assert_allclose(roc.recall[::-1], y[1:], atol=1e-12)
+    precision, recall, _ = precision_recall_curve(given.label, given.score, sample_weight=given.weight)
+    np.testing.assert_allclose(roc.precision, precision[:-1], atol=1e-12)
+    np.testing.assert_allclose(roc.recall, recall[:-1], atol=1e-12)
+
+
+def test_precision_and_lift_lead_back_to_the_curve() -> None:
+    roc = points_of(rows())
+    for back in (
+        Roc.of_precision(roc.precision, roc.recall, roc.base_rate),
+        Roc.of_lift(roc.lift, roc.share, roc.base_rate),
+    ):
+        np.testing.assert_allclose(back.recall, roc.recall, atol=1e-12)
+        np.testing.assert_allclose(back.false_alarms, roc.false_alarms, atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_points_give_the_brier_curve_of_the_calibrated_score(weighted: bool) -> None:
+    """Tasche 2021, eq. 5.8a: the least loss over the points of the ROC curve."""
+    given, at = rows(weighted=weighted), np.linspace(0.01, 0.99, 99)
+    curve = curves_of(given.table, None, Grid(at))["brier_calibrated"]
+    np.testing.assert_allclose(points_of(given).brier(at), curve.value, atol=1e-12)
+
+
+def test_the_brier_curve_gives_the_hull_of_the_roc_curve_back() -> None:
+    """Tasche 2021, eq. 5.8b; the hull joins the points of the isotonic fit by lines."""
+    given = rows()
+    pools = levels_of(given.table.isotonic, given.table.isotonic.pos / given.table.isotonic.n)
+    hull = Roc.of_levels(pools, pools.key)
+    kinks = pools.key[(pools.key > 0) & (pools.key < 1)]
+    at = np.linspace(0, 1, 101)
+    back = Roc.of_brier(hull.brier(kinks), kinks, given.table.base_rate, at)
+    x, y = np.append(hull.false_alarms, 0.0)[::-1], np.append(hull.recall, 0.0)[::-1]
+    # Where several points share an abscissa the hull is at the highest.
+    keep = np.append(np.diff(x) > 0, True)
+    np.testing.assert_allclose(back.recall, np.interp(at, x[keep], y[keep]), atol=1e-9)
+
+
+def test_a_curve_by_hand() -> None:
+    """Scores .8, .6, .4 with labels 1, 0, 1: from .6 on, recall 1/2, one false alarm, precision 1/2, lift 3/4."""
+    given = Rows(np.array([0.8, 0.6, 0.4]), np.array([1, 0, 1]))
+    roc = Roc.of_levels(levels_of(given.table), np.array([0.6, 0.9]))
+    assert (roc.recall[0], roc.false_alarms[0], roc.precision[0]) == pytest.approx((0.5, 1.0, 0.5))
+    assert roc.lift[0] == pytest.approx(0.75) and np.isnan(roc.precision[1]) and roc.recall[1] == 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_curves_of_a_sweep_are_the_metrics_at_each_threshold(weighted: bool) -> None:
+    given = rows(weighted=weighted)
+    curves = curves_of(given.table, None, Grid(np.array([0.2, 0.5])))
+    for k, t in enumerate((0.2, 0.5)):
+        inputs = Inputs(given, BinaryTask.of_threshold(t))
+        for name in ("sensitivity", "ppv"):
+            curve = curves[name]
+            assert curve.value[k] == pytest.approx(value_of(parse(name), inputs), abs=1e-12)
+            assert (curve.low[k], curve.high[k]) == pytest.approx(interval_of(parse(name), inputs, 0.95), abs=1e-12)
+        specificity = value_of(parse("specificity"), inputs)
+        assert curves["false_positive_rate"].value[k] == pytest.approx(1 - specificity, abs=1e-12)
+        assert curves["lift"].value[k] == pytest.approx(curves["ppv"].value[k] / given.table.base_rate, abs=1e-12)
