@@ -1,5 +1,6 @@
 """`python -m decal_cli`, and the `decal` command."""
 
+import os
 import sys
 
 
@@ -9,6 +10,9 @@ def main() -> None:
         # Whatever is imported outside of this is not guarded against Ctrl-C.
         import signal
 
+        # A shell that starts a run in the background leaves Ctrl-C ignored.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _end)
         from decal_cli.commands.app import run
 
         code = run(sys.argv[1:])
@@ -18,6 +22,19 @@ def main() -> None:
         print("decal: interrupted", file=sys.stderr)
         code = 130
     sys.exit(code)
+
+
+def _end(number: int, frame: object) -> None:
+    """End at once where nothing is being written.
+
+    A KeyboardInterrupt may be raised anywhere: in the middle of an import, whose lock then stays closed for the other
+    threads, or in a callback, where Python prints it and goes on.
+    """
+    try:
+        # Whoever shows progress has hidden the cursor.
+        os.write(2, b"\r\x1b[K\x1b[?25h" * os.isatty(2) + b"decal: interrupted\n")
+    finally:
+        os._exit(130)
 
 
 if __name__ == "__main__":

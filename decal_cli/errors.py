@@ -44,6 +44,8 @@ class Exit(IntEnum):
     BUG = 3
     INTERRUPTED = 130
     """128 plus the number of the signal, as shells have it."""
+    ENDED = 143
+    """What a shell shows of a process that SIGTERM ends; decal itself returns INTERRUPTED where it can undo work."""
 
     @property
     def meaning(self) -> str:
@@ -53,7 +55,8 @@ class Exit(IntEnum):
             Exit.GATE_FAILED: "judged, and a gate failed",
             Exit.CANNOT_JUDGE: "could not judge: usage, bad input, or an undefined metric under a gate",
             Exit.BUG: "a bug in decal; please report it",
-            Exit.INTERRUPTED: "interrupted",
+            Exit.INTERRUPTED: "interrupted (Ctrl-C), or asked to end (SIGTERM) while it wrote",
+            Exit.ENDED: "asked to end (SIGTERM) before it wrote",
         }[self]
 
 

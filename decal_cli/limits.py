@@ -10,9 +10,8 @@ MAX_HEADER_BYTES = 16 * MIB
 """Of the header of a CSV file, which is held as text."""
 MAX_ROW_BYTES = 64 * MIB
 """Of a row of a CSV file: the reader holds a block of that size for each processor."""
-MAX_CHUNK_BYTES = 64 * MIB
-"""Of a column of a row group in a Parquet file that is read whole; larger ones are read in pieces of 1 MiB, but a
-damaged page of those can claim 2 GiB."""
+MAX_HELD_BYTES = 64 * MIB
+"""Of a Parquet file that is held in memory while it is read; of larger ones, a damaged page can claim 2 GiB."""
 MAX_EMPTY_CELLS = 1 << 25
 """Cells of JSON Lines that no row fills: each takes 8 bytes where its column is read, and none in the file."""
 MAX_DOCUMENT_BYTES = 256 * MIB

@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz.__main__ import FUZZERS
 from tests.fuzz.harness import one
-from tests.fuzz.kills import SIGNALS, Command, moment
+from tests.fuzz.kills import SIGNALS, Command, moment, prepared
 
 
 @pytest.mark.parametrize("part", range(3))
@@ -21,6 +21,7 @@ def test_hostile_input_is_judged_or_refused_in_one_line(name: str, part: int, tm
 
 @pytest.mark.parametrize("name", ["evaluate", "fit"])
 def test_a_run_that_is_ended_leaves_the_old_output_or_the_new_one(name: str, tmp_path: Path) -> None:
+    prepared(tmp_path)
     command, rng = Command(name, tmp_path), random.Random(1)
     for number in SIGNALS * 2:
         assert command.killed(number, moment(rng))

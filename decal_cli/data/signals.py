@@ -1,4 +1,4 @@
-"""One way to end early: every request to stop a run acts like Ctrl-C."""
+"""One way to end early where something would be left behind: every request to stop a run raises KeyboardInterrupt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def ending_as_interrupt() -> Iterator[None]:
-    """Within it, a request to end (SIGTERM, a closed terminal) raises KeyboardInterrupt, so that work is undone."""
+    """Within it, a request to end (Ctrl-C, SIGTERM, a closed terminal) raises KeyboardInterrupt: work is undone."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -18,7 +18,8 @@ def ending_as_interrupt() -> Iterator[None]:
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    heeded = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is not signal.SIG_IGN]
+    requests = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    heeded = [each for each in requests if signal.getsignal(each) is not signal.SIG_IGN]
     before = {each: signal.signal(each, interrupt) for each in heeded}
     try:
         yield

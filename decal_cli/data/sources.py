@@ -9,7 +9,7 @@ from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.files import Raw, raw, translated
 from decal_cli.data.jsonlines import JsonLinesSource
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_CHUNK_BYTES
+from decal_cli.limits import MAX_HELD_BYTES
 
 FOREIGN = {
     b"PK\x03\x04": "a zip archive (a spreadsheet or .npz?)",
@@ -27,7 +27,6 @@ FOREIGN = {
 }
 N_BATCH_ROWS = 1 << 16
 PIECE_BYTES = 1 << 20
-"""Of a large column chunk, read at once."""
 
 
 class RawFile(Protocol):
@@ -129,21 +128,26 @@ class ParquetSource:
     def __init__(self, source: Raw) -> None:
         self.raw = source
         self.shown = source.shown
-        self.metadata: Any = None
         with translated(self.shown, self.kind):
-            file = self._file()
-            self.metadata = file.metadata
-            self.names = list(file.schema_arrow.names)
+            self.names = list(self._file().schema_arrow.names)
 
-    def _file(self, **options: Any) -> Any:
+    def _file(self, piece: int = 0) -> Any:
+        """A small file is held in memory: from another, the reader sets aside what a damaged page says is its size.
+
+        piece: bytes of a column of a large file that are read at once; 0: all of a row group. Sizes are not taken from
+        the metadata of columns: where those are damaged, asking pyarrow for them ends the process.
+        """
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
-        return pq.ParquetFile(self.raw.arrow(), metadata=self.metadata, **options)
+        file = self.raw.arrow()
+        if file.size() > MAX_HELD_BYTES:
+            return pq.ParquetFile(file, buffer_size=piece, pre_buffer=not piece)
+        return pq.ParquetFile(pa.BufferReader(file.read_buffer()), pre_buffer=False)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
-            self._largest_chunk(wanted)
             return self._file().read(columns=wanted).select(wanted)
 
     def load_typed(self, names: Sequence[str]) -> Any:
@@ -152,22 +156,11 @@ class ParquetSource:
     def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
         with translated(self.shown, self.kind):
             wanted = [*numbers, *texts]
-            # Large column chunks are read in pieces: memory does not grow with the row group. Others are read whole:
-            # in pieces, the reader sets aside whatever a damaged page says is its size.
-            piece = PIECE_BYTES if self._largest_chunk(wanted) > MAX_CHUNK_BYTES else 0
-            file = self._file(buffer_size=piece, pre_buffer=False)
-            for batch in file.iter_batches(batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False):
+            # Memory does not grow with the row group.
+            for batch in self._file(PIECE_BYTES).iter_batches(
+                batch_size=N_BATCH_ROWS, columns=wanted, use_threads=False
+            ):
                 yield batch.select(wanted)
-
-    def _largest_chunk(self, wanted: Sequence[str]) -> int:
-        """Bytes of the largest column chunk of a row group. Errors: ValueError, where it is larger than the file."""
-        metadata, names = self.metadata, set(wanted)
-        columns = [i for i in range(metadata.num_columns) if metadata.schema.column(i).path.split(".")[0] in names]
-        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
-        largest = max((group.column(i).total_compressed_size for group in groups for i in columns), default=0)
-        if largest > self.raw.arrow().size():
-            raise ValueError(f"a column claims {largest:,} bytes, more than the file holds")
-        return largest
 
     rows = batches
 

@@ -100,6 +100,26 @@ def test_an_interrupt_while_the_commands_are_imported(
     assert capsys.readouterr().err == "decal: interrupted\n"
 
 
+def test_an_interrupt_where_python_loses_it(tmp_path: Path) -> None:
+    """In a callback, an exception is printed and forgotten; a run that went on would ignore Ctrl-C."""
+    script = tmp_path / "lost.py"
+    script.write_text(
+        "import os, signal, sys, types, weakref\n"
+        "from decal_cli.__main__ import main\n"
+        "class Any: pass\n"
+        "def run(arguments):\n"
+        "    lost = Any()\n"
+        "    weak = weakref.ref(lost, lambda _: os.kill(os.getpid(), signal.SIGINT))\n"
+        "    del lost\n"
+        "    return 0\n"
+        "sys.modules['decal_cli.commands.app'] = types.SimpleNamespace(run=run)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "decal: interrupted\n")
+
+
 def test_too_little_memory(tmp_path: Path) -> None:
     """Libraries say it in several ways; OpenBLAS would end the process with the code of a failed gate."""
     rows = np.random.default_rng(0).random((400_000, 2))
