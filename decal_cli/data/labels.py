@@ -18,6 +18,7 @@ MISSING_LABEL = 255
 MOST_LABELS = 64
 NO_GROUP = "(missing)"
 """What a group of missing values is called: nothing that a column is likely to hold as a text."""
+_DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?")
 # 'none' may well be a class.
 NO_LABEL = frozenset(MISSING) - {"None", "none"}
 
@@ -199,7 +200,10 @@ def plain_encoded(part: Part, name: str, chunk: Any) -> tuple[list[str | None], 
 
 
 def settled(texts: list[str | None], shown: str, name: str) -> list[str]:
-    """Group names that do not depend on the format: '2.0' is '2' and 'True' is 'true', unless that merges two."""
+    """Group names that do not depend on the format: among numbers '2.0' is '2', and 'True' is 'true'.
+
+    Where that would merge two names, all of them stay as they are.
+    """
     plain = [NO_GROUP if t is None else t for t in texts]
     known = [t for t in texts if t is not None]
     if len(known) < len(texts) and NO_GROUP in known:
@@ -208,8 +212,8 @@ def settled(texts: list[str | None], shown: str, name: str) -> list[str]:
         )
     if known and all(t.lower() in ("true", "false") for t in known):
         return [t.lower() for t in plain]
-    if known and all(re.fullmatch(r"[+-]?\d+(\.0*)?", t) for t in known):
-        whole = [t if t == NO_GROUP else t.split(".")[0] for t in plain]
+    if known and all(_DECIMAL.fullmatch(t) for t in known):
+        whole = [re.sub(r"\.0*$", "", t) for t in plain]
         if len(set(whole)) == len(set(plain)):
             return whole
     return plain
