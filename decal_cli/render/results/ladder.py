@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from decal_cli.metrics import Result
-from decal_cli.numbers import short
+from decal_cli.numbers import alike, short
 from decal_cli.render.blocks import Bar, Bars
 from decal_cli.render.terms import Terms
 
@@ -40,9 +40,9 @@ def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars
     values = {rung.name: value for rung in chain if (value := _value(rung, results)) is not None}
     lowest, highest = min(values.values()), max(values.values())
     height = highest - lowest
-    texts, unit = terms.amounts(*values.values())
-    if not terms.with_amounts:
-        texts = [short(terms.number * value, 3) for value in values.values()]
+    factor, unit = terms.scale(*values.values())
+    amounts = [value * factor for value in values.values()]
+    texts = alike(amounts) if terms.with_amounts else [short(amount, 3) for amount in amounts]
     bars = tuple(
         Bar(terms.worded(name), text, (value - lowest) / height if height > 0 else 0.0)
         for (name, value), text in zip(values.items(), texts, strict=True)

@@ -1,0 +1,24 @@
+"""The bars of expected utility: numbers and heading have one size."""
+
+from __future__ import annotations
+
+import pytest
+
+from decal_cli.metrics import Result
+from decal_cli.render.results.ladder import ladder
+from decal_cli.render.terms import Terms
+
+
+@pytest.mark.parametrize(
+    ("scale", "texts", "measured_in"),
+    [
+        (1.0, ["-2,596", "-676.0"], "per 1,000 decisions"),
+        (1000.0, ["-2.596", "-.676"], "in million per 1,000 decisions"),
+    ],
+)
+def test_the_heading_names_the_size_of_the_numbers(scale: float, texts: list[str], measured_in: str) -> None:
+    bars = ladder(
+        {"eu_never": Result(-2.596 * scale, None, None), "eu_always": Result(-0.676 * scale, None, None)}, Terms()
+    )
+    assert bars.title == f"Expected utility {measured_in}"
+    assert [bar.text for bar in bars.items] == texts
