@@ -31,6 +31,8 @@ MAX_ACTIONS = 100
 """Rows of a utility: what a decision is worth is computed for each."""
 MAX_THRESHOLDS = 1000
 """Thresholds of a sweep or a study: each is a row of the table."""
+MIN_PREVALENCE = 1e-6
+"""How near a share of labels 1 may come to 0 and 1: sums of weights that differ by more lose digits."""
 MIN_RISK = 1e-6
 """How near a confidence level may come to 0 and 1: resamples cannot tell more."""
 MAX_SEED = 2**32 - 1

@@ -45,6 +45,11 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
+def percent(share: float) -> str:
+    """A share of rows as '2 %', to three digits."""
+    return f"{100 * share:.3g} %"
+
+
 def alike(values: Sequence[float], digits: int = 3) -> list[str]:
     """Numbers with as many decimals as the largest of them needs for so many digits."""
     largest = max(map(abs, values), default=0.0)

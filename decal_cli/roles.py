@@ -100,6 +100,20 @@ class Columns:
             choices=("error", "drop"),
         ),
     )
+    prevalence: str | None = _declared(
+        None,
+        ColumnOption(
+            "Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it.",
+            metavar="SHARE",
+        ),
+    )
+    sampled_negatives: str | None = _declared(
+        None,
+        ColumnOption("Share of the rows of label 0 that was kept; undone as by --prevalence.", metavar="SHARE"),
+    )
+    keep_scores: bool = _declared(
+        False, ColumnOption("With --prevalence or --sampled-negatives: leave the scores as they are.")
+    )
 
     def names(self, role: str) -> tuple[str, ...]:
         """The columns named for a role."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from decal_cli.analysis.by_class import ByClass, by_class
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
+from decal_cli.analysis.moving import Moving, moving
 from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Dataset, Input, Predictions
@@ -19,6 +20,7 @@ from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.population import Population
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task, need_two_actions
 from decal_cli.version import __version__
@@ -38,7 +40,8 @@ class Report:
     positives: None for rows of several classes, which have by_class instead. levels: of the score, 0 for such rows.
     counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
     best_constant: the best constant action, of more than two; recalibrator: the scaling that recalibrates probabilities
-    of several classes best; both where decisions are counted.
+    of several classes best; both where decisions are counted. moving: what it is worth to move the scores to the
+    population that the rows are counted as.
     """
 
     model: str
@@ -54,6 +57,7 @@ class Report:
     by_class: ByClass | None = None
     best_constant: str | None = None
     recalibrator: str | None = None
+    moving: Moving | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +137,8 @@ class Evaluation:
     reports: tuple[Report, ...]
     decision: ClassDecision | None = None
     """The task of rows of several classes."""
+    population: Population | None = None
+    """The one that rows are counted as; None: their own."""
 
     @property
     def task(self) -> Task | None:
@@ -155,7 +161,10 @@ class Evaluation:
         digest = hashlib.sha256("".join(sorted(item.sha256 for item in self.inputs)).encode()).hexdigest()[:8]
         parts = [f"decal:{__version__}", f"n:{self.rows}", f"task:{self._task_text()}", f"bins:{BINS}mass"]
         parts += [f"conf:{self.plan.confidence:g}"] if self.plan.intervals else ["conf:none"]
-        return "|".join([*parts, f"seed:{self.plan.seed}", f"in:{digest}"])
+        parts += [f"seed:{self.plan.seed}", f"in:{digest}"]
+        if self.population is not None:
+            parts.append(f"prevalence:{self.population.prevalence:g}{'kept' if self.population.kept else ''}")
+        return "|".join(parts)
 
     def _task_text(self) -> str:
         if self.plan.class_task is None:
@@ -194,9 +203,13 @@ def evaluate(
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             inputs = Inputs(rows, plan.task, plan.seed, decision)
-            reports.append(_report(model, group, inputs, plan, counted, regimes))
+            report = _report(model, group, inputs, plan, counted, regimes)
+            if counted and dataset.population is not None and plan.binary is not None:
+                sure = plan.confidence if plan.intervals else None
+                report = replace(report, moving=moving(rows, plan.binary, dataset.population, sure))
+            reports.append(report)
     source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
-    return Evaluation(plan, *source, tuple(reports), decision)
+    return Evaluation(plan, *source, tuple(reports), decision, dataset.population)
 
 
 def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, counted: bool, regimes: bool) -> Report:

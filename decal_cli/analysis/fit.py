@@ -84,6 +84,11 @@ def one_model(data: Dataset) -> Dataset:
     if len(data.models) != 1:
         names = ", ".join(model.name for model in data.models)
         raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
+    if data.population is not None:
+        raise DecalError(
+            "a method is fitted to rows as they are, and --prevalence counts them as others",
+            "fit to rows of the population, or drop the option",
+        )
     return data
 
 

@@ -94,7 +94,8 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_swept(model, group, rows, plan, grid))
-    head = Evaluation(plan, dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes, ())
+    source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
+    head = Evaluation(plan, *source, (), population=dataset.population)
     return Sweep(head, grid, tuple(reports), _lowest(dataset.models, grid, plan))
 
 

@@ -87,7 +87,14 @@ def columns_of(asked: Mapping[str, Any]) -> Columns:
         positive=text_of(asked["positive"]),
         logit=bool(asked["logit"]),
         missing=asked["missing"],
+        prevalence=_number_text(asked, "prevalence"),
+        sampled_negatives=_number_text(asked, "sampled_negatives"),
+        keep_scores=bool(asked.get("keep_scores")),
     )
+
+
+def _number_text(asked: Mapping[str, Any], name: str) -> str | None:
+    return None if asked.get(name) is None else repr(real(name, asked[name]))
 
 
 def dataset_of(asked: Mapping[str, Any]) -> Dataset:

@@ -77,6 +77,9 @@ def evaluate(
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
+    prevalence: float | None = None,
+    sampled_negatives: float | None = None,
+    keep_scores: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_fp: float | None = None,
@@ -98,7 +101,8 @@ def evaluate(
     model is operated, if not at t*. proba: of several classes, a pattern such as 'lr:*' for the columns of each model,
     in place of scores; the decision is then abstain=, or utility= with a column for each class. metrics: such as
     'ece(bins=20)', by default all. positive: the label value that counts as 1. logit: scores are log-odds. missing:
-    'error', or 'drop' such rows.
+    'error', or 'drop' such rows. prevalence: share of labels 1 where decisions are made, which rows are weighted and
+    scores moved to; or sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
@@ -134,6 +138,9 @@ def recommend(
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
+    prevalence: float | None = None,
+    sampled_negatives: float | None = None,
+    keep_scores: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_fp: float | None = None,
@@ -181,6 +188,9 @@ def gate(
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
+    prevalence: float | None = None,
+    sampled_negatives: float | None = None,
+    keep_scores: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_fp: float | None = None,
@@ -223,6 +233,9 @@ def compare(
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
+    prevalence: float | None = None,
+    sampled_negatives: float | None = None,
+    keep_scores: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_fp: float | None = None,
@@ -274,6 +287,9 @@ def sweep(
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
+    prevalence: float | None = None,
+    sampled_negatives: float | None = None,
+    keep_scores: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_fp: float | None = None,
@@ -316,6 +332,9 @@ def report(
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
+    prevalence: float | None = None,
+    sampled_negatives: float | None = None,
+    keep_scores: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_fp: float | None = None,

@@ -11,6 +11,7 @@ import numpy as np
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
+from decal_cli.data.population import in_population
 from decal_cli.data.sources import InMemory
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
@@ -50,7 +51,7 @@ def from_arrays(
         if given is not None:
             names = _several(table, given, role) if several(role) else _one(table, given, role)
             columns = columns.updated({role: names})
-    return dataset([_source(table, columns)], columns)
+    return in_population(dataset([_source(table, columns)], columns), columns)
 
 
 def is_table(value: Any) -> bool:

@@ -19,6 +19,7 @@ from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import ALL_COLUMNS, Columns
+from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
 
@@ -72,7 +73,7 @@ class Dataset:
     """All models of one set of inputs.
 
     columns: role -> column(s); guessed: roles found by their usual names. notes: what was dropped, and why. features:
-    what reads them, if the user named any.
+    what reads them, if the user named any. population: the one that rows are counted as; None: their own.
     """
 
     inputs: tuple[Input, ...]
@@ -81,6 +82,7 @@ class Dataset:
     models: tuple[Predictions, ...]
     notes: tuple[str, ...]
     features: FeatureReader | None = None
+    population: Population | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:

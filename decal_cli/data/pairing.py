@@ -11,6 +11,7 @@ import numpy as np
 
 from decal_cli.data.dataset import Dataset, Predictions
 from decal_cli.data.labels import NO_GROUP
+from decal_cli.data.population import in_population
 from decal_cli.data.reading import read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -112,10 +113,12 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     scores = named if len(named) == 2 else named * 2
     if len(named) > 2:
         raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
-    wanted_a = columns.updated({role: scores[:1], "group": (*columns.group, id_column)})
+    # The rows are counted in another population when it is known which they are.
+    own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False})
+    wanted_a = own.updated({role: scores[:1], "group": (*columns.group, id_column)})
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
     elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
-    wanted_b = columns.updated(elsewhere | {role: scores[1:], "group": (id_column,)})
+    wanted_b = own.updated(elsewhere | {role: scores[1:], "group": (id_column,)})
     sides = [read([path], wanted, stdin) for path, wanted in zip(paths, (wanted_a, wanted_b), strict=True)]
     for path, side in zip(paths, sides, strict=True):
         if len(side.models) != 1:
@@ -150,6 +153,7 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     roles = {**sides[0].columns, role: tuple(dict.fromkeys((*first.columns, *second.columns))), "id": id_column}
     inputs = sides[0].inputs + sides[1].inputs
     whole = Dataset(inputs, roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features)
+    whole = in_population(whole, columns)
     return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
 
 

@@ -12,6 +12,7 @@ from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
 from decal_cli.data.files import no_rows
 from decal_cli.data.labels import MISSING_LABEL, Labels
+from decal_cli.data.population import in_population
 from decal_cli.data.sources import Source, open_source
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
@@ -28,7 +29,7 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
     sources = [open_source(path, stdin) for path in paths or ["-"]]
     try:
-        return _read(sources, columns)
+        return in_population(_read(sources, columns), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.
         for source in sources:

@@ -75,15 +75,18 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert '"py.typed"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def _of_classes(verb: object) -> set[str]:
-    """What speaks of several classes, which these verbs do not take."""
-    return {"proba", "abstain"} if verb in (decal.fit, decal.study) else set()
+POPULATION = {"prevalence", "sampled_negatives", "keep_scores"}
+
+
+def _refused(verb: object) -> set[str]:
+    """What speaks of several classes and of other populations, which these verbs do not take."""
+    return {"proba", "abstain", *POPULATION} if verb in (decal.fit, decal.study) else set()
 
 
 @pytest.mark.parametrize("verb", JUDGING, ids=lambda verb: verb.__name__)
 def test_keywords_and_defaults_are_those_declared(verb: object) -> None:
     keywords = inspect.signature(verb).parameters  # type: ignore[arg-type]
-    assert {*DECLARATIONS, *SPELLINGS} - _of_classes(verb) <= keywords.keys()
+    assert {*DECLARATIONS, *SPELLINGS} - _refused(verb) <= keywords.keys()
     assert not [each for each in keywords.values() if each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
     for name in DECLARATIONS.keys() & keywords.keys():
         assert keywords[name].default == (() if several(name) else DEFAULTS[name])
@@ -93,7 +96,7 @@ def test_keywords_and_defaults_are_those_declared(verb: object) -> None:
 def test_the_defaults_of_a_study_are_those_declared() -> None:
     keywords = inspect.signature(decal.study).parameters
     assert (keywords["seeds"].default, keywords["folder"].default) == (N_STUDY_SEEDS, STUDY_FOLDER)
-    assert DECLARATIONS.keys() - _of_classes(decal.study) <= keywords.keys()
+    assert DECLARATIONS.keys() - _refused(decal.study) <= keywords.keys()
 
 
 def test_every_public_name_is_there() -> None:

@@ -102,7 +102,8 @@ def _of_columns(name: str, declared: ColumnOption, panel: str) -> tuple[Any, Any
         kind = bool
     elif several(name):
         kind = list[str]
-    spelling = (f"--{name}", declared.flag) if declared.flag else (f"--{name}",)
+    spelt = f"--{name.replace('_', '-')}"
+    spelling = (spelt, declared.flag) if declared.flag else (spelt,)
     shown = default if declared.choices else None
     complete = column_names if isinstance(declared, Role) else None
     option = Option(declared.help, spelling, declared.metavar or None, panel, shown, complete=complete)

@@ -32,6 +32,7 @@ from decal_cli.render.results.counts import counts_table
 from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
+from decal_cli.render.results.moving import moving_line
 from decal_cli.render.results.recommendation import advice_table, advised_of
 from decal_cli.render.results.regimes import regime_tables
 from decal_cli.render.results.shortened import shortened
@@ -154,6 +155,7 @@ class ReportPage:
         waterfall = tuple(self._pictures(report, "waterfall"))
         yield from waterfall or (ladder(report.results, self.terms),)
         yield replace(conclusion_of(report, advice, self.evaluation.plan.binary, self.terms), text="")
+        yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
         yield from filter(None, (counts_table(report, self.terms),))
         yield Heading("Why", level=level)
         yield walk_of(advice, self.terms)

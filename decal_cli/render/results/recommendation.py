@@ -17,6 +17,7 @@ from decal_cli.render.results.counts import AmountsData, CountsData, amounts_dat
 from decal_cli.render.results.evaluation import MeasuredData, measured
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import name_of
+from decal_cli.render.results.moving import MovingData, moving_data, moving_line
 from decal_cli.render.results.rounds import RoundData, round_blocks, round_data, round_rows
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
@@ -92,6 +93,7 @@ class AdvisedData(Provenance, MeasuredData):
     recommendation: AdviceData
     counts: CountsData | None
     amounts: AmountsData | None
+    moving: NotRequired[MovingData]
 
 
 class RecommendedData(AdvisedData):
@@ -132,6 +134,7 @@ class Recommended:
             if first is not None:
                 yield Paragraph(first, close=True)
             yield replace(ladder(report.results, self.terms), close=first is None)
+            yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
             yield from filter(None, (counts_table(report, self.terms),))
             yield walk_of(advice, self.terms)
             yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)
@@ -146,6 +149,7 @@ class Recommended:
                 "recommendation": advice_data(report, advice, self.recommendation.rounds_of(report)),
                 "counts": counts_data(report, self.evaluation.plan.binary, self.terms),
                 "amounts": amounts_data(report.results, self.terms),
+                **moving_data(report),
             }
             for report, advice in self.recommendation.advised
         ]

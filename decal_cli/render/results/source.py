@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from decal_cli.analysis.evaluate import Evaluation, resampled_cells
 from decal_cli.data import Input
 from decal_cli.metrics.bootstrap import RESAMPLES
-from decal_cli.numbers import plain
+from decal_cli.numbers import percent, plain
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
+from decal_cli.tables.population import Population
 from decal_cli.task import BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 
@@ -63,8 +64,18 @@ class IntervalsData(TypedDict):
     cells: int | None
 
 
+class PopulationData(TypedDict):
+    """The population that rows are counted as. prevalence: its share of labels 1; sampled: that of the rows. scores:
+    whether they were moved to it.
+    """
+
+    prevalence: Inside
+    sampled: Inside
+    scores: Literal["moved", "kept"]
+
+
 class Provenance(TypedDict):
-    """What every document says."""
+    """What every document says; population: only where rows are counted as those of another."""
 
     schema: Literal[1]
     decal: str
@@ -75,6 +86,7 @@ class Provenance(TypedDict):
     task: TaskData | None
     class_task: NotRequired[ClassTaskData]
     intervals: IntervalsData | None
+    population: NotRequired[PopulationData]
 
 
 def provenance(evaluation: Evaluation) -> Provenance:
@@ -94,6 +106,13 @@ def provenance(evaluation: Evaluation) -> Provenance:
         "task": None if evaluation.task is None else _task(evaluation.task),
         "intervals": _intervals(evaluation),
     }
+    population = evaluation.population
+    if population is not None:
+        document["population"] = {
+            "prevalence": population.prevalence,
+            "sampled": population.sampled,
+            "scores": "kept" if population.kept else "moved",
+        }
     decision = evaluation.decision
     if decision is not None:
         rows = [list(row) for row in decision.utility]
@@ -148,7 +167,15 @@ def source_lines(evaluation: Evaluation) -> list[str]:
     lines += ["; ".join(columns)] if columns else []
     lines += [task_line(evaluation.task)] if evaluation.task else []
     lines += [_class_line(evaluation.decision)] if evaluation.decision else []
+    lines += [_population_line(evaluation.population)] if evaluation.population else []
     return lines + list(evaluation.notes)
+
+
+def _population_line(population: Population) -> str:
+    """Where decisions are made, in words."""
+    scores = "scores are kept as they are" if population.kept else "scores are moved to it"
+    sampled, prevalence = percent(population.sampled), percent(population.prevalence)
+    return f"rows, {sampled} positive, are counted as a population with {prevalence} positive; {scores}"
 
 
 def _positives(item: Input) -> str:

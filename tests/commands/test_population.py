@@ -1,0 +1,69 @@
+"""`--prevalence` and its kin as a user meets them."""
+
+from pathlib import Path
+
+import pytest
+
+import decal_cli as decal_api
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
+
+COLUMNS = (BINARY, "--score", "p", "--label", "y")
+
+
+def test_advice_says_what_moving_the_scores_wins(decal: Decal) -> None:
+    done = decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "-f", "json")
+    document = valid_json(done.out)
+    assert document["population"]["prevalence"] == 0.05 and document["population"]["scores"] == "moved"
+    moving = document["moving"]
+    assert moving["moved"] == pytest.approx(document["metrics"]["expected_utility"]["value"])
+    assert moving["gain"] == pytest.approx(moving["moved"] - moving["kept"])
+    text = decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05").out
+    assert "are counted as a population with 5 % positive; scores are moved to it" in text
+    assert f"act on them from about {moving['threshold']:.4g} on" in " ".join(text.split())
+    assert "|prevalence:0.05" in text
+    kept = valid_json(
+        decal("recommend", *COLUMNS, "-t", "0.3", "--prevalence", "0.05", "--keep-scores", "-f", "json").out
+    )
+    assert kept["moving"]["kept"] == pytest.approx(kept["metrics"]["expected_utility"]["value"])
+    assert kept["moving"]["kept"] == pytest.approx(moving["kept"])
+
+
+def test_every_verb_that_judges_takes_it(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_text("prevalence = 0.05\n")
+    whole = decal_api.evaluate(BINARY, score="p", label="y", threshold=0.3, prevalence=0.05)
+    assert valid_json(decal("evaluate", *COLUMNS, "-t", "0.3", "-f", "json").out)["metrics"]["brier"][
+        "value"
+    ] == pytest.approx(whole["brier"].value)
+    assert decal("gate", *COLUMNS, "--rule", "brier<=0.1").code == 0
+    assert "5 % positive" in decal("sweep", *COLUMNS, "--no-intervals").out
+    assert "5 % positive" in decal("compare", *COLUMNS, "--score", "x1", "--logit").out
+    done = decal("report", *COLUMNS, "-t", "0.3", "-o", "page.html")
+    assert done.code == 0 and "moved to it they are worth" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            ("--prevalence", "2"),
+            "--prevalence 2 is not a share between 0 and 1; give for example 0.02 (did you mean 0.02?)",
+        ),
+        (("--prevalence", "0"), "not a share"),
+        (("--prevalence", "1"), "not a share"),
+        (("--prevalence", "nan"), "not a share"),
+        (("--prevalence", "many"), "not a share"),
+        (("--sampled-negatives", "0"), "--sampled-negatives 0 is not a share"),
+        (("--sampled-negatives", "-1"), "not a share"),
+        (("--prevalence", ".1", "--sampled-negatives", ".1"), "give one of them"),
+        (("--keep-scores",), "name it with --prevalence"),
+    ],
+)
+def test_what_cannot_be_is_one_line(decal: Decal, options: tuple[str, ...], says: str) -> None:
+    assert says in refusal(decal("evaluate", *COLUMNS, *options))
+
+
+def test_rows_of_one_label_and_fits_are_refused(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "ones.csv").write_text("p,y\n.2,1\n.4,1\n")
+    assert "every label is 1" in refusal(decal("evaluate", "ones.csv", "--prevalence", ".1"))
+    line = refusal(decal("fit", "isotonic", *COLUMNS, "--prevalence", ".1", "-o", "m.json"))
+    assert "fitted to rows as they are" in line and not (tmp_path / "m.json").exists()

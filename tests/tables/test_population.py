@@ -1,0 +1,92 @@
+"""Rows counted as another population, by hand, and against rows that were drawn from it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decal_cli.analysis.evaluate import Plan, evaluate
+from decal_cli.analysis.moving import moving
+from decal_cli.data import Columns, Dataset, from_arrays
+from decal_cli.metrics import parse
+from decal_cli.tables.population import Population
+from decal_cli.tables.rows import Rows
+from decal_cli.task import task_of
+
+KEYS = ("brier", "expected_utility", "auc")
+
+
+def test_weights_and_scores_by_hand() -> None:
+    """Tasche 2021, (5.5): from a quarter to a tenth positive, labels 0 count 1.2 and labels 1 count .4."""
+    rows = Rows(np.array([0.25, 0.5, 0.0, 1.0]), np.array([0, 0, 0, 1]))
+    population = Population(prevalence=0.1, sampled=0.25, kept=False)
+    counted = population.counted(rows)
+    assert counted.weight == pytest.approx([1.2, 1.2, 1.2, 0.4])
+    assert counted.weights @ counted.label / counted.weights.sum() == pytest.approx(0.1)
+    # Odds of 1:3 and 1:1 become a third of themselves, those of certainty stay.
+    assert counted.score == pytest.approx([0.1, 0.25, 0, 1])
+
+
+@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999), st.lists(st.floats(0, 1), min_size=2))
+def test_moving_keeps_the_order_and_can_be_undone(prevalence: float, sampled: float, scores: list[float]) -> None:
+    population = Population(prevalence, sampled, kept=False)
+    moved = population.moved(np.sort(scores))
+    assert (np.diff(moved) >= 0).all() and ((moved >= 0) & (moved <= 1)).all()
+    back = [population.as_made(float(score)) for score in moved]
+    assert back == pytest.approx(np.sort(scores), abs=1e-9)
+
+
+def world(rng: np.random.Generator, n: int, prevalence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Scores that are calibrated where half of the labels are 1, and labels of which so many are."""
+    label = rng.random(n) < prevalence
+    logit = rng.normal(np.where(label, 0.75, -0.75), np.sqrt(1.5))
+    return 1 / (1 + np.exp(-logit)), label.astype(int)
+
+
+def results(data: Dataset) -> dict[str, tuple[float, tuple[float, float]]]:
+    plan = Plan(tuple(map(parse, KEYS)), task_of(threshold=0.1), confidence=0.9)
+    found = evaluate(data, plan).reports[0].results
+    return {key: (found[key].value or 0.0, found[key].interval or (0.0, 0.0)) for key in KEYS}
+
+
+def test_rows_of_another_rate_give_what_rows_of_the_population_give() -> None:
+    """Of 60 samples, half of them positive and counted as 10 %, most intervals hold the truth of 10 %."""
+    population = Population(prevalence=0.1, sampled=0.5, kept=False)
+    p, y = world(np.random.default_rng(0), 1_000_000, 0.1)
+    truth = results(from_arrays(population.moved(p), y))
+    hits = dict.fromkeys(KEYS, 0)
+    for seed in range(60):
+        p, y = world(np.random.default_rng([1, seed]), 1000, 0.5)
+        for key, (_, (low, high)) in results(from_arrays(p, y, columns=Columns(prevalence="0.1"))).items():
+            hits[key] += low <= truth[key][0] <= high
+    # At .90, fewer than 47 of 60 have a chance below .005.
+    assert min(hits.values()) >= 47, hits
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_moving_wins_is_what_the_decisions_of_each_row_differ_by(kept: bool) -> None:
+    p, y = world(np.random.default_rng(2), 500, 0.5)
+    population = Population(prevalence=0.05, sampled=float(y.mean()), kept=kept)
+    task = task_of(cost_fp=1, cost_fn=4).two_actions
+    assert task is not None
+    result = moving(population.counted(Rows(p, y)), task, population, None)
+    one, zero = 0.05 / y.mean(), 0.95 / (1 - y.mean())
+    total = {"kept": 0.0, "moved": 0.0}
+    for score, label in zip(p, y, strict=True):
+        weight = one if label else zero
+        moved = one * score / (one * score + zero * (1 - score))
+        for name, acted in (("kept", score >= 0.2), ("moved", moved >= 0.2)):
+            total[name] -= weight * ((1 if not label else 0) if acted else (4 if label else 0))
+    assert (result.kept, result.moved) == pytest.approx((total["kept"] / len(y), total["moved"] / len(y)))
+    assert result.gain == pytest.approx(result.moved - result.kept)
+    raw = np.sort(p)
+    assert ((raw >= result.threshold) == (population.moved(raw) >= 0.2)).all()
+
+
+def test_negatives_that_were_dropped_are_counted_again() -> None:
+    p, y = world(np.random.default_rng(3), 400, 0.5)
+    first = np.concatenate((np.flatnonzero(y == 1), np.flatnonzero(y == 0)[:50]))
+    data = from_arrays(p[first], y[first], columns=Columns(sampled_negatives="0.25"))
+    assert data.population is not None
+    positives = int(y.sum())
+    assert data.population.prevalence == pytest.approx(positives / (positives + 200))
