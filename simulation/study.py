@@ -271,9 +271,9 @@ def main() -> None:
                 write(given.output, name, lines)
 
 
-def write(page: Path, name: str, lines: Iterable[str]) -> None:
+def write(page: Path, name: str, lines: Iterable[str], script: str = "study") -> None:
     """Put a table between its markers in a page."""
-    begin, end = f"<!-- {name}: written by simulation/study.py -->\n", f"<!-- end of {name} -->"
+    begin, end = f"<!-- {name}: written by simulation/{script}.py -->\n", f"<!-- end of {name} -->"
     before, found, rest = page.read_text(encoding="utf-8").partition(begin)
     if not found:
         raise ValueError(f"{page} has no marker for {name}")

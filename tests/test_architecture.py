@@ -16,6 +16,7 @@ ROOMS = [
     "metrics",
     "methods",
     "curves",
+    "online",
     "analysis",
     "render",
     *("plot", "api"),

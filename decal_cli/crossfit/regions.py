@@ -11,7 +11,7 @@ number, are the same however the rows came.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,7 +205,7 @@ class IsotonicFit:
         return np.interp(score, self.at, self.value)
 
 
-def isotonic_fit(score: Floats, label: Floats, weight: Floats | None) -> IsotonicFit:
+def isotonic_fit(score: Floats, label: NDArray[Any], weight: Floats | None) -> IsotonicFit:
     """Isotonic regression of rows."""
     return IsotonicFit(tabulate(score, label, weight))
 

@@ -1,0 +1,95 @@
+"""An alarm of miscalibration that may be looked at after every row: an e-process of bets against the score.
+
+Null hypothesis: given every score and label of the rows before, the label of a row with score p is 1 with probability
+p. A bet is another calibration curve q(p); its capital is the likelihood ratio of q to p. Under the null hypothesis
+capital has no tendency to grow, and the chance that a mixture of capitals that starts at 1 ever reaches 1/alpha is at
+most alpha (Ville's inequality). Labels enter in the order of the rows, whenever they arrive: when they arrive may
+depend on what they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.tables.logistic import expit
+from decal_cli.tables.table import Floats
+
+RESTART = 100
+"""Rows after which the bets start over: bets that start near a change are not held back by the rows before it."""
+MAX_LOG_E = 690.0
+"""At which capital stops: floats end just above."""
+N_BINS = 5
+"""Bins of the score, of equal width, for bets that the score is off in one of them only."""
+_SHIFTS = (0.125, 0.25, 0.5, 1.0, 2.0)
+_SLOPES = (0.5, 0.7, 1.4, 2.0)
+_BIN_SHIFTS = (0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Bet:
+    """That the log-odds are slope * logit p + shift, where the score lies in this bin (None: everywhere).
+
+    share: of the capital that starts on it.
+    """
+
+    share: float
+    shift: float = 0.0
+    slope: float = 1.0
+    bin: int | None = None
+
+    def log_factors(self, score: Floats, logit: Floats, label: NDArray[np.uint8]) -> Floats:
+        """log q(y) / p(y) of every row, shape (T,); at most MAX_LOG_E, where the score gave y no chance at all."""
+        bet = expit(self.slope * logit + self.shift)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = np.where(label == 1, np.log(bet) - np.log(score), np.log1p(-bet) - np.log1p(-score))
+        # A score of 0 or 1 bets as its logit does, on the same: nothing is won, unless it is wrong.
+        factors = np.where(np.isnan(factors), MAX_LOG_E, np.minimum(factors, MAX_LOG_E))
+        if self.bin is not None:
+            factors[np.minimum((score * N_BINS).astype(np.int64), N_BINS - 1) != self.bin] = 0.0
+        return np.asarray(factors)
+
+
+def _bets() -> tuple[Bet, ...]:
+    shifts = [sign * shift for shift in _SHIFTS for sign in (1, -1)]
+    slopes = [(slope, shift) for slope in _SLOPES for shift in (-0.5, 0.0, 0.5)]
+    bins = [(place, sign * shift) for place in range(N_BINS) for shift in _BIN_SHIFTS for sign in (1, -1)]
+    return (
+        *(Bet(0.5 / len(shifts), shift) for shift in shifts),
+        *(Bet(0.25 / len(slopes), shift, slope) for slope, shift in slopes),
+        *(Bet(0.25 / len(bins), shift, bin=place) for place, shift in bins),
+    )
+
+
+BETS = _bets()
+"""Half of the capital on shifts, a quarter on slopes, a quarter on single bins."""
+
+
+def log_e_process(score: Floats, label: NDArray[np.uint8]) -> Floats:
+    """log of the e-process after every row, shape (T,), of scores in [0, 1].
+
+    The mixture of all bets, each started over at every 100th row: the j-th start has the share 1/(j(j+1)) of the
+    capital, and what has not started yet is kept.
+    """
+    rows = len(score)
+    with np.errstate(divide="ignore"):
+        logit = np.log(score) - np.log1p(-score)
+    starts = np.arange(0, rows, RESTART)
+    number = np.arange(1, len(starts) + 1)
+    log_share = -np.log(number * (number + 1.0))
+    begun = np.arange(rows) // RESTART
+    total = -np.log(begun + 2.0)
+    for bet in BETS:
+        log_capital = np.cumsum(bet.log_factors(score, logit, label))
+        before = np.concatenate(([0.0], log_capital))[starts]
+        of_starts = np.logaddexp.accumulate(log_share - before)
+        total = np.logaddexp(total, np.log(bet.share) + log_capital + of_starts[begun])
+    return np.minimum(total, MAX_LOG_E)
+
+
+def first_alarm(log_e: Floats, alpha: float) -> int | None:
+    """The row, counted from 0, after which the e-process first is 1/alpha or more."""
+    above = log_e >= -np.log(alpha)
+    return int(above.argmax()) if bool(above.any()) else None

@@ -1,0 +1,23 @@
+"""Which labels are known when: rows in time order, whose labels come in after a delay."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.tables.table import Ints
+
+
+def known_after_rows(rows: int, delay: int) -> Ints:
+    """How many first labels are known before each row, shape (T,), where a label comes in after `delay` more rows."""
+    return np.maximum(np.arange(rows, dtype=np.int64) - delay, 0)
+
+
+def known_after_time(time: NDArray[np.int64], delay: int) -> Ints:
+    """The same, where it comes in `delay` units of time after its row; time: int64 (T,), never decreasing.
+
+    Rows of one time are all predicted before a label of them is known. Without a delay, a label is known at any later
+    time.
+    """
+    known = np.searchsorted(time, time - delay, side="right" if delay else "left")
+    return np.asarray(known, dtype=np.int64)
