@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, SMALL, draw_kind
+from simulation.pooled import N_ROWS, bound, pooled
 from simulation.study import PAGE, STREAMS, actions, covered, feature_coverage, write
 from simulation.worlds import World, beta, calibrated, coverage_worlds, tilted, uniform
 
@@ -92,3 +93,20 @@ def test_the_page_has_room_for_every_table(tmp_path: Path) -> None:
     written = copy.read_text(encoding="utf-8")
     assert written.count("| other |") == 1 and "| one |" not in written
     assert written.endswith(text[text.index("<!-- end of coverage -->") :])
+
+
+def test_isotonic_regression_loses_no_more_on_its_rows_and_converges_within_the_bound() -> None:
+    """Gao et al. 2017, claims 5.2 and 6."""
+    means = []
+    for n in (500, 8000):
+        fits = [pooled(n, np.random.default_rng([n, k])) for k in range(20)]
+        assert max(fit.own for fit in fits) <= 1e-12
+        assert max(fit.distance for fit in fits) <= bound(n)
+        means.append(np.mean([fit.distance for fit in fits]))
+    assert 3 < means[0] / means[1] < 5.5, "like 1 / sqrt(n): 16 times the rows, a quarter of the distance"
+
+
+def test_the_page_has_the_table_of_isotonic_regression() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if line.startswith(tuple(f"| {n:,} | " for n in N_ROWS))]
+    assert [line.split(" | ")[3] for line in lines[-4:]] == [f"{bound(n):.2f}" for n in N_ROWS]

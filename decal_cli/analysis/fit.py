@@ -40,7 +40,7 @@ from decal_cli.version import __version__
 
 AUTO = "auto"
 """In place of a method: the one that the recommendation advises."""
-JUDGED_BY = tuple(parse_metric(name) for name in ("brier", "log_loss", "auc", "ece"))
+JUDGED_BY = tuple(parse_metric(name) for name in ("brier", "log_loss", "auc", "ece", "c_emp"))
 OF_CLASSES = tuple(parse_metric(name) for name in ("brier", "log_loss", "accuracy", "auc", "ece_top"))
 WITH_TASK = (parse_metric("regret_calibration"),)
 

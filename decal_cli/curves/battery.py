@@ -95,7 +95,10 @@ def _without_features(s: Setup) -> Iterator[ThresholdCurve]:
     yield _mean(s, "brier", now, brier=_brier(s.table))
     yield _mean(s, "brier_calibrated", sums.of_decisions(fitted, _cost(at), s.grid), brier=sums.brier_of(fitted))
     neg, pos = sums.above(segments.key, segments[1:3], at)
-    yield from _recalibrated(s, heldout_worth, (pos * (1 - at) - neg * at) / total, fitted)
+    for curve in _recalibrated(s, heldout_worth, (pos * (1 - at) - neg * at) / total, fitted):
+        yield curve
+        if curve.kind.name == "gain_recalibration":
+            yield _loss_ratio(s, now.value[s.grid.shown], curve)
     never, acts = decisions.net_benefit_payoff(at)
     yield _mean(s, "net_benefit", sums.of_decisions(segments, (never, acts), s.grid))
     yield _mean(s, "net_benefit_all", sums.of_decisions(segments, (acts, acts), s.grid))
@@ -240,6 +243,22 @@ def _recalibrated(
     yield _curve(s, "gain_recalibration", gain, None if errors is None else z * errors.gain.std(axis=0), expected)
     crossing = _curve(s, "threshold_adjusted", adjusted, None if errors is None else z * errors.threshold, None)
     yield ThresholdCurve(crossing.kind, crossing.value, crossing.low, crossing.high, reason=_unreached(crossing.value))
+
+
+def _loss_ratio(s: Setup, loss: Floats, gain: ThresholdCurve) -> ThresholdCurve:
+    """What is lost after recalibration, on held-out rows, over what is lost now, which the interval holds fixed."""
+    if gain.reason is not None:
+        return _undefined(s, "loss_ratio", gain.reason)
+
+    def ratio(won: Floats | None) -> Floats | None:
+        if won is None:
+            return None
+        return np.divide(np.maximum(loss - won, 0.0), loss, out=np.full_like(loss, np.nan), where=loss > 0)
+
+    value = ratio(gain.value)
+    assert value is not None
+    reason = "nothing is lost as it is" if np.isnan(value).any() else None
+    return ThresholdCurve(CURVE_KINDS["loss_ratio"], value, ratio(gain.high), ratio(gain.low), reason=reason)
 
 
 def _unreached(adjusted: Floats) -> str | None:

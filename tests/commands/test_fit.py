@@ -90,7 +90,7 @@ class TestFit:
         low, high = fit["gain"]["interval"]
         assert low < fit["gain"]["value"] < high
         assert fit["gain"]["value"] == pytest.approx(fit["gain"]["after"] - fit["gain"]["before"])
-        assert set(fit["metrics"]) == {"brier", "log_loss", "auc", "ece", "regret_calibration"}
+        assert set(fit["metrics"]) == {"brier", "log_loss", "auc", "ece", "c_emp", "regret_calibration"}
         brier = fit["metrics"]["brier"]
         assert brier["difference"] == pytest.approx(brier["after"] - brier["before"])
         evaluated = valid_json(
@@ -123,7 +123,7 @@ class TestFit:
     def test_without_a_task_there_is_no_gain_and_no_regret(self, decal: Decal) -> None:
         document = valid_json(decal("fit", "beta", BINARY, *P_AND_Y, "-o", "m.json", "-f", "json").out)
         assert document["fit"]["gain"] is None and document["task"] is None
-        assert set(document["fit"]["metrics"]) == {"brier", "log_loss", "auc", "ece"}
+        assert set(document["fit"]["metrics"]) == {"brier", "log_loss", "auc", "ece", "c_emp"}
 
     def test_auto_is_what_recommend_advises(self, decal: Decal, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)

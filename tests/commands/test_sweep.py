@@ -64,7 +64,7 @@ def test_csv_and_parquet_hold_the_same_rows(decal: Decal, tmp_path: Path) -> Non
     rows = list(csv.DictReader(io.StringIO(decal(*asked, "--format", "csv").out)))
     assert decal(*asked, "--output", "curves.parquet").out == ""
     table = pq.read_table(tmp_path / "curves.parquet").to_pylist()
-    assert len(rows) == len(table) == 14 * 4 - 5
+    assert len(rows) == len(table) == 15 * 4 - 6
     for row, other in zip(rows, table, strict=True):
         assert row["curve"] == other["curve"]
         assert {k: float(row[k]) if row[k] else None for k in ("threshold", "value", "low", "high")} == {

@@ -238,8 +238,8 @@ def test_expectations_are_weighted_means_of_the_curves(tmp_path: Path) -> None:
     path.write_text("threshold,weight\n0.4,3\n0.2,1\n")
     grid = Grid(np.array([0.2, 0.3, 0.4]), parse_prior(str(path)))
     for name, curve in curves_of(t, featured, grid).items():
-        if name == "threshold_adjusted" or curve.kind.block == "ranking":
-            assert curve.expectation is None, "a mean of scores, or of shares of other rows at each t*, means nothing"
+        if name in ("threshold_adjusted", "loss_ratio") or curve.kind.block == "ranking":
+            assert curve.expectation is None, "a mean of scores, or of shares of other wholes at each t*, means nothing"
         else:
             assert curve.expectation == pytest.approx(curve.value[0] / 4 + 0.75 * curve.value[2], abs=1e-12), name
             low, high = curve.expectation_interval
@@ -318,3 +318,12 @@ def test_the_consistency_band_holds_calibrated_fits() -> None:
         inside.append(((fit >= band.low) & (fit <= band.high)).mean())
     assert np.mean(inside) == pytest.approx(0.9, abs=0.05)
     assert (band.low <= band.high).all() and (np.diff(band.low) >= 0).all()
+
+
+def test_the_loss_ratio_is_what_is_left_of_the_loss_on_held_out_rows() -> None:
+    """Gao et al. 2017, fig. 3."""
+    score, label, _ = curve_rows()
+    curves = curves_of(tabulate(score, label), None, Grid(np.array([0.2, 0.5, 0.8])))
+    loss, gain, ratio = (curves[name] for name in ("brier", "gain_recalibration", "loss_ratio"))
+    np.testing.assert_allclose(ratio.value, (loss.value - gain.value) / loss.value, atol=1e-12)
+    np.testing.assert_allclose(ratio.low, (loss.value - gain.high) / loss.value, atol=1e-12)
