@@ -12,18 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
-from decal_cli.online.base_rate import ForecastHedge, RunningMean
-from decal_cli.online.calibration_alarm import first_alarm, log_e_process
-from decal_cli.online.clock import known_after_rows
-from decal_cli.online.difference import difference_sequence, utility_difference
-from decal_cli.online.randomness import logistic
-from decal_cli.online.worst_regret import worst_v_regret
+from decal_cli.sequential.base_rate import ForecastHedge, RunningMean
+from decal_cli.sequential.calibration_alarm import first_alarm, log_e_process
+from decal_cli.sequential.clock import known_after_rows
+from decal_cli.sequential.difference import difference_sequence, utility_difference
+from decal_cli.sequential.randomness import logistic
+from decal_cli.sequential.worst_regret import worst_v_regret
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 from simulation.study import PAGE, write
 
 N_SEEDS, N_CALIBRATED, N_SHIFTED, N_SEQUENCES = 200, 2000, 1000, 1000
+"""Of each row of a table; `--share` takes a part of them."""
 N_ROWS = (1_000, 10_000, 100_000)
 SHIFT = 0.5
 Labels = np.ndarray
@@ -63,15 +64,16 @@ SHAPES: dict[str, Callable[[Rng, int], Floats]] = {
 }
 
 
-def regret_table(seed: int) -> Iterator[str]:
+def regret_table(seed: int, share: float) -> Iterator[str]:
     """V-regret in units of sqrt(T): ForecastHedge with and without the horizon, and the running mean."""
-    yield "| sequence | T | ForecastHedge, T known | its 99th percentile | ForecastHedge, T unknown | running mean |"
-    yield "|---|---|---|---|---|---|"
+    seeds = round(N_SEEDS * share)
+    yield "| sequence | T | seeds | Hedge, T known | 99th percentile | Hedge, T unknown | running mean |"
+    yield "|---|---|---|---|---|---|---|"
     for kind, (name, draw) in enumerate(SEQUENCES.items()):
         for rows in N_ROWS:
             known, score = known_after_rows(rows, 0), np.zeros(rows)
             worst: dict[str, list[float]] = {"known": [], "unknown": [], "mean": []}
-            for number in range(N_SEEDS):
+            for number in range(seeds):
                 label = draw(rows, np.random.default_rng([seed, kind, rows, number])).astype(np.uint8)
                 forecasters = {
                     "known": ForecastHedge(number, rows),
@@ -82,7 +84,7 @@ def regret_table(seed: int) -> Iterator[str]:
                     worst[key].append(worst_v_regret(forecaster.replay(score, label, known), label).regret)
             yield _regret_row(name, rows, worst)
     for rows in N_ROWS:
-        yield _regret_row("adaptive", rows, _against_an_adversary(rows))
+        yield _regret_row("adaptive", rows, _against_an_adversary(rows, seeds))
 
 
 def _regret_row(name: str, rows: int, worst: dict[str, list[float]]) -> str:
@@ -93,55 +95,58 @@ def _regret_row(name: str, rows: int, worst: dict[str, list[float]]) -> str:
         np.mean(worst["unknown"]),
         np.mean(worst["mean"]),
     )
-    return f"| {name} | {rows:,} | " + " | ".join(f"{value / unit:.3f}" for value in values) + " |"
+    return (
+        f"| {name} | {rows:,} | {len(worst['known'])} | " + " | ".join(f"{value / unit:.3f}" for value in values) + " |"
+    )
 
 
-def _against_an_adversary(rows: int) -> dict[str, list[float]]:
+def _against_an_adversary(rows: int, seeds: int) -> dict[str, list[float]]:
     """V-regret where each label is chosen by one who knows the algorithm and the past, but not the next coin.
 
     It looks for the kink at which the forecaster has lost most, and sets the label that makes it lose more there.
     """
     worst = {}
     for key in ("known", "unknown", "mean"):
-        prediction, label = np.empty((rows, N_SEEDS)), np.zeros((rows, N_SEEDS), dtype=np.uint8)
-        positives, kink, looked = np.zeros(N_SEEDS), np.full(N_SEEDS, 0.5), 100
+        prediction, label = np.empty((rows, seeds)), np.zeros((rows, seeds), dtype=np.uint8)
+        positives, kink, looked = np.zeros(seeds), np.full(seeds, 0.5), 100
         for row in range(rows):
             horizon = rows if key == "known" else row + 1
             eta = math.sqrt(8 * math.log(2) / horizon)
             lead = positives - row * kink
             acts = (lead > 0) * 1.0 if key == "mean" else expit(eta * lead)
             label[row] = acts < kink
-            share = positives / row if row else np.full(N_SEEDS, 0.5)
-            noise = 0.0 if key == "mean" else _coins(row) / (eta * max(row, 1))
+            share = positives / row if row else np.full(seeds, 0.5)
+            noise = 0.0 if key == "mean" else _coins(row, seeds) / (eta * max(row, 1))
             prediction[row] = np.clip(share + noise, 0, 1)
             positives += label[row]
             if row == looked:
                 looked = int(1.3 * looked)
-                so_far = [worst_v_regret(prediction[: row + 1, k], label[: row + 1, k]).kink for k in range(N_SEEDS)]
+                so_far = [worst_v_regret(prediction[: row + 1, k], label[: row + 1, k]).kink for k in range(seeds)]
                 kink = np.clip(so_far, 0.01, 0.99)
-        worst[key] = [worst_v_regret(prediction[:, k], label[:, k]).regret for k in range(N_SEEDS)]
+        worst[key] = [worst_v_regret(prediction[:, k], label[:, k]).regret for k in range(seeds)]
     return worst
 
 
-def _coins(row: int) -> Floats:
-    return logistic(row, np.arange(N_SEEDS, dtype=np.int64))
+def _coins(row: int, seeds: int) -> Floats:
+    return logistic(row, np.arange(seeds, dtype=np.int64))
 
 
-def alarm_table(seed: int) -> Iterator[str]:
+def alarm_table(seed: int, share: float) -> Iterator[str]:
     """False alarms of calibrated streams of 2,000 rows, with 99 % upper confidence limits, at two levels."""
+    streams = round(N_CALIBRATED * share)
     yield "| scores | streams | false alarms at .05 | upper limit | at .01 | upper limit |"
     yield "|---|---|---|---|---|---|"
     for number, (name, draw) in enumerate(SHAPES.items()):
         highest = []
-        for stream in range(N_CALIBRATED):
+        for stream in range(streams):
             rng = np.random.default_rng([seed, 1, number, stream])
             score = draw(rng, 2000)
             highest.append(float(log_e_process(score, (rng.random(2000) < score).astype(np.uint8)).max()))
         cells = []
         for alpha in (0.05, 0.01):
             alarms = int(np.sum(np.array(highest) >= -math.log(alpha)))
-            cells.append(f"{alarms / N_CALIBRATED:.4f} | {_upper(alarms, N_CALIBRATED):.4f}")
-        yield f"| {name} | {N_CALIBRATED:,} | {' | '.join(cells)} |"
+            cells.append(f"{alarms / streams:.4f} | {_upper(alarms, streams):.4f}")
+        yield f"| {name} | {streams:,} | {' | '.join(cells)} |"
 
 
 def _upper(count: int, trials: int) -> float:
@@ -150,16 +155,17 @@ def _upper(count: int, trials: int) -> float:
     return float(beta.ppf(0.99, count + 1, trials - count))
 
 
-def power_table(seed: int) -> Iterator[str]:
+def power_table(seed: int, share: float) -> Iterator[str]:
     """How often a shift of the log-odds by .5 is found in time at .05; beside it the likelihood ratio that knows it."""
-    yield "| scores | shifted from row | rows to find it | found | likelihood ratio that knows the shift |"
-    yield "|---|---|---|---|---|"
+    streams = round(N_SHIFTED * share)
+    yield "| scores | streams | shifted from row | rows to find it | found | likelihood ratio that knows the shift |"
+    yield "|---|---|---|---|---|---|"
     for number, (name, draw) in enumerate(SHAPES.items()):
         for start in (0, 1000):
             within = (600, 900) if name != "beta(1,9)" else (1000, 1300)
             rows = within[start > 0]
             hits, best = 0, 0
-            for stream in range(N_SHIFTED):
+            for stream in range(streams):
                 rng = np.random.default_rng([seed, 2, number, start, stream])
                 score = np.clip(draw(rng, start + rows), 1e-9, 1 - 1e-9)
                 shifted = expit(log_odds(score) + SHIFT)
@@ -171,17 +177,18 @@ def power_table(seed: int) -> Iterator[str]:
                 hits += alarm is not None and alarm >= start
                 ratio = np.where(label == 1, np.log(shifted / score), np.log((1 - shifted) / (1 - score)))[start:]
                 best += bool(np.cumsum(ratio).max() >= math.log(20))
-            yield f"| {name} | {start + 1:,} | {rows:,} | {hits / N_SHIFTED:.3f} | {best / N_SHIFTED:.3f} |"
+            yield f"| {name} | {streams:,} | {start + 1:,} | {rows:,} | {hits / streams:.3f} | {best / streams:.3f} |"
 
 
-def sequence_table(seed: int) -> Iterator[str]:
+def sequence_table(seed: int, share: float) -> Iterator[str]:
     """Coverage at all times at once, and the final width beside that of the interval for one fixed time."""
+    streams = round(N_SEQUENCES * share)
     yield "| scores | t* | off by, in log-odds | decided differently | streams | covered | width / fixed-time width |"
     yield "|---|---|---|---|---|---|---|"
     rows = 8000
     for number, (threshold, shift) in enumerate(((0.3, -0.4), (0.5, 0.15), (0.1, 0.8), (0.3, 0.1))):
         task, covered, widths, share = BinaryTask.of_threshold(threshold), 0, [], []
-        for stream in range(N_SEQUENCES):
+        for stream in range(streams):
             rng = np.random.default_rng([seed, 3, number, stream])
             truth = rng.beta(2, 5, rows)
             score = expit(log_odds(truth) + shift * np.sin(np.arange(rows) / 1000) ** 2)
@@ -198,14 +205,14 @@ def sequence_table(seed: int) -> Iterator[str]:
             f"{threshold:g}",
             f"0 to {shift:g}",
             f"{np.mean(share):.3f}",
-            f"{N_SEQUENCES:,}",
-            f"{covered / N_SEQUENCES:.3f}",
+            f"{streams:,}",
+            f"{covered / streams:.3f}",
             f"{np.mean(widths):.2f}",
         )
         yield f"| {' | '.join(cells)} |"
 
 
-TABLES: dict[str, Callable[[int], Iterator[str]]] = {
+TABLES: dict[str, Callable[[int, float], Iterator[str]]] = {
     "alarms": alarm_table,
     "power": power_table,
     "sequences": sequence_table,
@@ -217,11 +224,12 @@ def main() -> None:
     """Run it and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=20261)
+    parser.add_argument("--share", type=float, default=1.0, help="of the streams and seeds")
     parser.add_argument("--parts", default=",".join(TABLES), help="which tables")
     parser.add_argument("--output", type=Path, help="the page to write them into; standard output if '-'", default=PAGE)
     given = parser.parse_args()
     for name in given.parts.split(","):
-        lines = list(TABLES[name](given.seed))
+        lines = list(TABLES[name](given.seed, given.share))
         if str(given.output) == "-":
             print("\n".join(lines), end="\n\n", flush=True)
         else:

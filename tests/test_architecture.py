@@ -16,7 +16,7 @@ ROOMS = [
     "metrics",
     "methods",
     "curves",
-    "online",
+    "sequential",
     "analysis",
     "render",
     *("plot", "api"),

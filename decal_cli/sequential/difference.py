@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.online.confidence_sequence import Sequence, mean_sequence
+from decal_cli.sequential.confidence_sequence import Sequence, mean_sequence
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 

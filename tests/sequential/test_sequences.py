@@ -8,9 +8,9 @@ from scipy.integrate import quad
 from scipy.special import gammainc
 from scipy.stats import gamma
 
-from decal_cli.online.calibration_alarm import BETS, MAX_LOG_E, RESTART, first_alarm, log_e_process
-from decal_cli.online.confidence_sequence import boundary, log_mixture, mean_sequence
-from decal_cli.online.difference import difference_sequence, utility_difference
+from decal_cli.sequential.calibration_alarm import BETS, MAX_LOG_E, RESTART, first_alarm, log_e_process
+from decal_cli.sequential.confidence_sequence import boundary, log_mixture, mean_sequence
+from decal_cli.sequential.difference import difference_sequence, utility_difference
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.task import BinaryTask
 

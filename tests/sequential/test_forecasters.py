@@ -6,12 +6,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from decal_cli.online.base_rate import ForecastHedge, RunningMean
-from decal_cli.online.clock import known_after_rows, known_after_time
-from decal_cli.online.forecaster import Forecaster, one_by_one
-from decal_cli.online.randomness import uniform
-from decal_cli.online.recalibrators import AsItIs, FrozenIsotonic, OnlinePlatt, RollingIsotonic, projected
-from decal_cli.online.worst_regret import worst_v_regret
+from decal_cli.sequential.base_rate import ForecastHedge, RunningMean
+from decal_cli.sequential.clock import known_after_rows, known_after_time
+from decal_cli.sequential.forecaster import Forecaster, one_by_one
+from decal_cli.sequential.randomness import uniform
+from decal_cli.sequential.recalibrators import AsItIs, FrozenIsotonic, OnlinePlatt, RollingIsotonic, projected
+from decal_cli.sequential.worst_regret import worst_v_regret
 
 FORECASTERS: dict[str, Callable[[], Forecaster]] = {
     "as it is": AsItIs,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.online.forecaster import Forecaster
-from decal_cli.online.randomness import logistic
+from decal_cli.sequential.forecaster import Forecaster
+from decal_cli.sequential.randomness import logistic
 from decal_cli.tables.table import Floats, Ints
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
-from decal_cli.online.forecaster import Forecaster
+from decal_cli.sequential.forecaster import Forecaster
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
 
