@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from decal_cli.sequential.base_rate import ForecastHedge, RunningMean
+from decal_cli.sequential.base_rate import CountForecaster, ForecastFTPL, ForecastHedge, RunningMean
 from decal_cli.sequential.calibration_alarm import first_alarm, log_e_process
 from decal_cli.sequential.clock import known_after_rows
 from decal_cli.sequential.difference import difference_sequence, utility_difference
-from decal_cli.sequential.randomness import logistic
+from decal_cli.sequential.randomness import logistic, uniform
 from decal_cli.sequential.worst_regret import worst_v_regret
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
@@ -67,17 +67,18 @@ SHAPES: dict[str, Callable[[Rng, int], Floats]] = {
 def regret_table(seed: int, share: float) -> Iterator[str]:
     """V-regret in units of sqrt(T): ForecastHedge with and without the horizon, and the running mean."""
     seeds = round(N_SEEDS * share)
-    yield "| sequence | T | seeds | Hedge, T known | 99th percentile | Hedge, T unknown | running mean |"
-    yield "|---|---|---|---|---|---|---|"
+    yield "| sequence | T | seeds | Hedge, T known | 99th perc. | T unknown | FTPL, T known | running mean |"
+    yield "|---|---|---|---|---|---|---|---|"
     for kind, (name, draw) in enumerate(SEQUENCES.items()):
         for rows in N_ROWS:
             known, score = known_after_rows(rows, 0), np.zeros(rows)
-            worst: dict[str, list[float]] = {"known": [], "unknown": [], "mean": []}
+            worst: dict[str, list[float]] = {"known": [], "unknown": [], "ftpl": [], "mean": []}
             for number in range(seeds):
                 label = draw(rows, np.random.default_rng([seed, kind, rows, number])).astype(np.uint8)
-                forecasters = {
+                forecasters: dict[str, CountForecaster] = {
                     "known": ForecastHedge(number, rows),
                     "unknown": ForecastHedge(number),
+                    "ftpl": ForecastFTPL(number, rows),
                     "mean": RunningMean(),
                 }
                 for key, forecaster in forecasters.items():
@@ -93,6 +94,7 @@ def _regret_row(name: str, rows: int, worst: dict[str, list[float]]) -> str:
         np.mean(worst["known"]),
         np.quantile(worst["known"], 0.99),
         np.mean(worst["unknown"]),
+        np.mean(worst["ftpl"]),
         np.mean(worst["mean"]),
     )
     return (
@@ -106,18 +108,26 @@ def _against_an_adversary(rows: int, seeds: int) -> dict[str, list[float]]:
     It looks for the kink at which the forecaster has lost most, and sets the label that makes it lose more there.
     """
     worst = {}
-    for key in ("known", "unknown", "mean"):
+    for key in ("known", "unknown", "ftpl", "mean"):
         prediction, label = np.empty((rows, seeds)), np.zeros((rows, seeds), dtype=np.uint8)
         positives, kink, looked = np.zeros(seeds), np.full(seeds, 0.5), 100
+        most = math.ceil(math.sqrt(rows))
         for row in range(rows):
-            horizon = rows if key == "known" else row + 1
+            horizon = row + 1 if key == "unknown" else rows
             eta = math.sqrt(8 * math.log(2) / horizon)
             lead = positives - row * kink
-            acts = (lead > 0) * 1.0 if key == "mean" else expit(eta * lead)
+            if key == "ftpl":
+                one, zero = (1 + np.floor(most * uniform(2 * row + side, np.arange(seeds))) for side in (0, 1))
+                prediction[row] = (positives + one) / (row + one + zero)
+                # The adversary takes the numbers that it does not know as their mean.
+                acts = 1.0 * (lead + (most + 1) / 2 * (1 - 2 * kink) > 0)
+            elif key == "mean":
+                prediction[row] = positives / row if row else 0.5
+                acts = 1.0 * (lead > 0)
+            else:
+                prediction[row] = _hedged(positives, row, logistic(row, np.arange(seeds)) / eta)
+                acts = expit(eta * lead)
             label[row] = acts < kink
-            share = positives / row if row else np.full(seeds, 0.5)
-            noise = 0.0 if key == "mean" else _coins(row, seeds) / (eta * max(row, 1))
-            prediction[row] = np.clip(share + noise, 0, 1)
             positives += label[row]
             if row == looked:
                 looked = int(1.3 * looked)
@@ -127,8 +137,8 @@ def _against_an_adversary(rows: int, seeds: int) -> dict[str, list[float]]:
     return worst
 
 
-def _coins(row: int, seeds: int) -> Floats:
-    return logistic(row, np.arange(seeds, dtype=np.int64))
+def _hedged(positives: Floats, row: int, noise: Floats) -> Floats:
+    return np.clip((positives + noise) / row, 0, 1) if row else np.asarray(noise > 0, dtype=np.float64)
 
 
 def alarm_table(seed: int, share: float) -> Iterator[str]:

@@ -3,60 +3,26 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.sequential.forecaster import Forecaster
-from decal_cli.sequential.randomness import logistic
+from decal_cli.sequential.randomness import logistic, uniform
 from decal_cli.tables.table import Floats, Ints
 
 
-class RunningMean(Forecaster):
-    """The share of label 1 so far; 1/2 before the first label.
+class CountForecaster(Forecaster):
+    """A forecaster that looks at nothing but how many labels are known, and how many of them are 1."""
 
-    It has no guarantee: on the labels 0, 1, 0, 1, ... its V-regret is T/4.
-    """
-
-    title = "running mean"
     needs_score = False
 
     def __init__(self) -> None:
-        self.rows = self.positives = 0
-
-    def predict_one(self, score: float) -> float:
-        """The share of label 1 among the labels learned."""
-        return self.positives / self.rows if self.rows else 0.5
-
-    def learn_one(self, score: float, label: int) -> None:
-        """Count a label."""
-        self.rows += 1
-        self.positives += label
-
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
-        """All predictions at once."""
-        return np.where(known > 0, positives_of(label, known) / np.maximum(known, 1), 0.5)
-
-
-class ForecastHedge(Forecaster):
-    """The share of label 1 so far, moved by logistic noise: whatever the labels are, no threshold does badly.
-
-    Algorithm 1 of Kleinberg et al. 2023. With n labels learned, s of them 1, it predicts s/n + L/(eta n), clipped to
-    [0, 1]; L is a standard logistic number of the seed and the row. eta = sqrt(8 ln 2 / T) where the horizon T is
-    known; then the expected V-regret at each fixed threshold is at most sqrt(T ln 2 / 2). Without a horizon eta of row
-    t is sqrt(8 ln 2 / t), and the bound twice that.
-    """
-
-    title = "ForecastHedge"
-    randomised = True
-    needs_score = False
-
-    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
-        self.seed, self.horizon = seed, horizon
         self.row = self.rows = self.positives = 0
 
     def predict_one(self, score: float) -> float:
-        """The moved share of label 1 among the labels learned; 0 or 1 before the first label."""
+        """The prediction from the labels learned."""
         row = np.array([self.row], dtype=np.int64)
         self.row += 1
         return float(self._predictions(row, np.array([self.positives]), np.array([self.rows]))[0])
@@ -68,15 +34,48 @@ class ForecastHedge(Forecaster):
 
     def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
         """All predictions at once."""
-        return self._predictions(np.arange(len(known), dtype=np.int64), positives_of(label, known), known)
+        to_row = np.concatenate(([0], np.cumsum(label, dtype=np.int64)))
+        return self._predictions(np.arange(len(known), dtype=np.int64), to_row[known], known)
+
+    @abstractmethod
+    def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
+        """Predictions for these rows, shape (k,), when so many labels are known, of which so many are 1."""
+
+
+class RunningMean(CountForecaster):
+    """The share of label 1 so far; 1/2 before the first label.
+
+    It has no guarantee: on the labels 0, 1, 0, 1, ... its V-regret is T/4.
+    """
+
+    title = "running mean"
+
+    def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
+        return np.where(rows > 0, positives / np.maximum(rows, 1), 0.5)
+
+
+class ForecastHedge(CountForecaster):
+    """The share of label 1 so far, moved by logistic noise: whatever the labels are, no threshold does badly.
+
+    Algorithm 1 of Kleinberg et al. 2023. With n labels learned, s of them 1, it predicts s/n + L/(eta n), clipped to
+    [0, 1]; L is a standard logistic number of the seed and the row. eta = sqrt(8 ln 2 / T) where the horizon T is
+    known; then the expected V-regret at each fixed threshold is at most sqrt(T ln 2 / 2). Without a horizon eta of row
+    t is sqrt(8 ln 2 / t), and the bound twice that.
+    """
+
+    title = "ForecastHedge"
+    randomised = True
+
+    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
+        super().__init__()
+        self.seed, self.horizon = seed, horizon
 
     def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
         horizon = row + 1.0 if self.horizon is None else float(self.horizon)
         moved = logistic(self.seed, row) * np.sqrt(horizon / (8 * math.log(2)))
         # Before the first label only the sign of the noise is left, which the clip turns into 0 or 1.
-        return np.asarray(
-            np.clip(np.where(rows > 0, positives + moved, np.sign(moved)) / np.maximum(rows, 1), 0.0, 1.0)
-        )
+        total = np.where(rows > 0, positives + moved, np.sign(moved))
+        return np.asarray(np.clip(total / np.maximum(rows, 1), 0.0, 1.0))
 
     def bound(self, rows: int) -> float:
         """What the expected V-regret of a fixed threshold is at most after so many rows without delay."""
@@ -84,7 +83,21 @@ class ForecastHedge(Forecaster):
         return factor * math.sqrt(math.log(2) / 2 * (self.horizon or rows))
 
 
-def positives_of(label: NDArray[np.uint8], known: Ints) -> Ints:
-    """How many of the labels that are known at each row are 1, shape (T,)."""
-    to_row = np.concatenate(([0], np.cumsum(label, dtype=np.int64)))
-    return np.asarray(to_row[known])
+class ForecastFTPL(CountForecaster):
+    """The share of label 1 after a fresh random number of rows is added to each label's count.
+
+    Algorithm 2 of Kleinberg et al. 2023 for two classes: the numbers are uniform on 1 .. ceil(sqrt(T)), or
+    ceil(sqrt(t)) in row t without a horizon T. Its expected regret grows as sqrt(T) for each fixed proper scoring rule.
+    """
+
+    title = "ForecastFTPL"
+    randomised = True
+
+    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
+        super().__init__()
+        self.seed, self.horizon = seed, horizon
+
+    def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
+        most = np.ceil(np.sqrt(row + 1.0 if self.horizon is None else float(self.horizon)))
+        added_0, added_1 = (1 + np.floor(most * uniform(self.seed, 2 * row + label)) for label in (0, 1))
+        return np.asarray((positives + added_1) / (rows + added_0 + added_1))

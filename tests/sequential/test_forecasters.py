@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from decal_cli.sequential.base_rate import ForecastHedge, RunningMean
+from decal_cli.sequential.base_rate import ForecastFTPL, ForecastHedge, RunningMean
 from decal_cli.sequential.clock import known_after_rows, known_after_time
 from decal_cli.sequential.forecaster import Forecaster, one_by_one
 from decal_cli.sequential.randomness import uniform
@@ -18,6 +18,8 @@ FORECASTERS: dict[str, Callable[[], Forecaster]] = {
     "running mean": RunningMean,
     "hedge": lambda: ForecastHedge(seed=3),
     "hedge with a horizon": lambda: ForecastHedge(seed=3, horizon=700),
+    "ftpl": lambda: ForecastFTPL(seed=3),
+    "ftpl with a horizon": lambda: ForecastFTPL(seed=3, horizon=700),
     "frozen": lambda: FrozenIsotonic(warm_up=90),
     "rolling": lambda: RollingIsotonic(window=120),
     "platt": OnlinePlatt,
@@ -92,6 +94,17 @@ def test_hedge_exceeds_each_threshold_as_often_as_the_algorithm_says() -> None:
         assert abs((p > mu).mean() - share) < 4 * math.sqrt(share * (1 - share) / 20_000)
 
 
+def test_ftpl_predicts_each_ratio_of_its_counts_as_often_as_the_algorithm_says() -> None:
+    known = np.full(30_000, 4)
+    label = np.array([1, 0, 0, 1], dtype=np.uint8)
+    p = ForecastFTPL(seed=5, horizon=9).replay(np.zeros(30_000), np.tile(label, 7500), known)
+    ratios = [(2 + one) / (4 + one + zero) for one in (1, 2, 3) for zero in (1, 2, 3)]
+    values, times = np.unique(p.round(12), return_counts=True)
+    expected, multiples = np.unique(np.round(ratios, 12), return_counts=True)
+    np.testing.assert_allclose(values, expected)
+    assert (np.abs(times / 30_000 - multiples / 9) < 0.011).all()  # four standard errors
+
+
 def test_hedge_keeps_its_bound_where_the_running_mean_loses_a_quarter() -> None:
     rows = 8000
     label = np.tile([0, 1], rows // 2).astype(np.uint8)
@@ -103,6 +116,8 @@ def test_hedge_keeps_its_bound_where_the_running_mean_loses_a_quarter() -> None:
             worst_v_regret(ForecastHedge(seed, horizon).replay(score, label, known), label).regret for seed in range(40)
         ]
         assert np.mean(worst) < 0.7 * math.sqrt(rows)
+    ftpl = [worst_v_regret(ForecastFTPL(seed, rows).replay(score, label, known), label).regret for seed in range(40)]
+    assert np.mean(ftpl) < 0.7 * math.sqrt(rows)
     assert ForecastHedge(horizon=rows).bound(rows) == pytest.approx(0.5887 * math.sqrt(rows), rel=1e-3)
     assert ForecastHedge().bound(rows) == pytest.approx(1.1774 * math.sqrt(rows), rel=1e-3)
 
