@@ -18,6 +18,8 @@ from decal_cli.tables.design import Estimate, dot
 from decal_cli.tables.table import Floats, Ints, Table, tabulate
 
 T = TypeVar("T")
+MIN_CELL_ROWS = 30
+"""Rows of a level from which on, as the median, levels count as they are; and the most rows of a cell otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,29 @@ class ClassTable:
         return self.cached(
             ("each class", key), lambda: [of_class(self.one_vs_rest(k)) for k in range(len(self.classes))]
         )
+
+    @cached_property
+    def levels_or_cells(self) -> Ints:
+        """The number of each row's level, (T,): of equal probabilities; of a cell, where these hardly repeat."""
+        levels, number, rows = np.unique(self.score, axis=0, return_inverse=True, return_counts=True)
+        number = number.reshape(-1)
+        return number if float(np.median(rows)) >= MIN_CELL_ROWS else self._cells(levels, number, rows)
+
+    def _cells(self, levels: Floats, number: Ints, rows: Ints) -> Ints:
+        """Levels in cells of at most MIN_CELL_ROWS rows: split at the median of the widest class, again and again."""
+        cell, count = np.empty(len(levels), dtype=np.int64), 0
+        left = [np.arange(len(levels))]
+        while left:
+            here = left.pop()
+            spread = np.ptp(levels[here], axis=0)
+            if rows[here].sum() <= MIN_CELL_ROWS or spread.max() <= 0:
+                cell[here], count = count, count + 1
+                continue
+            values = levels[here, int(np.argmax(spread))]
+            middle = np.median(values)
+            low = values < middle if (values < middle).any() else values <= middle
+            left += [here[low], here[~low]]
+        return cell[number]
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """compute(), computed once under this key."""

@@ -9,11 +9,12 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import for_classes, metric, null_of
-from decal_cli.metrics.numerics import class_decisions, gaps
+from decal_cli.metrics.families import regret as of_two
+from decal_cli.metrics.numerics import class_decisions, gaps, regret_intervals
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Estimate, Floats, Ints
-from decal_cli.task.classes import ClassDecision
+from decal_cli.tables.table import BINS, Estimate, Floats, Ints, Table
+from decal_cli.task import BinaryTask, ClassDecision, task_of_rows
 
 
 def row_utility(c: ClassTable, decision: ClassDecision) -> Floats:
@@ -99,7 +100,19 @@ def swap_regret(c: ClassTable, decision: ClassDecision) -> float:
     return float(class_decisions.lost(counts, np.arange(len(counts)), np.array(decision.utility))) / c.total
 
 
+def _as_score(c: ClassTable, decision: ClassDecision) -> tuple[Table, BinaryTask] | None:
+    """Two classes and two actions as a score and its task; None of more."""
+    if len(c.classes) > 2:
+        return None
+    rows = tuple((row[0], row[1]) for row in decision.utility)
+    task = task_of_rows(rows, names=decision.actions).two_actions
+    return None if task is None else (c.one_vs_rest(1), task)
+
+
 def _regret_interval(c: ClassTable, decision: ClassDecision, seed: Seed, *, confidence: float, bins: int) -> Interval:
+    of_score = _as_score(c, decision)
+    if of_score is not None:
+        return of_two.calibration_interval(*of_score, seed, confidence=confidence, bins=bins)
     return _cell_interval(c, decision, *class_decisions.margin_cells(c, decision, bins), seed, confidence)
 
 
@@ -110,6 +123,9 @@ def regret_calibration(c: ClassTable, decision: ClassDecision, *, bins: Bins = B
     Cells are the action taken, times equal-mass bins of the margin between the best and the second-best action's
     expected utility, cut among the rows of one action. A task of two classes and two actions has bins of the score.
     """
+    of_score = _as_score(c, decision)
+    if of_score is not None:
+        return of_two.regret_calibration(*of_score, bins=bins)
     cell, action = class_decisions.margin_cells(c, decision, bins)
     shape = len(action), len(c.classes)
     seen = c.count(cell * shape[1] + c.label, shape[0] * shape[1]).reshape(shape)
@@ -118,6 +134,11 @@ def regret_calibration(c: ClassTable, decision: ClassDecision, *, bins: Bins = B
 
 def _null_regrets(c: ClassTable, decision: ClassDecision, seed: Seed, bins: int) -> Floats:
     def draws() -> Floats:
+        of_score = _as_score(c, decision)
+        if of_score is not None:
+            return regret_intervals.calibrated_regrets(
+                *of_score, seed.generator("classes"), bins, class_decisions.N_DRAWS
+            )
         cell, action = class_decisions.margin_cells(c, decision, bins)
         weight = np.ones(len(c)) if c.weight is None else c.weight
         chance = np.array([np.bincount(cell, weight * column, len(action)) for column in c.score.T]).T

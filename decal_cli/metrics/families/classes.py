@@ -20,7 +20,7 @@ from decal_cli.metrics.families.ranking import delong
 from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Estimate, Floats, Strategy, Table
+from decal_cli.tables.table import BINS, Estimate, Floats, Strategy, Table, tabulate
 
 TopK = Annotated[int, "how many of the most probable classes are looked at", Between(0, 10_000)]
 _NO_INTERVAL = "nothing: it is an average over classes, whose errors depend on each other"
@@ -255,3 +255,116 @@ def ece_classwise_null(c: ClassTable, seed: Seed, *, bins: binned.Bins = BINS, s
     """
     key = "ece_null", bins, strategy, seed
     return float(np.mean(c.each_class(key, lambda t: binned.ece_null(t, seed, bins=bins, strategy=strategy))))
+
+
+def _pair_auc(c: ClassTable, j: int, k: int) -> float:
+    """How well the probability of class j tells the rows of j from those of k."""
+    which = (c.label == j) | (c.label == k)
+    weight = None if c.weight is None else c.weight[which]
+    return delong(tabulate(np.ascontiguousarray(c.score[which, j]), c.label[which] == j, weight)).mean
+
+
+@metric(
+    title="AUC of pairs of classes",
+    better="higher",
+    unit="share",
+    source="Hand and Till 2001",
+    range=(0, 1),
+    interval=None,
+    covers=_NO_INTERVAL,
+)
+def auc_pairs(c: ClassTable) -> float:
+    """Mean over pairs of classes of how well their probabilities tell their rows apart: Hand and Till's M.
+
+    For classes j and k the mean of two AUCs on the rows of these classes, by the probability of j and by that of k.
+    Classes that no row has are not counted.
+    """
+    seen = np.flatnonzero(c.count(c.label, len(c.classes)))
+    if len(seen) < 2:
+        raise Undefined("needs rows of two classes at least")
+    pairs = [(j, k) for j in seen.tolist() for k in seen.tolist() if j != k]
+    return float(np.mean([_pair_auc(c, j, k) for j, k in pairs]))
+
+
+def _row_rps(c: ClassTable) -> Floats:
+    reached = np.cumsum(c.score[:, :-1], axis=1)
+    return np.asarray(((reached - (c.label[:, None] <= np.arange(len(c.classes) - 1))) ** 2).sum(axis=1))
+
+
+def _rps_interval(c: ClassTable, *, confidence: float) -> Interval:
+    return intervals.normal(c.mean(_row_rps(c)), confidence, 0.0, len(c.classes) - 1.0)
+
+
+@metric(
+    title="Ranked probability score",
+    better="lower",
+    unit="squared probability",
+    source="Epstein 1969",
+    range=(0, math.inf),
+    interval=_rps_interval,
+    interval_text=intervals.MEAN,
+    covers=covered.POPULATION,
+)
+def rps(c: ClassTable) -> float:
+    """Mean over rows of sum over j < K of (P(y <= j) - 1[y <= j])^2: for classes that stand in order.
+
+    The order of the classes is that of their columns.
+    """
+    return c.mean(_row_rps(c)).mean
+
+
+def _risks(c: ClassTable) -> Floats:
+    """Expected errors among the surest rows up to each row, by coverage, shape (T,)."""
+    t = c.top
+    n, wrong = np.asarray(t.n[::-1], dtype=np.float64), np.asarray((t.n - t.pos)[::-1], dtype=np.float64)
+    before, errors = np.cumsum(n) - n, np.cumsum(wrong) - wrong
+    place = np.repeat(np.arange(len(n)), n.astype(np.int64))
+    inside = np.arange(1, len(place) + 1) - before[place]
+    return np.asarray((errors[place] + inside * (wrong / n)[place]) / np.arange(1, len(place) + 1))
+
+
+@metric(
+    title="Area under the risk-coverage curve",
+    better="lower",
+    unit="share",
+    source="Geifman and El-Yaniv 2017",
+    range=(0, 1),
+    size_free=False,
+    interval=None,
+    covers="nothing: it is an average over coverages, whose errors depend on each other",
+)
+def aurc(c: ClassTable) -> float:
+    """Mean over coverages i / T of the share of errors among the i rows with the highest top probability.
+
+    Rows of equal top probability are taken in any order: the expectation over their orders counts. Undefined for
+    weighted rows.
+    """
+    if c.weight is not None:
+        raise Undefined("is for rows without weights")
+    return float(_risks(c).mean())
+
+
+@metric(
+    title="L1 calibration error of all classes",
+    better="lower",
+    unit="probability",
+    source=cite("Kleinberg et al. 2023", "eq. 26"),
+    range=(0, 2),
+    size_free=False,
+    interval=None,
+    covers="nothing: where levels or cells hold few rows, it is noise",
+)
+def cal_l1(c: ClassTable) -> float:
+    """Mean over rows of sum over classes |p_k - h_k|, h the frequencies of the classes among rows of equal p.
+
+    Probabilities that hardly repeat are first replaced by the mean of their cell: the simplex is split again and again
+    at the median of the class whose probability is widest spread, down to cells of at most 30 rows.
+    """
+    cells = c.levels_or_cells
+    weight = np.ones(len(c)) if c.weight is None else c.weight
+    n = np.bincount(cells, weight)
+    total = 0.0
+    for k in range(len(c.classes)):
+        gap = np.bincount(cells, weight * (c.score[:, k] - (c.label == k)), len(n))
+        total += float(np.abs(gap).sum())
+    return total / c.total

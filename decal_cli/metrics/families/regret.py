@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -18,15 +18,16 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, holding, normal
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import clipped, decisions, grouping, regret_intervals
+from decal_cli.metrics.numerics import clipped, grouping, regret_intervals
 from decal_cli.metrics.numerics.decimals import shortest_deciding_as
 from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Estimate, Floats, Table
+from decal_cli.tables.table import BINS, Estimate, Table
 from decal_cli.task import BinaryTask, Task
 
 
-def _calibration_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins: int) -> Interval:
+def calibration_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins: int) -> Interval:
+    """Of regret_calibration."""
     return _scaled(task, regret_intervals.calibration(t, task, seed.generator("regret"), confidence, bins))
 
 
@@ -42,7 +43,7 @@ def _scaled(task: Task, interval: Interval) -> Interval:
     range=(0, 1),
     size_free=False,
     shown=True,
-    interval=_calibration_interval,
+    interval=calibration_interval,
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.OF_BINS_BELOW,
 )
@@ -54,21 +55,7 @@ def regret_calibration(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     moves bins across t*: base decisions on gain_recalibration.
     """
     levels = t.bins(bins)
-    return task.u_delta * float(_calibration_of(t, task, levels, slice(None))(levels.pos / levels.n))
-
-
-def _calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable[[Floats], Floats]:
-    """The calibration regret of some bins, by their frequencies, shape (.., bins) to (..); per unit of u_delta."""
-    steps = [(step, regret_intervals.sides(t, levels, step)) for step in task.steps]
-
-    def of_rates(rate: Floats) -> Floats:
-        losses = (
-            decisions.calibration_regret(rate, below[which], above[which], step.threshold)
-            for step, (below, above) in steps
-        )
-        return np.asarray(sum(share * loss for share, loss in zip(task.shares, losses, strict=True)))
-
-    return of_rates
+    return task.u_delta * float(regret_intervals.calibration_of(t, task, levels, slice(None))(levels.pos / levels.n))
 
 
 def _replayed(t: Table, steps: Sequence[Switch], seed: Seed, unseen: float = 0.0) -> Estimate:
@@ -285,7 +272,7 @@ def _regret_interval(
     t: Table, regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float
 ) -> Interval:
     judged = grouping.bin_losses(regions).judged
-    calibration = _calibration_of(t, task, t.bins(BINS), judged)
+    calibration = regret_intervals.calibration_of(t, task, t.bins(BINS), judged)
     _, (_, upper) = grouping.bracket(regions, task, seed.generator("regret"), confidence, calibration)
     # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.
     low, high = normal(_post_training(t, probed, task, seed), confidence)

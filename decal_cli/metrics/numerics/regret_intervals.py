@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from decal_cli.metrics.confidence import Interval, holding, within
-from decal_cli.metrics.numerics import clipped, gaps, grouping
+from decal_cli.metrics.numerics import clipped, decisions, gaps, grouping
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask, Task
 
@@ -73,3 +76,26 @@ def _less_noise(rate: Floats, rows: Floats, share: Floats, base_rate: float) -> 
 def worst_bound(rate: Floats, share: Floats, task: Task) -> Floats:
     """The upper bound at the largest grouping loss that bins of these frequencies can have."""
     return grouping.task_bounds(rate * (1 - rate), rate, share, task).upper
+
+
+def calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable[[Floats], Floats]:
+    """The calibration regret of some bins, by their frequencies, shape (.., bins) to (..); per unit of u_delta."""
+    steps = [(step, sides(t, levels, step)) for step in task.steps]
+
+    def of_rates(rate: Floats) -> Floats:
+        losses = (
+            decisions.calibration_regret(rate, below[which], above[which], step.threshold)
+            for step, (below, above) in steps
+        )
+        return np.asarray(sum(share * loss for share, loss in zip(task.shares, losses, strict=True)))
+
+    return of_rates
+
+
+def calibrated_regrets(t: Table, task: Task, rng: np.random.Generator, bins: int, draws: int) -> Floats:
+    """regret_calibration of so many tables whose labels are drawn from the scores, bin by bin."""
+    levels, starts = t.bins(bins), t.bin_starts(bins)
+    chance = np.add.reduceat(t.n * t.score, starts) / np.add.reduceat(t.n, starts)
+    rows = np.maximum(np.rint(levels.n / levels.unit), 1).astype(np.int64)
+    rates = rng.binomial(rows, np.clip(chance, 0.0, 1.0), (draws, len(rows))) / rows
+    return task.u_delta * calibration_of(t, task, levels, slice(None))(rates)
