@@ -75,6 +75,12 @@ class Columns:
             globs=True,
         ),
     )
+    classes: str | None = _declared(
+        None,
+        ColumnOption(
+            "Names of the classes, 'a,b,c', in the order of one list-valued column that --proba names.", metavar="NAMES"
+        ),
+    )
     label: str | None = _declared(
         None, Role("Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"))
     )

@@ -40,6 +40,17 @@ class ActionCounts:
     rows: tuple[tuple[float, ...], ...]
     utility: tuple[tuple[float, ...], ...]
 
+    @property
+    def loss(self) -> tuple[tuple[float, ...], ...]:
+        """What each cell loses against the best action for its class, summed and divided by all rows."""
+        best = [max(column) for column in zip(*self.utility, strict=True)]
+        total = sum(map(sum, self.rows))
+        cells = zip(self.rows, self.utility, strict=True)
+        return tuple(
+            tuple(n * (most - u) / total for n, u, most in zip(rows, utility, best, strict=True))
+            for rows, utility in cells
+        )
+
 
 @dataclass(frozen=True)
 class ByClass:

@@ -131,6 +131,11 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
     """
     training = dataset.models[0]
+    if len(training.columns) < len(dataset.classes):
+        raise DecalError(
+            f"{training.name} is one list-valued column, and a model takes a column for each class",
+            "write the probabilities to columns such as lr:a, lr:b, lr:c",
+        )
     task = judged_by(dataset, plan)
     if test is not None:
         test = replace(test, models=(test.models[0].with_classes(dataset.classes),))

@@ -141,16 +141,20 @@ def swapped(call: str) -> DecalError:
     return DecalError("the labels hold values between 0 and 1, and the scores hold only 0 and 1", f"swapped? {call}")
 
 
+MATRICES = ("utility", "cost_matrix")
+
+
 def task_given(asked: Mapping[str, Any]) -> Task | ClassTask | None:
     """The decision, in one of its spellings."""
     given = {name: asked[name] for name in SPELLINGS if asked.get(name) is not None}
     for name, value in given.items():
-        if name not in ("utility", "odds"):
+        if name not in (*MATRICES, "odds"):
             given[name] = real(name, value)
     if "odds" in given and not isinstance(given["odds"], str):
         raise DecalError(f"odds={given['odds']!r} is not a text", "give for example odds='1:19' (t* = .05)")
-    if isinstance(given.get("utility"), np.ndarray):
-        given["utility"] = given["utility"].tolist()
+    for name in MATRICES:
+        if isinstance(given.get(name), np.ndarray):
+            given[name] = given[name].tolist()
     return task_of(**given)
 
 

@@ -137,23 +137,23 @@ class _Reader:
         self._known(table, SPELLINGS, "task.")
         task: dict[str, Any] = {}
         for key, value in table.items():
-            if key == "utility":
-                task[key] = self._utility(value)
+            if key in ("utility", "cost_matrix"):
+                task[key] = self._utility(key, value)
             elif key == "odds":
                 task[key] = self._name("task.odds", value)
             else:
                 task[key] = self._number(f"task.{key}", value)
         return task
 
-    def _utility(self, value: Any) -> Any:
+    def _utility(self, key: str, value: Any) -> Any:
         if isinstance(value, str):
             return self._beside(value) if value.lower().endswith((".json", ".toml", ".csv")) else value
         rows = list(value.values()) if isinstance(value, dict) else value
         several = isinstance(rows, list) and len(rows) >= 2
-        if several and all(isinstance(row, list) and len(row) == 2 and all(map(_is_number, row)) for row in rows):
+        if several and all(isinstance(row, list) and len(row) >= 2 and all(map(_is_number, row)) for row in rows):
             return value
         expected = 'a text "u00,u01;u10,u11", a file name, [[u00, u01], [u10, u11]] or {wait = [u00, u01], ...}'
-        raise self._wrong("task.utility", value, expected)
+        raise self._wrong(f"task.{key}", value, expected)
 
     def _known(self, table: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
         for key in table:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from decal_cli.data.classes import by_usual_names
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
+from decal_cli.data.labels import label_text
 from decal_cli.data.population import in_population
 from decal_cli.data.sources import InMemory
 from decal_cli.data.words import quote, text_of
@@ -187,6 +189,13 @@ def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
 
     if not table:
         raise DecalError(f"{SHOWN}: has no columns", "give scores and labels")
+
+    def labels_of(name: str) -> set[str]:
+        values = table[name]
+        texts = [] if isinstance(values, _Uncollected) else values.unique().to_pylist()
+        return {label for value in texts if (label := label_text(text_of(value))) is not None}
+
+    columns = by_usual_names(list(table), columns, labels_of)
     chosen = choose(list(table), columns, SHOWN)
     used = tuple(dict.fromkeys((*chosen.numbers, *chosen.texts, *chosen.features)))
     table = _collected(table, used)

@@ -64,7 +64,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
                 raise DecalError(f"both --{role} and --{unless} are named", "name one of them")
             by_role[role] = ()
         elif role == "proba":
-            models = class_columns(columns.proba, names, shown)
+            models = class_columns(columns.proba, names, shown, columns.classes)
             by_role[role] = tuple(name for model in models for name in model.columns)
         elif given := columns.names(role):
             by_role[role] = pick.several(given, others) if ROLES[role].globs else pick.all(given)

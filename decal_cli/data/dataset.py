@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, missing_values
-from decal_cli.data.classes import class_labels, class_scores, unseen_classes
+from decal_cli.data.classes import by_usual_names, class_labels, class_scores, labels_in, unseen_classes
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
@@ -107,7 +107,14 @@ class Dataset:
 def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
     """The columns of the first source by role, which the others must have too."""
     first = sources[0]
-    chosen = choose(first.names, columns, first.shown)
+
+    def labels_of(name: str) -> set[str]:
+        return labels_in(Part(first, first.load((), (name,)), 0), name)
+
+    with_classes = by_usual_names(first.names, columns, labels_of)
+    chosen = choose(first.names, with_classes, first.shown)
+    if with_classes is not columns:
+        chosen, columns = replace(chosen, guessed=(*chosen.guessed, "proba")), with_classes
     for other in sources[1:]:
         same_columns(chosen, first.shown, other.names, columns, other.shown)
     return chosen

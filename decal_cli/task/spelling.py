@@ -27,29 +27,35 @@ def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask
     return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
 
 
-def parse_utility(text: str, decision_threshold: float | None = None) -> Task | ClassTask:
+def parse_utility(text: str, decision_threshold: float | None = None, what: str = "utility") -> Task | ClassTask:
     """'u00,u01;u10,u11', a row for each action and maybe its name first, or a .json, .toml or .csv file of that.
 
-    With a column for each of several classes, names of the classes may stand in a first row.
+    With a column for each of several classes, names of the classes may stand in a first row. what: 'utility', or 'cost
+    matrix', whose numbers are utilities once their sign is turned.
     """
     reader = _FILE_READERS.get(Path(text).suffix.lower())
     if reader is None:
         rows: Any = [row.split(",") for row in text.split(";")]
-        where = f"utility {text!r}"
+        where = f"{what} {text!r}"
     else:
-        where = f"utility file {text}"
+        where = f"{what} file {text}"
         fix = f"name a readable file that holds {_SHAPE}"
         rows = reader(read_document(text, where, fix, MAX_SETTINGS_BYTES), where, fix)
-    return _task_of_cells(rows, where, decision_threshold)
+    return _task_of_cells(rows, where, decision_threshold, what == COSTS)
 
 
-def _task_of_cells(rows: Any, where: str, decision_threshold: float | None) -> Task | ClassTask:
+COSTS = "cost matrix"
+
+
+def _task_of_cells(rows: Any, where: str, decision_threshold: float | None, costs: bool = False) -> Task | ClassTask:
     """The task of rows of cells, each maybe with its name first, or of a mapping of names to rows."""
     try:
         columns, rows = _header_of(rows)
         names, matrix = _named_rows(rows)
     except (TypeError, ValueError, LookupError, OverflowError):
         columns, names, matrix = (), (), []
+    if costs:
+        matrix = [[0.0 - cell for cell in row] for row in matrix]
     if len(matrix) >= 2 and len(matrix[0]) > 2:
         if decision_threshold is not None:
             raise DecalError("--decision-threshold is for scores of two classes", "leave it out")
@@ -107,6 +113,7 @@ def task_of(
     *,
     threshold: float | None = None,
     utility: str | Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None = None,
+    cost_matrix: str | Sequence[Sequence[float]] | Mapping[str, Sequence[float]] | None = None,
     cost_fp: float | None = None,
     cost_fn: float | None = None,
     odds: str | None = None,
@@ -126,12 +133,20 @@ def task_of(
             if isinstance(utility, str)
             else _task_of_cells(utility, "the utility", decision_threshold)
         )
+    if cost_matrix is not None:
+        named["--cost-matrix"] = lambda: (
+            parse_utility(cost_matrix, decision_threshold, COSTS)
+            if isinstance(cost_matrix, str)
+            else _task_of_cells(cost_matrix, f"the {COSTS}", decision_threshold, costs=True)
+        )
     if cost_fp is not None and cost_fn is not None:
         named["--cost-fp/--cost-fn"] = lambda: BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
     if odds is not None:
         named["--odds"] = lambda: parse_odds(odds, decision_threshold)
     if abstain is not None:
         named["--abstain"] = lambda: abstaining(abstain)
+    if abstain is not None and decision_threshold is not None:
+        raise DecalError("--decision-threshold is for scores of two classes, and --abstain for several", "drop one")
     if len(named) > 1:
         raise DecalError(f"the task is given more than once: {', '.join(named)}", "keep one of them")
     if not named:
@@ -149,7 +164,9 @@ SPELLINGS = tuple(inspect.signature(task_of).parameters)
 
 
 def _utility_entry(document: Any) -> Any:
-    return document.get("utility", document) if isinstance(document, dict) else document
+    if not isinstance(document, dict):
+        return document
+    return document.get("utility", document.get("cost_matrix", document))
 
 
 def _csv_rows(text: str, where: str, fix: str) -> list[list[str]]:

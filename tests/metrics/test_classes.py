@@ -9,6 +9,8 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import roc_auc_score, top_k_accuracy_score
 
@@ -326,6 +328,23 @@ BAD = {
     "a utility of four columns": (SOUND, ("--utility", "0,1,2,3;4,5,6,7"), "4 columns, and there are 3 classes"),
     "a utility of other classes": (SOUND, ("--utility", "a,b,d;0,1,2;3,4,5"), "column 'd' is no class"),
     "a utility with one class twice": (SOUND, ("--utility", "a,b,b;0,1,2;3,4,5"), "column 'b' is named twice"),
+    "a price that is no number": (SOUND, ("--abstain", "nan"), "not in [0, 1]"),
+    "two tasks": (SOUND, ("--abstain", ".3", "--cost-matrix", "0,1,1;1,0,1;1,1,0"), "given more than once"),
+    "a cost matrix of ragged rows": (SOUND, ("--cost-matrix", "0,1,1;1,0;1,1,0"), "not equally long"),
+    "a cost matrix of words": (SOUND, ("--cost-matrix", "0,one,1;1,0,1"), "is not a matrix of numbers"),
+    "a utility that is not finite": (SOUND, ("--utility", "0,1,inf;1,0,1"), "not finite"),
+    "a utility that is missing": (SOUND, ("--utility", "0,1,nan;1,0,1"), "not finite"),
+    "an action named twice": (SOUND, ("--utility", "keep,0,1,1;keep,1,0,1"), "names the action 'keep' twice"),
+    "an action without a name": (SOUND, ("--utility", "keep,0,1,1;,1,0,1"), "action 1 has the name"),
+    "a utility of one row": (SOUND, ("--utility", "0,1,2"), "is not a matrix of numbers"),
+    "a utility file that is not there": (SOUND, ("--utility", "none.csv"), "none.csv"),
+    "only missing labels": (("y,m:a,m:b,m:c", ",.5,.3,.2"), ("--missing", "drop"), "every label is missing"),
+    "texts for probabilities": ((SOUND[0], "a,high,.3,.2"), (), "is not a number"),
+    "a class twice": (("y,m:1,m:1.0,m:2", "1,.5,.3,.2"), (), "two columns of --proba 'm:*' are class '1'"),
+    "a list that is none": (SOUND, ("--classes", "a,b,c"), "no column 'm:*'"),
+    "infinite probabilities": ((SOUND[0], "a,inf,.3,.2"), (), "is outside [0, 1]"),
+    "a decision threshold": (SOUND, ("--abstain", ".3", "--decision-threshold", ".5"), "--decision-threshold"),
+    "an unknown metric": (SOUND, ("-m", "brierr"), "brier"),
     "a price outside": (SOUND, ("--abstain", "1.2"), "not in [0, 1]"),
 }  # fmt: skip
 
@@ -337,6 +356,66 @@ def test_bad_input_is_one_clear_line(decal: Decal, tmp_path: Path, case: str) ->
     ran = decal("evaluate", path, "--proba", "m:*", "--label", "y", *options)
     assert ran.code == 2 and ran.out == ""
     assert message in ran.err and ran.err.count("\n") == 1
+
+
+def random_file(path: Path, names: tuple[str, str, str], rows: int = 60) -> Path:
+    rng = np.random.default_rng(2)
+    score = rng.dirichlet(np.ones(3), rows)
+    lines = [",".join(["abc"[rng.choice(3, p=p)], *map(repr, p.tolist())]) for p in score]
+    return write(path, ",".join(("y", *names)), *lines)
+
+
+def test_columns_called_by_their_classes_are_found_where_they_match_the_labels(decal: Decal, tmp_path: Path) -> None:
+    path = random_file(tmp_path / "p.csv", ("p_a", "p_b", "p_c"))
+    ran = decal("evaluate", path, "--abstain", ".3", "--no-intervals")
+    assert ran.code == 0 and "proba p_a, p_b, p_c (found by its usual name)" in ran.out
+    ran = decal("evaluate", random_file(tmp_path / "q.csv", ("p_a", "p_b", "p_d")), "--no-intervals")
+    assert ran.code == 2 and "3 columns could be the score" in ran.err
+
+
+def test_a_list_in_each_row_is_what_columns_are(decal: Decal, tmp_path: Path) -> None:
+    path = random_file(tmp_path / "p.csv", ("m:a", "m:b", "m:c"))
+    lines = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    score = [[float(value) for value in line[1:]] for line in lines]
+
+    def as_list(rows: list[list[float] | None]) -> Path:
+        table = pa.table({"y": [line[0] for line in lines], "m": pa.array(rows, pa.list_(pa.float64()))})
+        pq.write_table(table, tmp_path / "list.parquet")
+        return tmp_path / "list.parquet"
+
+    task = ("--abstain", ".3", "--no-intervals", "-f", "json")
+    one = decal("evaluate", path, "--proba", "m:*", *task)
+    other = decal("evaluate", as_list([*score]), "--proba", "m", "--classes", "a,b,c", *task)
+    assert other.code == 0, other.err
+    assert valid_json(one.out)["metrics"] == valid_json(other.out)["metrics"]
+    ran = decal("evaluate", as_list([*score[:-1], score[0][:2]]), "--proba", "m", "--classes", "a,b,c")
+    assert ran.code == 2 and "row 60: holds 2 numbers, and --classes names 3" in ran.err
+    ran = decal("evaluate", as_list([*score[:-1], None]), "--proba", "m", "--classes", "a,b,c")
+    assert ran.code == 2 and "probability missing in 1 of 60 rows" in ran.err
+    ran = decal("evaluate", path, "--proba", "m:a", "--classes", "a,b,c")
+    assert ran.code == 2 and "holds no lists" in ran.err
+    ran = decal("evaluate", as_list([*score]), "--proba", "m", "--classes", "a,b,b")
+    assert ran.code == 2 and "are not different names" in ran.err
+    ran = decal("fit", "temperature", as_list([*score]), "--proba", "m", "--classes", "a,b,c", "-o", "m.json")
+    assert ran.code == 2 and "takes a column for each class" in ran.err
+
+
+def test_costs_are_utilities_turned_and_cells_say_what_they_lose(decal: Decal, tmp_path: Path) -> None:
+    path = random_file(tmp_path / "p.csv", ("m:a", "m:b", "m:c"))
+    line = ("evaluate", path, "--proba", "m:*", "--no-intervals")
+    costs = decal(*line, "--cost-matrix", "keep,0,5,9;drop,1,0,4", "-f", "json")
+    worth = decal(*line, "--utility", "keep,0,-5,-9;drop,-1,0,-4", "-f", "json")
+    one, other = valid_json(costs.out), valid_json(worth.out)
+    assert one["metrics"] == other["metrics"] and one["by_class"] == other["by_class"]
+    done = one["by_class"]["decisions"]
+    best = np.array(done["utility"]).max(axis=0)
+    lost = np.array(done["rows"]) * (best - np.array(done["utility"])) / 60
+    assert np.array(done["loss"]) == pytest.approx(lost, abs=1e-12)
+    constant = one["metrics"]["expected_utility"]["value"] + np.array(done["loss"]).sum()
+    rates = np.array(done["rows"]).sum(axis=0) / 60
+    assert constant == pytest.approx(rates @ best, abs=1e-12)
+    table = decal(*line, "--cost-matrix", "keep,0,5,9;drop,1,0,4", "-f", "csv").out
+    assert '"rows[keep, a]"' in table and '"loss[drop, c]"' in table
 
 
 def test_missing_rows_are_dropped_and_unseen_classes_are_said(decal: Decal, tmp_path: Path) -> None:

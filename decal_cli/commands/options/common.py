@@ -36,6 +36,10 @@ class TaskOptions:
         "or with more rows and names: 'wait,0,-20;test,-2,-3;treat,-5,-1'; or a .json, .toml or .csv file of them.",
         metavar="MATRIX",
     )
+    cost_matrix: str | None = option(
+        "Costs in place of utilities, spelled as --utility: a row for each decision and a column for each label.",
+        metavar="MATRIX",
+    )
     cost_fp: float | None = option("Cost of a false positive; give --cost-fn too.", metavar="COST")
     cost_fn: float | None = option("Cost of a false negative; give --cost-fp too.", metavar="COST")
     odds: str | None = option(

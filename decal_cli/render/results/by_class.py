@@ -30,11 +30,15 @@ class ClassData(TypedDict):
 
 
 class ActionsData(TypedDict):
-    """Rows by action and class, or their summed weights, and the utility of each cell; a row for each action."""
+    """Rows by action and class, or their summed weights, and the utility of each cell; a row for each action.
+
+    loss: what each cell loses against the best action for its class, per row of all.
+    """
 
     actions: list[str]
     rows: list[list[float]]
     utility: list[list[float]]
+    loss: list[list[float]]
 
 
 class ByClassData(TypedDict):
@@ -61,8 +65,8 @@ def by_class_data(counted: ByClass) -> ByClassData:
     }
     done = counted.actions
     if done is not None:
-        rows, utility = ([list(row) for row in cells] for cells in (done.rows, done.utility))
-        document["decisions"] = {"actions": list(done.actions), "rows": rows, "utility": utility}
+        rows, utility, loss = ([list(row) for row in cells] for cells in (done.rows, done.utility, done.loss))
+        document["decisions"] = {"actions": list(done.actions), "rows": rows, "utility": utility, "loss": loss}
     return document
 
 
@@ -82,26 +86,41 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
     if counted.actions is not None:
         names = tuple(each.name for each in counted.classes)
         few = len(names) <= MAX_ACROSS and len(counted.actions.actions) <= 2 * MAX_ACROSS
-        yield _across(counted.actions, names, whose) if few else _costliest(counted.actions, names, whose)
+        if not few:
+            yield _costliest(counted.actions, names, whose)
+            return
+        yield _across(counted.actions, counted.actions.rows, names, f"{whose}actions taken, by class: rows")
+        title = f"{whose}what each loses against the best action for the class, per 1,000 rows"
+        lost = tuple(tuple(round(1000 * loss, 2) for loss in row) for row in counted.actions.loss)
+        yield _across(counted.actions, lost, names, title)
 
 
-def _across(done: ActionCounts, names: tuple[str, ...], whose: str) -> Table:
+def cell_rows(counted: ByClass) -> Iterator[tuple[str, float]]:
+    """Rows and loss of every cell that holds rows, by a key, for CSV."""
+    done = counted.actions
+    if done is None:
+        return
+    for what, cells in (("rows", done.rows), ("loss", done.loss)):
+        for a, action in enumerate(done.actions):
+            for k, each in enumerate(counted.classes):
+                if done.rows[a][k] > 0:
+                    yield f"{what}[{action}, {each.name}]", cells[a][k]
+
+
+def _across(done: ActionCounts, cells: tuple[tuple[float, ...], ...], names: tuple[str, ...], title: str) -> Table:
     columns = (Column("action", words=True), *(Column(name) for name in names))
     rows = [
-        Row((words(action), *(Cell((_count(value),)) for value in cells)))
-        for action, cells in zip(done.actions, done.rows, strict=True)
+        Row((words(action), *(Cell((_count(value),)) for value in row)))
+        for action, row in zip(done.actions, cells, strict=True)
     ]
-    return Table(columns, tuple(rows), title=f"{whose}actions taken, by class: rows", keys=1)
+    return Table(columns, tuple(rows), title=title, keys=1)
 
 
 def _costliest(done: ActionCounts, names: tuple[str, ...], whose: str) -> Table:
     """The cells of action and class that lose most against the best action for the class."""
-    best = [max(column) for column in zip(*done.utility, strict=True)]
-    total = sum(map(sum, done.rows))
+    lost = done.loss
     cells = [
-        (rows * (best[k] - done.utility[a][k]) / total, done.actions[a], names[k], rows)
-        for a, row in enumerate(done.rows)
-        for k, rows in enumerate(row)
+        (lost[a][k], done.actions[a], names[k], rows) for a, row in enumerate(done.rows) for k, rows in enumerate(row)
     ]
     cells = sorted((each for each in cells if each[0] > 0), key=lambda each: (-each[0], each[1], each[2]))
     columns = (Column("action", words=True), Column("class", words=True), Column("rows"), Column("loss per row"))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.render.blocks import Block, Signature, Source
-from decal_cli.render.results.by_class import ByClassData, by_class_data, class_blocks
+from decal_cli.render.results.by_class import ByClassData, by_class_data, cell_rows, class_blocks
 from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
 from decal_cli.render.results.regimes import RegimeData, regime_data, regime_tables
 from decal_cli.render.results.shortened import shortened
@@ -81,6 +81,8 @@ class Evaluated:
             for key, result in report.results.items():
                 ends = result.interval or (None, None)
                 yield [report.model, report.group, key, result.value, *ends, result.reason]
+            for key, value in cell_rows(report.by_class) if report.by_class is not None else ():
+                yield [report.model, report.group, key, value, None, None, None]
 
 
 def measured(report: Report) -> dict[str, Any]:
