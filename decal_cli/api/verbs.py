@@ -362,11 +362,11 @@ def report(
     data, label, the columns and the decision as for `evaluate`, what post-training costs as for `recommend`. Without a
     decision nothing is recommended.
     """
-    from decal_cli.plot import report_page
+    from decal_cli.plot import planned_for, report_page
 
     asked = locals()
-    question, preferences, terms = _question(asked, "report"), preferences_of(asked), terms_of(asked)
-    plan = replace(question.plan, choices=all_choices())
+    question, preferences, terms = _question(asked), preferences_of(asked), terms_of(asked)
+    plan = planned_for(question.data, question.plan)
     return ReportAnswer(report_page(question.data, plan, preferences, terms=terms), question)
 
 

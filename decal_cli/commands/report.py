@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from decal_cli.analysis.evaluate import all_choices
 from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError
-from decal_cli.plot import report_page
+from decal_cli.plot import planned_for, report_page
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.page import ReportPage
 
@@ -20,10 +17,10 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
     settings = settings_of(out)
     form = format_for("html", out.output, ReportPage)
-    plan = plan_of(all_choices(), task, out, settings)
-    plan = replace(plan, task=plan.two_actions("report"))
+    plan = plan_of((), task, out, settings)
     wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     data = data_of(source, settings, out.output)
+    plan = planned_for(data, plan)
     with progress_of() as progress:
         page = report_page(data, plan, wanted, progress, terms)
     emit(page, form, out)

@@ -2,7 +2,7 @@
 
 from decal_cli.plot.experiment import experiment_files, experiment_pictures
 from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on, draw_panels, ready
-from decal_cli.plot.report import report_page
+from decal_cli.plot.report import planned_for, report_page
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
 from decal_cli.plot.text import draw_text
 
@@ -20,6 +20,7 @@ __all__ = [
     "draw_text",
     "experiment_files",
     "experiment_pictures",
+    "planned_for",
     "ready",
     "report_page",
 ]

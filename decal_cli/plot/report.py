@@ -9,7 +9,7 @@ import numpy as np
 
 from decal_cli.analysis.compare import Comparison, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
-from decal_cli.analysis.recommend import Preferences, recommend
+from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.analysis.sweep import swept
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset
@@ -22,6 +22,13 @@ MAX_PICTURED = 8
 """Models and groups that have pictures of their own; of more, only the models have them."""
 
 
+def planned_for(dataset: Dataset, plan: Plan) -> Plan:
+    """The plan of a report: every metric of these rows. Errors: DecalError, for a task that it cannot draw."""
+    several = bool(dataset.classes)
+    task = plan.task if several else plan.two_actions("report")
+    return replace(plan, task=task, choices=evidence_choices(several, every=True))
+
+
 def report_page(
     dataset: Dataset,
     plan: Plan,
@@ -30,9 +37,16 @@ def report_page(
     terms: Terms | None = None,
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
-    recommendation = None if plan.task is None else recommend(dataset, plan, preferences, progress, regimes=True)
+    several = bool(dataset.classes)
+    decided = plan.decision_for(dataset.classes) if several else plan.task
+    recommendation = None
+    if decided is not None:
+        recommendation = recommend(dataset, plan, preferences, progress, regimes=not several)
     evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
+    if several:
+        note = "pictures are of scores of two classes, so there are none here"
+        return ReportPage(evaluation, recommendation, (), comparison, (note,), terms)
     if not can_draw():
         note = "there are no pictures: matplotlib is not installed (pip install 'decal[plot]')"
         return ReportPage(evaluation, recommendation, (), comparison, (note,), terms)

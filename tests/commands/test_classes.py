@@ -141,6 +141,15 @@ def test_a_bound_that_nothing_can_pass_is_refused(decal: Decal, tmp_path: Path) 
     assert ran.code == 2 and "lies from 0 to 1" in ran.err
 
 
+def test_a_page_for_people_holds_advice_classes_and_no_pictures(decal: Decal, tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv")
+    ran = decal("report", path, "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "-o", tmp_path / "page.html")
+    assert ran.code == 0, ran.err
+    page = (tmp_path / "page.html").read_text()
+    assert "Classes, and the actions taken for them" in page and "take the best constant action" in page
+    assert "pictures are of scores of two classes" in page and "<svg" not in page
+
+
 def test_a_report_on_several_classes_is_a_baseline(decal: Decal, tmp_path: Path) -> None:
     path, report = write(tmp_path / "rows.csv"), tmp_path / "report.json"
     line = (path, "--proba", "m:*", "--abstain", ".3")

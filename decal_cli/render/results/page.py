@@ -27,6 +27,7 @@ from decal_cli.render.blocks import (
     Table,
 )
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
+from decal_cli.render.results.by_class import class_blocks
 from decal_cli.render.results.captions import TITLES, caption
 from decal_cli.render.results.counts import counts_table
 from decal_cli.render.results.explained import explanation, metric_facts
@@ -162,6 +163,8 @@ class ReportPage:
         yield from self._pictures(report, "reliability", "grouping")
         if report.regimes:
             yield Folded("Where the regret comes from, bin by bin of the score", tuple(regime_tables([report])))
+        if report.by_class is not None:
+            yield Folded("Classes, and the actions taken for them", tuple(class_blocks(report, named=False)))
 
     def _comparison(self) -> Iterator[Block]:
         if self.comparison is not None:
