@@ -1,1 +1,1 @@
-"""Results as text and data: blocks, and formats that write them; rounding and colour live here."""
+"""Results as text and data: blocks, and formats that write them; colour lives here."""
