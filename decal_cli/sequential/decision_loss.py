@@ -1,0 +1,103 @@
+"""A forecaster whose loss to recalibration is small for every decision task at once."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from decal_cli.sequential.forecaster import Forecaster
+from decal_cli.sequential.randomness import uniform
+from decal_cli.tables.table import Floats
+
+_LEAST_FACTOR = 1e-12
+"""What a weight is multiplied by at least in a round: 0 could never be recovered from."""
+
+
+class Draw(NamedTuple):
+    """What is predicted, before it is rounded up to its bucket: `low`, with this chance, else `high`."""
+
+    low: float
+    high: float
+    chance: float
+
+
+class CdlForecaster(Forecaster):
+    """Probabilities on a grid, whose calibration decision loss vanishes as log T / sqrt(T), whatever the labels are.
+
+    Algorithm 1 of Hu and Wu 2024. There are m = sqrt(T) / log T buckets ((i-1)/m, i/m]. Two experts for each bucket
+    win the bias there, one each way; a further one wins nothing. Each prediction is drawn so that the experts, by their
+    weights, expect to win at most 1/T, whatever the label will be. Without a horizon T it starts over at rows 1, 2, 4,
+    8 and so on, each time for as many rows as were before.
+    """
+
+    title = "CDL algorithm"
+    randomised = True
+    needs_score = False
+
+    def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
+        self.seed, self.horizon = seed, horizon
+        self.row = self.learned = 0
+        self.drawn: deque[float] = deque()
+        self._start(horizon or 1)
+
+    def _start(self, horizon: int) -> None:
+        """Experts of equal weight for so many rows."""
+        self.start, self.rows = self.row, horizon
+        self.buckets = max(2, round(math.sqrt(horizon) / math.log(max(horizon, 2))))
+        experts = 2 * self.buckets + 1
+        self.log_weight, self.squares = np.zeros(experts), np.ones(experts)
+        self.rate = self._rates()
+
+    def _rates(self) -> Floats:
+        return np.minimum(0.5, np.sqrt(math.log(len(self.squares)) / self.squares))
+
+    def lead(self) -> Floats:
+        """Of each bucket, shape (m,): the share of the expert that wins where p is above y, less that of the other."""
+        share = self.rate * np.exp(self.log_weight - self.log_weight.max())
+        share /= share.sum()
+        return np.asarray(share[: self.buckets] - share[self.buckets : -1])
+
+    def draw(self) -> Draw:
+        """From which two numbers, and with which chance, the next prediction is drawn."""
+        lead = self.lead()
+        if lead[0] >= 0:
+            return Draw(0.0, 0.0, 1.0)
+        if lead[-1] <= 0:
+            return Draw(1.0, 1.0, 1.0)
+        # The first bucket is below 0 and the last above: somewhere the sign changes upwards.
+        place = int(np.argmax((lead[:-1] < 0) & (lead[1:] >= 0)))
+        boundary = (place + 1) / self.buckets
+        chance = float(lead[place + 1] / (lead[place + 1] - lead[place]))
+        return Draw(boundary, boundary + min(1 / self.rows, 0.5 / self.buckets), chance)
+
+    def predict_one(self, score: float) -> float:
+        """The upper end of the bucket of what is drawn."""
+        if self.horizon is None and self.row + 1 >= 2 * (self.start + 1):
+            self._start(self.row + 1)
+        draw = self.draw()
+        coin = float(uniform(self.seed, np.array([self.row]))[0])
+        self.drawn.append(draw.low if coin < draw.chance else draw.high)
+        self.row += 1
+        return (self._bucket(self.drawn[-1]) + 1) / self.buckets
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Let the experts win or lose on the oldest prediction without a label; those of an earlier start are past."""
+        drawn, row = self.drawn.popleft(), self.learned
+        self.learned += 1
+        if row < self.start:
+            return
+        bucket, bias = self._bucket(drawn), drawn - label
+        regret = np.full(len(self.log_weight), -float(self.lead()[bucket]) * bias)
+        regret[bucket] += bias
+        regret[self.buckets + bucket] -= bias
+        self.squares += regret**2
+        before, self.rate = self.rate, self._rates()
+        self.log_weight += np.log(np.maximum(1 + before * regret, _LEAST_FACTOR))
+        self.log_weight *= self.rate / before
+
+    def _bucket(self, drawn: float) -> int:
+        """From 0; a boundary belongs to the bucket below it."""
+        return max(math.ceil(drawn * self.buckets - 1e-9) - 1, 0)
