@@ -1,7 +1,7 @@
 """Coverage of every metric's interval in the worlds of simulation/known.py.
 
 `python -m simulation.coverage --rows 2000 --replicates 100 --output DIR` writes a file for each world;
-`python -m simulation.coverage --table DIR --rows 2000` prints the table of docs/coverage.md.
+`python -m simulation.coverage --table DIR --rows 2000` prints the table of docs/simulation.md.
 """
 
 from __future__ import annotations

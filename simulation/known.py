@@ -17,7 +17,7 @@ from scipy.special import expit, ndtri
 
 from decal_cli.crossfit import recalibration
 from decal_cli.errors import Undefined
-from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics import METRICS, Inputs, parse, value_of
 from decal_cli.metrics.families.levels import levels_used
 from decal_cli.metrics.numerics import decisions, grouping
 from decal_cli.tables.rows import Rows
@@ -165,7 +165,7 @@ WORLDS = (
 
 LEVELLED = ("cdl", "v_cdl", "cfdl")
 AT_EDGES = ("ece", "ece_debiased", "cl", "rmsce", "mce", "regret_calibration", "regret_grouping_worst", *LEVELLED)
-CALM = {f"{name}_null": name for name in ("ece", "ece_exact", "k2", "cdl", "v_cdl", "cfdl")}
+CALM = {name: name.removesuffix("_null") for name in METRICS if name.endswith("_null")}
 OF_FEATURES = ("grouping_loss", "regret_grouping_lower", "regret_grouping_upper", "regret_grouping", "regret")
 AGAINST: dict[str, Callable[[Table, BinaryTask], float]] = {
     "gain_recalibration": lambda t, task: task.decision_threshold,

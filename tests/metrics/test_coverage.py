@@ -1,6 +1,6 @@
 """Intervals hold what their pages say, in worlds where that is known; each of these failed before it was mended.
 
-The study of all metrics in all worlds is docs/coverage.md; here are small samples of it, by fixed seeds.
+The study of all metrics in all worlds is docs/simulation.md; here are small samples of it, by fixed seeds.
 """
 
 from __future__ import annotations
@@ -139,6 +139,16 @@ def test_the_worst_agent_against_the_base_rate(seed: int) -> None:
     world: World = lambda u: expit(1.5 * ndtri(u)), lambda p: expit(0.45 * logit(p))
     low, _ = interval("v_cal", sample(world, 1000, rng), TASK, 0.9) or (0.0, 0.0)
     assert low <= value("v_cal", population(world))
+
+
+def test_no_grouping_loss_is_below_zero() -> None:
+    """With few positives, noise alone took the upper end below 0, where no true loss is."""
+    rng = np.random.default_rng(6)
+    score = expit(-4.7 + 1.1 * rng.standard_normal(1000))
+    label = (rng.random(1000) < score).astype(np.int64)
+    rows = Rows(score, label, features=rng.standard_normal((1000, 3)))
+    low, high = ends_of_spec(parse("grouping_loss"), Inputs(rows), 0.9) or (0.0, -1.0)
+    assert low < 0 <= high
 
 
 def test_a_base_rate_of_one_half_does_not_make_its_loss_certain() -> None:

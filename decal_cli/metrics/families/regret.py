@@ -175,7 +175,7 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     size_free=False,
     shown=True,
     interval=_loss_interval,
-    interval_text="normal, with second-order term; the upper end allows for what trees on so few rows miss",
+    interval_text="normal, with second-order term; the upper end is at least 0 and allows for what such trees miss",
     covers=f"the population's grouping loss, {regret_intervals.AS_TREES_SEE}",
 )
 def grouping_loss(regions: Regions) -> float:

@@ -131,9 +131,9 @@ def missed(regions: Regions, confidence: float) -> float:
 
 
 def loss_interval(regions: Regions, confidence: float) -> Interval:
-    """Of the mean grouping loss; the upper end allows for what trees on so few rows miss."""
+    """Of the mean grouping loss; the upper end allows for what trees on so few rows miss, and no loss is below 0."""
     low, high = normal(loss(regions), confidence, -1.0, 1.0)
-    return low, min(high + missed(regions, confidence), 1.0)
+    return low, min(max(high + missed(regions, confidence), 0.0), 1.0)
 
 
 def least_variance(rate: Floats, threshold: float) -> Floats:
