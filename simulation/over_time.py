@@ -12,13 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
+from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.sequential.base_rate import CountForecaster, ForecastFTPL, ForecastHedge, RunningMean
 from decal_cli.sequential.calibration_alarm import first_alarm, log_e_process
 from decal_cli.sequential.clock import known_after_rows
+from decal_cli.sequential.decision_loss import CdlForecaster
 from decal_cli.sequential.difference import difference_sequence, utility_difference
 from decal_cli.sequential.randomness import logistic, uniform
 from decal_cli.sequential.worst_regret import worst_v_regret
 from decal_cli.tables.logistic import expit, log_odds
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 from simulation.study import PAGE, write
@@ -222,11 +225,28 @@ def sequence_table(seed: int, share: float) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
+def cdl_table(seed: int, share: float) -> Iterator[str]:
+    """Calibration decision loss of the CDL algorithm, in units of log T / sqrt(T): mean and largest over seeds."""
+    seeds = round(N_SEEDS * share)
+    yield "| sequence | T | seeds | mean | largest |"
+    yield "|---|---|---|---|---|"
+    cdl = parse("cdl(levels=exact)")
+    for kind, (name, draw) in enumerate(SEQUENCES.items()):
+        for rows in N_ROWS[:2]:
+            known, loss = known_after_rows(rows, 0), []
+            for number in range(seeds):
+                label = draw(rows, np.random.default_rng([seed, 4, kind, rows, number])).astype(np.uint8)
+                prediction = CdlForecaster(number, rows).replay(np.zeros(rows), label, known)
+                loss.append(value_of(cdl, Inputs(Rows(prediction, label))) * math.sqrt(rows) / math.log(rows))
+            yield f"| {name} | {rows:,} | {seeds} | {np.mean(loss):.2f} | {max(loss):.2f} |"
+
+
 TABLES: dict[str, Callable[[int, float], Iterator[str]]] = {
     "alarms": alarm_table,
     "power": power_table,
     "sequences": sequence_table,
     "regret": regret_table,
+    "cdl": cdl_table,
 }
 
 

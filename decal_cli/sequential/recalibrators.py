@@ -115,8 +115,8 @@ class RollingIsotonic(Forecaster):
 class OnlinePlatt(Forecaster):
     """Platt scaling, expit(a logit p + b), whose a and b follow the labels by one online Newton step for each.
 
-    Gupta and Ramdas 2023: a = 1 and b = 0 at the start, |(a, b)| <= 100, step length 10, regulariser 100. Its log loss
-    is at most that of the best fixed a and b in hindsight, plus a term that grows as log T.
+    The steps follow Gupta and Ramdas 2023. a = 1 and b = 0 at the start, |(a, b)| <= 100, step length 10, regulariser
+    100: the score is trusted at first, and some hundred labels move it.
     """
 
     title = "online Platt"
