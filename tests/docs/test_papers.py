@@ -19,10 +19,46 @@ LINES = [
 COMMANDS = [(line[2].strip("`"), line[4]) for line in LINES if line[2].startswith("`decal ")]
 
 
+def _all(head: object, first: int, last: int) -> list[str]:
+    return [f"{head}.{k}" for k in range(first, last + 1)]
+
+
 def test_every_line_says_where_or_why_not() -> None:
     assert len(COMMANDS) > 40
     for line in LINES:
         assert len(line) == 6 and line[0] and line[1] and line[2], line
+
+
+NUMBERED = {
+    "Perez-Lebel": [*_all(3, 1, 7), *_all("B", 1, 13)],
+    "Hu and Wu": [
+        "1.1",
+        "1.2",
+        "1.3",
+        *_all(2, 1, 25),
+        *_all(3, 1, 11),
+        *_all(4, 1, 5),
+        *_all(5, 1, 6),
+        *_all("A", 1, 3),
+    ],
+    "Kleinberg": [str(k) for k in range(1, 29)],
+    "Tasche": [*_all(2, 2, 6), *_all(3, 1, 7), *_all(4, 1, 4), *_all(5, 1, 5), *_all("A", 1, 5), "B.1", "B.2"],
+    "Gao": [str(k) for k in range(1, 7)],
+}
+"""Definitions, theorems, lemmas, remarks and examples by their numbers in the papers."""
+
+
+@pytest.mark.parametrize("paper", NUMBERED)
+def test_every_numbered_item_of_the_papers_has_a_line(paper: str) -> None:
+    section = next(part for part in PAGE.read_text(encoding="utf-8").split("\n## ") if part.startswith(paper))
+    places = [line.split("|")[1] for line in section.splitlines() if line.startswith("| ")]
+    known: set[str] = set()
+    for place in places:
+        known |= set(re.findall(r"(?:[A-Z]\.)?\d+(?:\.\d+)?", place))
+        for first, last in re.findall(r"([A-Z\d.]+) to ([A-Z\d.]+)", place):
+            (head, low), (_, high) = (("", *text.rpartition(".")[::2])[-2:] for text in (first, last))
+            known |= {f"{head}.{k}".lstrip(".") for k in range(int(low), int(high) + 1)}
+    assert not [number for number in NUMBERED[paper] if number not in known]
 
 
 @pytest.mark.parametrize(("command", "numbers"), COMMANDS, ids=lambda text: text[:90])
