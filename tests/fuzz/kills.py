@@ -73,7 +73,9 @@ def prepared(folder: Path) -> None:
         (folder / "rows.csv").write_text("".join(islice(rows, N_ROWS + 1)))
     new = "".join(f"{k % 1000 / 1000}\n" for k in range(200_000))
     (folder / "new.csv").write_text(f"p\n{new}")
-    assert started(("fit", "isotonic", *TASK, "-o", "model.json"), folder).wait() == 0
+    process = started(("fit", "isotonic", *TASK, "-o", "model.json"), folder)
+    process.communicate()
+    assert process.returncode == 0
 
 
 class Command:

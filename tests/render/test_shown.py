@@ -129,6 +129,11 @@ def test_markdown_reads_as_the_text_it_shows() -> None:
     assert [each.removeprefix("1 (").removesuffix(")") for each in read[3:]][::2] == names
 
 
+def test_a_heading_of_markdown_ends_where_its_name_does() -> None:
+    for name in PAYLOADS:
+        check_text(shown([blocks.Heading(f"p, {name}")], "markdown"), "markdown")
+
+
 def test_only_one_place_writes_to_standard_error() -> None:
     package = Path(blocks.__file__).parents[1]
     allowed = {"streams.py", "__main__.py", "manual.py"}

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 _MARKS = {True: "pass", False: "**fail**", None: "**cannot judge**"}
 _OURS = re.compile(r"(`decal [^`]*`)")
 """A command that a sentence names, which stays code."""
-_ACTIVE = re.compile(r"\\(?=[!-/:-@\[-`{-~])|[`*~$]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])")
-"""What Markdown would take for code, emphasis, a formula, HTML or a link; not the underscores inside a name."""
+_ACTIVE = re.compile(
+    r"\\(?=[!-/:-@\[-`{-~]|\Z)|[`*~$]|(?<![^\W_])_|_(?![^\W_])|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])"
+)
+"""What Markdown would take for code, emphasis, a formula, HTML or a link; not the underscores inside a name.
+
+A backslash at the end would act on what we put after it, such as the ** of a heading.
+"""
 _FIRST = re.compile(r"^(\s*)(?=[#>+=-])|^(\s*\d+)(?=[.)])")
 """Where a line begins with what Markdown would take for a heading, a quotation or a list."""
 
