@@ -145,7 +145,7 @@ def _columns() -> str:
     rows = []
     for name, declared in DECLARATIONS.items():
         usual = declared.usual if isinstance(declared, Role) else ()
-        option = ", ".join(filter(None, (declared.flag, f"--{name}")))
+        option = ", ".join(filter(None, (declared.flag, f"--{name.replace('_', '-')}")))
         rows.append([f"`{option}`", declared.help, ", ".join(f"`{each}`" for each in usual)])
     return _table(["option", "what it names", "found by itself where it is called"], rows)
 
