@@ -13,6 +13,7 @@ from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import task_of
 
+UTILITY = (parse("expected_utility"),)
 KEYS = ("brier", "expected_utility", "auc")
 
 
@@ -81,6 +82,18 @@ def test_what_moving_wins_is_what_the_decisions_of_each_row_differ_by(kept: bool
     assert result.gain == pytest.approx(result.moved - result.kept)
     raw = np.sort(p)
     assert ((raw >= result.threshold) == (population.moved(raw) >= 0.2)).all()
+
+
+@pytest.mark.parametrize("t", [0.05, 0.3, 0.5, 0.8])
+def test_the_brier_curve_is_that_of_the_rows_at_another_threshold(t: float) -> None:
+    """Tasche 2021, (5.5b), which gives the threshold s and what both losses are divided by."""
+    score, y = world(np.random.default_rng(4), 2000, 0.4)
+    q, p = 0.15, float(y.mean())
+    s = (1 - q) * p * t / ((p - q) * t + q * (1 - p))
+    there = evaluate(from_arrays(score, y, columns=Columns(prevalence=str(q))), Plan(UTILITY, task_of(threshold=t)))
+    here = evaluate(from_arrays(score, y), Plan(UTILITY, task_of(threshold=s)))
+    lost_there, lost_here = (-(each.reports[0].results["expected_utility"].value or 0.0) for each in (there, here))
+    assert lost_there / ((1 - t) * q) == pytest.approx(lost_here / ((1 - s) * p))
 
 
 def test_negatives_that_were_dropped_are_counted_again() -> None:
