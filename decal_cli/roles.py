@@ -99,6 +99,9 @@ class Columns:
     )
     positive: str | None = _declared(None, ColumnOption("Label value that counts as 1.", metavar="VALUE"))
     logit: bool = _declared(False, ColumnOption("Scores are log-odds."))
+    margin: bool = _declared(
+        False, ColumnOption("Scores are margins of any size: their range in these rows is rescaled to [0, 1].")
+    )
     missing: Literal["error", "drop"] = _declared(
         "error",
         ColumnOption(

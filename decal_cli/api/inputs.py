@@ -86,6 +86,7 @@ def columns_of(asked: Mapping[str, Any]) -> Columns:
         score=names_of("score", asked["score"]),
         positive=text_of(asked["positive"]),
         logit=bool(asked["logit"]),
+        margin=bool(asked.get("margin")),
         missing=asked["missing"],
         prevalence=_number_text(asked, "prevalence"),
         sampled_negatives=_number_text(asked, "sampled_negatives"),

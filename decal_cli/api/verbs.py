@@ -77,6 +77,7 @@ def evaluate(
     features: Several = (),
     positive: object = None,
     logit: bool = False,
+    margin: bool = False,
     missing: Missing = "error",
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
@@ -102,9 +103,10 @@ def evaluate(
     The decision is given as threshold=, utility=, cost_fp= and cost_fn=, or odds=; decision_threshold= says where the
     model is operated, if not at t*. proba: of several classes, a pattern such as 'lr:*' for the columns of each model,
     in place of scores; the decision is then abstain=, or utility= with a column for each class. metrics: such as
-    'ece(bins=20)', by default all. positive: the label value that counts as 1. logit: scores are log-odds. missing:
-    'error', or 'drop' such rows. prevalence: share of labels 1 where decisions are made, which rows are weighted and
-    scores moved to; or sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
+    'ece(bins=20)', by default all. positive: the label value that counts as 1. logit: scores are log-odds. margin: they
+    are margins of any size, whose range is rescaled to [0, 1]. missing: 'error', or 'drop' such rows. prevalence: share
+    of labels 1 where decisions are made, which rows are weighted and scores moved to; or sampled_negatives, the share
+    of the negatives that was kept. keep_scores: do not move them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
@@ -140,6 +142,7 @@ def recommend(
     features: Several = (),
     positive: object = None,
     logit: bool = False,
+    margin: bool = False,
     missing: Missing = "error",
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
@@ -192,6 +195,7 @@ def gate(
     features: Several = (),
     positive: object = None,
     logit: bool = False,
+    margin: bool = False,
     missing: Missing = "error",
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
@@ -239,6 +243,7 @@ def compare(
     features: Several = (),
     positive: object = None,
     logit: bool = False,
+    margin: bool = False,
     missing: Missing = "error",
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
@@ -295,6 +300,7 @@ def sweep(
     features: Several = (),
     positive: object = None,
     logit: bool = False,
+    margin: bool = False,
     missing: Missing = "error",
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
@@ -342,6 +348,7 @@ def report(
     features: Several = (),
     positive: object = None,
     logit: bool = False,
+    margin: bool = False,
     missing: Missing = "error",
     prevalence: float | None = None,
     sampled_negatives: float | None = None,

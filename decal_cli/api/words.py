@@ -16,7 +16,13 @@ T = TypeVar("T")
 
 SPELT = {"metric": "metrics", "method": "methods", "rule": "rules"}
 """Options that Python spells differently."""
-WHOLE = {"--logit": "logit=True", "--try": "methods='all'", "--no-intervals": "intervals=False"}
+WHOLE = {
+    "--logit": "logit=True",
+    "--margin": "margin=True",
+    "--keep-scores": "keep_scores=True",
+    "--try": "methods='all'",
+    "--no-intervals": "intervals=False",
+}
 """Options without a value."""
 VERBS = "evaluate|recommend|gate|compare|sweep|report|fit|apply|study"
 _VALUE = r"'[^']*'|<\w+>|[A-Z]+\b|drop\b|error\b|[^\s,;:/]*[\d._][^\s,;]*[^\s,;:.)]|\d"

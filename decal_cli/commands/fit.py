@@ -24,6 +24,11 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     check_new(options.model, "model file", options.force)
     plan = plan_of((), task, options, settings)
     columns = columns_of(source, settings)
+    if columns.margin:
+        raise DecalError(
+            "a model file does not hold the range of margins, which other rows would not have",
+            "give --logit, a map that is the same for all rows",
+        )
     wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     check_not_read(options.model, options.test)
     data = fits.one_model(data_of(source, settings, options.model))

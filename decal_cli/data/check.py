@@ -190,7 +190,8 @@ def checked_scores(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Scores in [0, 1], and a mask of the missing ones (None when there is none).
 
-    Errors: infinite, outside [0, 1] (before --logit is applied, if it is), or missing unless they may be dropped.
+    Errors: infinite, outside [0, 1] (unless --logit or --margin takes them there), or missing unless they may be
+    dropped.
     """
     low, high = span(values)
     missing = None
@@ -203,18 +204,34 @@ def checked_scores(
             return values, missing
     if np.isinf(low) or np.isinf(high):
         infinite = np.isinf(values)
-        row = int(infinite.argmax())
+        row, any_size = int(infinite.argmax()), columns.logit or columns.margin
         raise DecalError(
             f"{origin.place(name, row)}: score is {number(values[row])}{_times(infinite)}",
-            "clip log-odds to a finite range where they are written" if columns.logit else "correct or remove the row",
+            "clip them to a finite range where they are written" if any_size else "correct or remove the row",
         )
-    if columns.logit:
+    if columns.margin:
+        values = _of_margins(values, name, origin, low, high)
+    elif columns.logit:
         values = sigmoid(values)
     elif low < 0 or high > 1:
         raise _outside(values, name, origin, low, high)
     if missing is not None and columns.missing == "error":
         raise missing_values(missing, name, "score", origin)
     return values, missing
+
+
+def _of_margins(values: np.ndarray, name: str, origin: Origin, low: float, high: float) -> np.ndarray:
+    """(x - min) / (max - min) [Gao et al. 2017, footnote 5]."""
+    if low == high:
+        raise DecalError(f"{origin.shown}, column {quote(name)}: every margin is {number(low)}", "name another column")
+    # Halved, so that the range of two huge margins is a number.
+    return (values / 2 - low / 2) / (high / 2 - low / 2)
+
+
+def margin_notes(values: np.ndarray, name: str) -> tuple[str, ...]:
+    """From where to where margins go, for the reader of the scores that they were rescaled to."""
+    low, high = np.nanmin(values), np.nanmax(values)
+    return (f"{name}: margins from {number(low)} to {number(high)} were rescaled to [0, 1]",)
 
 
 def _outside(values: np.ndarray, name: str, origin: Origin, low: float, high: float) -> DecalError:
@@ -226,7 +243,7 @@ def _outside(values: np.ndarray, name: str, origin: Origin, low: float, high: fl
     elif low >= -1e-6 and high <= 1 + 1e-6:
         fix = "it looks like rounding: clip scores to [0, 1] where they are written"
     else:
-        fix = "if the scores are log-odds add --logit, else name a column of probabilities"
+        fix = "for log-odds add --logit, for margins of any size --margin, else name a column of probabilities"
     return DecalError(f"{origin.place(name, row)}: score {number(values[row])} is outside [0, 1]{_times(outside)}", fix)
 
 

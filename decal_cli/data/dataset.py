@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, missing_values
+from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, margin_notes, missing_values
 from decal_cli.data.classes import by_usual_names, class_labels, class_scores, labels_in, unseen_classes
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
@@ -122,6 +122,8 @@ def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
 
 def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     """Check and assemble opened inputs."""
+    if columns.logit and columns.margin:
+        raise DecalError("scores are either log-odds (--logit) or margins (--margin)", "give one of them")
     chosen = chosen_columns(sources, columns)
     digests = Digests(sources)
     parts: list[Part] = []
@@ -134,8 +136,8 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         start += table.num_rows
     origin = Origin(parts)
     if chosen.models:
-        if columns.logit or columns.positive is not None:
-            raise DecalError("--logit and --positive are for scores of two classes", "leave them out")
+        if columns.logit or columns.margin or columns.positive is not None:
+            raise DecalError("--logit, --margin and --positive are for scores of two classes", "drop them")
         classes = chosen.models[0].classes
         label, unlabelled = class_labels(parts, chosen.label, classes, columns, origin)
     else:
@@ -181,8 +183,9 @@ class _Scores(NamedTuple):
 def _scored(parts: Sequence[Part], chosen: Chosen, columns: Columns, origin: Origin) -> Iterator[tuple[str, _Scores]]:
     """Every model's checked scores."""
     for name in chosen.score:
-        score, unscored = checked_scores(floats(parts, name), name, origin, columns)
-        yield name, _Scores(score, (name,), unscored)
+        values = floats(parts, name)
+        score, unscored = checked_scores(values, name, origin, columns)
+        yield name, _Scores(score, (name,), unscored, margin_notes(values, name) if columns.margin else ())
     for model in chosen.models:
         score, unscored, note = class_scores(parts, model, columns, origin)
         yield model.model, _Scores(score, model.columns, unscored, () if note is None else (note,))

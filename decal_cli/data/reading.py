@@ -40,7 +40,8 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
 def _read(sources: Sequence[Source], columns: Columns) -> Dataset:
     chosen = chosen_columns(sources, columns)
     bare = chosen.roles().keys() == {"score", "label"} and len(chosen.score) == 1
-    if bare and columns.missing == "error":
+    # The range of margins is that of all rows.
+    if bare and columns.missing == "error" and not columns.margin:
         return _in_batches(sources, chosen, columns)
     return dataset(sources, columns)
 

@@ -173,6 +173,8 @@ class TestFit:
         assert "m.json: is there already; add --force" in line
         assert (tmp_path / "m.json").read_text() == "mine"
         assert "there is no folder" in refusal(decal("fit", "isotonic", BINARY, *P_AND_Y, "-o", "no/m.json"))
+        margins = decal("fit", "isotonic", BINARY, "--score", "x1", "--label", "y", "--margin", "-o", "margins.json")
+        assert "give --logit" in refusal(margins) and not (tmp_path / "margins.json").exists()
         without = decal("fit", "isotonic", BINARY, *P_AND_Y)
         assert without.code == 2 and "--output" in without.err
         assert decal("fit", "isotonic", BINARY, *P_AND_Y, "-o", "m.json", "--force").code == 0

@@ -65,7 +65,7 @@ def test_log_odds(tmp_path: Path) -> None:
     np.testing.assert_allclose(score[1:4], 1 / (1 + np.exp([1.0, 0.0, -1.0])), rtol=1e-14)
     assert score[0] < 1e-300 and score[4] == 1.0
     path = write_columns(tmp_path, {"p": [*logits, np.inf], "y": [0, 0, 1, 1, 1, 1]}, "parquet")
-    assert "row 6: score is inf; clip log-odds" in reading_error(path, columns=Columns(logit=True))
+    assert "row 6: score is inf; clip them" in reading_error(path, columns=Columns(logit=True))
 
 
 @pytest.mark.parametrize(
@@ -152,3 +152,23 @@ def test_weights_that_sums_would_lose(tmp_path: Path, weights: Any) -> None:
     path = write_columns(tmp_path, {"p": [0.5, 0.25, 0.75], "y": [0, 1, 1], "w": weights}, "csv")
     line = reading_error(path, columns=Columns(weight="w"))
     assert "weight is less than 1e-09 of the mean weight" in line and "column 'w', row" in line
+
+
+class TestMargins:
+    """Gao et al. 2017, footnote 5: (x - min) / (max - min)."""
+
+    def test_their_range_is_that_of_all_files_and_the_output_says_it(self, tmp_path: Path) -> None:
+        one = write_columns(tmp_path, {"p": [-3.0, 1.0], "y": [0, 1]}, "csv", "one")
+        two = write_columns(tmp_path, {"p": [5.0, 0.0], "y": [1, 0]}, "csv", "two")
+        data = read([one, two], Columns(margin=True))
+        assert data.models[0].rows.score == pytest.approx([0, 0.5, 1, 0.375])
+        assert "p: margins from -3 to 5 were rescaled to [0, 1]" in " ".join(data.notes)
+
+    def test_huge_ones_do_not_overflow(self, tmp_path: Path) -> None:
+        path = write_columns(tmp_path, {"p": [-1.5e308, 0.0, 1.5e308], "y": [0, 1, 1]})
+        assert read([path], Columns(margin=True)).models[0].rows.score == pytest.approx([0, 0.5, 1])
+
+    def test_what_has_no_range_is_refused(self, tmp_path: Path) -> None:
+        path = write_columns(tmp_path, {"p": [2.0, 2.0], "y": [0, 1]})
+        assert "every margin is 2" in reading_error(path, columns=Columns(margin=True))
+        assert "give one of them" in reading_error(path, columns=Columns(margin=True, logit=True))
