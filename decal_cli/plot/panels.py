@@ -208,11 +208,18 @@ def _mark_threshold(axes: Any, task: BinaryTask | None) -> None:
 
 
 def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tuple[float, float]) -> None:
-    """Where deciding by the recalibrated score differs from deciding by the score: Perez-Lebel et al. 2025, fig. 1."""
+    """Where deciding by the recalibrated score differs from deciding by the score: Perez-Lebel et al. 2025, fig. 1.
+
+    t_f is the least score whose recalibrated score reaches t*.
+    """
     if task is None:
         return
     at = np.linspace(*ends, 2001)
-    differ = (at >= task.decision_threshold) != (fit(at) >= task.threshold)
+    reached = fit(at) >= task.threshold
+    differ = (at >= task.decision_threshold) != reached
+    if reached.any() and not reached.all():
+        adjusted = at[reached.argmax()]
+        axes.axvline(adjusted, color=THRESHOLD, lw=1.1, ls=(0, (1, 1.5)), label=f"t_f = {adjusted:.3g}")
     if differ.any():
         axes.fill_between(at, 0, 1, where=differ, transform=axes.get_xaxis_transform(), color=THRESHOLD, alpha=0.12,
                           lw=0, label="decisions that change")  # fmt: skip

@@ -17,6 +17,7 @@ from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
+from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import PICTURES, draw, draw_panels, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
@@ -116,6 +117,19 @@ def test_the_waterfall_of_a_report_speaks_in_the_users_terms(one: Sweep) -> None
     assert "always decide 'call'" in html.unescape(svg)
     rungs = ladder_results(one.reports[0], one.head.task, one.head.plan)
     assert short(rungs["expected_utility"].value, 3) in svg  # a million decisions, in millions
+
+
+def test_reliability_marks_where_the_recalibrated_score_reaches_the_threshold(one: Sweep) -> None:
+    """Perez-Lebel et al. 2025, fig. 1: t_f."""
+    (line,) = (
+        line
+        for line in figure_of(one, ("reliability",)).axes[0].get_lines()
+        if str(line.get_label()).startswith("t_f = ")
+    )
+    report, task = one.reports[0], one.task
+    assert task is not None
+    adjusted = value_of(parse("threshold_adjusted"), Inputs.of(report.table, None, task))
+    assert line.get_xdata()[0] == pytest.approx(adjusted, abs=0.001)
 
 
 def test_models_keep_colour_and_marker_in_every_panel(two: Sweep) -> None:

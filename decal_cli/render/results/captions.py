@@ -50,12 +50,14 @@ def _sentences(picture: str, task: BinaryTask | None, features: bool, confidence
             *line,
         ]
     if picture == "reliability":
-        changes = [] if task is None else ["In the shaded range, recalibration changes the decision."]
+        changes = (
+            "In the shaded range, up to t_f, where the recalibrated score reaches t*, recalibration decides otherwise."
+        )
         return [
             "The line is how often label 1 occurs at each score. On the dotted diagonal the score is right;",
             f"the fit of a calibrated model lies in the grey band {level} of the time.",
             *line,
-            *changes,
+            *([] if task is None else [changes]),
         ]
     differ = "A thin bar is how far the rows of a bin may differ without changing a decision; filled: they differ more."
     return [
