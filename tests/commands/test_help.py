@@ -70,8 +70,7 @@ def test_a_default_is_the_value_itself(decal: Decal) -> None:
 
 def test_every_declaration_of_columns_and_task_is_an_option() -> None:
     options = {option for parameter in COMMANDS["evaluate"].params for option in parameter.opts}
-    assert {f"--{name}" for name in DECLARATIONS} <= options
-    assert {f"--{name.replace('_', '-')}" for name in SPELLINGS} <= options
+    assert {f"--{name.replace('_', '-')}" for name in (*DECLARATIONS, *SPELLINGS)} <= options
     assert {each.flag for each in DECLARATIONS.values() if each.flag} <= options
 
 
