@@ -70,6 +70,8 @@ def test_parameters_and_scopes_parse() -> None:
         ("brier<=", "does not parse"),
         ("brier<=x", "is not a number or baseline"),
         ("brier=0.2", "does not parse"),
+        ("brier=<0.2", "an operator ("),
+        ("brier=>0.2", "an operator ("),
         ("brier<=0.1<=0.2", "does not parse"),
         ("brierr<=0.2", "did you mean brier"),
         ("ece(bins=0)<=0.2", "bins=0"),
