@@ -150,8 +150,8 @@ def gate(
 def parse_rule(text: str) -> Rule:
     """Parse a gate rule; a DecalError says what is wrong with it."""
     match = _RULE.fullmatch(text.strip())
-    # Of '=<' the expression takes the second half for the operator.
-    if match is None or match["side"].endswith("="):
+    # Of '=<' the expression takes the second half for the operator; after '@model' an equals sign lacks its name.
+    if match is None or (match["side"].endswith("=") and "@" not in match["side"]):
         *others, last = _OPERATORS
         raise DecalError(
             f"rule {text!r} does not parse: it needs a metric, an operator ({', '.join(others)} or {last}) and a bound",
