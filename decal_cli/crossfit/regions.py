@@ -210,6 +210,16 @@ def isotonic_fit(score: Floats, label: NDArray[Any], weight: Floats | None) -> I
     return IsotonicFit(tabulate(score, label, weight))
 
 
+def fits_of_other_folds(rows: Rows, fold: Ints) -> Floats:
+    """The isotonic fit at each row, to the rows of the other folds, shape (T,); fold: a number for each row."""
+    fitted = np.empty(len(rows))
+    for k in np.unique(fold):
+        here = fold == k
+        weight = None if rows.weight is None else rows.weight[~here]
+        fitted[here] = isotonic_fit(rows.score[~here], rows.label[~here], weight)(rows.score[here])
+    return fitted
+
+
 class RegionRule:
     """Isotonic recalibration, moved in each region by what its rows say, as far as noise does not explain it."""
 

@@ -13,7 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
-from decal_cli.crossfit.regions import isotonic_fit
+from decal_cli.crossfit.regions import fits_of_other_folds
 from decal_cli.curves.crossings import MIN_DIFFERENT_ROWS
 from decal_cli.declarations.defaults import SEED
 from decal_cli.metrics.confidence import quantile
@@ -65,7 +65,7 @@ def lowest_curve(models: Sequence[tuple[str, Rows]], at: Floats, confidence: flo
     rows = models[0][1]
     fold = _folds([each for _, each in models], seed)
     decided = [np.searchsorted(at, _fitted(each), side="right") for _, each in models]
-    held_out = [np.searchsorted(at, _held_out(each, fold), side="right") for _, each in models]
+    held_out = [np.searchsorted(at, fits_of_other_folds(each, fold), side="right") for _, each in models]
     curves = np.array([_curve(each, rows, at) for each in decided])
     lowest = curves.min(axis=0)
     as_low = curves <= lowest + _ROUNDING
@@ -124,17 +124,6 @@ def _folds(models: Sequence[Rows], seed: int) -> Ints:
     fold = np.empty(len(first), dtype=np.int64)
     fold[order] = Seed(seed).generator("lowest").permutation(len(first)) % FOLDS
     return fold
-
-
-def _held_out(rows: Rows, fold: Ints) -> Floats:
-    """At each row, the isotonic fit to the rows of other folds, shape (T,)."""
-    fitted = np.empty(len(rows))
-    for k in range(FOLDS):
-        held = fold == k
-        if held.any():
-            weight = None if rows.weight is None else rows.weight[~held]
-            fitted[held] = isotonic_fit(rows.score[~held], rows.label[~held], weight)(rows.score[held])
-    return fitted
 
 
 def _curve(decided: Ints, rows: Rows, at: Floats) -> Floats:

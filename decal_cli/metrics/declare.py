@@ -174,6 +174,29 @@ def for_classes(
     return declare
 
 
+def like(
+    name: str, *, title: str, interval: Callable[..., Interval] | None, source: str = "", interval_text: str = ""
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Declare the decorated function as a metric that is in all else as another one, which is declared before it.
+
+    source, interval_text: those of the other one, where they are empty.
+    """
+    of = METRICS[name]
+    return metric(
+        title=title,
+        better=of.better,
+        unit=of.unit,
+        source=source or of.source,
+        range=of.range,
+        size_free=of.size_free,
+        shown=of.shown,
+        interval=interval,
+        interval_text=interval_text or of.interval_text,
+        covers=of.covers,
+        noisy=of.noisy,
+    )
+
+
 def null_of(
     name: str,
     *,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import LARGEST, isotonic_fit
+from decal_cli.crossfit.regions import LARGEST, fits_of_other_folds
 from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Training, model
@@ -151,12 +151,7 @@ def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:
     # No more certain than the rule of succession is after as many rows of one label.
     column = ScoreColumn(Curve.fitted(rows.table), 1 / (len(rows) + 2))
     fold = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
-    score = np.empty(len(rows))
-    for k in range(FOLDS):
-        here = fold == k
-        if here.any():
-            weight = None if rows.weight is None else rows.weight[~here]
-            score[here] = isotonic_fit(rows.score[~here], rows.label[~here], weight)(rows.score[here])
+    score = fits_of_other_folds(rows, fold)
     return column, np.column_stack((column.log_odds(score), float_columns(rows)))
 
 

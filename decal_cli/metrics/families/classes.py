@@ -13,11 +13,11 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.declare import for_classes, metric, null_of
+from decal_cli.metrics.declare import for_classes, like, metric, null_of
 from decal_cli.metrics.families import bins as binned
 from decal_cli.metrics.families.loss import Clip
 from decal_cli.metrics.families.ranking import delong
-from decal_cli.metrics.numerics.debiased import INTERVAL_TEXT, ece_debiased_interval
+from decal_cli.metrics.numerics.debiased import ece_debiased_interval
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Floats, Strategy, Table, tabulate
@@ -153,18 +153,12 @@ def _top_ece_interval(c: ClassTable, seed: Seed, *, confidence: float, bins: int
     return binned.ece_interval(c.top, seed, confidence=confidence, bins=bins, strategy=strategy)
 
 
-@metric(
+@like(
+    "ece",
     title="ECE of the top class",
-    better="lower",
-    unit="probability",
     source=cite("Naeini et al. 2015"),
-    range=(0, 1),
-    size_free=False,
-    shown=True,
     interval=_top_ece_interval,
     interval_text="as for ece",
-    noisy=True,
-    covers=covered.OF_BINS_BELOW,
 )
 def ece_top(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
     """Mean distance, over bins of the highest probability, between it and how often that class is the label.
@@ -197,18 +191,7 @@ def _top_debiased_interval(c: ClassTable, *, confidence: float, bins: int, strat
     return ece_debiased_interval(c.top, confidence=confidence, bins=bins, strategy=strategy)
 
 
-@metric(
-    title="Squared ECE of the top class, debiased",
-    better="lower",
-    unit="squared probability",
-    source=cite("Kumar et al. 2019"),
-    range=(-0.5, 1),
-    size_free=False,
-    shown=True,
-    interval=_top_debiased_interval,
-    interval_text=INTERVAL_TEXT,
-    covers="the population's squared error for the bins that these rows have, their edges held fixed",
-)
+@like("ece_debiased", title="Squared ECE of the top class, debiased", interval=_top_debiased_interval)
 def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
     """Mean squared distance of ece_top, less its noise; near 0 for a calibrated model.
 
@@ -264,15 +247,7 @@ def _pair_auc(c: ClassTable, j: int, k: int) -> float:
     return delong(tabulate(np.ascontiguousarray(c.score[which, j]), c.label[which] == j, weight)).mean
 
 
-@metric(
-    title="AUC of pairs of classes",
-    better="higher",
-    unit="share",
-    source="Hand and Till 2001",
-    range=(0, 1),
-    interval=None,
-    covers=_NO_INTERVAL,
-)
+@like("auc_weighted", title="AUC of pairs of classes", source="Hand and Till 2001", interval=None)
 def auc_pairs(c: ClassTable) -> float:
     """Mean over pairs of classes of how well their probabilities tell their rows apart: Hand and Till's M.
 

@@ -9,7 +9,7 @@ from decal_cli.crossfit.probe import Probed
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile
-from decal_cli.metrics.declare import metric, null_of
+from decal_cli.metrics.declare import like, metric, null_of
 from decal_cli.metrics.numerics import concavity, gaps, rank_correlation
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Table
@@ -112,16 +112,11 @@ def _spearman_interval(probed: Probed, *, confidence: float) -> Interval:
     return _fisher(probed, value, 3, 1 + value**2 / 2, confidence)
 
 
-@metric(
+@like(
+    "kendall",
     title="Spearman's rho of score and features",
-    better="higher",
-    unit="share",
     source=f"rank correlation: {cite('Tasche 2021', 'prop. 3.7')}",
-    range=(-1, 1),
-    size_free=False,
     interval=_spearman_interval,
-    interval_text=_FISHER,
-    covers=_OF_RANKS,
 )
 def spearman(probed: Probed) -> float:
     """Rank correlation of the score with the probability that held-out rows get by the features; 1: the same order.
