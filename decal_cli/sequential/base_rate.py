@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.sequential.forecaster import Forecaster
+from decal_cli.sequential.forecaster import Forecaster, State, online
 from decal_cli.sequential.randomness import logistic, uniform
 from decal_cli.tables.table import Floats, Ints
 
@@ -34,14 +36,27 @@ class CountForecaster(Forecaster):
 
     def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
         """All predictions at once."""
-        to_row = np.concatenate(([0], np.cumsum(label, dtype=np.int64)))
-        return self._predictions(np.arange(len(known), dtype=np.int64), to_row[known], known)
+        count, learned = len(known), int(known[-1]) if len(known) else 0
+        to_row = self.positives + np.concatenate(([0], np.cumsum(label[:learned], dtype=np.int64)))
+        rows = self.row + np.arange(count, dtype=np.int64)
+        predictions = self._predictions(rows, to_row[known], self.rows + known)
+        self.row, self.rows, self.positives = self.row + count, self.rows + learned, int(to_row[learned])
+        return predictions
+
+    def state(self) -> State:
+        """Rows predicted, labels learned, and those of them that are 1."""
+        return {"row": self.row, "rows": self.rows, "positives": self.positives}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from these counts."""
+        self.row, self.rows, self.positives = (int(state[name]) for name in ("row", "rows", "positives"))
 
     @abstractmethod
     def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
         """Predictions for these rows, shape (k,), when so many labels are known, of which so many are 1."""
 
 
+@online("running-mean", source="Kleinberg et al. 2023, section 3")
 class RunningMean(CountForecaster):
     """The share of label 1 so far; 1/2 before the first label.
 
@@ -54,6 +69,7 @@ class RunningMean(CountForecaster):
         return np.where(rows > 0, positives / np.maximum(rows, 1), 0.5)
 
 
+@online("hedge", source="Kleinberg et al. 2023, algorithm 1")
 class ForecastHedge(CountForecaster):
     """The share of label 1 so far, moved by logistic noise: whatever the labels are, no threshold does badly.
 
@@ -83,6 +99,7 @@ class ForecastHedge(CountForecaster):
         return factor * math.sqrt(math.log(2) / 2 * (self.horizon or rows))
 
 
+@online("ftpl", source="Kleinberg et al. 2023, algorithm 2")
 class ForecastFTPL(CountForecaster):
     """The share of label 1 after a fresh random number of rows is added to each label's count.
 

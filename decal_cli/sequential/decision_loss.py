@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.sequential.forecaster import Forecaster
+from decal_cli.sequential.forecaster import Forecaster, State, online
 from decal_cli.sequential.randomness import uniform
 from decal_cli.tables.table import Floats
 
@@ -24,6 +25,7 @@ class Draw(NamedTuple):
     chance: float
 
 
+@online("cdl-algorithm", source="Hu and Wu 2024, algorithm 1")
 class CdlForecaster(Forecaster):
     """Probabilities on a grid, whose calibration decision loss vanishes as log T / sqrt(T), whatever the labels are.
 
@@ -97,6 +99,28 @@ class CdlForecaster(Forecaster):
         before, self.rate = self.rate, self._rates()
         self.log_weight += np.log(np.maximum(1 + before * regret, _LEAST_FACTOR))
         self.log_weight *= self.rate / before
+
+    def state(self) -> State:
+        """Where it is, what was drawn and not learned, and the weights of its experts."""
+        return {
+            "row": self.row,
+            "learned": self.learned,
+            "start": self.start,
+            "rows": self.rows,
+            "drawn": list(self.drawn),
+            "log_weight": self.log_weight.tolist(),
+            "squares": self.squares.tolist(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self._start(int(state["rows"]))
+        self.row, self.learned, self.start = (int(state[name]) for name in ("row", "learned", "start"))
+        self.drawn = deque(map(float, state["drawn"]))
+        self.log_weight, self.squares = (np.array(state[name], dtype=float) for name in ("log_weight", "squares"))
+        if not len(self.log_weight) == len(self.squares) == 2 * self.buckets + 1:
+            raise ValueError("there are not two experts for each bucket, and one more")
+        self.rate = self._rates()
 
     def _bucket(self, drawn: float) -> int:
         """From 0; a boundary belongs to the bucket below it."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
-from decal_cli.sequential.forecaster import Forecaster
+from decal_cli.crossfit.regions import isotonic_fit
+from decal_cli.declarations.spec import Between
+from decal_cli.sequential.forecaster import Forecaster, State, online
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
 
@@ -22,8 +24,45 @@ N_REFITS = 20
 """Refits of the rolling isotonic regression in the time that its window takes to pass."""
 MIN_SCORE = 1e-6
 """Scores nearer to 0 or 1 are moved here before their log-odds are taken."""
+NEVER = 1 << 62
+"""More labels than there will ever be."""
 
 
+MANY = Between(1, 1_000_001)
+"""Rows that an isotonic regression learns from."""
+
+
+class Curve(NamedTuple):
+    """A calibration curve: fitted points, linear between them and constant outside."""
+
+    at: Floats
+    value: Floats
+
+    @classmethod
+    def of_rows(cls, score: Floats, label: NDArray[np.uint8]) -> Curve:
+        """The isotonic regression of rows."""
+        fit = isotonic_fit(score, label, None)
+        return cls(fit.at, fit.value)
+
+    def __call__(self, score: Floats) -> Floats:
+        """The fitted probability at these scores."""
+        return np.interp(score, self.at, self.value)
+
+
+def _state_of(curve: Curve | None) -> list[list[float]] | None:
+    return None if curve is None else [curve.at.tolist(), curve.value.tolist()]
+
+
+def _curve_of(state: Any) -> Curve | None:
+    if state is None:
+        return None
+    at, value = (np.array(each, dtype=float) for each in state)
+    if len(at) != len(value) or not len(at) or (np.diff(at) < 0).any() or not ((value >= 0) & (value <= 1)).all():
+        raise ValueError("a calibration curve is none")
+    return Curve(at, value)
+
+
+@online("as-it-is", source="the score itself")
 class AsItIs(Forecaster):
     """The score, unchanged."""
 
@@ -38,41 +77,99 @@ class AsItIs(Forecaster):
 
     def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
         """The scores."""
-        return score.astype(np.float64)
+        return score[len(score) - len(known) :].astype(np.float64)
+
+    def state(self) -> State:
+        """Nothing."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Nothing was learned."""
 
 
-class FrozenIsotonic(Forecaster):
+class Fitted(Forecaster):
+    """A forecaster that learns isotonic regressions of rows with known labels; the score as it is before the first.
+
+    scores, labels: the rows that it holds, the latest last; learned: how many labels it learned in all.
+    """
+
+    def __init__(self) -> None:
+        self.scores: Floats = np.empty(0)
+        self.labels: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self.learned = 0
+        self.curve: Curve | None = None
+
+    def predict_one(self, score: float) -> float:
+        """The score as it is, or recalibrated."""
+        return score if self.curve is None else float(self.curve(np.array([score]))[0])
+
+    def learn_one(self, score: float, label: int) -> None:
+        """Take a row, and fit where it is time."""
+        self._learn(np.array([score]), np.array([label], dtype=np.uint8))
+
+    @abstractmethod
+    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
+        """Take rows, the last of which may be one after which it is time to fit."""
+
+    @abstractmethod
+    def _rows_to_fit(self) -> int:
+        """How many more labels it takes until the next fit; more than there will ever be where there is none."""
+
+    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
+        """All predictions at once, fit by fit."""
+        exact = score.astype(np.float64)
+        new = exact[len(score) - len(known) :]
+        predictions = new.copy()
+        learned = row = 0
+        while row < len(known):
+            until = learned + self._rows_to_fit()
+            end = int(np.searchsorted(known, until))
+            if self.curve is not None:
+                predictions[row:end] = self.curve(new[row:end])
+            row, before = end, learned
+            learned = until if end < len(known) else int(known[-1])
+            self._learn(exact[before:learned], label[before:learned])
+        return predictions
+
+    def state(self) -> State:
+        """The rows that it holds, and the latest fit."""
+        rows = {"scores": self.scores.tolist(), "labels": self.labels.tolist()}
+        return {**rows, "learned": self.learned, "curve": _state_of(self.curve)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.scores = np.array(state["scores"], dtype=float)
+        self.labels = np.array(state["labels"], dtype=np.uint8)
+        self.learned, self.curve = int(state["learned"]), _curve_of(state["curve"])
+        if len(self.scores) != len(self.labels):
+            raise ValueError("a row that is held lacks a score or a label")
+
+
+@online("frozen-isotonic", source="the usual practice")
+class FrozenIsotonic(Fitted):
     """Isotonic regression learned from the first rows and kept; the score as it is until their labels are known."""
 
     title = "frozen isotonic"
 
-    def __init__(self, warm_up: int = N_WARM_UP) -> None:
+    def __init__(self, *, warm_up: Annotated[int, "number of rows that it learns from", MANY] = N_WARM_UP) -> None:
+        super().__init__()
         self.warm_up = warm_up
-        self.rows: list[tuple[float, int]] = []
-        self.fit: IsotonicFit | None = None
 
-    def predict_one(self, score: float) -> float:
-        """The score as it is, or recalibrated."""
-        return score if self.fit is None else float(self.fit(np.array([score]))[0])
+    def _rows_to_fit(self) -> int:
+        return NEVER if self.curve is not None else self.warm_up - self.learned
 
-    def learn_one(self, score: float, label: int) -> None:
-        """Keep a row of the warm-up; after the last of them, fit."""
-        if self.fit is None:
-            self.rows.append((score, label))
-            if len(self.rows) == self.warm_up:
-                self.fit = _fit_of(self.rows)
-
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
-        """All predictions at once."""
-        first = int(np.searchsorted(known, self.warm_up))
-        predictions = score.astype(np.float64)
-        if first < len(known):
-            fit = isotonic_fit(predictions[: self.warm_up], label[: self.warm_up], None)
-            predictions[first:] = fit(predictions[first:])
-        return predictions
+    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
+        self.learned += len(score)
+        if self.curve is not None:
+            return
+        self.scores, self.labels = np.append(self.scores, score), np.append(self.labels, label)
+        if self.learned == self.warm_up:
+            self.curve = Curve.of_rows(self.scores, self.labels)
+            self.scores, self.labels = self.scores[:0], self.labels[:0]
 
 
-class RollingIsotonic(Forecaster):
+@online("rolling-isotonic", source="the usual practice")
+class RollingIsotonic(Fitted):
     """Isotonic regression of the latest rows with known labels; the score as it is until a whole window is known.
 
     It is fitted anew 20 times in the time that a window takes to pass.
@@ -80,38 +177,25 @@ class RollingIsotonic(Forecaster):
 
     title = "rolling isotonic"
 
-    def __init__(self, window: int = N_WINDOW) -> None:
+    def __init__(self, *, window: Annotated[int, "number of latest rows that it learns from", MANY] = N_WINDOW) -> None:
+        super().__init__()
         self.window = window
         self.every = max(1, window // N_REFITS)
-        self.rows: deque[tuple[float, int]] = deque(maxlen=window)
-        self.learned = 0
-        self.fit: IsotonicFit | None = None
 
-    def predict_one(self, score: float) -> float:
-        """The score as it is, or recalibrated."""
-        return score if self.fit is None else float(self.fit(np.array([score]))[0])
+    def _rows_to_fit(self) -> int:
+        first = -(-self.window // self.every) * self.every
+        return max(first - self.learned, self.every - self.learned % self.every)
 
-    def learn_one(self, score: float, label: int) -> None:
-        """Take a row into the window, the oldest out of it, and fit where it is time."""
-        self.rows.append((score, label))
-        self.learned += 1
-        if self.learned % self.every == 0 and self.learned >= self.window:
-            self.fit = _fit_of(self.rows)
-
-    def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
-        """All predictions at once, fit by fit."""
-        exact = score.astype(np.float64)
-        predictions = exact.copy()
-        fits = known // self.every
-        starts = np.flatnonzero(np.diff(fits, prepend=-1))
-        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(known)], strict=True):
-            until = int(fits[start]) * self.every
-            if until >= self.window:
-                latest = slice(until - self.window, until)
-                predictions[start:end] = isotonic_fit(exact[latest], label[latest], None)(exact[start:end])
-        return predictions
+    def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
+        until_fit = self._rows_to_fit()
+        self.scores = np.append(self.scores, score)[-self.window :]
+        self.labels = np.append(self.labels, label)[-self.window :]
+        self.learned += len(score)
+        if len(score) == until_fit:
+            self.curve = Curve.of_rows(self.scores, self.labels)
 
 
+@online("online-platt", source="Gupta and Ramdas 2023")
 class OnlinePlatt(Forecaster):
     """Platt scaling, expit(a logit p + b), whose a and b follow the labels by one online Newton step for each.
 
@@ -138,13 +222,23 @@ class OnlinePlatt(Forecaster):
     def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
         """All predictions at once; only the steps are one by one."""
         x = log_odds(score.astype(np.float64), MIN_SCORE)
-        used = int(known[-1])
+        used = int(known[-1]) if len(known) else 0
         slopes, intercepts = np.empty(used + 1), np.empty(used + 1)
         slopes[0], intercepts[0] = self.slope, self.intercept
         for row, (value, outcome) in enumerate(zip(x[:used].tolist(), label[:used].tolist(), strict=True), start=1):
             self._step(value, outcome)
             slopes[row], intercepts[row] = self.slope, self.intercept
-        return expit(slopes[known] * x + intercepts[known])
+        return expit(slopes[known] * x[len(x) - len(known) :] + intercepts[known])
+
+    def state(self) -> State:
+        """The curve, and the curvature of the losses so far."""
+        return {"slope": self.slope, "intercept": self.intercept, "curvature": list(self.curvature)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        self.slope, self.intercept = float(state["slope"]), float(state["intercept"])
+        first, mixed, second = map(float, state["curvature"])
+        self.curvature = first, mixed, second
 
     def _step(self, x: float, label: int) -> None:
         z = self.slope * x + self.intercept
@@ -177,8 +271,3 @@ def projected(
         low, high = (middle, high) if outside else (low, middle)
     nearest = vectors @ (values / (values + high) * along)
     return float(nearest[0]), float(nearest[1])
-
-
-def _fit_of(rows: Iterable[tuple[float, int]]) -> IsotonicFit:
-    scores, labels = zip(*rows, strict=True)
-    return isotonic_fit(np.array(scores), np.array(labels), None)
