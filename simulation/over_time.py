@@ -12,52 +12,19 @@ from pathlib import Path
 
 import numpy as np
 
-from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.sequential.base_rate import CountForecaster, ForecastFTPL, ForecastHedge, RunningMean
 from decal_cli.sequential.calibration_alarm import first_alarm, log_e_process
-from decal_cli.sequential.clock import known_after_rows
-from decal_cli.sequential.decision_loss import CdlForecaster
 from decal_cli.sequential.difference import difference_sequence, utility_difference
-from decal_cli.sequential.randomness import logistic, uniform
-from decal_cli.sequential.worst_regret import worst_v_regret
 from decal_cli.tables.logistic import expit, log_odds
-from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
+from simulation.base_rate_regret import classes_table, growth_table, regret_table
+from simulation.online_calibration import cdl_table, distance_table
 from simulation.study import PAGE, write
 
-N_SEEDS, N_CALIBRATED, N_SHIFTED, N_SEQUENCES = 200, 2000, 1000, 1000
-"""Of each row of a table; `--share` takes a part of them."""
-N_ROWS = (1_000, 10_000, 100_000)
+N_CALIBRATED, N_SHIFTED, N_SEQUENCES = 2000, 1000, 1000
+"""Streams of each row of a table; `--share` takes a part of them."""
 SHIFT = 0.5
-Labels = np.ndarray
-Rng = np.random.Generator
-
-
-def _random(rows: int, rng: Rng) -> Labels:
-    return rng.random(rows) < 0.5
-
-
-def _drifting(rows: int, rng: Rng) -> Labels:
-    return rng.random(rows) < 0.5 + 0.4 * np.sin(2 * np.pi * np.arange(rows) / rows)
-
-
-def _alternating(rows: int, rng: Rng) -> Labels:
-    return np.arange(rows) % 2 == 1
-
-
-def _blocks(rows: int, rng: Rng) -> Labels:
-    """0 and 1 in turn, each block as long as all before it."""
-    return np.floor(np.log2(np.arange(rows) + 1.0)) % 2 == 1
-
-
-SEQUENCES: dict[str, Callable[[int, Rng], Labels]] = {
-    "random": _random,
-    "drifting": _drifting,
-    "alternating": _alternating,
-    "blocks": _blocks,
-}
-SHAPES: dict[str, Callable[[Rng, int], Floats]] = {
+SHAPES: dict[str, Callable[[np.random.Generator, int], Floats]] = {
     "uniform": lambda rng, rows: rng.random(rows),
     "beta(2,5)": lambda rng, rows: rng.beta(2, 5, rows),
     "logit-normal(-1,1.2)": lambda rng, rows: expit(rng.normal(-1, 1.2, rows)),
@@ -65,83 +32,6 @@ SHAPES: dict[str, Callable[[Rng, int], Floats]] = {
     "beta(1,9)": lambda rng, rows: rng.beta(1, 9, rows),
     "19 values": lambda rng, rows: rng.integers(1, 20, rows) / 20,
 }
-
-
-def regret_table(seed: int, share: float) -> Iterator[str]:
-    """V-regret in units of sqrt(T): ForecastHedge with and without the horizon, and the running mean."""
-    seeds = round(N_SEEDS * share)
-    yield "| sequence | T | seeds | Hedge, T known | 99th perc. | T unknown | FTPL, T known | running mean |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for kind, (name, draw) in enumerate(SEQUENCES.items()):
-        for rows in N_ROWS:
-            known, score = known_after_rows(rows, 0), np.zeros(rows)
-            worst: dict[str, list[float]] = {"known": [], "unknown": [], "ftpl": [], "mean": []}
-            for number in range(seeds):
-                label = draw(rows, np.random.default_rng([seed, kind, rows, number])).astype(np.uint8)
-                forecasters: dict[str, CountForecaster] = {
-                    "known": ForecastHedge(number, rows),
-                    "unknown": ForecastHedge(number),
-                    "ftpl": ForecastFTPL(number, rows),
-                    "mean": RunningMean(),
-                }
-                for key, forecaster in forecasters.items():
-                    worst[key].append(worst_v_regret(forecaster.replay(score, label, known), label).regret)
-            yield _regret_row(name, rows, worst)
-    for rows in N_ROWS:
-        yield _regret_row("adaptive", rows, _against_an_adversary(rows, seeds))
-
-
-def _regret_row(name: str, rows: int, worst: dict[str, list[float]]) -> str:
-    unit = math.sqrt(rows)
-    values = (
-        np.mean(worst["known"]),
-        np.quantile(worst["known"], 0.99),
-        np.mean(worst["unknown"]),
-        np.mean(worst["ftpl"]),
-        np.mean(worst["mean"]),
-    )
-    return (
-        f"| {name} | {rows:,} | {len(worst['known'])} | " + " | ".join(f"{value / unit:.3f}" for value in values) + " |"
-    )
-
-
-def _against_an_adversary(rows: int, seeds: int) -> dict[str, list[float]]:
-    """V-regret where each label is chosen by one who knows the algorithm and the past, but not the next coin.
-
-    It looks for the kink at which the forecaster has lost most, and sets the label that makes it lose more there.
-    """
-    worst = {}
-    for key in ("known", "unknown", "ftpl", "mean"):
-        prediction, label = np.empty((rows, seeds)), np.zeros((rows, seeds), dtype=np.uint8)
-        positives, kink, looked = np.zeros(seeds), np.full(seeds, 0.5), 100
-        most = math.ceil(math.sqrt(rows))
-        for row in range(rows):
-            horizon = row + 1 if key == "unknown" else rows
-            eta = math.sqrt(8 * math.log(2) / horizon)
-            lead = positives - row * kink
-            if key == "ftpl":
-                one, zero = (1 + np.floor(most * uniform(2 * row + side, np.arange(seeds))) for side in (0, 1))
-                prediction[row] = (positives + one) / (row + one + zero)
-                # The adversary takes the numbers that it does not know as their mean.
-                acts = 1.0 * (lead + (most + 1) / 2 * (1 - 2 * kink) > 0)
-            elif key == "mean":
-                prediction[row] = positives / row if row else 0.5
-                acts = 1.0 * (lead > 0)
-            else:
-                prediction[row] = _hedged(positives, row, logistic(row, np.arange(seeds)) / eta)
-                acts = expit(eta * lead)
-            label[row] = acts < kink
-            positives += label[row]
-            if row == looked:
-                looked = int(1.3 * looked)
-                so_far = [worst_v_regret(prediction[: row + 1, k], label[: row + 1, k]).kink for k in range(seeds)]
-                kink = np.clip(so_far, 0.01, 0.99)
-        worst[key] = [worst_v_regret(prediction[:, k], label[:, k]).regret for k in range(seeds)]
-    return worst
-
-
-def _hedged(positives: Floats, row: int, noise: Floats) -> Floats:
-    return np.clip((positives + noise) / row, 0, 1) if row else np.asarray(noise > 0, dtype=np.float64)
 
 
 def alarm_table(seed: int, share: float) -> Iterator[str]:
@@ -200,7 +90,7 @@ def sequence_table(seed: int, share: float) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     rows = 8000
     for number, (threshold, shift) in enumerate(((0.3, -0.4), (0.5, 0.15), (0.1, 0.8), (0.3, 0.1))):
-        task, covered, widths, share = BinaryTask.of_threshold(threshold), 0, [], []
+        task, covered, widths, differing = BinaryTask.of_threshold(threshold), 0, [], []
         for stream in range(streams):
             rng = np.random.default_rng([seed, 3, number, stream])
             truth = rng.beta(2, 5, rows)
@@ -212,12 +102,12 @@ def sequence_table(seed: int, share: float) -> Iterator[str]:
             covered += bool(((ends.low <= running + 1e-12) & (ends.high >= running - 1e-12)).all())
             fixed = 2 * 1.96 * np.std(utility_difference(first, second, label, task)) / math.sqrt(rows)
             widths.append((ends.high[-1] - ends.low[-1]) / fixed)
-            share.append(np.mean(first != second))
+            differing.append(np.mean(first != second))
         cells = (
             "beta(2,5)",
             f"{threshold:g}",
             f"0 to {shift:g}",
-            f"{np.mean(share):.3f}",
+            f"{np.mean(differing):.3f}",
             f"{streams:,}",
             f"{covered / streams:.3f}",
             f"{np.mean(widths):.2f}",
@@ -225,28 +115,15 @@ def sequence_table(seed: int, share: float) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def cdl_table(seed: int, share: float) -> Iterator[str]:
-    """Calibration decision loss of the CDL algorithm, in units of log T / sqrt(T): mean and largest over seeds."""
-    seeds = round(N_SEEDS * share)
-    yield "| sequence | T | seeds | mean | largest |"
-    yield "|---|---|---|---|---|"
-    cdl = parse("cdl(levels=exact)")
-    for kind, (name, draw) in enumerate(SEQUENCES.items()):
-        for rows in N_ROWS[:2]:
-            known, loss = known_after_rows(rows, 0), []
-            for number in range(seeds):
-                label = draw(rows, np.random.default_rng([seed, 4, kind, rows, number])).astype(np.uint8)
-                prediction = CdlForecaster(number, rows).replay(np.zeros(rows), label, known)
-                loss.append(value_of(cdl, Inputs(Rows(prediction, label))) * math.sqrt(rows) / math.log(rows))
-            yield f"| {name} | {rows:,} | {seeds} | {np.mean(loss):.2f} | {max(loss):.2f} |"
-
-
 TABLES: dict[str, Callable[[int, float], Iterator[str]]] = {
     "alarms": alarm_table,
     "power": power_table,
     "sequences": sequence_table,
     "regret": regret_table,
+    "growth": growth_table,
+    "classes": classes_table,
     "cdl": cdl_table,
+    "distance": distance_table,
 }
 
 

@@ -128,9 +128,10 @@ def _papers() -> str:
     from decal_cli.declarations.papers import PAPERS
     from decal_cli.methods import METHODS
     from decal_cli.metrics import METRICS
+    from decal_cli.sequential import ONLINE
 
     sources = [(each.name, each.source + each.interval_text) for each in METRICS.values()]
-    sources += [(each.name, each.source) for each in METHODS.values()]
+    sources += [(each.name, each.source) for each in (*METHODS.values(), *ONLINE.values())]
     rows = (
         [paper, title, ", ".join(f"`{name}`" for name, source in sources if paper in source)]
         for paper, title in PAPERS.items()

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.sequential.forecaster import Forecaster, State, online
-from decal_cli.sequential.randomness import logistic, uniform
+from decal_cli.declarations.papers import cite
+from decal_cli.sequential.classes import perturbed_shares
+from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
+from decal_cli.sequential.randomness import logistic
 from decal_cli.tables.table import Floats, Ints
 
 
@@ -56,7 +58,7 @@ class CountForecaster(Forecaster):
         """Predictions for these rows, shape (k,), when so many labels are known, of which so many are 1."""
 
 
-@online("running-mean", source="Kleinberg et al. 2023, section 3")
+@online("running-mean", source=cite("Kleinberg et al. 2023", "ex. 3"))
 class RunningMean(CountForecaster):
     """The share of label 1 so far; 1/2 before the first label.
 
@@ -69,7 +71,7 @@ class RunningMean(CountForecaster):
         return np.where(rows > 0, positives / np.maximum(rows, 1), 0.5)
 
 
-@online("hedge", source="Kleinberg et al. 2023, algorithm 1")
+@online("hedge", source=cite("Kleinberg et al. 2023", "alg. 1"))
 class ForecastHedge(CountForecaster):
     """The share of label 1 so far, moved by logistic noise: whatever the labels are, no threshold does badly.
 
@@ -81,6 +83,7 @@ class ForecastHedge(CountForecaster):
 
     title = "ForecastHedge"
     randomised = True
+    uses_horizon = True
 
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         super().__init__()
@@ -93,13 +96,14 @@ class ForecastHedge(CountForecaster):
         total = np.where(rows > 0, positives + moved, np.sign(moved))
         return np.asarray(np.clip(total / np.maximum(rows, 1), 0.0, 1.0))
 
-    def bound(self, rows: int) -> float:
-        """What the expected V-regret of a fixed threshold is at most after so many rows without delay."""
+    def guarantee(self, rows: int) -> Guarantee:
+        """The expected V-regret of a fixed threshold."""
         factor = 2.0 if self.horizon is None else 1.0
-        return factor * math.sqrt(math.log(2) / 2 * (self.horizon or rows))
+        total = factor * math.sqrt(math.log(2) / 2 * (self.horizon or rows))
+        return Guarantee("v_regret", total / rows, "the expectation at a fixed threshold")
 
 
-@online("ftpl", source="Kleinberg et al. 2023, algorithm 2")
+@online("ftpl", source=cite("Kleinberg et al. 2023", "alg. 2"))
 class ForecastFTPL(CountForecaster):
     """The share of label 1 after a fresh random number of rows is added to each label's count.
 
@@ -109,12 +113,25 @@ class ForecastFTPL(CountForecaster):
 
     title = "ForecastFTPL"
     randomised = True
+    uses_horizon = True
 
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         super().__init__()
         self.seed, self.horizon = seed, horizon
 
     def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:
-        most = np.ceil(np.sqrt(row + 1.0 if self.horizon is None else float(self.horizon)))
-        added_0, added_1 = (1 + np.floor(most * uniform(self.seed, 2 * row + label)) for label in (0, 1))
-        return np.asarray((positives + added_1) / (rows + added_0 + added_1))
+        counts = np.stack((rows - positives, positives), axis=1)
+        return perturbed_shares(counts, row, self.seed, self.horizon)[:, 1]
+
+    def guarantee(self, rows: int) -> Guarantee:
+        """The expected V-regret of a fixed threshold, as the proof of theorem 21 gives it for these payoffs.
+
+        A row decides other than one that counted its own label with chance 1 / ceil(sqrt(T)) at most; that one loses
+        at most what was added to one of the counts.
+        """
+        horizon = self.horizon or rows
+        most = math.ceil(math.sqrt(horizon))
+        decided_otherwise = horizon / most if self.horizon else 2 * math.sqrt(rows)
+        return Guarantee(
+            "v_regret", (decided_otherwise + (most + 1) / 2) / rows, "the expectation at a fixed threshold"
+        )

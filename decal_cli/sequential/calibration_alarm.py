@@ -3,8 +3,9 @@
 Null hypothesis: given every score and label of the rows before, the label of a row with score p is 1 with probability
 p. A bet is another calibration curve q(p); its capital is the likelihood ratio of q to p. Under the null hypothesis
 capital has no tendency to grow, and the chance that a mixture of capitals that starts at 1 ever reaches 1/alpha is at
-most alpha (Ville's inequality). Labels enter in the order of the rows, whenever they arrive: when they arrive may
-depend on what they are.
+most alpha (Ville 1939). Henzi et al. 2024 bet on an isotonic q that they learn; here a mixture of fixed ones bets, and
+some capital is kept for bets that start later. Labels enter in the order of the rows, whenever they arrive: when they
+arrive may depend on what they are.
 """
 
 from __future__ import annotations

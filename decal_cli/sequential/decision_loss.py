@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.sequential.forecaster import Forecaster, State, online
+from decal_cli.declarations.papers import cite
+from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
 from decal_cli.sequential.randomness import uniform
 from decal_cli.tables.table import Floats
 
@@ -25,7 +26,7 @@ class Draw(NamedTuple):
     chance: float
 
 
-@online("cdl-algorithm", source="Hu and Wu 2024, algorithm 1")
+@online("cdl-algorithm", source=cite("Hu and Wu 2024", "alg. 1"))
 class CdlForecaster(Forecaster):
     """Probabilities on a grid, whose calibration decision loss vanishes as log T / sqrt(T), whatever the labels are.
 
@@ -38,6 +39,7 @@ class CdlForecaster(Forecaster):
     title = "CDL algorithm"
     randomised = True
     needs_score = False
+    uses_horizon = True
 
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         self.seed, self.horizon = seed, horizon
@@ -121,6 +123,11 @@ class CdlForecaster(Forecaster):
         if not len(self.log_weight) == len(self.squares) == 2 * self.buckets + 1:
             raise ValueError("there are not two experts for each bucket, and one more")
         self.rate = self._rates()
+
+    def guarantee(self, rows: int) -> Guarantee:
+        """The order log T / sqrt(T) of the expected loss: the theorem has a constant that it does not name."""
+        horizon = max(self.horizon or rows, 2)
+        return Guarantee("cdl", math.log(horizon) / math.sqrt(horizon), "the expectation, up to a constant")
 
     def _bucket(self, drawn: float) -> int:
         """From 0; a boundary belongs to the bucket below it."""

@@ -5,28 +5,40 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_of
+from decal_cli.declarations.spec import Between, Declaration, Registry, Spec, parameters_of
 from decal_cli.tables.table import Floats, Ints
 
 State = dict[str, Any]
 """What a forecaster knows, as JSON holds it: numbers, texts, None, lists and dicts of them; of bounded size."""
 
 
+class Guarantee(NamedTuple):
+    """What a theorem says of a forecaster, where labels are known before the next row.
+
+    metric: v_regret, cdl or dist_cal. bound: what it is at most, per row. holds: of what it is the bound.
+    """
+
+    metric: str
+    bound: float
+    holds: str
+
+
 class Forecaster(ABC):
     """Predicts rows one after the other, and learns labels in the order of the rows.
 
-    title: its name for users. randomised: whether its predictions rest on random numbers. needs_score: whether it looks
-    at the score at all.
+    title: its name for users. randomised: whether its predictions rest on random numbers, of its `seed`. needs_score:
+    whether it looks at the score at all. uses_horizon: whether it is made for a number of rows, its `horizon`.
     """
 
     title: ClassVar[str]
     randomised: ClassVar[bool] = False
     needs_score: ClassVar[bool] = True
+    uses_horizon: ClassVar[bool] = False
 
     @abstractmethod
     def predict_one(self, score: float) -> float:
@@ -35,6 +47,10 @@ class Forecaster(ABC):
     @abstractmethod
     def learn_one(self, score: float, label: int) -> None:
         """Learn the label of the next row whose label is not learned yet."""
+
+    def guarantee(self, rows: int) -> Guarantee | None:
+        """What is guaranteed after so many rows, whatever the labels are; None where nothing is."""
+        return None
 
     def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
         """What is predicted for each of the next rows, shape (T,): `one_by_one`, faster.
@@ -83,26 +99,27 @@ OnlineSpec = Spec[OnlineMethod]
 ONLINE: Registry[OnlineMethod] = Registry("method", "rolling-isotonic(window=500)")
 """Every declared forecaster by name, in the order of declaration."""
 
+N_BINS = Between(0, 1001)
+"""Bins of equal width; without them there is one forecaster for all scores."""
+
 F = TypeVar("F", bound=type[Forecaster])
+
+
+def _inside(*, bins: Annotated[int, "bins of the score, each with a forecaster of its own", N_BINS] = 0) -> None:
+    """What every forecaster takes: see InsideBins."""
 
 
 def online(name: str, *, source: str) -> Callable[[F], F]:
     """Declare the decorated forecaster under this name; source: where it comes from.
 
-    Its keyword-only parameters are those that users may set; a randomised one also takes `seed` and `horizon`.
+    Its keyword-only parameters are those that users may set; `seed` and `horizon` come before them, where it uses them.
     """
 
     def declare(forecaster: F) -> F:
-        parameters = parameters_of(forecaster.__init__)
+        parameters = (*parameters_of(forecaster.__init__), *parameters_of(_inside))
         ONLINE.add(
             OnlineMethod(name=name, title=forecaster.title, source=source, function=forecaster, parameters=parameters)
         )
         return forecaster
 
     return declare
-
-
-def forecaster_of(spec: OnlineSpec, seed: int, horizon: int | None) -> Forecaster:
-    """A fresh forecaster; horizon: how many rows there will be, None where that is not known."""
-    made_with = {"seed": seed, "horizon": horizon} if spec.declared.randomised else {}
-    return spec.declared.function(**made_with, **spec.parameters)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import isotonic_fit
+from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.sequential.forecaster import Forecaster, State, online
 from decal_cli.tables.logistic import expit, log_odds
@@ -28,6 +29,11 @@ NEVER = 1 << 62
 """More labels than there will ever be."""
 
 
+N_HALF_LIFE = 500
+"""Rows after which a row counts half in the fading isotonic regression."""
+N_HALF_LIVES = 8
+"""Half-lives after which a row is dropped: it counts less than 1/256."""
+HALF_LIFE = Between(0, 100_001)
 MANY = Between(1, 1_000_001)
 """Rows that an isotonic regression learns from."""
 
@@ -39,9 +45,9 @@ class Curve(NamedTuple):
     value: Floats
 
     @classmethod
-    def of_rows(cls, score: Floats, label: NDArray[np.uint8]) -> Curve:
+    def of_rows(cls, score: Floats, label: NDArray[np.uint8], weight: Floats | None = None) -> Curve:
         """The isotonic regression of rows."""
-        fit = isotonic_fit(score, label, None)
+        fit = isotonic_fit(score, label, weight)
         return cls(fit.at, fit.value)
 
     def __call__(self, score: Floats) -> Floats:
@@ -179,12 +185,11 @@ class RollingIsotonic(Fitted):
 
     def __init__(self, *, window: Annotated[int, "number of latest rows that it learns from", MANY] = N_WINDOW) -> None:
         super().__init__()
-        self.window = window
-        self.every = max(1, window // N_REFITS)
+        self.window, self.every = window, max(1, window // N_REFITS)
+        self.first = -(-window // self.every) * self.every
 
     def _rows_to_fit(self) -> int:
-        first = -(-self.window // self.every) * self.every
-        return max(first - self.learned, self.every - self.learned % self.every)
+        return max(self.first - self.learned, self.every - self.learned % self.every)
 
     def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
         until_fit = self._rows_to_fit()
@@ -192,15 +197,42 @@ class RollingIsotonic(Fitted):
         self.labels = np.append(self.labels, label)[-self.window :]
         self.learned += len(score)
         if len(score) == until_fit:
-            self.curve = Curve.of_rows(self.scores, self.labels)
+            self.curve = Curve.of_rows(self.scores, self.labels, self._weights())
+
+    def _weights(self) -> Floats | None:
+        """How much each row that it holds counts; None: all alike."""
+        return None
 
 
-@online("online-platt", source="Gupta and Ramdas 2023")
+@online("fading-isotonic", source="the usual practice")
+class FadingIsotonic(RollingIsotonic):
+    """Isotonic regression in which a row counts half as much as one that came `half_life` rows later.
+
+    It holds the rows of 8 half-lives. It is fitted first when the rows of two half-lives are known, and then 10 times
+    in each half-life; before that the score stays as it is.
+    """
+
+    title = "fading isotonic"
+
+    def __init__(
+        self, *, half_life: Annotated[int, "number of rows after which a row counts half", HALF_LIFE] = N_HALF_LIFE
+    ) -> None:
+        super().__init__(window=N_HALF_LIVES * half_life)
+        self.every = max(1, 2 * half_life // N_REFITS)
+        self.first = -(-2 * half_life // self.every) * self.every
+        self.half_life = half_life
+
+    def _weights(self) -> Floats:
+        return np.asarray(0.5 ** (np.arange(len(self.scores))[::-1] / self.half_life))
+
+
+@online("online-platt", source=cite("Gupta and Ramdas 2023"))
 class OnlinePlatt(Forecaster):
     """Platt scaling, expit(a logit p + b), whose a and b follow the labels by one online Newton step for each.
 
-    The steps follow Gupta and Ramdas 2023. a = 1 and b = 0 at the start, |(a, b)| <= 100, step length 10, regulariser
-    100: the score is trusted at first, and some hundred labels move it.
+    The constants are those of the authors' code (beta = .1, D = 1): step length 1 / beta = 10, regulariser
+    1 / (beta D)^2 = 100, |(a, b)| <= 100. They start at a = b = 0, here a = 1 and b = 0 at the start: the score is
+    trusted at first, and some hundred labels move it.
     """
 
     title = "online Platt"

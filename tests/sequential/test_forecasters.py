@@ -1,69 +1,15 @@
 """Forecasters: what they predict, and that they never look ahead."""
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from decal_cli.sequential.base_rate import ForecastFTPL, ForecastHedge, RunningMean
 from decal_cli.sequential.clock import known_after_rows, known_after_time
-from decal_cli.sequential.forecaster import Forecaster, one_by_one
 from decal_cli.sequential.randomness import uniform
-from decal_cli.sequential.recalibrators import AsItIs, FrozenIsotonic, OnlinePlatt, RollingIsotonic, projected
+from decal_cli.sequential.recalibrators import OnlinePlatt, projected
 from decal_cli.sequential.worst_regret import worst_v_regret
-
-FORECASTERS: dict[str, Callable[[], Forecaster]] = {
-    "as it is": AsItIs,
-    "running mean": RunningMean,
-    "hedge": lambda: ForecastHedge(seed=3),
-    "hedge with a horizon": lambda: ForecastHedge(seed=3, horizon=700),
-    "ftpl": lambda: ForecastFTPL(seed=3),
-    "ftpl with a horizon": lambda: ForecastFTPL(seed=3, horizon=700),
-    "frozen": lambda: FrozenIsotonic(warm_up=90),
-    "rolling": lambda: RollingIsotonic(window=120),
-    "platt": OnlinePlatt,
-}
-TIMES = np.repeat(np.arange(350), 2)
-DELAYS = {
-    "none": known_after_rows(700, 0),
-    "3 rows": known_after_rows(700, 3),
-    "longer than the warm-up": known_after_rows(700, 250),
-    "equal times": known_after_time(TIMES, 0),
-    "a delay in time": known_after_time(TIMES, 20),
-}
-
-
-def stream(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    score = rng.random(rows).round(2)
-    return score, (rng.random(rows) < score**2).astype(np.uint8)
-
-
-@pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("name", FORECASTERS)
-def test_the_fast_replay_predicts_what_predict_one_and_learn_one_do(name: str, delay: str) -> None:
-    score, label = stream(700, seed=1)
-    fast = FORECASTERS[name]().replay(score, label, DELAYS[delay])
-    np.testing.assert_allclose(fast, one_by_one(FORECASTERS[name](), score, label, DELAYS[delay]), rtol=1e-12)
-    assert ((fast >= 0) & (fast <= 1)).all()
-
-
-@pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("name", FORECASTERS)
-def test_no_later_row_and_no_unknown_label_changes_a_prediction(name: str, delay: str) -> None:
-    score, label = stream(700, seed=2)
-    known = DELAYS[delay]
-    before = FORECASTERS[name]().replay(score, label, known)
-    other_score, other_label = stream(700, seed=3)
-    for row in np.random.default_rng(4).choice(700, 40, replace=False):
-        first = known[row]
-        changed_score, changed_label = score.copy(), label.copy()
-        changed_score[first:], changed_label[first:] = other_score[first:], other_label[first:]
-        changed_score[row] = score[row]
-        after = FORECASTERS[name]().replay(changed_score, changed_label, known)
-        np.testing.assert_allclose(after[row], before[row], rtol=1e-12)
-        np.testing.assert_allclose(after[:first], before[:first], rtol=1e-12)
 
 
 def test_a_label_is_known_after_its_delay_and_never_at_its_own_time() -> None:
@@ -118,8 +64,8 @@ def test_hedge_keeps_its_bound_where_the_running_mean_loses_a_quarter() -> None:
         assert np.mean(worst) < 0.7 * math.sqrt(rows)
     ftpl = [worst_v_regret(ForecastFTPL(seed, rows).replay(score, label, known), label).regret for seed in range(40)]
     assert np.mean(ftpl) < 0.7 * math.sqrt(rows)
-    assert ForecastHedge(horizon=rows).bound(rows) == pytest.approx(0.5887 * math.sqrt(rows), rel=1e-3)
-    assert ForecastHedge().bound(rows) == pytest.approx(1.1774 * math.sqrt(rows), rel=1e-3)
+    known_and_not = (ForecastHedge(horizon=rows).guarantee(rows), ForecastHedge().guarantee(rows))
+    assert [each.bound * math.sqrt(rows) for each in known_and_not] == pytest.approx([0.5887, 1.1774], rel=1e-3)
 
 
 def test_the_worst_v_regret_is_the_largest_on_a_fine_grid() -> None:

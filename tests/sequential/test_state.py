@@ -9,6 +9,7 @@ import pytest
 from decal_cli.errors import DecalError
 from decal_cli.sequential import ONLINE, forecaster_of, parse
 from decal_cli.sequential.clock import known_after_rows, known_after_time
+from tests.sequential.test_causality import IN_BINS, SMALL
 
 ROWS = 600
 DELAYS = {
@@ -17,7 +18,7 @@ DELAYS = {
     "longer than a piece": known_after_rows(ROWS, 150),
     "equal times": known_after_time(np.arange(ROWS) // 5, 3),
 }
-METHODS = [*ONLINE, "frozen-isotonic(warm_up=70)", "rolling-isotonic(window=130)", "rolling-isotonic(window=7)"]
+METHODS = [*ONLINE, *SMALL, *IN_BINS]
 
 
 @pytest.mark.parametrize("delay", DELAYS)
