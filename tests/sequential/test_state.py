@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from decal_cli.errors import DecalError
-from decal_cli.sequential import ONLINE, forecaster_of, parse
+from decal_cli.sequential import forecaster_of, parse
 from decal_cli.sequential.clock import known_after_rows, known_after_time
-from tests.sequential.test_causality import IN_BINS, SMALL
+from tests.helpers.online import ONLINE_METHODS
 
 ROWS = 600
 DELAYS = {
@@ -18,11 +18,10 @@ DELAYS = {
     "longer than a piece": known_after_rows(ROWS, 150),
     "equal times": known_after_time(np.arange(ROWS) // 5, 3),
 }
-METHODS = [*ONLINE, *SMALL, *IN_BINS]
 
 
 @pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ONLINE_METHODS)
 def test_pieces_of_a_stream_are_predicted_as_the_whole(method: str, delay: str) -> None:
     rng = np.random.default_rng(1)
     score, known = rng.random(ROWS).round(2), DELAYS[delay]
