@@ -16,12 +16,13 @@ from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import FEWEST_ROWS, Table
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
 
 LADDER = (
     "expected_utility",
     "eu_never",
     "eu_always",
+    "external_regret",
     "gain_recalibration",
     "gain_beyond",
     "gain_post_training",
@@ -73,8 +74,13 @@ class Sweep:
 
     @property
     def task(self) -> BinaryTask | None:
-        """The decision that pictures show among all thresholds."""
-        return self.head.plan.two_actions("sweep")
+        """The decision between two actions that is shown among all thresholds; None where there is none."""
+        return self.head.plan.binary
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """The user's own t*, one for each step from an action to the next."""
+        return () if self.head.plan.task is None else self.head.plan.task.thresholds
 
     @property
     def signature(self) -> str:
@@ -87,8 +93,8 @@ class Sweep:
 def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda text: None) -> Sweep:
     """Every curve of every model, on all rows and on every group; the task's threshold is one of the grid's."""
     dataset.need_two_classes("sweep")
-    task = plan.two_actions("sweep")
-    grid = grid.having(None if task is None else task.threshold)
+    plan.decision_for(dataset.classes)
+    grid = grid.having(() if plan.task is None else plan.task.thresholds)
     reports = []
     for model in dataset.models:
         for group, rows in model.rows.by_group():
@@ -117,7 +123,7 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
     return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions, probed)
 
 
-def ladder_results(report: Swept, task: BinaryTask, plan: Plan) -> dict[str, Result]:
+def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
     inputs = Inputs.of(report.table, report.probed, task, seed=plan.seed)
     return {name: measure(parse(name), inputs, plan.confidence if plan.intervals else None) for name in LADDER}

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from decal_cli.analysis.compare import Comparison
     from decal_cli.analysis.gate import GateRow
     from decal_cli.analysis.sweep import Sweep
+    from decal_cli.analysis.varied import VariedSweep
     from decal_cli.render.results.comparison import Compared
     from decal_cli.render.results.gates import Gated
     from decal_cli.render.results.page import ReportPage
     from decal_cli.render.results.sweep import Curves
+    from decal_cli.render.results.varied import VariedCurves
 
 IN_GIST = ("brier", "auc", "expected_utility")
 """Metrics that the short text of an evaluation shows, where they were measured."""
@@ -310,6 +312,31 @@ class SweepAnswer(Answer):
         from decal_cli.api.pictures import draw_sweep
 
         return draw_sweep(self.sweep, picture, ax, report, self.result.terms)
+
+
+class VariedAnswer(SweepAnswer):
+    """What decisions are worth, and which are made, as a number of the task varies; of each model and group."""
+
+    result: VariedCurves  # type: ignore[assignment]
+
+    @property
+    def sweep(self) -> VariedSweep:  # type: ignore[override]
+        """All curves."""
+        return self.result.sweep
+
+    @property
+    def gist(self) -> str:
+        at, reports = self.sweep.values, self.sweep.reports
+        return f"{', '.join(report.name for report in reports[:3])}{', ...' if len(reports) > 3 else ''}: " + (
+            f"{self.sweep.series.title}, {len(at)} values, {at[0]:g} to {at[-1]:g}"
+        )
+
+    @spoken
+    def plot(self, picture: str = "utility", *, ax: Axes | None = None, report: int = 0) -> Axes:
+        """Draw utility, actions, risk-coverage or reliability into `ax`, or into a figure of its own."""
+        from decal_cli.api.pictures import draw_varied
+
+        return draw_varied(self.sweep, picture, ax, report)
 
 
 class ReportAnswer(ReportsAnswer):

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, swept
+from decal_cli.analysis.varied import VariedSweep
 from decal_cli.api.words import one_of
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.plot import PICTURES, draw_on
+from decal_cli.plot import PICTURES, draw_on, draw_tasks_on, task_pictures
 from decal_cli.render.terms import Terms
 
 if TYPE_CHECKING:
@@ -44,13 +45,25 @@ def sweep_for(data: Dataset, plan: Plan, picture: str) -> Sweep:
     return swept(data, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))
 
 
+def draw_varied(sweep: VariedSweep, picture: str, ax: Axes | None = None, report: int = 0) -> Axes:
+    """A picture of a sweep in which a number of the task varies."""
+    of_classes = sweep.reports[0].table is not None
+    one_of("picture", picture, task_pictures(sweep.series, of_classes, ("all",)))
+    _check_report(report, len(sweep.reports))
+    return draw_tasks_on(ax, sweep, picture, report)
+
+
+def _check_report(report: int, count: int) -> None:
+    if not 0 <= report < count:
+        raise DecalError(f"report={report} is none of the {count} reports", "they count from 0")
+
+
 def draw_sweep(sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0, terms: Terms | None = None) -> Axes:
     """A picture of curves that are computed already.
 
     report: which model and group, where a picture shows one. terms: of the amounts in it.
     """
     one_of("picture", picture, PICTURES)
-    if not 0 <= report < len(sweep.reports):
-        raise DecalError(f"report={report} is none of the {len(sweep.reports)} reports", "they count from 0")
+    _check_report(report, len(sweep.reports))
     axes: Axes = draw_on(sweep, picture, ax, report, terms or Terms())
     return axes

@@ -47,6 +47,7 @@ from decal_cli.api.inputs import (
     terms_of,
     thresholds_text,
 )
+from decal_cli.api.varying import varied_answer
 from decal_cli.api.words import spoken
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.data import pair_up, read_pair
@@ -289,6 +290,7 @@ def sweep(
     *,
     thresholds: str | ArrayLike = SWEEP_THRESHOLDS,
     prior: str | os.PathLike[str] | None = None,
+    vary: str | None = None,
     unit: str | None = None,
     per: str | None = None,
     decisions: float | None = None,
@@ -320,12 +322,16 @@ def sweep(
     """Compute every curve over the threshold t*: Brier curves, regret, net benefit and others.
 
     data, label and the columns as for `evaluate`; a decision is needed only for the picture 'waterfall'. thresholds:
-    numbers, or text such as '0.05:0.95:0.05'. prior: how often each t* occurs, 'beta:A,B' or a CSV or JSON file.
+    numbers, or text such as '0.05:0.95:0.05'. prior: how often each t* occurs, 'beta:A,B' or a CSV or JSON file. vary:
+    a number of the task that varies in place of t*, 'ACTION:CLASS=LOW:HIGH' of utility= or cost_matrix=, or
+    'abstain=LOW:HIGH', the price of abstention; that varies by default where proba= names several classes.
     """
     asked = locals()
-    question, terms = _question(asked, "sweep"), terms_of(asked)
+    question = _question(asked)
+    if vary is not None or question.data.classes:
+        return varied_answer(question, asked)
     grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
-    return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=terms), question.library)
+    return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=terms_of(asked)), question.library)
 
 
 @spoken
@@ -377,12 +383,9 @@ def report(
     return ReportAnswer(report_page(question.data, plan, preferences, terms=terms), question)
 
 
-def _question(asked: Mapping[str, Any], needs_two_actions: str = "") -> Question:
-    """The data set and the plan, which names no metric yet; needs_two_actions: the verb that takes no more actions."""
-    plan = plan_of(asked, (), task_given(asked))
-    if needs_two_actions:
-        plan = replace(plan, task=plan.two_actions(needs_two_actions))
-    return Question(dataset_of(asked), plan, library_of(asked["data"]))
+def _question(asked: Mapping[str, Any]) -> Question:
+    """The data set and the plan, which names no metric yet."""
+    return Question(dataset_of(asked), plan_of(asked, (), task_given(asked)), library_of(asked["data"]))
 
 
 def _baseline(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -> Baseline | None:

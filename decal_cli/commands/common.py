@@ -67,10 +67,17 @@ def first_given(*values: T | None) -> T:
 
 def _task(task: TaskOptions, settings: Settings) -> Task | ClassTask | None:
     """The task of the line; where it names none, that of the settings."""
+    return task_of(**_spelled(task, settings))
+
+
+def _spelled(task: TaskOptions, settings: Settings) -> dict[str, Any]:
     on_line = {name: value for name, value in vars(task).items() if value is not None}
-    if set(on_line) - {"decision_threshold"}:
-        return task_of(**on_line)
-    return task_of(**{**settings.task, **on_line})
+    return on_line if set(on_line) - {"decision_threshold"} else {**settings.task, **on_line}
+
+
+def costs_given(task: TaskOptions, settings: Settings) -> bool:
+    """Whether the task is spelled in costs, not in utilities."""
+    return not {"cost_matrix", "cost_fp"}.isdisjoint(_spelled(task, settings))
 
 
 def preferences_of(options: PreferenceOptions, settings: Settings) -> Preferences:

@@ -54,6 +54,4 @@ def run(
 def _curves(dataset: Dataset, plan: Plan) -> Sweep:
     """The curves of both models on all rows, for the picture."""
     alone = tuple(replace(each, rows=replace(each.rows, groups={}, features=None)) for each in dataset.models)
-    task = None if plan.task is None else plan.task.two_actions
-    plan = replace(plan, task=task)
     return swept(replace(dataset, models=alone), plan, Grid(parse_thresholds(SWEEP_THRESHOLDS)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from decal_cli.analysis.sweep import Sweep
+from decal_cli.analysis.varied import VariedSweep
 from decal_cli.commands.common import page_of
 from decal_cli.commands.options import OutputOptions
 from decal_cli.data.output import check_writable, write_whole
 from decal_cli.errors import DecalError
-from decal_cli.plot import draw, draw_text, ready
+from decal_cli.plot import draw, draw_tasks, draw_tasks_text, draw_text, ready
 from decal_cli.render.blocks import Block
 from decal_cli.render.formats import FORMATS
 
@@ -29,4 +30,12 @@ def write_plot(sweep: Sweep, plot: str, pictures: tuple[str, ...], out: OutputOp
     if plot == "-":
         return draw_text(sweep, pictures, page_of(out).width)
     write_whole(plot, draw(sweep, pictures, plot), "plot")
+    return ()
+
+
+def write_task_plot(sweep: VariedSweep, plot: str, pictures: tuple[str, ...], out: OutputOptions) -> tuple[Block, ...]:
+    """The same of a sweep in which a number of the task varies."""
+    if plot == "-":
+        return draw_tasks_text(sweep, pictures, page_of(out).width)
+    write_whole(plot, draw_tasks(sweep, pictures, plot), "plot")
     return ()

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import swept
-from decal_cli.commands.common import data_of, emit, plan_of, settings_of, terms_of
+from decal_cli.analysis.varied import series_for, sweep_tasks
+from decal_cli.commands.common import costs_given, data_of, emit, plan_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PictureName, SweepOptions, TaskOptions
-from decal_cli.commands.plotting import check_plot, write_plot
+from decal_cli.commands.plotting import check_plot, write_plot, write_task_plot
 from decal_cli.commands.progress import progress_of
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
+from decal_cli.data import Dataset
+from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.plot import PICTURES
+from decal_cli.plot import PICTURES, task_pictures
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.sweep import Curves
+from decal_cli.render.results.varied import VariedCurves
+from decal_cli.render.terms import Terms
+from decal_cli.task import Varied, parse_varied
 
 
 def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
@@ -25,15 +32,49 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     check_plot(curves.plot, form)
     terms = terms_of(curves, settings)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
+    varied = None if curves.vary is None else parse_varied(curves.vary)
     plan = replace(plan_of((), task, out, settings), intervals=not curves.no_intervals)
-    plan = replace(plan, task=plan.two_actions("sweep"))
     data = data_of(source, settings, out.output)
+    if varied is not None or data.classes:
+        _sweep_tasks(curves, data, plan, varied, costs_given(task, settings), terms, form, out)
+        return
     with progress_of() as progress:
         result = swept(data, plan, grid, progress)
         drawing = () if curves.plot is None else write_plot(result, curves.plot, _pictures(curves), out)
     emit(Curves(result, curves.all_thresholds, drawing, terms), form, out)
 
 
+def _sweep_tasks(
+    curves: SweepOptions,
+    data: Dataset,
+    plan: Plan,
+    varied: Varied | None,
+    costs: bool,
+    terms: Terms,
+    form: str,
+    out: OutputOptions,
+) -> None:
+    """Where a number of the task varies, not t*."""
+    if curves.prior is not None or curves.thresholds != SWEEP_THRESHOLDS:
+        option = "--thresholds" if curves.prior is None else "--prior"
+        raise DecalError(
+            f"{option} is of t*, and a number of the task varies here", "drop it; --vary says what takes which values"
+        )
+    series = series_for(data, plan, varied, costs)
+    pictures = task_pictures(series, bool(data.classes), [picture.value for picture in curves.picture])
+    with progress_of() as progress:
+        result = sweep_tasks(data, plan, series, progress)
+        drawing = () if curves.plot is None else write_task_plot(result, curves.plot, pictures, out)
+    emit(VariedCurves(result, curves.all_thresholds, drawing, terms), form, out)
+
+
 def _pictures(curves: SweepOptions) -> tuple[str, ...]:
     asked = tuple(dict.fromkeys(picture.value for picture in curves.picture)) or ("brier", "decision")
-    return PICTURES if PictureName.all.value in asked else asked
+    if PictureName.all.value in asked:
+        return PICTURES
+    if other := [picture for picture in asked if picture not in PICTURES]:
+        raise DecalError(
+            f"--picture {other[0]} shows a number of the task that varies, and t* varies here",
+            f"choose of {', '.join(PICTURES)}, or give --vary",
+        )
+    return asked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,7 @@ from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES, MAX_THRESHOLDS, MIN_THRESHOLD
 from decal_cli.tables.table import Floats, Ints
+from decal_cli.task import stepped
 
 N_PARTS = 256
 """Parts of a beta prior, of about the same mass; each lies at its mean, so linear functions have exact expectations."""
@@ -42,9 +44,9 @@ class Grid:
         """All of them, strictly increasing."""
         return self.thresholds if self.prior is None else np.union1d(self.thresholds, self.prior.at)
 
-    def having(self, threshold: float | None) -> Grid:
-        """The same thresholds and this one."""
-        return self if threshold is None else replace(self, thresholds=np.union1d(self.thresholds, [threshold]))
+    def having(self, thresholds: Sequence[float]) -> Grid:
+        """The same thresholds and these."""
+        return replace(self, thresholds=np.union1d(self.thresholds, thresholds)) if thresholds else self
 
     @cached_property
     def shown(self) -> Ints:
@@ -67,14 +69,7 @@ def parse_thresholds(text: str) -> Floats:
     try:
         if ":" in text:
             start, end, step = (float(part) for part in text.split(":"))
-            if not (step > 0 and end >= start and np.isfinite([start, end, step]).all()):
-                raise ValueError
-            # Beyond the limit by far, the quotient may not even be a float.
-            count = MAX_THRESHOLDS + 1
-            if end - start < MAX_THRESHOLDS * step:
-                count = int(np.floor((end - start) / step + 1e-9)) + 1
-            # Rounded to decimals as written: 0.05 + 5 * 0.05 is not 0.3, and a score of 0.3 must meet its threshold.
-            values = np.array([round(start + step * i, 12) for i in range(min(count, MAX_THRESHOLDS + 1))])
+            values = np.array(stepped(start, end, step))
         else:
             values = np.unique([float(part) for part in text.split(",")])
     except ValueError:

@@ -5,6 +5,7 @@ from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on
 from decal_cli.plot.report import planned_for, report_page
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
 from decal_cli.plot.text import draw_text
+from decal_cli.plot.varied import draw_tasks, draw_tasks_on, draw_tasks_text, task_pictures
 
 __all__ = [
     "PICTURES",
@@ -17,10 +18,14 @@ __all__ = [
     "draw_panels",
     "draw_relation",
     "draw_study",
+    "draw_tasks",
+    "draw_tasks_on",
+    "draw_tasks_text",
     "draw_text",
     "experiment_files",
     "experiment_pictures",
     "planned_for",
     "ready",
     "report_page",
+    "task_pictures",
 ]

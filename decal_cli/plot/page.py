@@ -16,7 +16,7 @@ from decal_cli.plot.names import any_name, with_drawable_names
 from decal_cli.plot.style import RC, below
 from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.terms import Terms
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
 
 PICTURES = ("brier", "decision", "roc", "reliability", "grouping", "waterfall")
 SHARED = ("brier", "decision", "roc")
@@ -34,6 +34,8 @@ PER_1000 = Terms()
 """Of a sweep, which takes no terms."""
 
 Cell = Callable[[Any], None]
+Panelled = Callable[[Any], None]
+"""Draws one panel into axes."""
 
 
 class Panel(NamedTuple):
@@ -50,7 +52,7 @@ def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
     import matplotlib
 
     with matplotlib.rc_context(RC), any_name():
-        return _saved(figure_of(with_drawable_names(sweep, form), pictures), form)
+        return saved(figure_of(with_drawable_names(sweep, form), pictures), form)
 
 
 def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: Terms) -> Iterator[Panel]:
@@ -62,13 +64,14 @@ def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: Terms) -> Iterat
     with matplotlib.rc_context(RC), any_name():
         for picture in pictures:
             for number, cell in enumerate(_cells(sweep, picture, terms)):
-                figure = Figure(figsize=_ALONE, layout=_layout())
+                figure = Figure(figsize=_ALONE, layout=layout())
                 cell((figure, figure.add_gridspec(1, 1)[0, 0]))
                 shown = None if picture in SHARED else number
-                yield Panel(picture, shown, _saved(figure, "svg", transparent=True))
+                yield Panel(picture, shown, saved(figure, "svg", transparent=True))
 
 
-def _saved(figure: Any, form: str, **options: Any) -> bytes:
+def saved(figure: Any, form: str, **options: Any) -> bytes:
+    """The bytes of a figure: the same for the same picture."""
     out = io.BytesIO()
     # No date, no version: the same sweep gives the same bytes.
     metadata = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[form]
@@ -96,20 +99,25 @@ def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0, terms
 
     number: which model and group, where the picture shows one. terms: of amounts in it.
     """
+    sweep = with_drawable_names(sweep, "png")
+    return on_axes(axes, lambda place: _panel(place, sweep, picture, number, terms))
+
+
+def on_axes(axes: Any, panel: Panelled) -> Any:
+    """A panel in axes: those that are given, else those of a new figure. Returns the axes."""
     if not can_draw():
         raise DecalError(*_NO_MATPLOTLIB)
     import matplotlib
 
-    sweep = with_drawable_names(sweep, "png")
     if axes is not None:
         with matplotlib.rc_context({"text.parse_math": False}):
-            _panel(axes, sweep, picture, number, terms)
+            panel(axes)
         return axes
     from matplotlib import pyplot
 
     with matplotlib.rc_context(RC):
         _, axes = pyplot.subplots(figsize=(_WIDE * 1.2, _HIGH), layout="constrained")
-        _panel(axes, sweep, picture, number, terms)
+        panel(axes)
     return axes
 
 
@@ -128,19 +136,27 @@ def _panel(axes: Any, sweep: Sweep, picture: str, number: int, terms: Terms) -> 
         below(axes)
     else:
         report, task = sweep.reports[number], task_or_middle(sweep)
-        waterfall(axes, report, number, ladder_results(report, task, sweep.head.plan), task, terms)
+        results = ladder_results(report, task, sweep.head.plan)
+        waterfall(axes, report.name, number, results, worded(task), terms)
 
 
-def _layout() -> Any:
+def layout() -> Any:
+    """How panels share the room of a page."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     return ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12)
 
 
-def task_or_middle(sweep: Sweep) -> BinaryTask:
+def task_or_middle(sweep: Sweep) -> Task:
     """The decision the waterfall shows: the user's, or that of the middle threshold."""
     at = sweep.grid.thresholds
-    return sweep.task or BinaryTask.of_threshold(float(at[len(at) // 2]))
+    return sweep.head.plan.task or BinaryTask.of_threshold(float(at[len(at) // 2]))
+
+
+def worded(task: Task) -> str:
+    """The decision of a waterfall, in a few characters."""
+    unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
+    return f"t* = {', '.join(f'{at:.4g}' for at in task.thresholds)}{unit}"
 
 
 def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:
@@ -151,7 +167,7 @@ def figure_of(sweep: Sweep, pictures: tuple[str, ...]) -> Any:
     widest = max(columns for columns, _ in rows)
     heights = [1.25 if row[0].__name__ == "stripped" and columns > 1 else 1.0 for columns, row in rows]
     units = math.lcm(*(columns for columns, _ in rows))
-    figure = Figure(figsize=(_WIDE * max(widest, 1.2), _HIGH * sum(heights)), layout=_layout())
+    figure = Figure(figsize=(_WIDE * max(widest, 1.2), _HIGH * sum(heights)), layout=layout())
     grid = figure.add_gridspec(len(rows), units, height_ratios=heights)
     for y, (columns, row) in enumerate(rows):
         wide = units // columns
@@ -192,7 +208,7 @@ def _cells(sweep: Sweep, picture: str, terms: Terms = PER_1000) -> list[Cell]:
         return [one(panels.grouping, sweep, number) for number in numbers]
     task = task_or_middle(sweep)
     rungs = [ladder_results(report, task, sweep.head.plan) for report in sweep.reports]
-    return [one(waterfall, sweep.reports[number], number, rungs[number], task, terms) for number in numbers]
+    return [one(waterfall, sweep.reports[n].name, n, rungs[n], worded(task), terms) for n in numbers]
 
 
 def _with_strip(sweep: Sweep, number: int) -> Cell:

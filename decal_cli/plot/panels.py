@@ -52,7 +52,7 @@ def brier(axes: Any, sweep: Sweep) -> None:
     axes.set(title="Brier curves", xlabel="threshold t*", xlim=_thresholds(sweep))
     axes.set_ylabel("utility lost per decision\n(u_delta = 1)")
     axes.set_ylim(bottom=0)
-    _mark_threshold(axes, sweep.task)
+    _mark_thresholds(axes, sweep.thresholds)
     below(axes)
 
 
@@ -80,7 +80,7 @@ def decision(axes: Any, sweep: Sweep) -> None:
     axes.set_ylim(max(1.1 * lowest, -top) if lowest < -0.25 * top else -0.25 * top, 1.08 * top)
     if lowest < -top:
         axes.set_title("Decision curve (cut off below)")
-    _mark_threshold(axes, sweep.task)
+    _mark_thresholds(axes, sweep.thresholds)
     below(axes)
 
 
@@ -99,9 +99,9 @@ def roc(axes: Any, sweep: Sweep) -> None:
         axes.plot(x, y, "-", color=style.colour, lw=1.4, label=report.name if several else "as it is",
                   **marks(number, len(x), len(sweep.reports)))  # fmt: skip
         axes.plot(at, hull.recall, "--", color=style.colour, lw=1.1, label=None if several else "calibrated: its hull")
-        if sweep.task is not None:
-            own = Roc.of_levels(levels_of(t), np.array([sweep.task.decision_threshold]))
-            label = f"t* = {sweep.task.threshold:.4g}" if number == 0 else None
+        if sweep.head.plan.task is not None:
+            own = Roc.of_levels(levels_of(t), np.array(sweep.head.plan.task.decision_thresholds))
+            label = _named(sweep.thresholds) if number == 0 else None
             axes.plot(own.false_alarms, own.recall, style.marker, color=THRESHOLD, ms=6, ls="", label=label)
     if several:
         axes.plot([], [], "--", color=GREY, label="calibrated: its hull")
@@ -122,12 +122,12 @@ def reliability_curve(axes: Any, sweep: Sweep, number: int) -> None:
     bins = t.bins(BINS)
     axes.plot(bins.score, bins.pos / bins.n, ls="", marker=style.marker, ms=5, mfc="white", mec=style.colour,
               label=f"{BINS} equal-mass bins")  # fmt: skip
-    left, right = score_range([t], sweep.task)
+    left, right = score_range([t], sweep.head.plan.task)
     shown = (band.score >= left) & (band.score <= right)
     high = value_range([bins.pos / bins.n, band.high[shown], fit(np.array([left, right])), np.array([left, right])])
     axes.set(title=f"Reliability: {report.name}", ylabel="frequency of label 1", xlim=(left, right))
     axes.set_ylim(high[0] - 0.02 * (high[1] - high[0]), high[1] + 0.02 * (high[1] - high[0]))
-    _mark_threshold(axes, sweep.task)
+    _mark_thresholds(axes, sweep.thresholds)
     _mark_changes(axes, fit, sweep.task, (left, right))
 
 
@@ -158,13 +158,13 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     loss = report.grouping_loss
     title = "Grouping" if loss is None else f"Grouping (loss {short(loss, 4)})"
     axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
-             xlim=score_range([report.table], sweep.task), ylim=(-0.02, 1.02))  # fmt: skip
+             xlim=score_range([report.table], sweep.head.plan.task), ylim=(-0.02, 1.02))  # fmt: skip
     if report.regions is None:
         axes.text(0.5, 0.5, "needs --features", ha="center", color=GREY, transform=axes.transAxes)
         return
     bins = report.table.bins(BINS)
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))
-    _mark_threshold(axes, sweep.task)
+    _mark_thresholds(axes, sweep.thresholds)
     largest = max(float(half.n.max()) for half in report.regions.halves)
     for side, half in enumerate(report.regions.halves):
         here = half.n > 0
@@ -196,15 +196,24 @@ def _mark_crossing(axes: Any, report: Swept, task: BinaryTask | None, style: Sty
 
 def _thresholds(sweep: Sweep) -> tuple[float, float]:
     """Of the axis of thresholds: beyond all scores there is nothing to see, nor beyond the thresholds asked for."""
-    (left, right), (first, last) = score_range([report.table for report in sweep.reports], sweep.task), axis_of(sweep)
+    (left, right), (first, last) = _score_range(sweep), axis_of(sweep)
     low, high = max(left, first), min(right, last)
     return (low, high) if low < high else (first, last)
 
 
-def _mark_threshold(axes: Any, task: BinaryTask | None) -> None:
-    """The user's threshold as a vertical line."""
-    if task is not None:
-        axes.axvline(task.threshold, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=f"t* = {task.threshold:.4g}")
+def _score_range(sweep: Sweep) -> tuple[float, float]:
+    return score_range([report.table for report in sweep.reports], sweep.head.plan.task)
+
+
+def _named(thresholds: Sequence[float]) -> str:
+    return f"t* = {', '.join(f'{at:.4g}' for at in thresholds)}"
+
+
+def _mark_thresholds(axes: Any, thresholds: Sequence[float]) -> None:
+    """The user's thresholds as vertical lines."""
+    for k, at in enumerate(thresholds):
+        label = _named(thresholds) if k == 0 else None
+        axes.axvline(at, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=label)
 
 
 def _mark_changes(axes: Any, fit: IsotonicFit, task: BinaryTask | None, ends: tuple[float, float]) -> None:

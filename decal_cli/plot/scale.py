@@ -8,7 +8,7 @@ import numpy as np
 
 from decal_cli.analysis.sweep import Sweep
 from decal_cli.tables.table import Floats, Table
-from decal_cli.task import BinaryTask
+from decal_cli.task import Task
 
 Range = tuple[float, float]
 TAIL = 0.02
@@ -24,12 +24,11 @@ def axis_of(sweep: Sweep) -> Range:
     return (0.0, 1.0) if first == last or last - first > 1 - 2 * PAD else (first, last)
 
 
-def score_range(tables: Sequence[Table], task: BinaryTask | None) -> Range:
-    """The part of [0, 1] that holds almost all scores of these tables, and the threshold."""
+def score_range(tables: Sequence[Table], task: Task | None) -> Range:
+    """The part of [0, 1] that holds almost all scores of these tables, and the thresholds."""
     ends = [_ends(t) for t in tables]
     if task is not None:
-        ends.append((task.threshold, task.threshold))
-        ends.append((task.decision_threshold, task.decision_threshold))
+        ends += [(at, at) for at in (*task.thresholds, *task.decision_thresholds)]
     return padded(min(low for low, _ in ends), max(high for _, high in ends))
 
 

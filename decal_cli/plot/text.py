@@ -35,13 +35,13 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
     at = sweep.grid.thresholds
     if picture == "brier":
         title = "Brier curves: utility lost per decision over t*"
-        yield _canvas(title, _brier(sweep), width, low=0.0, ends=axis_of(sweep))
+        yield canvas(title, _brier(sweep), width, low=0.0, ends=axis_of(sweep))
     elif picture == "decision":
         series = [(MARKS[i % 8], r.name, at, r.curves["net_benefit"].value) for i, r in enumerate(sweep.reports)]
         everyone = sweep.reports[0].curves["net_benefit_all"].value
         top = max(float(np.max(y)) for *_, y in series)
         series = [("/", "treat all", at, everyone), ("-", "treat none", at, np.zeros(len(at))), *series]
-        yield _canvas(
+        yield canvas(
             "Net benefit: true positives per row over t*", series, width, -0.25 * max(top, 1e-9), ends=axis_of(sweep)
         )
     elif picture == "roc":
@@ -50,19 +50,20 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
             (MARKS[i % 8], r.name, one.false_alarms, one.recall)
             for i, (r, one) in enumerate(zip(sweep.reports, rocs, strict=True))
         ]
-        yield _canvas("ROC curves: recall over the false positive rate", series, width, low=0.0, high=1.0)
+        yield canvas("ROC curves: recall over the false positive rate", series, width, low=0.0, high=1.0)
     elif picture == "waterfall":
         task = task_or_middle(sweep)
         for report in sweep.reports:
             results = ladder_results(report, task, sweep.head.plan)
-            title = f"{report.name}: expected utility per 1,000 decisions at t* = {task.threshold:g}"
+            thresholds = ", ".join(f"{at:g}" for at in task.thresholds)
+            title = f"{report.name}: expected utility per 1,000 decisions at t* = {thresholds}"
             yield ladder(results, Terms(), title)
     else:
         for report in sweep.reports:
             series = _reliability(report) if picture == "reliability" else _grouping(report)
             if series:
                 title = f"{picture.capitalize()} of {report.name}: frequency of label 1 over the score"
-                yield _canvas(title, series, width, low=0.0, high=1.0)
+                yield canvas(title, series, width, low=0.0, high=1.0)
             else:
                 yield Paragraph(f"{picture} of {report.name}: needs --features")
 
@@ -92,7 +93,7 @@ def _grouping(report: Swept) -> list[Series]:
     return [("·", "regions", x, y), ("o", "whole bin of the score", bins.score, bins.pos / bins.n)]
 
 
-def _canvas(
+def canvas(
     title: str,
     series: list[Series],
     width: int,

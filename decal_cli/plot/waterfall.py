@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.sweep import Swept
 from decal_cli.metrics import Result
 from decal_cli.numbers import short
 from decal_cli.plot.style import style_of
 from decal_cli.render.terms import Terms
-from decal_cli.task import BinaryTask
 
 
 @dataclass(frozen=True)
@@ -36,48 +34,55 @@ class _Step:
         return tuple(self.start + end for end in self.gain.interval or (self.size,))
 
 
-def waterfall(
-    axes: Any, report: Swept, number: int, rungs: Mapping[str, Result], task: BinaryTask, terms: Terms
-) -> None:
+def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], task: str, terms: Terms) -> None:
     """Each step starts where the last one ended, on an axis in the user's terms.
 
-    Without features the last step is the upper limit that knowing every label would set.
+    name: of the model and group. task: the decision in words, '' for none. Without features the last step is the upper
+    limit that knowing every label would set, where there is one.
     """
     style = style_of(number)
     now = rungs["expected_utility"].value or 0.0
     steps = _steps(rungs, now, style.colour)
-    constants = [rungs["eu_never"].value or 0.0, rungs["eu_always"].value or 0.0]
-    ends = _reach(now, constants, steps)
+    constants = _constants(rungs, now)
+    ends = _reach(now, list(constants.values()), steps)
     factor, words = terms.scale(*ends)
     low, high = (factor * end for end in ends)
-    for row, value in enumerate(constants):
+    for row, value in enumerate(constants.values()):
         _constant(axes, row, factor * value, low, high)
-    axes.plot(factor * now, 2, marker=style.marker, ms=8, color=style.colour)
-    _say(axes, factor * now, 2, short(factor * now, 3))
+    own = len(constants)
+    axes.plot(factor * now, own, marker=style.marker, ms=8, color=style.colour)
+    _say(axes, factor * now, own, short(factor * now, 3))
     axes.axvline(factor * now, color=style.colour, lw=0.8, ls=(0, (1, 1.5)))
-    for row, step in enumerate(steps, 3):
+    for row, step in enumerate(steps, own + 1):
         axes.barh(row, factor * step.size, left=factor * step.start, height=0.55, **{"lw": 0.8, **step.look})
         if step.gain.interval is not None:
             axes.plot([factor * end for end in step.ends], [row, row], color="black", lw=1.1, marker="|", ms=6)
         reach = factor * max(step.start, step.start + step.size, *step.ends)
         sign = "+" if step.size >= 0 else "-"
         _say(axes, min(reach, high), row, f"{sign}{short(abs(factor * step.size), 3)}")
-    names = ["always decide 0", "always decide 1", "act on the score as it is", *(step.name for step in steps)]
+    names = [*constants, "act on the score as it is", *(step.name for step in steps)]
     axes.set_yticks(range(len(names)), map(terms.worded, names))
     axes.invert_yaxis()
     # Room for the numbers, which stand to the right of what they belong to.
     axes.set_xlim(low - 0.04 * (high - low), high + 0.22 * (high - low))
     axes.locator_params(axis="x", nbins=5)
     axes.grid(axis="y", visible=False)
-    unit = "" if task.u_delta == 1 else f", u_delta = {task.u_delta:.4g}"
-    axes.set_title(f"Gains: {report.name}")
-    axes.set_xlabel(f"expected utility {terms.measured_in(words)}\n(t* = {task.threshold:.4g}{unit})")
+    axes.set_title(f"Gains: {name}")
+    axes.set_xlabel(f"expected utility {terms.measured_in(words)}" + (f"\n({task})" if task else ""))
+
+
+def _constants(rungs: Mapping[str, Result], now: float) -> dict[str, float]:
+    """What constant decisions are worth: both of two actions, else the best one."""
+    never, always = (rungs[name].value if name in rungs else None for name in ("eu_never", "eu_always"))
+    if never is not None and always is not None:
+        return {"always decide 0": never, "always decide 1": always}
+    over = rungs["external_regret"].value if "external_regret" in rungs else None
+    return {} if over is None else {"best constant action": now + over}
 
 
 def _steps(rungs: Mapping[str, Result], now: float, colour: str) -> list[_Step]:
-    recalibration, beyond, worst = (
-        rungs[name] for name in ("gain_recalibration", "gain_beyond", "regret_grouping_worst")
-    )
+    names = "gain_recalibration", "gain_beyond", "regret_grouping_worst"
+    recalibration, beyond, worst = (rungs.get(name, Result(None)) for name in names)
     if recalibration.value is None:
         return []
     steps = [_Step("recalibrated", now, recalibration, look={"color": colour})]
@@ -96,7 +101,7 @@ def _reach(now: float, constants: Sequence[float], steps: Sequence[_Step]) -> tu
 
     A constant decision or an upper limit that lies further away than this range is wide does not set the scale.
     """
-    near = [now, max(constants)]
+    near = [now, *([max(constants)] if constants else [])]
     for step in steps:
         near += [step.start, *step.ends] if step.estimated else []
     low, high = min(near), max(near)

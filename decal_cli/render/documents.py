@@ -11,6 +11,7 @@ from decal_cli.render.results.gates import GatedData, GatedReportsData
 from decal_cli.render.results.recommendation import AdvisedReportsData, RecommendedData
 from decal_cli.render.results.study import StudiedData
 from decal_cli.render.results.sweep import CurvesData, SweptReportsData
+from decal_cli.render.results.varied import VariedCurvesData, VariedReportsData
 from decal_cli.render.schema import schema_of
 from decal_cli.version import SCHEMA
 
@@ -20,6 +21,7 @@ DOCUMENTS: tuple[type, ...] = (
     *(GatedData, GatedReportsData),
     ComparedData,
     *(CurvesData, SweptReportsData),
+    *(VariedCurvesData, VariedReportsData),
     FittedData,
     StudiedData,
 )

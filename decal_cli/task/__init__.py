@@ -11,6 +11,7 @@ from decal_cli.task.actions import (
 )
 from decal_cli.task.classes import ClassDecision, ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
+from decal_cli.task.varied import TaskSeries, Varied, by_entry, by_price, parse_varied, stepped
 
 __all__ = [
     "MAX_DIGITS",
@@ -20,10 +21,16 @@ __all__ = [
     "ClassTask",
     "Matrix",
     "Task",
+    "TaskSeries",
     "UtilityRows",
+    "Varied",
+    "by_entry",
+    "by_price",
     "need_two_actions",
     "parse_odds",
     "parse_utility",
+    "parse_varied",
+    "stepped",
     "task_of",
     "task_of_rows",
     "utility_text",

@@ -49,7 +49,7 @@ class ClassTask:
         width = len(self.utility[0])
         if width != len(classes):
             raise DecalError(
-                f"the utility has {width} columns, and there are {len(classes)} classes: {_few(classes)}",
+                f"the utility has {width} columns, and there are {len(classes)} classes: {few_names(classes)}",
                 "give it a column for each class, in this order or with the names of the classes in a first row",
             )
         order = list(range(width))
@@ -58,7 +58,7 @@ class ClassTask:
             if unknown or len(set(self.columns)) < width:
                 wrong = unknown[0] if unknown else next(n for n in self.columns if self.columns.count(n) > 1)
                 what = "is no class" if unknown else "is named twice"
-                raise DecalError(f"the utility: column {wrong!r} {what}", f"the classes are {_few(classes)}")
+                raise DecalError(f"the utility: column {wrong!r} {what}", f"the classes are {few_names(classes)}")
             order = [self.columns.index(name) for name in classes]
         rows = tuple(tuple(row[k] for k in order) for row in self.utility)
         names = self.names or (tuple(classes) if len(rows) == width else tuple(map(str, range(len(rows)))))
@@ -91,5 +91,6 @@ def abstaining(price: float) -> ClassTask:
     return ClassTask(abstain=float(price))
 
 
-def _few(classes: Sequence[str]) -> str:
+def few_names(classes: Sequence[str]) -> str:
+    """Names in a message, of many the first."""
     return ", ".join(classes[:8]) + (f", ... ({len(classes)})" if len(classes) > 8 else "")

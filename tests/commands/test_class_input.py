@@ -155,12 +155,6 @@ def test_missing_rows_are_dropped_and_unseen_classes_are_said(decal: Decal, tmp_
     assert any("divided by their sum" in note for note in document["notes"])
 
 
-def test_a_sweep_says_that_it_takes_two_classes(decal: Decal, tmp_path: Path) -> None:
-    path = write(tmp_path / "sound.csv", *SOUND)
-    ran = decal("sweep", path, "--proba", "m:*")
-    assert ran.code == 2 and "decal sweep takes scores of two classes" in ran.err
-
-
 @pytest.mark.parametrize("verb", ["recommend", "sweep"])
 def test_a_task_of_classes_is_not_for_a_score(decal: Decal, verb: str) -> None:
     ran = decal(verb, FIXTURES / "binary_n2000.csv", "-s", "p", "-y", "y", "--abstain", ".3")

@@ -22,6 +22,9 @@ class PictureName(StrEnum):
     reliability = "reliability"
     grouping = "grouping"
     waterfall = "waterfall"
+    utility = "utility"
+    actions = "actions"
+    risk_coverage = "risk-coverage"
     all = "all"
 
 

@@ -126,9 +126,18 @@ class SweepOptions(AmountOptions):
         "Adds the expectation of every curve.",
         metavar="PRIOR",
     )
+    vary: str | None = option(
+        "Vary a number of the task in place of t*: 'ACTION:CLASS=LOW:HIGH[:STEP]', an entry of --utility or "
+        "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba.",
+        metavar="WHAT=RANGE",
+        shown="t*; with --proba the price of abstention",
+    )
     plot: str | None = option(PLOT, metavar="FILE")
     picture: list[PictureName] = option(
-        "What to draw; waterfall needs a decision, such as --threshold. Repeatable.", [], shown="brier and decision"
+        "What to draw; waterfall needs a decision, such as --threshold. With --vary or --proba: utility, actions, "
+        "risk-coverage or reliability. Repeatable.",
+        [],
+        shown="brier and decision; utility and actions",
     )
     all_thresholds: bool = option("Show every threshold in the table, not only some.", False, "--all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)

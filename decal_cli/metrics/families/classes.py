@@ -18,6 +18,7 @@ from decal_cli.metrics.families import bins as binned
 from decal_cli.metrics.families.loss import Clip
 from decal_cli.metrics.families.ranking import delong
 from decal_cli.metrics.numerics.debiased import ece_debiased_interval
+from decal_cli.metrics.numerics.selective import area_influence
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Floats, Strategy, Table, tabulate
@@ -298,6 +299,17 @@ def _risks(c: ClassTable) -> Floats:
     return np.asarray((errors[place] + inside * (wrong / n)[place]) / np.arange(1, len(place) + 1))
 
 
+def aurc_influence(c: ClassTable) -> Floats:
+    """What each row adds to aurc, to first order, shape (T,)."""
+    right, wrong = area_influence(c.top)
+    place = np.searchsorted(c.top.score, c.score.max(axis=1))
+    return np.where(row_right(c, 1) > 0, right[place], wrong[place])
+
+
+def _aurc_interval(c: ClassTable, *, confidence: float) -> Interval:
+    return intervals.normal(Estimate(aurc(c), c.mean(aurc_influence(c)).error), confidence, 0.0, 1.0)
+
+
 @metric(
     title="Area under the risk-coverage curve",
     better="lower",
@@ -305,8 +317,9 @@ def _risks(c: ClassTable) -> Floats:
     source="Geifman and El-Yaniv 2017",
     range=(0, 1),
     size_free=False,
-    interval=None,
-    covers="nothing: it is an average over coverages, whose errors depend on each other",
+    interval=_aurc_interval,
+    interval_text="normal, by what each row adds to first order",
+    covers=covered.POPULATION,
 )
 def aurc(c: ClassTable) -> float:
     """Mean over coverages i / T of the share of errors among the i rows with the highest top probability.

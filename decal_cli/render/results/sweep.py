@@ -224,7 +224,7 @@ class Curves:
             for name, curve in report.curves.items():
                 ends = curve.value, curve.low, curve.high
                 for k, t in enumerate(self.sweep.grid.thresholds):
-                    numbers = (_number(values, k) for values in ends)
+                    numbers = (value_at(values, k) for values in ends)
                     yield [report.model, report.group, name, float(t), *numbers, curve.kind.unit]
                 if curve.expectation is not None:
                     expected = [curve.expectation, *(curve.expectation_interval or (None, None))]
@@ -245,13 +245,13 @@ def _shown(sweep: Sweep, everything: bool) -> list[int]:
         if len(inside) <= MAX_SHOWN - 2:
             break
     nearest = {int(np.abs(at - t).argmin()) for t in inside}
-    own = set() if sweep.task is None else {int(np.abs(at - sweep.task.threshold).argmin())}
+    own = {int(np.abs(at - t).argmin()) for t in sweep.thresholds}
     return sorted(nearest | {0, len(at) - 1} | own)
 
 
 def _is_own(sweep: Sweep, k: int) -> bool:
-    """Whether this threshold is that of the user's decision."""
-    return sweep.task is not None and float(sweep.grid.thresholds[k]) == sweep.task.threshold
+    """Whether this threshold is one of the user's decision."""
+    return float(sweep.grid.thresholds[k]) in sweep.thresholds
 
 
 def _threshold(sweep: Sweep, k: int) -> Cell:
@@ -268,7 +268,7 @@ def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> Table
         cells = (_cell(curve, k) for curve in (everyone, *(report.curves["net_benefit"] for report in reports)))
         rows.append(Row((_threshold(sweep, k), words(short(0.0, 4)), *cells), chosen=_is_own(sweep, k)))
     title = "Net benefit of all models, in true positives per row"
-    return Table(tuple(columns), tuple(rows), title=title, keys=1, stacked=True, picks=sweep.task is not None)
+    return Table(tuple(columns), tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
 
 
 def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[int], factor: float) -> Table:
@@ -281,11 +281,11 @@ def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[i
         cells = (_expected(curve, factor) for curve in curves)
         rows.append(Row((words("prior"), *cells), apart=True))
     every = (Column("t*", words=True), *columns)
-    return Table(every, tuple(rows), title=title, keys=1, stacked=True, picks=sweep.task is not None)
+    return Table(every, tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
 
 
 def _cell(curve: ThresholdCurve, k: int, factor: float = 1.0) -> Cell:
-    value, low, high = (_number(values, k) for values in (curve.value, curve.low, curve.high))
+    value, low, high = (value_at(values, k) for values in (curve.value, curve.low, curve.high))
     return _scaled(curve, value, None if low is None or high is None else (low, high), factor)
 
 
@@ -346,18 +346,20 @@ def _curve(curve: ThresholdCurve) -> CurveData:
         "title": curve.kind.title,
         "unit": curve.kind.unit,
         "source": curve.kind.source,
-        "value": _numbers(curve.value),
-        "low": None if curve.low is None else _numbers(curve.low),
-        "high": None if curve.high is None else _numbers(curve.high),
+        "value": values_of(curve.value),
+        "low": None if curve.low is None else values_of(curve.low),
+        "high": None if curve.high is None else values_of(curve.high),
         "brier": curve.brier,
         "expectation": expectation,
         "reason": curve.reason,
     }
 
 
-def _numbers(values: np.ndarray) -> list[float | None]:
-    return [_number(values, k) for k in range(len(values))]
+def values_of(values: np.ndarray) -> list[float | None]:
+    """Numbers as JSON has them, null where undefined."""
+    return [value_at(values, k) for k in range(len(values))]
 
 
-def _number(values: np.ndarray | None, k: int) -> float | None:
+def value_at(values: np.ndarray | None, k: int) -> float | None:
+    """One of them; None where undefined."""
     return None if values is None or math.isnan(float(values[k])) else float(values[k])

@@ -1,0 +1,234 @@
+"""A sweep over tasks that differ in one number: what decisions are worth, and which are made, at each of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
+from decal_cli.data import Dataset, Predictions
+from decal_cli.errors import DecalError
+from decal_cli.metrics import Inputs, Result, measure, parse
+from decal_cli.metrics.confidence import wilson_ends
+from decal_cli.metrics.numerics.class_decisions import actions_of
+from decal_cli.metrics.numerics.selective import risk_at
+from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Floats, Ints
+from decal_cli.task import ClassDecision, Task, TaskSeries, Varied, by_entry, by_price
+
+WORTH = ("expected_utility", "external_regret", "gain_recalibration", "gain_beyond", "gain_post_training")
+"""Metrics at every value, as `evaluate` has them for that task."""
+OF_FEATURES = ("gain_beyond", "gain_post_training")
+MAX_SHARES = 8
+"""Actions whose shares are counted; of more, only that of the action that varies."""
+TWO_CLASSES = ("0", "1")
+COVERAGES = np.arange(1, 51) / 50
+"""Of the risk-coverage curve."""
+AURC = parse("aurc")
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A number by the value of what varies: value, low, high, shape (V,), NaN where undefined; reason: why.
+
+    title, heading, unit: what it is, in words.
+    """
+
+    title: str
+    heading: str
+    unit: str
+    value: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverage:
+    """Share of errors among the rows that the model is surest of, by their share of all rows; and the area under it."""
+
+    coverage: Floats
+    error: Floats
+    low: Floats | None
+    high: Floats | None
+    area: Result
+
+
+@dataclass(frozen=True, eq=False)
+class VariedReport:
+    """One model on one group of rows (group None: on all of them). worth: by metric; done: shares of rows, by name.
+
+    risk: of the price of abstention. table: the rows, where they are of several classes.
+    """
+
+    model: str
+    group: str | None
+    rows: int
+    dropped: int
+    worth: Mapping[str, Course]
+    done: Mapping[str, Course]
+    risk: RiskCoverage | None
+    table: ClassTable | None
+
+    @property
+    def name(self) -> str:
+        """Model and group on one line."""
+        return self.model if self.group is None else f"{self.model}, {self.group}"
+
+    @property
+    def courses(self) -> dict[str, Course]:
+        """All of them."""
+        return {**self.worth, **self.done}
+
+
+@dataclass(frozen=True, eq=False)
+class VariedSweep:
+    """All models and groups. head: the plan and where the rows come from."""
+
+    head: Evaluation
+    series: TaskSeries
+    reports: tuple[VariedReport, ...]
+
+    @cached_property
+    def values(self) -> Floats:
+        """Of what varies, increasing."""
+        return np.array(self.series.values)
+
+    @property
+    def signature(self) -> str:
+        """What one must know to reproduce the numbers, on one line."""
+        entry = "abstain" if self.series.entry is None else ":".join(map(str, self.series.entry))
+        return f"{self.head.signature}|vary:{entry}={self.values[0]:g}..{self.values[-1]:g}x{len(self.values)}"
+
+
+def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool = False) -> TaskSeries:
+    """The tasks of a sweep. costs: the user's task is given as costs. Errors: DecalError."""
+    of_price = varied is None or varied.name == "abstain"
+    if not dataset.classes:
+        task = plan.task
+        if varied is None or task is None or of_price:
+            raise DecalError(
+                "--vary varies an entry of a utility, and none is given",
+                "give --utility or --cost-matrix; for scores of two classes without --vary, sweep varies t*",
+            )
+        return by_entry(varied, task, TWO_CLASSES, costs)
+    own = None if plan.class_task is None else plan.class_task.abstain
+    decision = plan.decision_for(dataset.classes)
+    if of_price:
+        if decision is not None and own is None:
+            raise DecalError(
+                "the task is a utility, and nothing says which of its entries varies",
+                "give --vary ACTION:CLASS=LOW:HIGH; without a utility, the price of abstention varies",
+            )
+        return by_price(varied, dataset.classes, own)
+    if decision is None or varied is None:
+        raise DecalError("--vary varies an entry of a utility, and none is given", "give --utility or --cost-matrix")
+    return by_entry(varied, decision, dataset.classes, costs)
+
+
+def sweep_tasks(
+    dataset: Dataset, plan: Plan, series: TaskSeries, progress: Progress = lambda text: None
+) -> VariedSweep:
+    """Every model at every value, on all rows and on every group."""
+    reports = []
+    for model in dataset.models:
+        for group, rows in model.rows.by_group():
+            progress(f"{model.name}{'' if group is None else ' in ' + group}")
+            reports.append(_report(model, group, rows, plan, series))
+    source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
+    head = Evaluation(plan, *source, (), plan.decision_for(dataset.classes), dataset.population)
+    return VariedSweep(head, series, tuple(reports))
+
+
+def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, series: TaskSeries) -> VariedReport:
+    inputs = Inputs(rows, None, plan.seed)
+    sure = plan.confidence if plan.intervals else None
+    c = rows.class_table if rows.classes else None
+    worth: dict[str, list[Result]] = {}
+    actions: list[Ints] = []
+    for task in series.tasks:
+        # A table of its own, so that what it keeps of one task is gone with the next.
+        at = inputs.having(task) if c is None else inputs.having(task, replace(c))
+        for name in WORTH:
+            if rows.features is not None or name not in OF_FEATURES:
+                worth.setdefault(name, []).append(measure(parse(name), at, sure))
+        actions.append(_actions(rows, task))
+    return VariedReport(
+        model.name,
+        group,
+        len(rows),
+        model.dropped,
+        {name: _course_of(name, results) for name, results in worth.items()},
+        dict(_done(rows, series, actions, sure)),
+        None if c is None or not series.price else _risk(c, inputs, sure),
+        c,
+    )
+
+
+def _actions(rows: Rows, task: Task | ClassDecision) -> Ints:
+    """The number of each row's action in the utility."""
+    if isinstance(task, ClassDecision):
+        return actions_of(rows.score, task)
+    return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
+
+
+def _course_of(name: str, results: list[Result]) -> Course:
+    metric = parse(name).declared
+    value, low, high = (
+        np.array([np.nan if number is None else number for number in column])
+        for column in zip(*((r.value, *(r.interval or (None, None))) for r in results), strict=True)
+    )
+    reason = next((each.reason for each in results if each.reason is not None), None)
+    none = bool(np.isnan(low).all())
+    return Course(
+        metric.title, metric.title.lower(), metric.unit, value, None if none else low, None if none else high, reason
+    )
+
+
+def _done(rows: Rows, series: TaskSeries, actions: list[Ints], sure: float | None) -> Iterator[tuple[str, Course]]:
+    """Shares of rows: that are not abstained from and of errors among them; or of each action."""
+    everyone = np.ones(len(rows), dtype=bool)
+    if series.price:
+        label, last = np.asarray(rows.label), len(rows.classes)
+        accepted = [taken != last for taken in actions]
+        wrong = [taken != label for taken in actions]
+        yield "coverage", _shares(rows, accepted, [everyone] * len(actions), sure, "Coverage", "coverage")
+        text = "Errors among the accepted"
+        yield "accepted_error", _shares(rows, wrong, accepted, sure, text, text.lower(), "no row is accepted")
+        return
+    names = series.tasks[0].actions
+    numbers = range(len(names)) if len(names) <= MAX_SHARES or series.entry is None else [series.entry[0]]
+    for number in numbers:
+        which = [taken == number for taken in actions]
+        title = f"Share of rows: {names[number]}"
+        yield f"share[{names[number]}]", _shares(rows, which, [everyone] * len(actions), sure, title, names[number])
+
+
+def _shares(
+    rows: Rows,
+    parts: list[np.ndarray],
+    wholes: list[np.ndarray],
+    sure: float | None,
+    title: str,
+    heading: str,
+    none: str | None = None,
+) -> Course:
+    """Shares of rows with Wilson's intervals."""
+    weight = rows.weights
+    sums = [(weight[part & whole].sum(), weight[whole].sum(), (weight[whole] ** 2).sum())
+            for part, whole in zip(parts, wholes, strict=True)]  # fmt: skip
+    part, whole, squares = np.array(sums, dtype=np.float64).T
+    share = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    effective = np.divide(whole**2, squares, out=np.ones(len(part)), where=squares > 0)
+    low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
+    return Course(title, heading, "share", share, low, high, none if np.isnan(share).any() else None)
+
+
+def _risk(c: ClassTable, inputs: Inputs, sure: float | None) -> RiskCoverage:
+    error, effective = risk_at(c.top, COVERAGES)
+    low, high = (None, None) if sure is None else wilson_ends(error, effective, sure)
+    return RiskCoverage(COVERAGES, error, low, high, measure(AURC, inputs, sure))

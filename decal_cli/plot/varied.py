@@ -1,0 +1,152 @@
+"""Pictures of a sweep in which a number of the task varies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from decal_cli.analysis.varied import VariedReport, VariedSweep
+from decal_cli.errors import DecalError
+from decal_cli.plot.classes import class_reliability, risk_coverage
+from decal_cli.plot.names import any_name, drawable
+from decal_cli.plot.page import Panelled, layout, on_axes, ready, saved
+from decal_cli.plot.style import COLOURS, GREY, RC, THRESHOLD, below, marks, style_of
+from decal_cli.plot.text import MARKS, canvas
+from decal_cli.render.blocks import Block
+from decal_cli.task import TaskSeries
+
+_WIDE, _HIGH = 5.0, 4.3
+_MOST = 3
+"""Panels in a row at most."""
+
+
+def task_pictures(series: TaskSeries, of_classes: bool, asked: Sequence[str]) -> tuple[str, ...]:
+    """What is drawn: as asked, else the main ones. Errors: DecalError, for what this sweep does not show."""
+    offered = ["utility", "actions", *(["risk-coverage"] if series.price else []),
+               *(["reliability"] if of_classes else [])]  # fmt: skip
+    if not asked:
+        return "utility", "risk-coverage" if series.price else "actions"
+    if "all" in asked:
+        return tuple(offered)
+    if other := [picture for picture in asked if picture not in offered]:
+        raise DecalError(f"--picture {other[0]} is not drawn where this varies", f"choose of {', '.join(offered)}")
+    return tuple(dict.fromkeys(asked))
+
+
+def draw_tasks(sweep: VariedSweep, pictures: tuple[str, ...], path: str) -> bytes:
+    """The pictures as one page, in the format that the path's suffix names: png, svg or pdf."""
+    form = ready(path)
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    sweep = replace(sweep, reports=tuple(_named(report, form) for report in sweep.reports))
+    cells = [cell for picture in pictures for cell in _cells(sweep, picture)]
+    across = min(len(cells), 2 if len(cells) == 4 else _MOST)
+    down = math.ceil(len(cells) / across)
+    with matplotlib.rc_context(RC), any_name():
+        figure = Figure(figsize=(_WIDE * max(across, 1.2), _HIGH * down), layout=layout())
+        grid = figure.add_gridspec(down, across)
+        for k, cell in enumerate(cells):
+            cell(figure.add_subplot(grid[k // across, k % across]))
+        return saved(figure, form)
+
+
+def draw_tasks_on(axes: Any, sweep: VariedSweep, picture: str, number: int) -> Any:
+    """One picture in axes: those that are given, else those of a new figure. Returns the axes.
+
+    number: which model and group, where it shows one.
+    """
+    sweep = replace(sweep, reports=tuple(_named(report, "png") for report in sweep.reports))
+    cells = _cells(sweep, picture)
+    return on_axes(axes, cells[min(number, len(cells) - 1)])
+
+
+def draw_tasks_text(sweep: VariedSweep, pictures: tuple[str, ...], width: int) -> tuple[Block, ...]:
+    """The pictures in characters, one below the other. Errors: DecalError, for what needs a file."""
+    drawn: list[Block] = []
+    at = sweep.values
+    ends = (float(at[0]), float(at[-1])) if len(at) > 1 else (float(at[0]) - 0.5, float(at[0]) + 0.5)
+    for picture in pictures:
+        if picture == "reliability":
+            raise DecalError("--picture reliability of several classes is not drawn in the terminal", "--plot FILE")
+        if picture == "utility":
+            series = [(MARKS[i % 8], r.name, at, r.worth["expected_utility"].value)
+                      for i, r in enumerate(sweep.reports)]  # fmt: skip
+            low = min(float(np.nanmin(y)) for *_, y in series)
+            drawn.append(canvas(f"Expected utility over the {sweep.series.title}", series, width, low, ends=ends))
+        elif picture == "risk-coverage":
+            risks = [(MARKS[i % 8], r.name, r.risk.coverage, r.risk.error)
+                     for i, r in enumerate(sweep.reports) if r.risk is not None]  # fmt: skip
+            drawn.append(canvas("Errors among the surest rows over their share of all", risks, width, 0.0))
+        else:
+            for report in sweep.reports:
+                shares = [(MARKS[i % 8], course.heading, at, course.value)
+                          for i, course in enumerate(report.done.values())]  # fmt: skip
+                drawn.append(canvas(f"{report.name}: shares of rows", shares, width, 0.0, 1.0, ends))
+    return tuple(drawn)
+
+
+def _named(report: VariedReport, form: str) -> VariedReport:
+    group = None if report.group is None else drawable(report.group, form)
+    return replace(report, model=drawable(report.model, form), group=group)
+
+
+def _cells(sweep: VariedSweep, picture: str) -> list[Panelled]:
+    if picture == "utility":
+        return [lambda axes: _utility(axes, sweep)]
+    if picture == "risk-coverage":
+        curves = [(report.name, report.risk) for report in sweep.reports if report.risk is not None]
+        return [lambda axes: risk_coverage(axes, curves)]
+    if picture == "actions":
+        return [_one(_actions, sweep, report) for report in sweep.reports]
+    return [_one(_reliability, sweep, report) for report in sweep.reports]
+
+
+def _one(panel: Any, sweep: VariedSweep, report: VariedReport) -> Panelled:
+    return lambda axes: panel(axes, sweep, report)
+
+
+def _utility(axes: Any, sweep: VariedSweep) -> None:
+    """What decisions are worth at each value, of every model, with its interval; dashed: the best constant action."""
+    at = sweep.values
+    for number, report in enumerate(sweep.reports):
+        style, now = style_of(number), report.worth["expected_utility"]
+        axes.plot(at, now.value, color=style.colour, label=report.name, **marks(number, len(at), len(sweep.reports)))
+        if now.low is not None and len(sweep.reports) <= 2:
+            axes.fill_between(at, now.low, now.high, color=style.colour, alpha=0.13, lw=0)
+        gain = report.worth["gain_recalibration"].value
+        if not np.isnan(gain).all():
+            axes.plot(at, now.value + gain, ":", color=style.colour, lw=1.2)
+    first = sweep.reports[0].worth
+    constant = first["expected_utility"].value + first["external_regret"].value
+    axes.plot(at, constant, "--", color=GREY, label="best constant action")
+    axes.plot([], [], ":", color=GREY, label="recalibrated, on held-out rows")
+    axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel="utility per decision")
+    _mark_own(axes, sweep)
+    below(axes)
+
+
+def _actions(axes: Any, sweep: VariedSweep, report: VariedReport) -> None:
+    """Shares of rows by what is done with them."""
+    for number, course in enumerate(report.done.values()):
+        colour = COLOURS[number % len(COLOURS)]
+        axes.plot(sweep.values, course.value, color=colour, label=drawable(course.heading, "png"))
+        if course.low is not None and len(report.done) <= 4:
+            axes.fill_between(sweep.values, course.low, course.high, color=colour, alpha=0.13, lw=0)
+    axes.set(title=f"What is done: {report.name}", xlabel=sweep.series.title, ylabel="share of rows", ylim=(0, 1.01))
+    _mark_own(axes, sweep)
+    below(axes)
+
+
+def _reliability(axes: Any, sweep: VariedSweep, report: VariedReport) -> None:
+    assert report.table is not None  # offered for rows of several classes only
+    class_reliability(axes, report.table, report.name)
+
+
+def _mark_own(axes: Any, sweep: VariedSweep) -> None:
+    if sweep.series.own is not None:
+        axes.axvline(sweep.series.own, color=THRESHOLD, lw=1.1, ls=(0, (4, 2)), label=f"yours: {sweep.series.own:.4g}")

@@ -1,0 +1,250 @@
+"""What `decal sweep` returns where a number of the task varies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, TypedDict
+
+import numpy as np
+
+from decal_cli.analysis.varied import Course, RiskCoverage, VariedReport, VariedSweep
+from decal_cli.numbers import DASH, PER_DECISION, plain, short, span
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
+from decal_cli.render.cells import number, words
+from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
+from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
+from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, sparkline, value_at, values_of
+from decal_cli.render.schema import Count, Ends, Limit, Positive, Share
+from decal_cli.render.terms import Terms
+
+AURC_TEXT = (
+    "AURC {}: mean over coverages i / T of the share of errors among the i surest rows, ties in any order (Geifman and "
+    "El-Yaniv 2017)"
+)
+COLUMNS: dict[str, type] = {
+    "model": str,
+    "group": str,
+    "curve": str,
+    "at": float,
+    "value": float,
+    "low": float,
+    "high": float,
+    "unit": str,
+}
+"""Of the long table, with what they hold."""
+
+
+class CourseData(TypedDict):
+    """A number at each value of what varies, null where undefined."""
+
+    title: str
+    unit: str
+    value: list[float | None]
+    low: list[float | None] | None
+    high: list[float | None] | None
+    reason: str | None
+
+
+class RiskData(TypedDict):
+    """Share of errors among the surest rows, by their share of all; area: mean over coverages i / T, AURC."""
+
+    coverage: list[Share]
+    error: list[Share]
+    low: list[Share] | None
+    high: list[Share] | None
+    area: float | None
+    area_interval: Ends | None
+    area_reason: str | None
+
+
+class VaryData(TypedDict):
+    """Numbers by the value of what varies. own: that of the user's task, null where it has none."""
+
+    varies: str
+    own: float | None
+    at: Annotated[list[float], Limit(minItems=1)]
+    curves: dict[str, CourseData]
+    risk_coverage: RiskData | None
+
+
+class VariedData(Provenance):
+    """One model and group with all that its numbers rest on."""
+
+    model: str
+    group: str | None
+    rows: Positive
+    dropped: Count
+    vary: VaryData
+
+
+class VariedCurvesData(VariedData):
+    """What `decal sweep` prints of one model where a number of the task varies; the same under reports."""
+
+    reports: Annotated[list[VariedData], Limit(minItems=1, maxItems=1)]
+
+
+class VariedReportsData(Provenance):
+    """The same of several models or groups."""
+
+    reports: Annotated[list[VariedData], Limit(minItems=2)]
+
+
+class VariedCurves:
+    """A sweep over tasks, for formats to write.
+
+    everything: every value in the tables, not a choice. drawing: pictures in characters to put below. terms: how
+    amounts are written.
+    """
+
+    def __init__(
+        self, sweep: VariedSweep, everything: bool = False, drawing: tuple[Block, ...] = (), terms: Terms | None = None
+    ) -> None:
+        self.sweep = sweep
+        self.everything = everything
+        self.drawing = drawing
+        self.terms = terms or Terms()
+
+    @property
+    def factor(self) -> float:
+        """What utilities are printed times: the number of decisions, where it was given."""
+        return self.terms.number if self.terms.with_amounts else 1.0
+
+    @property
+    def title(self) -> str:
+        """Of a page."""
+        return title_of(self.sweep.head)
+
+    def blocks(self) -> Iterator[Block]:
+        """Values down, what they lead to across, block by block for each model and group."""
+        sweep = self.sweep
+        reports, notes = worst_of_each(sweep.reports, _by_utility)
+        head = replace(sweep.head, notes=(*sweep.head.notes, *notes))
+        lines = [*source_lines(head), f"{sweep.series.title} varies; at each value the task is another"]
+        if sweep.series.price:
+            lines.append("at price c, abstaining is worth 1 - c, naming the right class 1 and a wrong one 0")
+        if sweep.head.plan.intervals:
+            lines.append(f"[..]: {100 * sweep.head.plan.confidence:g} % intervals, each for its own value")
+        yield Source(tuple(lines))
+        shown = self._shown()
+        for report in reports:
+            yield Heading(report.name)
+            done = "Which rows are decided, and how well" if sweep.series.price else "What is done: share of rows"
+            yield self._table(done, list(report.done.values()), shown)
+            unit = f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
+            yield self._table(f"What decisions are worth: {unit}", list(report.worth.values()), shown)
+            if report.risk is not None:
+                yield from _risk_blocks(report.risk)
+            if reasons := [f"{DASH} {c.heading}: {c.reason}" for c in report.courses.values() if c.reason is not None]:
+                yield Notes(tuple(reasons), quiet=True, close=True)
+        yield Signature(sweep.signature)
+        yield from self.drawing
+
+    def _shown(self) -> list[int]:
+        """Which values to print: of many some, and the user's own."""
+        size = len(self.sweep.values)
+        if self.everything or size <= MAX_SHOWN:
+            return list(range(size))
+        own = {k for k, value in enumerate(self.sweep.series.values) if value == self.sweep.series.own}
+        return sorted({round(k) for k in np.linspace(0, size - 1, MAX_SHOWN - len(own)).tolist()} | own)
+
+    def _table(self, title: str, courses: Sequence[Course], shown: list[int]) -> Table:
+        series = self.sweep.series
+        head = Column("price" if series.price else "value", words=True)
+        columns = [Column(each.heading, sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
+        rows = []
+        for k in shown:
+            cells = words(plain(series.values[k])), *(_cell(each, k, self.factor) for each in courses)
+            rows.append(Row(cells, chosen=series.values[k] == series.own))
+        return Table((head, *columns), tuple(rows), title=title, keys=1, stacked=True, picks=series.own is not None)
+
+    def data(self) -> dict[str, Any]:
+        """VariedCurvesData, or VariedReportsData."""
+        sweep = self.sweep
+        head = {**provenance(sweep.head), "signature": sweep.signature}
+        entries = []
+        for report in sweep.reports:
+            vary: VaryData = {
+                "varies": sweep.series.title,
+                "own": sweep.series.own,
+                "at": list(sweep.series.values),
+                "curves": {name: _course(course) for name, course in report.courses.items()},
+                "risk_coverage": None if report.risk is None else _risk(report.risk),
+            }
+            names = ("model", "group", "rows", "dropped")
+            entries.append({**{name: getattr(report, name) for name in names}, "vary": vary})
+        return one_or_several(head, entries)
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row per model, group, curve and value."""
+        yield list(COLUMNS)
+        yield from self._points()
+
+    def columns(self) -> dict[str, tuple[type, list[Any]]]:
+        """The same as typed columns."""
+        columns = zip(*self._points(), strict=True)
+        return {name: (kind, list(values)) for (name, kind), values in zip(COLUMNS.items(), columns, strict=True)}
+
+    def _points(self) -> Iterator[list[Any]]:
+        for report in self.sweep.reports:
+            for name, course in report.courses.items():
+                ends = course.value, course.low, course.high
+                for k, at in enumerate(self.sweep.series.values):
+                    yield [report.model, report.group, name, at, *(value_at(values, k) for values in ends), course.unit]
+
+
+def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
+    def place(report: VariedReport) -> tuple[bool, float]:
+        value = float(np.nanmean(report.worth["expected_utility"].value))
+        return lowest_first(None if math.isnan(value) else value)
+
+    return place, "mean expected utility"
+
+
+def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
+    """Errors among the surest rows, and the area."""
+    places = [k for k in range(len(risk.coverage)) if (k + 1) % 5 == 0]
+    columns = (Column("coverage", words=True), Column("error among the surest rows", sparkline(risk.error)))
+    rows = []
+    for k in places:
+        ends = None if risk.low is None or risk.high is None else (float(risk.low[k]), float(risk.high[k]))
+        rows.append(Row((words(plain(float(risk.coverage[k]))), number(float(risk.error[k]), ends))))
+    yield Table(columns, tuple(rows), title="Risk-coverage curve", keys=1)
+    area = risk.area
+    text = f"{DASH} ({area.reason})"
+    if area.value is not None:
+        text = " ".join(filter(None, (short(area.value, 4), span(area.interval, 4))))
+    yield Notes((AURC_TEXT.format(text),), quiet=True, close=True)
+
+
+def _cell(course: Course, k: int, factor: float) -> Cell:
+    """A value with its interval; of a utility, times the factor."""
+    by = factor if course.unit == "utility" else 1.0
+    columns = course.value, course.low, course.high
+    value, low, high = (value_at(None if values is None else by * values, k) for values in columns)
+    return number(value, None if low is None or high is None else (low, high))
+
+
+def _course(course: Course) -> CourseData:
+    return {
+        "title": course.title,
+        "unit": course.unit,
+        "value": values_of(course.value),
+        "low": None if course.low is None else values_of(course.low),
+        "high": None if course.high is None else values_of(course.high),
+        "reason": course.reason,
+    }
+
+
+def _risk(risk: RiskCoverage) -> RiskData:
+    low, high = (None if values is None else values.tolist() for values in (risk.low, risk.high))
+    return {
+        "coverage": risk.coverage.tolist(),
+        "error": risk.error.tolist(),
+        "low": low,
+        "high": high,
+        "area": risk.area.value,
+        "area_interval": pair(risk.area.interval),
+        "area_reason": risk.area.reason,
+    }

@@ -1,0 +1,124 @@
+"""Tasks that differ in one number: the price of abstention, or one entry of the utility."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY
+from decal_cli.task.actions import Task, task_of_rows
+from decal_cli.task.classes import ABSTAIN, ClassDecision, abstaining, few_names
+
+N_VALUES = 21
+"""Values of 'LOW:HIGH', evenly spaced."""
+PRICES = "0.02:0.98:0.02"
+"""Prices of abstention where none are named."""
+_FIX = "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0.5:0.05'"
+
+
+@dataclass(frozen=True)
+class Varied:
+    """What varies, as the user spells it. name: 'ACTION:CLASS', or 'abstain'; values: increasing."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class TaskSeries:
+    """Tasks by the value of what varies. title: what that is, in words; own: its value in the user's task, if any.
+
+    price: whether it is the price of abstention. entry: the numbers of the action and the class, where it is not.
+    """
+
+    title: str
+    values: tuple[float, ...]
+    tasks: tuple[Task | ClassDecision, ...]
+    own: float | None
+    price: bool = False
+    entry: tuple[int, int] | None = None
+
+
+def parse_varied(text: str) -> Varied:
+    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError."""
+    name, found, given = text.rpartition("=")
+    shown = f"--vary {text!r}"
+    if not found or not name.strip():
+        raise DecalError(f"{shown} does not say what takes which values", _FIX)
+    try:
+        ends = [float(part) for part in given.split(":" if ":" in given else ",")]
+        if not all(abs(value) <= MAX_UTILITY for value in ends):
+            raise ValueError
+        values = _values(ends) if ":" in given else sorted(set(ends))
+    except (ValueError, OverflowError):
+        raise DecalError(f"{shown}: {given!r} are no values", _FIX) from None
+    if len(values) > MAX_THRESHOLDS:
+        raise DecalError(f"{shown} names more than {MAX_THRESHOLDS} values", "take a larger step")
+    return Varied(name.strip(), tuple(values))
+
+
+def _values(ends: Sequence[float]) -> list[float]:
+    if len(ends) == 3:
+        return stepped(*ends)
+    low, high = ends
+    if not low < high:
+        raise ValueError
+    return sorted({float(f"{low + (high - low) * k / (N_VALUES - 1):.12g}") for k in range(N_VALUES)})
+
+
+def stepped(start: float, end: float, step: float) -> list[float]:
+    """Values from start to end, the end included, at most one more than MAX_THRESHOLDS. Errors: ValueError."""
+    if not (step > 0 and end >= start and all(map(math.isfinite, (start, end, step)))):
+        raise ValueError
+    # Beyond the limit by far, the quotient may not even be a float.
+    count = MAX_THRESHOLDS + 1
+    if end - start < MAX_THRESHOLDS * step:
+        count = math.floor((end - start) / step + 1e-9) + 1
+    # Rounded to decimals as written: 0.05 + 5 * 0.05 is not 0.3, and a score of 0.3 must meet its threshold.
+    return [round(start + step * k, 12) for k in range(min(count, MAX_THRESHOLDS + 1))]
+
+
+def by_price(varied: Varied | None, classes: Sequence[str], own: float | None) -> TaskSeries:
+    """Naming the class or abstaining, by the price of abstention; own: that of the user's task."""
+    values = parse_varied(f"{ABSTAIN}={PRICES}").values if varied is None else varied.values
+    if outside := [price for price in values if not 0 <= price <= 1]:
+        raise DecalError(f"--vary {ABSTAIN}: the price {outside[0]:g} is not in [0, 1]", "a right answer wins 1")
+    values = tuple(sorted({*values, *(() if own is None else (own,))}))
+    tasks = tuple(abstaining(price).for_classes(classes) for price in values)
+    return TaskSeries("price of abstention", values, tasks, own, price=True)
+
+
+def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str], costs: bool) -> TaskSeries:
+    """The task with one of its entries varied. costs: entries are named as costs, utilities of the other sign."""
+    action, label = _entry(varied.name, task.actions, classes)
+    sign = -1.0 if costs else 1.0
+    own = 0.0 + sign * task.utility[action][label]
+    values = tuple(sorted({*varied.values, own}))
+    kind = "cost" if costs else "utility"
+    title = f"{kind} of {task.actions[action]!r} where the class is {classes[label]!r}"
+    tasks = tuple(_with(task, action, label, sign * value, f"--vary {varied.name}={value:g}") for value in values)
+    return TaskSeries(title, values, tasks, own, entry=(action, label))
+
+
+def _entry(name: str, actions: Sequence[str], classes: Sequence[str]) -> tuple[int, int]:
+    """The numbers of the action and the class that 'ACTION:CLASS' names; names may hold colons themselves."""
+    places = [k for k, letter in enumerate(name) if letter == ":"]
+    for place in places:
+        action, label = name[:place].strip(), name[place + 1 :].strip()
+        if action in actions and label in classes:
+            return list(actions).index(action), list(classes).index(label)
+    known = f"the actions are {few_names(actions)}; the classes are {few_names(classes)}"
+    raise DecalError(f"--vary {name!r} names no action and class of the task", known)
+
+
+def _with(task: Task | ClassDecision, action: int, label: int, value: float, shown: str) -> Task | ClassDecision:
+    rows = [list(row) for row in task.utility]
+    rows[action][label] = value
+    if isinstance(task, ClassDecision):
+        return replace(task, utility=tuple(map(tuple, rows)))
+    try:
+        return task_of_rows(rows, names=task.names)
+    except DecalError as error:
+        raise DecalError(f"{shown}: {error.problem}", "vary it in a narrower range") from None
