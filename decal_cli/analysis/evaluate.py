@@ -172,9 +172,10 @@ class Evaluation:
         return hashlib.sha256(repr(self.plan.class_task).encode()).hexdigest()[:8]
 
 
-def all_choices(of_classes: bool = False) -> tuple[MetricSpec, ...]:
-    """Every metric at its defaults: of scores of two classes, or of rows of several."""
-    return tuple(choice for choice in METRICS.specs() if choice.declared.takes(of_classes))
+def all_choices(of_classes: bool = False, slow: bool = False) -> tuple[MetricSpec, ...]:
+    """Every metric at its defaults: of scores of two classes, or of rows of several; slow: those too that take long."""
+    declared = (choice for choice in METRICS.specs() if choice.declared.takes(of_classes))
+    return tuple(choice for choice in declared if slow or not choice.declared.form(of_classes).slow)
 
 
 def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:

@@ -24,7 +24,7 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
     load_ahead(choices)
     data = data_of(source, settings, out.output)
     if data.classes and not metrics.metric:
-        choices = evaluating.all_choices(of_classes=True) if choices else ()
+        choices = evaluating.all_choices(of_classes=True, slow=metrics.all_metrics) if choices else ()
     plan = replace(plan, choices=choices or evaluating.shown_choices(data))
     with progress_of() as progress:
         evaluation = evaluating.evaluate(data, plan, progress, regimes=metrics.regimes)

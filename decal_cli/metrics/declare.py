@@ -43,6 +43,8 @@ class Metric(Declaration):
     witness: Callable[..., Witness] | None = None
     loads: str = ""
     noisy: bool = False
+    slow: bool = False
+    """Takes seconds: measured where it is named, or every metric is."""
     value_text: Callable[..., str] | None = None
     of_classes: Metric | None = None
     """What it is for rows of several classes, where it is something else there."""
@@ -146,6 +148,9 @@ def for_classes(
     interval_text: str = "",
     covers: str = "",
     shown: bool | None = None,
+    source: str = "",
+    witness: Callable[..., Witness] | None = None,
+    slow: bool = False,
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Declare what a metric of two classes is for rows of several; what is not given is as it is there.
 
@@ -164,7 +169,9 @@ def for_classes(
             covers=covers or of_two.covers,
             needs=_positional(function),
             shown=of_two.shown if shown is None else shown,
-            witness=None,
+            source=source or of_two.source,
+            witness=witness,
+            slow=slow,
             loads="",
             value_text=None,
         )

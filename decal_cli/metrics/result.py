@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from decal_cli.metrics.confidence import Interval
-from decal_cli.task import UtilityRows
 
 
 class Witness(NamedTuple):
     """Where a supremum over decision tasks is attained; payoffs in [0, 1].
 
-    utility[i][j]: payoff of action i at outcome j, two actions for one threshold, three for two. loss: what is lost in
-    it; given as --utility, the metric shown_by shows that. of_two: the worst task of two actions, where this has three.
+    utility[i][j]: payoff of action i at outcome j, two actions for one threshold, three for two; of several classes any
+    number of actions, and no thresholds. loss: what is lost in it; given as --utility, the metric shown_by shows that.
+    of_two: the worst task of two actions, where this has three.
     """
 
-    utility: UtilityRows
+    utility: tuple[tuple[float, ...], ...]
     thresholds: tuple[float, ...]
     loss: float
     shown_by: str

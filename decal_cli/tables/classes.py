@@ -6,10 +6,11 @@ they are the table. What is one number a row (the highest probability, or that o
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,19 @@ from decal_cli.tables.table import Floats, Ints, Table, tabulate
 T = TypeVar("T")
 MIN_CELL_ROWS = 30
 """Rows of a level from which on, as the median, levels count as they are; and the most rows of a cell otherwise."""
+
+
+class ClassLevels(NamedTuple):
+    """Rows put together: the number of each row's level, (T,); its mean probabilities and class counts, (m, K)."""
+
+    of_row: Ints
+    score: Floats
+    counts: Floats
+
+    @property
+    def share(self) -> Floats:
+        """Class counts as shares of all rows, (m, K)."""
+        return np.asarray(self.counts / self.counts.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,26 +114,72 @@ class ClassTable:
         )
 
     @cached_property
+    def _levels(self) -> tuple[Floats, Ints, Ints]:
+        """Distinct probabilities, (m, K); the number of each row's, (T,); rows of each, (m,)."""
+        levels, number, rows = np.unique(self.score, axis=0, return_inverse=True, return_counts=True)
+        return levels, number.reshape(-1), rows
+
+    @property
+    def n_levels(self) -> int:
+        """How many different probabilities the rows have."""
+        return len(self._levels[0])
+
+    @property
+    def levels_count(self) -> bool:
+        """Whether levels hold enough rows, as the median, to count as they are."""
+        return float(np.median(self._levels[2])) >= MIN_CELL_ROWS
+
+    @cached_property
     def levels_or_cells(self) -> Ints:
         """The number of each row's level, (T,): of equal probabilities; of a cell, where these hardly repeat."""
-        levels, number, rows = np.unique(self.score, axis=0, return_inverse=True, return_counts=True)
-        number = number.reshape(-1)
-        return number if float(np.median(rows)) >= MIN_CELL_ROWS else self._cells(levels, number, rows)
+        return self._levels[1] if self.levels_count else self._cells(MIN_CELL_ROWS, len(self))
 
-    def _cells(self, levels: Floats, number: Ints, rows: Ints) -> Ints:
-        """Levels in cells of at most MIN_CELL_ROWS rows: split at the median of the widest class, again and again."""
+    def at_levels(self) -> ClassLevels:
+        """The rows by level."""
+        return self._merged(self._levels[1])
+
+    def by_row(self, most: int) -> ClassLevels:
+        """Every row a level of its own; of more than `most` rows, so many that lie evenly in the order of content."""
+        rows = np.arange(len(self))
+        if len(rows) > most:
+            rows = np.lexsort(self.content)[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
+        counts = np.zeros((len(rows), len(self.classes)))
+        counts[np.arange(len(rows)), self.label[rows]] = 1.0 if self.weight is None else self.weight[rows]
+        return ClassLevels(rows, self.score[rows], counts)
+
+    def in_cells(self, most: int) -> ClassLevels:
+        """The rows in at most so many cells of about equally many rows."""
+        return self.cached(("cells", most), lambda: self._merged(self._cells(0, most)))
+
+    def _merged(self, number: Ints) -> ClassLevels:
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        size = int(number.max()) + 1
+        n = np.bincount(number, weight, size)
+        score = np.array([np.bincount(number, weight * column, size) for column in self.score.T]).T / n[:, None]
+        classes = len(self.classes)
+        counts = self.count(number * classes + self.label, size * classes).reshape(size, classes)
+        return ClassLevels(number, score / score.sum(axis=1, keepdims=True), counts)
+
+    def _cells(self, enough: int, most: int) -> Ints:
+        """The number of each row's cell, (T,): levels split at the median of the class that is widest spread.
+
+        The cell of most rows is split first, until there are `most` cells or none holds more than `enough` rows.
+        """
+        levels, number, rows = self._levels
         cell, count = np.empty(len(levels), dtype=np.int64), 0
-        left = [np.arange(len(levels))]
+        left, added = [(-len(self), 0, np.arange(len(levels)))], 0
         while left:
-            here = left.pop()
+            _, _, here = heapq.heappop(left)
             spread = np.ptp(levels[here], axis=0)
-            if rows[here].sum() <= MIN_CELL_ROWS or spread.max() <= 0:
+            if count + len(left) + 1 >= most or rows[here].sum() <= enough or spread.max() <= 0:
                 cell[here], count = count, count + 1
                 continue
             values = levels[here, int(np.argmax(spread))]
             middle = np.median(values)
             low = values < middle if (values < middle).any() else values <= middle
-            left += [here[low], here[~low]]
+            for part in (here[low], here[~low]):
+                added += 1
+                heapq.heappush(left, (-int(rows[part].sum()), added, part))
         return cell[number]
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ from typing import Any
 from decal_cli.documents import json_of, read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
-from decal_cli.task.actions import BinaryTask, Task, UtilityRows, task_of_rows
+from decal_cli.task.actions import BinaryTask, Task, task_of_rows
 from decal_cli.task.classes import ClassTask, abstaining, class_task
 
 _SHAPE = "a matrix of numbers, 2 x 2 or with more rows"
@@ -67,7 +67,7 @@ def _task_of_cells(rows: Any, where: str, decision_threshold: float | None, cost
     return task_of_rows(matrix, decision_threshold, names)
 
 
-def utility_text(utility: UtilityRows, names: Sequence[str] = ()) -> str:
+def utility_text(utility: Sequence[Sequence[float]], names: Sequence[str] = ()) -> str:
     """The spelling 'u00,u01;u10,u11', names first where there are any, that parse_utility reads to the last bit."""
     cells = [[repr(cell).removesuffix(".0") for cell in row] for row in utility]
     named = [[name, *row] for name, row in zip(names, cells, strict=True)] if names else cells

@@ -162,8 +162,20 @@ def gao_1() -> Lines:
     return [("p", "y", "weight"), *((score / 1000, y, n) for (score, y), n in rows)]
 
 
+EPOCHS_18 = [
+    (0, (1, 0, 2)), (0, (2, 0, 1)), (0, (2, 0, 1)), (1, (1, 2, 0)), (1, (1, 2, 0)), (1, (2, 1, 0)),
+    (2, (0, 1, 2)), (2, (0, 1, 2)), (2, (0, 2, 1)),
+]  # fmt: skip
+"""Kleinberg et al. 2023, theorem 18, table 1: the class of each epoch, and its forecast in thirds."""
+
+
+def kleinberg_18() -> Lines:
+    """Theorem 18: each class alone is calibrated, the three together are not."""
+    return [("p_1", "p_2", "p_3", "y"), *((a / 3, b / 3, c / 3, label + 1) for label, (a, b, c) in EPOCHS_18)]
+
+
 _OF_HU_WU = (hu_wu_1_1, hu_wu_1_2, hu_wu_4_2a, hu_wu_4_2b, hu_wu_4_3b, hu_wu_4_5)
-_OF_OTHERS = (kleinberg_1, kleinberg_2, kleinberg_3, tasche)
+_OF_OTHERS = (kleinberg_1, kleinberg_2, kleinberg_3, kleinberg_18, tasche)
 FILES: dict[str, Callable[[], Lines]] = {make.__name__: make for make in (*_OF_HU_WU, *_OF_OTHERS)}
 SIMULATED: dict[str, Callable[[], Lines]] = {"gao_1": gao_1}
 """Not to the last digit the same on every machine."""

@@ -142,12 +142,8 @@ def _null_regrets(c: ClassTable, decision: ClassDecision, seed: Seed, bins: int)
         cell, action = class_decisions.margin_cells(c, decision, bins)
         weight = np.ones(len(c)) if c.weight is None else c.weight
         chance = np.array([np.bincount(cell, weight * column, len(action)) for column in c.score.T]).T
-        squares, rows = c.count(cell, len(action), squares=True), c.count(cell, len(action))
-        unit = squares / rows
-        rng, effective = seed.generator("classes"), np.maximum(np.rint(rows / unit), 1).astype(np.int64)
         share = chance / chance.sum(axis=1, keepdims=True)
-        labels = rng.multinomial(effective, share, (class_decisions.N_DRAWS, len(action)))
-        cells: Floats = np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
+        cells = class_decisions.calibrated_counts(c, cell, share, class_decisions.N_DRAWS, seed)
         return class_decisions.lost(cells, action, np.array(decision.utility)) / c.total
 
     return c.cached(("null regrets", decision, seed, bins), draws)

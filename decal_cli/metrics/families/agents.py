@@ -89,19 +89,24 @@ def worst_task(t: Table, quantity: Quantity = "cdl", *, levels: Levels = "auto")
     return WorstTask(tuple((u0 / largest, u1 / largest) for u0, u1 in rows), worst.loss, tuple(kinks))
 
 
+def witness_of(quantity: Quantity, t: Table, levels: Levels = "auto") -> Witness:
+    """The worst task, and the worst task of two actions where that has three."""
+    on_levels = "cfdl" if levels == "auto" else f"cfdl(levels={levels})"
+    shown_by = on_levels if quantity in ("cdl", "v_cdl") else "external_regret"
+
+    def of(quantity: Quantity, of_two: Witness | None = None) -> Witness:
+        worst = worst_task(t, quantity, levels=levels)
+        return Witness(worst.utility, worst.thresholds, worst.loss, shown_by, of_two)
+
+    any_actions = of(quantity)
+    return any_actions if len(any_actions.utility) == 2 else of(quantity, of(_TWO_ACTIONS[quantity]))
+
+
 def _witness(quantity: Quantity) -> Callable[..., Witness]:
-    """The witness of a declaration: the worst task, and the worst task of two actions where that has three."""
+    """The witness of a declaration."""
 
     def witness(t: Table, *, levels: Levels = "auto") -> Witness:
-        on_levels = "cfdl" if levels == "auto" else f"cfdl(levels={levels})"
-        shown_by = on_levels if quantity in ("cdl", "v_cdl") else "external_regret"
-
-        def of(quantity: Quantity, of_two: Witness | None = None) -> Witness:
-            worst = worst_task(t, quantity, levels=levels)
-            return Witness(worst.utility, worst.thresholds, worst.loss, shown_by, of_two)
-
-        any_actions = of(quantity)
-        return any_actions if len(any_actions.utility) == 2 else of(quantity, of(_TWO_ACTIONS[quantity]))
+        return witness_of(quantity, t, levels)
 
     return witness
 

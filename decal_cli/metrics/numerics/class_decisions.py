@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, tabulate
 from decal_cli.task.classes import ClassDecision
 
@@ -38,7 +39,7 @@ def decide(c: ClassTable, decision: ClassDecision) -> Decided:
 def _decide(c: ClassTable, decision: ClassDecision) -> Decided:
     promise, margin = np.empty(len(c)), np.empty(len(c))
     action = np.empty(len(c), dtype=np.int64)
-    for part, worth, first in _best(c.score, decision):
+    for part, worth, first in _best(c.score, np.array(decision.utility)):
         rows = np.arange(len(worth))
         action[part], promise[part] = first, worth[rows, first]
         worth[rows, first] = -np.inf
@@ -48,15 +49,19 @@ def _decide(c: ClassTable, decision: ClassDecision) -> Decided:
 
 def actions_of(score: Floats, decision: ClassDecision) -> Ints:
     """The number of the best action for each row of probabilities, shape (T, K) to (T,)."""
+    return best_actions(score, np.array(decision.utility))
+
+
+def best_actions(score: Floats, utility: Floats) -> Ints:
+    """The same, for a utility of shape (A, K)."""
     action = np.empty(len(score), dtype=np.int64)
-    for part, _, first in _best(score, decision):
+    for part, _, first in _best(score, utility):
         action[part] = first
     return action
 
 
-def _best(score: Floats, decision: ClassDecision) -> Iterator[tuple[slice, Floats, Ints]]:
+def _best(score: Floats, utility: Floats) -> Iterator[tuple[slice, Floats, Ints]]:
     """Blocks of rows, what every action is worth for each, shape (k, A), and the best one, shape (k,)."""
-    utility = np.array(decision.utility)
     near = TIE * float(np.abs(utility).max())
     for start in range(0, len(score), BLOCK):
         part = slice(start, start + BLOCK)
@@ -101,6 +106,17 @@ def margin_cells(c: ClassTable, decision: ClassDecision, bins: int = BINS) -> Ma
         return MarginCells(number, np.array(actions))
 
     return c.cached(("margin cells", decision, bins), cells)
+
+
+def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, seed: Seed) -> Floats:
+    """Class counts of the cells of a calibrated model, shape (draws, m, K), weighted as the rows of each cell are.
+
+    cell: of each row, (T,); chance: of each class in each cell, (m, K), rows of sum 1.
+    """
+    squares, rows = c.count(cell, len(chance), squares=True), c.count(cell, len(chance))
+    effective = np.maximum(np.rint(rows / (squares / rows)), 1).astype(np.int64)
+    labels = seed.generator("classes").multinomial(effective, chance, (draws, len(chance)))
+    return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
 
 
 def lost(cells: Floats, action: Ints, utility: Floats) -> Floats:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Annotated, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Result, Witness, parse
 from decal_cli.numbers import DASH, MAX_DECIMALS, plain, short, span
 from decal_cli.render.blocks import Block, Column, Notes, Row, Table
@@ -26,6 +27,9 @@ BRIER_PARTS = {
 """By metric: the first is the sum of the others (Tasche 2021, prop. 2.6)."""
 MetricKey = Annotated[str, Limit(pattern=r"^[a-z_0-9]+(\([a-z_]+=[^(),]+(,[a-z_]+=[^(),]+)*\))?$")]
 Payoffs = Annotated[list[Share], Limit(minItems=2, maxItems=2)]
+ClassPayoffs = Annotated[list[Share], Limit(minItems=2)]
+MAX_PASTED = 40
+"""Payoffs of a worst agent that a line of text holds; of more, JSON has them."""
 
 
 class TwoActionsData(TypedDict):
@@ -39,14 +43,16 @@ class TwoActionsData(TypedDict):
 class WorstAgentData(TypedDict):
     """The decision at which a worst case is attained, payoffs in [0, 1], as --utility takes it.
 
-    loss: what is lost in it, as the metric shown_by shows.
+    A row for each action, a number for each class: of two classes two or three rows with one or two thresholds between
+    them, of several classes any number of rows and no thresholds. loss: what is lost in it, as the metric shown_by
+    shows. two_actions: of two classes.
     """
 
-    utility: Annotated[list[Payoffs], Limit(minItems=2, maxItems=3)]
-    thresholds: Annotated[list[Inside], Limit(minItems=1, maxItems=2)]
+    utility: Annotated[list[ClassPayoffs], Limit(minItems=2, maxItems=MAX_ACTIONS)]
+    thresholds: Annotated[list[Inside], Limit(minItems=0, maxItems=2)]
     loss: Share
     shown_by: str
-    two_actions: TwoActionsData
+    two_actions: NotRequired[TwoActionsData]
 
 
 class DefinedData(TypedDict):
@@ -88,14 +94,18 @@ def result_data(key: str, result: Result) -> ResultData:
 
 
 def _worst_agent(witness: Witness) -> WorstAgentData:
-    two = witness.of_two or witness
-    return {
+    document: WorstAgentData = {
         "utility": [list(row) for row in witness.utility],
         "thresholds": list(witness.thresholds),
         "loss": witness.loss,
         "shown_by": witness.shown_by,
-        "two_actions": {"utility": [list(row) for row in two.utility], "loss": two.loss, "shown_by": two.shown_by},
     }
+    if witness.thresholds:
+        two = witness.of_two or witness
+        document["two_actions"] = {
+            "utility": [list(row) for row in two.utility], "loss": two.loss, "shown_by": two.shown_by,
+        }  # fmt: skip
+    return document
 
 
 def name_of(report: Report) -> str:
@@ -183,11 +193,16 @@ def worst_lines(reports: Sequence[Report]) -> list[str]:
 
 
 def _worst(witness: Witness) -> str:
-    paste = f"--utility '{utility_text(witness.utility)}' (loses {plain(witness.loss)}, see {witness.shown_by})"
+    actions, loses = f"{len(witness.utility)} actions", f"(loses {plain(witness.loss)}, see {witness.shown_by})"
+    if len(witness.utility) * len(witness.utility[0]) > MAX_PASTED:
+        return f"{actions}, --utility in JSON, as worst_agent {loses}"
+    paste = f"--utility '{utility_text(witness.utility)}' {loses}"
+    if not witness.thresholds:
+        return f"{actions}, {paste}"
     kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
     if len(witness.utility) == 2:
         return f"the V-shaped rule with its kink at {kinks}, {paste}"
-    return f"{len(witness.utility)} actions, the rule with kinks at {kinks}, {paste}"
+    return f"{actions}, the rule with kinks at {kinks}, {paste}"
 
 
 def undefined_reasons(reports: Sequence[Report]) -> list[str]:
