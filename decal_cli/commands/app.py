@@ -22,8 +22,10 @@ from decal_cli.commands.options import (
     MethodName,
     MetricName,
     MetricOptions,
+    OnlineOptions,
     OutputOptions,
     PreferenceOptions,
+    StreamOptions,
     StudyOptions,
     SweepOptions,
     TaskOptions,
@@ -142,6 +144,33 @@ def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Ou
     from decal_cli.commands import sweep as command
 
     command.run(curves, source, task, out)
+
+
+@under(JUDGE)
+def online(
+    over_time: OnlineOptions,
+    source: StreamOptions,
+    task: TaskOptions,
+    out: Annotated[
+        OutputOptions,
+        {
+            "output": "Write the result to this file; a .parquet file gets every row with the predictions that would "
+            "have been made.",
+            "seed": "Seed of the randomised forecasters.",
+            "confidence": "1 less the chance of a false alarm, and of an interval that misses at any time.",
+        },
+    ],
+) -> None:
+    """Replay rows in the order of time: is the score still calibrated, since when not, and what to do now.
+
+    Forecasters that recalibrate while labels come in are replayed without looking ahead. Alarms and intervals hold at
+    all times at once: they may be looked at every day.
+
+    Example: decal online preds.parquet --score p --label y --threshold 0.3
+    """
+    from decal_cli.commands import online as command
+
+    command.run(over_time, source, task, out)
 
 
 @under(JUDGE)

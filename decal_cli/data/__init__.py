@@ -9,19 +9,24 @@ from decal_cli.data.newrows import Batch, NewRows
 from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair, with_ids
 from decal_cli.data.reading import read
 from decal_cli.data.sources import columns_in
-from decal_cli.data.writing import Writer, as_file, format_of
+from decal_cli.data.stream import Clock, Stream, StreamColumns, read_stream, shown_time
+from decal_cli.data.writing import Writer, as_file, as_parquet, format_of
 from decal_cli.roles import Columns
 
 __all__ = [
     "Batch",
+    "Clock",
     "Columns",
     "Dataset",
     "Input",
     "NewRows",
     "Paired",
     "Predictions",
+    "Stream",
+    "StreamColumns",
     "Writer",
     "as_file",
+    "as_parquet",
     "columns_in",
     "format_of",
     "from_arrays",
@@ -29,5 +34,7 @@ __all__ = [
     "pair_up",
     "read",
     "read_pair",
+    "read_stream",
+    "shown_time",
     "with_ids",
 ]

@@ -43,8 +43,13 @@ class Chosen(Columns):
         return tuple(name for role, declared in ROLES.items() if declared.read_as == way for name in self.names(role))
 
 
-def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
-    """Resolve names, globs and usual names against the columns of one file.
+def has_usual(role: str, names: Sequence[str]) -> bool:
+    """Whether a column has a usual name of this role."""
+    return any(fnmatchcase(name.lower(), pattern) for name in names for pattern in ROLES[role].usual)
+
+
+def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence[str] = ()) -> Chosen:
+    """Resolve names, globs and usual names against the columns of one file; without: roles that are not looked for.
 
     Errors: duplicate names, a name or glob without a column, a role with no or several candidates, a column in two
     roles.
@@ -68,7 +73,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str) -> Chosen:
             by_role[role] = tuple(name for model in models for name in model.columns)
         elif given := columns.names(role):
             by_role[role] = pick.several(given, others) if ROLES[role].globs else pick.all(given)
-        elif ROLES[role].usual:
+        elif ROLES[role].usual and role not in without:
             by_role[role] = (pick.usual(role, [n for n in names if n not in named and n not in others]),)
         else:
             by_role[role] = ()

@@ -142,7 +142,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         label, unlabelled = class_labels(parts, chosen.label, classes, columns, origin)
     else:
         classes = ()
-        label, unlabelled = _labels(parts, chosen.label, columns, origin)
+        label, unlabelled = labels_of(parts, chosen.label, columns, origin)
     incomplete = {} if unlabelled is None else {"missing label": unlabelled}
     weight = None
     if chosen.weight is not None:
@@ -191,7 +191,9 @@ def _scored(parts: Sequence[Part], chosen: Chosen, columns: Columns, origin: Ori
         yield model.model, _Scores(score, model.columns, unscored, () if note is None else (note,))
 
 
-def _labels(parts: Sequence[Part], name: str, columns: Columns, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:
+def labels_of(
+    parts: Sequence[Part], name: str, columns: Columns, origin: Origin
+) -> tuple[np.ndarray, np.ndarray | None]:
     """uint8 (T,) labels, MISSING_LABEL where missing, and the mask of these (None when there is none)."""
     labels = Labels(name, columns.positive)
     pieces = [labels.codes(part, chunk) for part in parts for _, chunk in part.chunks(name)]

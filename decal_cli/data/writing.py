@@ -44,6 +44,20 @@ def as_file(path: str, columns: Mapping[str, np.ndarray]) -> bytes:
     return out.getvalue().encode(errors="backslashreplace")
 
 
+def as_parquet(columns: Mapping[str, np.ndarray]) -> bytes:
+    """A Parquet file of columns of equal length; what is masked in a masked array is null."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = {}
+    for name, values in columns.items():
+        known = ~np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.ones(len(values), bool)
+        arrays[encodable(name)] = _column(np.asarray(values)[known], known)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(arrays), sink)
+    return bytes(sink.getvalue())
+
+
 class Writer:
     """Batches of rows, one after the other, into an open file whose name says its format."""
 

@@ -12,3 +12,5 @@ N_STUDY_SEEDS = 5
 """How often a study halves every file."""
 STUDY_FOLDER = "decal-study"
 """The folder that a study writes to."""
+WARM_UP = 1000
+"""First rows of a stream, from which a frozen recalibration is learned."""

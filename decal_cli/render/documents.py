@@ -8,6 +8,7 @@ from decal_cli.render.results.comparison import ComparedData
 from decal_cli.render.results.evaluation import EvaluatedData, ReportsData
 from decal_cli.render.results.fitting import FittedData
 from decal_cli.render.results.gates import GatedData, GatedReportsData
+from decal_cli.render.results.online import ReplayedData
 from decal_cli.render.results.recommendation import AdvisedReportsData, RecommendedData
 from decal_cli.render.results.study import StudiedData
 from decal_cli.render.results.sweep import CurvesData, SweptReportsData
@@ -23,6 +24,7 @@ DOCUMENTS: tuple[type, ...] = (
     *(CurvesData, SweptReportsData),
     *(VariedCurvesData, VariedReportsData),
     FittedData,
+    ReplayedData,
     StudiedData,
 )
 
@@ -31,7 +33,7 @@ def schema_text() -> str:
     """The file `report.schema.json`."""
     title = f"decal report, schema {SCHEMA}"
     description = (
-        "What `decal evaluate|recommend|gate|compare|sweep|fit|study --format json` print. Models and groups "
+        "What `decal evaluate|recommend|gate|compare|sweep|fit|study|online --format json` print. Models and groups "
         "stand under reports, each whole in itself; the fields of an only one are flat as well. Numbers are at full "
         "precision; an undefined one is null with its reason."
     )

@@ -10,7 +10,9 @@ arrive may depend on what they are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +49,7 @@ class Bet:
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = np.where(label == 1, np.log(bet) - np.log(score), np.log1p(-bet) - np.log1p(-score))
         # A score of 0 or 1 bets as its logit does, on the same: nothing is won, unless it is wrong.
-        factors = np.where(np.isnan(factors), MAX_LOG_E, np.minimum(factors, MAX_LOG_E))
+        factors = np.where(np.isnan(factors), MAX_LOG_E, np.clip(factors, -MAX_LOG_E, MAX_LOG_E))
         if self.bin is not None:
             factors[np.minimum((score * N_BINS).astype(np.int64), N_BINS - 1) != self.bin] = 0.0
         return np.asarray(factors)
@@ -68,26 +70,72 @@ BETS = _bets()
 """Half of the capital on shifts, a quarter on slopes, a quarter on single bins."""
 
 
-def log_e_process(score: Floats, label: NDArray[np.uint8]) -> Floats:
-    """log of the e-process after every row, shape (T,), of scores in [0, 1].
+class CalibrationAlarm:
+    """The e-process of the mixture of all bets, each started over at every 100th row.
 
-    The mixture of all bets, each started over at every 100th row: the j-th start has the share 1/(j(j+1)) of the
-    capital, and what has not started yet is kept.
+    The j-th start has the share 1/(j(j+1)) of the capital, and what has not started yet is kept. Rows may come in
+    pieces: what is carried over, for each bet, is its capital since the first row, the capital of its starts over that,
+    and which start has gained most.
     """
-    rows = len(score)
-    with np.errstate(divide="ignore"):
-        logit = np.log(score) - np.log1p(-score)
-    starts = np.arange(0, rows, RESTART)
-    number = np.arange(1, len(starts) + 1)
-    log_share = -np.log(number * (number + 1.0))
-    begun = np.arange(rows) // RESTART
-    total = -np.log(begun + 2.0)
-    for bet in BETS:
-        log_capital = np.cumsum(bet.log_factors(score, logit, label))
-        before = np.concatenate(([0.0], log_capital))[starts]
-        of_starts = np.logaddexp.accumulate(log_share - before)
-        total = np.logaddexp(total, np.log(bet.share) + log_capital + of_starts[begun])
-    return np.minimum(total, MAX_LOG_E)
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.capital = np.zeros(len(BETS))
+        self.of_starts = np.full(len(BETS), -np.inf)
+        self.lead = np.full(len(BETS), -np.inf)
+        self.leader = np.zeros(len(BETS), dtype=np.int64)
+
+    def advance(self, score: Floats, label: NDArray[np.uint8]) -> Floats:
+        """log of the e-process after each of the next rows, shape (T,), of scores in [0, 1]."""
+        number = np.arange(self.rows, self.rows + len(score))
+        starts = np.flatnonzero(number % RESTART == 0)
+        j = number[starts] // RESTART + 1
+        log_share = -np.log(j * (j + 1.0))
+        begun = np.searchsorted(starts, np.arange(len(score)), side="right")
+        total = -np.log(number // RESTART + 2.0)
+        with np.errstate(divide="ignore"):
+            logit = np.log(score) - np.log1p(-score)
+        for at, bet in enumerate(BETS):
+            capital = np.cumsum(np.concatenate(([self.capital[at]], bet.log_factors(score, logit, label))))
+            leads = log_share - capital[starts]
+            of_starts = np.logaddexp.accumulate(np.concatenate(([self.of_starts[at]], leads)))
+            total = np.logaddexp(total, np.log(bet.share) + capital[1:] + of_starts[begun])
+            self.capital[at], self.of_starts[at] = capital[-1], of_starts[-1]
+            if len(leads) and leads.max() > self.lead[at]:
+                self.lead[at], self.leader[at] = leads.max(), number[starts[leads.argmax()]]
+        self.rows += len(score)
+        return np.minimum(total, MAX_LOG_E)
+
+    def likely_start(self) -> int:
+        """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred rows."""
+        shares = np.log([bet.share for bet in BETS])
+        return int(self.leader[int(np.argmax(shares + self.capital + self.lead))])
+
+    def state(self) -> dict[str, Any]:
+        """What is carried over, as JSON."""
+        return {
+            "rows": self.rows,
+            "capital": self.capital.tolist(),
+            "of_starts": [None if np.isinf(each) else each for each in self.of_starts.tolist()],
+            "lead": [None if np.isinf(each) else each for each in self.lead.tolist()],
+            "leader": self.leader.tolist(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
+        self.rows = int(state["rows"])
+        self.capital = np.array(state["capital"], dtype=float)
+        self.of_starts, self.lead = (
+            np.array([-np.inf if each is None else each for each in state[name]]) for name in ("of_starts", "lead")
+        )
+        self.leader = np.array(state["leader"], dtype=np.int64)
+        if not len(self.capital) == len(self.of_starts) == len(self.lead) == len(self.leader) == len(BETS):
+            raise ValueError("there are not as many bets as there should be")
+
+
+def log_e_process(score: Floats, label: NDArray[np.uint8]) -> Floats:
+    """log of the e-process after every row, shape (T,)."""
+    return CalibrationAlarm().advance(score, label)
 
 
 def first_alarm(log_e: Floats, alpha: float) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ def known_after_rows(rows: int, delay: int) -> Ints:
     return np.maximum(np.arange(rows, dtype=np.int64) - delay, 0)
 
 
-def known_after_time(time: NDArray[np.int64], delay: int) -> Ints:
+def known_after_time(time: NDArray[Any], delay: float) -> Ints:
     """The same, where it comes in `delay` units of time after its row; time: int64 (T,), never decreasing.
 
     Rows of one time are all predicted before a label of them is known. Without a delay, a label is known at any later
@@ -21,3 +23,12 @@ def known_after_time(time: NDArray[np.int64], delay: int) -> Ints:
     """
     known = np.searchsorted(time, time - delay, side="right" if delay else "left")
     return np.asarray(known, dtype=np.int64)
+
+
+def known_after_arrival(time: NDArray[Any], arrival: NDArray[Any]) -> Ints:
+    """The same, where a column says when each label came in: one that comes in before its predecessors waits for them.
+
+    A label is known at the time at which it came in, though never at the time of its own row.
+    """
+    came = np.searchsorted(np.maximum.accumulate(arrival), time, side="right")
+    return np.minimum(came, np.searchsorted(time, time, side="left")).astype(np.int64)

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Ints
 
 TIGHTEST = 25.0
 """The sum of squares, in squared ranges, at which the boundary is tightest: some hundred rows that differ."""
-_N_GRID = 2000
+_LEAST_SQUARES, _STEP = 1e-2, 1.005
+"""The boundary is computed where the sum of squares is 0 or this times a power of the step."""
 
 
 class Sequence(NamedTuple):
@@ -33,9 +34,13 @@ def mean_sequence(difference: Floats, guess: Floats, width: float, alpha: float)
     difference: shape (T,). guess: of each difference, shape (T,), made from the rows before it; it lies in the range
     that the difference can have, whose ends are known before and are at most `width` apart.
     """
-    rows = np.arange(1, len(difference) + 1)
-    mean = np.cumsum(difference) / rows
     squares = np.cumsum(((difference - guess) / width) ** 2)
+    return sequence_of_sums(np.cumsum(difference), squares, np.arange(1, len(difference) + 1), width, alpha)
+
+
+def sequence_of_sums(total: Floats, squares: Floats, rows: Ints, width: float, alpha: float) -> Sequence:
+    """The same from sums: of the differences, and of the squares of what they miss their guess by, in widths."""
+    mean = total / rows
     margin = width * boundary(squares, alpha / 2) / rows
     return Sequence(mean, mean - margin, mean + margin)
 
@@ -43,13 +48,16 @@ def mean_sequence(difference: Floats, guess: Floats, width: float, alpha: float)
 def boundary(squares: Floats, alpha: float) -> Floats:
     """What the sum of sub-exponential differences of scale 1 exceeds at any time with probability at most alpha.
 
-    squares: the sum of squares so far, shape (T,), never decreasing. The boundary is computed on a grid of it and
-    taken at the next point, so that it is never too small.
+    squares: the sum of squares so far, shape (T,). The boundary is taken at the next point of a fixed grid, so that it
+    is never too small, and the same however the rows are cut into pieces.
     """
-    top = max(float(squares[-1]), 1.0)
-    grid = np.concatenate(([0.0], np.geomspace(1e-2, top * (1 + 1e-9), _N_GRID)))
-    ends = _mixture_boundary(grid, alpha)
-    return np.asarray(ends[np.searchsorted(grid, squares)])
+    with np.errstate(divide="ignore"):
+        place = np.ceil(np.log(squares / _LEAST_SQUARES) / math.log(_STEP)).clip(min=-1)
+    place = np.where(_LEAST_SQUARES * _STEP**place < squares, place + 1, place)
+    place = np.where(squares > 0, place.clip(min=0), -1)
+    points, at = np.unique(place, return_inverse=True)
+    grid = np.where(points < 0, 0.0, _LEAST_SQUARES * _STEP**points)
+    return np.asarray(_mixture_boundary(grid, alpha)[at])
 
 
 def _mixture_boundary(squares: Floats, alpha: float) -> Floats:

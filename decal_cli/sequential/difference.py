@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.sequential.confidence_sequence import Sequence, mean_sequence
-from decal_cli.tables.table import Floats
+from decal_cli.sequential.confidence_sequence import Sequence, sequence_of_sums
+from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
 
 Acts = NDArray[np.bool_]
@@ -18,18 +21,69 @@ def utility_difference(first: Acts, second: Acts, label: NDArray[np.uint8], task
     return (second.astype(np.float64) - first) * task.u_delta * (label - task.threshold)
 
 
-def difference_sequence(
-    first: Acts, second: Acts, label: NDArray[np.uint8], task: BinaryTask, alpha: float
-) -> Sequence:
-    """The running mean of that difference, and its confidence sequence of level 1 - alpha.
+class Sums(NamedTuple):
+    """Sums after every row, shape (T,) each: rows, the difference, and the squares of what its guess missed."""
+
+    rows: Ints
+    total: Floats
+    squares: Floats
+
+    def sequence(self, task: BinaryTask, alpha: float) -> Sequence:
+        """The running mean of the difference, and its confidence sequence of level 1 - alpha."""
+        return sequence_of_sums(self.total, self.squares, self.rows, task.u_delta, alpha)
+
+
+class RunningDifference:
+    """Sums of the difference between two ways to decide, of rows that may come in pieces.
 
     Rows that both decide alike differ by 0 for certain, and widen nothing. A row that they decide differently is
     guessed from the rows before it that differ in the same direction; before the first of them the guess is 0.
     """
-    difference = utility_difference(first, second, label, task)
-    guess = np.zeros(len(label))
-    for differs, sign in ((second & ~first, 1.0), (first & ~second, -1.0)):
-        positives = np.concatenate(([0.0], np.cumsum(label[differs])[:-1]))[: int(differs.sum())]
-        share = (positives + task.threshold) / np.arange(1, len(positives) + 1)
-        guess[differs] = sign * task.u_delta * (share - task.threshold)
-    return mean_sequence(difference, guess, task.u_delta, alpha)
+
+    def __init__(self, task: BinaryTask) -> None:
+        self.task = task
+        self.rows, self.total, self.squares = 0, 0.0, 0.0
+        # Rows that only the second acts on, and rows that only the first does; of each, how many have label 1.
+        self.differing, self.positives = [0, 0], [0, 0]
+
+    def advance(self, first: Acts, second: Acts, label: NDArray[np.uint8]) -> Sums:
+        """The sums after each of the next rows."""
+        task = self.task
+        difference = utility_difference(first, second, label, task)
+        guess = np.zeros(len(label))
+        for way, (differs, sign) in enumerate(((second & ~first, 1.0), (first & ~second, -1.0))):
+            positives = self.positives[way] + np.concatenate(([0], np.cumsum(label[differs], dtype=np.int64)))
+            count = len(positives) - 1
+            share = (positives[:-1] + task.threshold) / (self.differing[way] + np.arange(1, count + 1))
+            guess[differs] = sign * task.u_delta * (share - task.threshold)
+            self.differing[way], self.positives[way] = self.differing[way] + count, int(positives[-1])
+        rows = self.rows + np.arange(1, len(label) + 1)
+        total = np.cumsum(np.concatenate(([self.total], difference)))[1:]
+        squares = np.cumsum(np.concatenate(([self.squares], ((difference - guess) / task.u_delta) ** 2)))[1:]
+        if len(label):
+            self.rows, self.total, self.squares = int(rows[-1]), float(total[-1]), float(squares[-1])
+        return Sums(rows, total, squares)
+
+    @property
+    def sums(self) -> Sums:
+        """The sums after the latest row."""
+        return Sums(np.array([self.rows]), np.array([self.total]), np.array([self.squares]))
+
+    def state(self) -> dict[str, Any]:
+        """The sums and counts, as JSON."""
+        sums = {"rows": self.rows, "total": self.total, "squares": self.squares}
+        return {**sums, "differing": list(self.differing), "positives": list(self.positives)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
+        self.rows, self.total, self.squares = int(state["rows"]), float(state["total"]), float(state["squares"])
+        self.differing, self.positives = ([int(each) for each in state[name]] for name in ("differing", "positives"))
+        if not len(self.differing) == len(self.positives) == 2:
+            raise ValueError("there are two ways to differ")
+
+
+def difference_sequence(
+    first: Acts, second: Acts, label: NDArray[np.uint8], task: BinaryTask, alpha: float
+) -> Sequence:
+    """The running mean of that difference, and its confidence sequence of level 1 - alpha."""
+    return RunningDifference(task).advance(first, second, label).sequence(task, alpha)

@@ -62,6 +62,14 @@ class Forecaster(ABC):
         """
         return one_by_one(self, score, label, known)
 
+    def bound(self, rows: int) -> float | None:
+        """What the expected V-regret of a fixed threshold is at most after so many rows; None where no theorem says."""
+        return None
+
+    def acts_from(self, threshold: float) -> float | None:
+        """The score from which its prediction is this much; None where there is none, or where it is no curve."""
+        return None
+
     @abstractmethod
     def state(self) -> State:
         """What it knows, apart from the parameters that it was made with."""

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import isotonic_fit
+from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.sequential.forecaster import Forecaster, State, online
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
 
-N_WARM_UP = 1000
-"""Rows that the frozen recalibration learns from."""
 N_WINDOW = 1000
 """Rows that the rolling isotonic regression holds."""
 N_REFITS = 20
@@ -53,6 +52,17 @@ class Curve(NamedTuple):
     def __call__(self, score: Floats) -> Floats:
         """The fitted probability at these scores."""
         return np.interp(score, self.at, self.value)
+
+    def reaches(self, value: float) -> float | None:
+        """The least score at which the curve is this much, None where there is none."""
+        if value > self.value[-1]:
+            return None
+        place = int(np.argmax(self.value >= value))
+        if not place:
+            return 0.0
+        below, above = self.value[place - 1], self.value[place]
+        share = (value - below) / (above - below)
+        return float(self.at[place - 1] + share * (self.at[place] - self.at[place - 1]))
 
 
 def _state_of(curve: Curve | None) -> list[list[float]] | None:
@@ -113,6 +123,10 @@ class Fitted(Forecaster):
         """Take a row, and fit where it is time."""
         self._learn(np.array([score]), np.array([label], dtype=np.uint8))
 
+    def acts_from(self, threshold: float) -> float | None:
+        """The least score from which the latest fit is this much."""
+        return threshold if self.curve is None else self.curve.reaches(threshold)
+
     @abstractmethod
     def _learn(self, score: Floats, label: NDArray[np.uint8]) -> None:
         """Take rows, the last of which may be one after which it is time to fit."""
@@ -157,7 +171,7 @@ class FrozenIsotonic(Fitted):
 
     title = "frozen isotonic"
 
-    def __init__(self, *, warm_up: Annotated[int, "number of rows that it learns from", MANY] = N_WARM_UP) -> None:
+    def __init__(self, *, warm_up: Annotated[int, "number of rows that it learns from", MANY] = WARM_UP) -> None:
         super().__init__()
         self.warm_up = warm_up
 

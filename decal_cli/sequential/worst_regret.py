@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Table, tabulate
 
 
 class WorstKink(NamedTuple):
@@ -20,22 +20,27 @@ class WorstKink(NamedTuple):
 def worst_v_regret(prediction: Floats, label: NDArray[np.uint8]) -> WorstKink:
     """The largest sum, over thresholds mu, of what always or never acting wins over acting where p > mu.
 
-    Payoffs are 1[act](y - mu), Kleinberg et al. 2023, (9)-(10). Between predictions the regret is linear in mu but for
-    the base rate, where the better constant changes: the largest is at a prediction, from either side, or there.
+    Payoffs are 1[act](y - mu), Kleinberg et al. 2023, (9)-(10).
     """
-    order = np.argsort(prediction)
-    p, y = prediction[order], label[order].astype(np.float64)
-    rows, positives = len(p), float(y.sum())
-    base_rate = positives / rows
-    mu = np.concatenate((p, [base_rate, 0.0, 1.0]))
-    regret, side = np.empty(0), ("right", "left")
+    return worst_v_regret_of(tabulate(prediction, label, None))
+
+
+def worst_v_regret_of(table: Table) -> WorstKink:
+    """The same of predictions that are counted.
+
+    Between predictions the regret is linear in mu but for the base rate, where the better constant changes: the largest
+    is at a prediction, from either side, or there.
+    """
+    p = table.score
+    rows, positives = float(table.n.sum()), float(table.pos.sum())
+    mu = np.concatenate((p, [positives / rows, 0.0, 1.0]))
+    n_before, pos_before = (np.concatenate(([0.0], np.cumsum(each, dtype=float))) for each in (table.n, table.pos))
+    of_sides = []
     # Just above a prediction its rows do not act; just below they do.
-    to_row = np.concatenate(([0.0], np.cumsum(y)))
-    both = []
-    for each in side:
-        first = np.searchsorted(p, mu, side=each)  # type: ignore[call-overload]
-        acted = (positives - to_row[first]) - mu * (rows - first)
-        both.append(np.maximum(positives - mu * rows, 0.0) - acted)
-    regret = np.maximum(*both)
+    for side in ("right", "left"):
+        first = np.searchsorted(p, mu, side=side)
+        acted = (positives - pos_before[first]) - mu * (rows - n_before[first])
+        of_sides.append(np.maximum(positives - mu * rows, 0.0) - acted)
+    regret = np.maximum(*of_sides)
     worst = int(regret.argmax())
     return WorstKink(float(regret[worst]), float(mu[worst]))

@@ -1,6 +1,6 @@
 """Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
 
-from decal_cli.commands.options.acting import ApplyOptions, FitOptions, StudyOptions
+from decal_cli.commands.options.acting import ApplyOptions, FitOptions, OnlineOptions, StreamOptions, StudyOptions
 from decal_cli.commands.options.choices import Missing, PictureName
 from decal_cli.commands.options.common import (
     INPUT_FORMATS,
@@ -36,10 +36,12 @@ __all__ = [
     "MetricName",
     "MetricOptions",
     "Missing",
+    "OnlineOptions",
     "OutputOptions",
     "PictureName",
     "PreferenceOptions",
     "SeedOptions",
+    "StreamOptions",
     "StudyOptions",
     "SweepOptions",
     "TaskOptions",

@@ -1,13 +1,24 @@
-"""Options of the commands that act: fit, apply, study."""
+"""Options of the commands that act: fit, apply, study, online."""
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import Missing, method_names, method_names_or_auto
-from decal_cli.commands.options.common import INPUT, OUTPUT, ConfidenceOptions, SeedOptions
+from typing import Any
+
+from decal_cli.commands.options.choices import Missing, method_names, method_names_or_auto, online_names
+from decal_cli.commands.options.common import (
+    INPUT,
+    INPUT_FORMATS,
+    OUTPUT,
+    ConfidenceOptions,
+    InputOptions,
+    SeedOptions,
+    TermsOptions,
+)
 from decal_cli.commands.options.declare import argument, option, options
 from decal_cli.commands.options.formats import format_option
 from decal_cli.commands.options.judging import THRESHOLDS
-from decal_cli.declarations.defaults import N_STUDY_SEEDS, STUDY_FOLDER, STUDY_THRESHOLDS
+from decal_cli.declarations.defaults import N_STUDY_SEEDS, STUDY_FOLDER, STUDY_THRESHOLDS, WARM_UP
+from decal_cli.roles import DECLARATIONS
 
 OUT = ("--output", "-o")
 
@@ -76,3 +87,51 @@ class StudyOptions(ConfidenceOptions):
     )
     folder: str = option("Folder for points, tables and pictures.", STUDY_FOLDER, *OUT, metavar="FOLDER", panel=OUTPUT)
     format: str = format_option("blocks", "data", "rows", text="Format of the summary.", by_suffix=False)
+
+
+OF_STREAM = ("score", "label", "positive", "logit", "missing")
+"""What can be said of the columns of rows over time."""
+
+
+@options(INPUT)
+class StreamOptions(InputOptions):
+    """Files of rows in the order of time, and what is said about their columns."""
+
+    files: list[str] = argument(f"{INPUT_FORMATS} Several files are one stream, in this order.", "FILE", [])
+    named: dict[str, Any] = option("", each={name: DECLARATIONS[name] for name in OF_STREAM})
+
+
+@options("Over time")
+class OnlineOptions(TermsOptions):
+    """How time passes, which forecasters are replayed, and how the result is written."""
+
+    time: str | None = option(
+        "Column of dates, times or numbers, never decreasing.",
+        metavar="COLUMN",
+        shown="rows are in order as they stand",
+    )
+    delay: str | None = option(
+        "When labels become known: after so many rows (500) or so much time (7d; s, min, h, d, w), "
+        "or the name of a column that says when.",
+        metavar="DELAY",
+        shown="before the next row, or with --time at any later time",
+    )
+    warm_up: int | None = option(
+        "First rows, from which the frozen recalibration is learned.", metavar="ROWS", shown=WARM_UP
+    )
+    every: str | None = option(
+        "Windows of the table: hour, day, week, month, quarter, year, or a number of rows.",
+        metavar="WINDOW",
+        shown="as few as can be read",
+    )
+    horizon: int | None = option(
+        "Number of rows that there will be, which halves the bounds of the forecasters that use it.", metavar="ROWS"
+    )
+    method: list[str] = option(
+        "Replay only this forecaster, such as online-platt or 'rolling-isotonic(window=500)'. Repeatable.",
+        [],
+        metavar="METHOD",
+        complete=online_names,
+        shown="all; without a score, those that need none",
+    )
+    format: str | None = format_option("blocks", "data", "rows")

@@ -63,6 +63,13 @@ def method_names(incomplete: str) -> list[str]:
     return [name for name in METHODS if name.startswith(incomplete)]
 
 
+def online_names(incomplete: str) -> list[str]:
+    """Forecasters over time that begin so."""
+    from decal_cli.sequential import ONLINE
+
+    return [name for name in ONLINE if name.startswith(incomplete)]
+
+
 def method_names_or_auto(incomplete: str) -> list[str]:
     """The same, and 'auto'."""
     return [name for name in ("auto",) if name.startswith(incomplete)] + method_names(incomplete)

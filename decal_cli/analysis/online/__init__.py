@@ -1,0 +1,25 @@
+"""Over time: rows in order, forecasters that never look ahead, and what acting on them is worth."""
+
+from decal_cli.analysis.online.advice import Direction, OnlineAdvice
+from decal_cli.analysis.online.judged import Judged, MethodReport, PriorShift, judged
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan, unasked_period
+from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
+from decal_cli.analysis.online.windows import Window
+
+__all__ = [
+    "Delay",
+    "Direction",
+    "Judged",
+    "MethodReport",
+    "OnlineAdvice",
+    "OnlinePlan",
+    "Period",
+    "PriorShift",
+    "Replay",
+    "Window",
+    "judged",
+    "online_plan",
+    "predicted_columns",
+    "predicted_name",
+    "unasked_period",
+]

@@ -1,0 +1,145 @@
+"""What a replay comes to: each method beside the guarantee that it has, the windows, the alarm, and the advice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from decal_cli.analysis.online.advice import OnlineAdvice, advised
+from decal_cli.analysis.online.plan import OnlinePlan
+from decal_cli.analysis.online.replay import Alarm, Replay
+from decal_cli.analysis.online.tally import Course, Tally
+from decal_cli.analysis.online.windows import Window, utility_of
+from decal_cli.data.stream import US_PER_DAY
+from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.numbers import Interval
+from decal_cli.sequential import OnlineSpec
+from decal_cli.sequential.worst_regret import WorstKink, worst_v_regret_of
+
+LOSSES = tuple(parse(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
+"""What each method's predictions are judged by, whatever the decision."""
+
+
+@dataclass(frozen=True)
+class MethodReport:
+    """One method over all rows.
+
+    utility: per row. gain: over the first method, per row, None for that; interval: its confidence sequence after the
+    last row; since: the row after which that was first above 0, at alpha over the number of methods compared. worst:
+    V-regret in rows; bound: what the theorem says that its expectation is at most at a fixed kink, None where there is
+    no theorem. losses: by the names of LOSSES.
+    """
+
+    spec: OnlineSpec
+    utility: float
+    gain: float | None
+    interval: Interval | None
+    since: int | None
+    worst: WorstKink
+    bound: float | None
+    losses: dict[str, float]
+
+    @property
+    def title(self) -> str:
+        """For users."""
+        return self.spec.declared.title
+
+
+@dataclass(frozen=True)
+class PriorShift:
+    """The share of label 1 of the warm-up and of the latest window.
+
+    threshold: from which score to act, if that is all that changed and the score was right in the warm-up; None where
+    a share is 0 or 1.
+    """
+
+    before: float
+    now: float
+    threshold: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A replay, judged.
+
+    rows_per_day: None where time is no date. prior_shift: None until the warm-up is over.
+    """
+
+    plan: OnlinePlan
+    rows: int
+    positives: int
+    first_time: Any
+    last_time: Any
+    rows_per_day: float | None
+    methods: tuple[MethodReport, ...]
+    windows: tuple[Window, ...]
+    course: Course
+    log_e: float
+    alarm: Alarm | None
+    prior_shift: PriorShift | None
+    advice: OnlineAdvice
+
+    def report(self, key: str) -> MethodReport:
+        """The method of this name."""
+        return next(each for each in self.methods if each.spec.key == key)
+
+
+def judged(replay: Replay) -> Judged:
+    """Judge what was replayed so far, which is at least one row."""
+    plan = replay.plan
+    methods = tuple(_method(spec, replay) for spec in plan.methods)
+    days = None
+    if plan.clock == "dates" and replay.last_time > replay.first_time:
+        days = (replay.last_time - replay.first_time) / US_PER_DAY
+    return Judged(
+        plan=plan,
+        rows=replay.rows,
+        positives=replay.positives,
+        first_time=replay.first_time,
+        last_time=replay.last_time,
+        rows_per_day=None if days is None else replay.rows / days,
+        methods=methods,
+        windows=tuple(replay.windows.kept),
+        course=replay.course,
+        log_e=replay.log_e,
+        alarm=replay.alarm,
+        prior_shift=_prior_shift(replay),
+        advice=advised(replay),
+    )
+
+
+def _method(spec: OnlineSpec, replay: Replay) -> MethodReport:
+    tally = replay.tallies[spec.key]
+    table = tally.cells.table()
+    gain, interval = (None, None) if spec.key == replay.plan.baseline else gain_of(tally, replay.plan.alpha)
+    inputs = Inputs.of(table)
+    return MethodReport(
+        spec=spec,
+        utility=utility_of(replay.rows, replay.positives, tally.acts, replay.plan.task),
+        gain=gain,
+        interval=interval,
+        since=tally.since,
+        worst=worst_v_regret_of(table),
+        bound=replay.forecasters[spec.key].bound(replay.rows),
+        losses={loss.key: value_of(loss, inputs) for loss in LOSSES},
+    )
+
+
+def gain_of(tally: Tally, alpha: float) -> tuple[float, Interval]:
+    """What a method won over the first per row, and its confidence sequence at this level."""
+    ends = tally.difference.sums.sequence(tally.task, alpha)
+    return float(ends.mean[0]), (float(ends.low[0]), float(ends.high[0]))
+
+
+def _prior_shift(replay: Replay) -> PriorShift | None:
+    rows, positives = replay.warm
+    if rows < replay.plan.warm_up or not replay.windows.kept:
+        return None
+    before, now = positives / rows, replay.windows.kept[-1].base_rate
+    threshold = None
+    if 0 < before < 1 and 0 < now < 1:
+        t = replay.plan.task.threshold
+        odds = t / (1 - t) * before / (1 - before) * (1 - now) / now
+        threshold = odds / (1 + odds) if math.isfinite(odds) else None
+    return PriorShift(before, now, threshold)

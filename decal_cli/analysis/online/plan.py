@@ -1,0 +1,187 @@
+"""What is replayed and how: methods, when labels become known, and the windows of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.data import Clock
+from decal_cli.data.stream import US_PER_DAY
+from decal_cli.declarations.defaults import CONFIDENCE, SEED, WARM_UP
+from decal_cli.errors import DecalError
+from decal_cli.sequential import ONLINE, OnlineSpec, parse
+from decal_cli.sequential.clock import known_after_arrival, known_after_rows, known_after_time
+from decal_cli.tables.table import Ints
+from decal_cli.task import BinaryTask
+
+AS_IT_IS, BASE_RATE, FROZEN = "as-it-is", "running-mean", "frozen-isotonic"
+"""What others are compared with: the score itself, and without a score the base rate; and what warm-up rows teach."""
+MAX_WINDOWS = 24
+"""Windows that are chosen unasked."""
+MIWARM_UP, MAX_WARM_UP = 2, 1_000_000
+CALENDAR: dict[str, str] = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
+"""Periods of the calendar, from the shortest, and the unit of numpy that each is made of."""
+_UNITS = {"s": 1 / 86_400, "min": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w)")
+_MONDAY = 3
+"""Days from the Thursday that 1970 began with back to a Monday."""
+
+
+@dataclass(frozen=True)
+class Delay:
+    """When the label of a row becomes known: after so many rows or microseconds, or when a column says.
+
+    text: as the user writes it.
+    """
+
+    text: str = "0"
+    kind: Literal["rows", "time", "column"] = "rows"
+    amount: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Delay:
+        """'500' rows, '7d' (s, min, h, d, w), or the name of a column."""
+        text = text.strip()
+        if re.fullmatch(r"\d{1,12}", text):
+            return cls(text, "rows", int(text))
+        if duration := _DURATION.fullmatch(text):
+            return cls(text, "time", round(float(duration[1]) * _UNITS[duration[2]] * US_PER_DAY))
+        if not text or re.fullmatch(r"[-+]?[\d.]+\D{0,3}", text):
+            raise DecalError(
+                f"--delay {text} is no delay", "give rows, such as 500, or a time, such as 7d, or a column"
+            )
+        return cls(text, "column")
+
+    @property
+    def column(self) -> str | None:
+        """The column that says when labels came in."""
+        return self.text if self.kind == "column" else None
+
+    def known(self, time: NDArray[Any], arrival: NDArray[Any] | None, before: int, first: int, clock: Clock) -> Ints:
+        """How many first labels are known before each of the rows from `before` on, shape (T - before,).
+
+        time: of all rows that are held, then of the new ones, shape (T,); first: the number of the first of them in the
+        stream; arrival: when their labels came in.
+        """
+        if clock == "rows":
+            known = known_after_rows(first + len(time), self.amount)[first:] - first
+        elif self.kind == "time":
+            known = known_after_time(time, self.amount)
+        elif self.kind == "column":
+            known = known_after_arrival(time, time if arrival is None else arrival)
+        else:
+            rows = np.arange(first, first + len(time)) - self.amount - first
+            known = np.minimum(rows, known_after_time(time, 0))
+        return np.maximum(known[before:], 0)
+
+
+@dataclass(frozen=True)
+class Period:
+    """How rows are cut into windows: by a period of the calendar, or by so many rows."""
+
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> Period:
+        """'month' or '1000'."""
+        text = text.strip().lower()
+        if text in CALENDAR or (re.fullmatch(r"\d{1,12}", text) and int(text) > 0):
+            return cls(text)
+        raise DecalError(
+            f"--every {text} is no window", f"give {', '.join(CALENDAR)}, or a number of rows such as 1000"
+        )
+
+    @property
+    def rows(self) -> int | None:
+        """So many rows; None for a period of the calendar."""
+        return None if self.text in CALENDAR else int(self.text)
+
+    def places(self, time: NDArray[Any], first: int) -> Ints:
+        """The number of the window of each row, shape (T,); first: the number of the first of them in the stream."""
+        if self.rows is not None:
+            return np.arange(first, first + len(time)) // self.rows
+        if self.text == "week":
+            return np.asarray((time // US_PER_DAY + _MONDAY) // 7)
+        places = time.astype("datetime64[us]").astype(f"datetime64[{CALENDAR[self.text]}]").astype(np.int64)
+        return np.asarray(places // 3 if self.text == "quarter" else places)
+
+    def name(self, place: int) -> str:
+        """What a window is called."""
+        if self.rows is not None:
+            return f"{place * self.rows + 1:,}–{(place + 1) * self.rows:,}"
+        if self.text == "week":
+            return str(np.datetime64(7 * place - _MONDAY, "D"))
+        if self.text == "quarter":
+            return f"{1970 + place // 4} Q{place % 4 + 1}"
+        start = np.array([place]).astype(f"datetime64[{CALENDAR[self.text]}]")[0]
+        return str(start).replace("T", " ")
+
+
+@dataclass(frozen=True)
+class OnlinePlan:
+    """What a replay does, all of which its state holds.
+
+    methods: the first is what the others are compared with. score: the column of the score, None where there is none.
+    horizon: how many rows there will be; None where that is not known.
+    """
+
+    task: BinaryTask
+    methods: tuple[OnlineSpec, ...]
+    clock: Clock
+    score: str | None = None
+    delay: Delay = Delay()
+    every: Period = Period("1000")
+    warm_up: int = WARM_UP
+    horizon: int | None = None
+    seed: int = SEED
+    confidence: float = CONFIDENCE
+
+    @property
+    def alpha(self) -> float:
+        """The chance of a false alarm."""
+        return 1 - self.confidence
+
+    @property
+    def baseline(self) -> str:
+        """What the others are compared with."""
+        return self.methods[0].key
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The recalibrators without random numbers, among which the advice chooses."""
+        return tuple(
+            spec.key for spec in self.methods[1:] if spec.declared.function.needs_score and not spec.declared.randomised
+        )
+
+
+def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlinePlan:
+    """The plan with the methods that are named, or all; before them what they are compared with. Errors: DecalError."""
+    if not MIWARM_UP <= warm_up <= MAX_WARM_UP:
+        raise DecalError(f"--warm-up {warm_up} is not between {MIWARM_UP} and {MAX_WARM_UP:,}", "give a number of rows")
+    if plan.horizon is not None and plan.horizon < 1:
+        raise DecalError(f"--horizon {plan.horizon} is no number of rows", "give how many rows there will be")
+    given = [parse(text) for text in named] or [parse(name) for name in ONLINE]
+    if plan.score is None:
+        if named and (needing := [spec.key for spec in given if spec.declared.function.needs_score]):
+            raise DecalError(f"{needing[0]} needs a score, and there is none", "name its column with --score")
+        given = [spec for spec in given if not spec.declared.function.needs_score]
+    first = parse(BASE_RATE if plan.score is None else AS_IT_IS)
+    learned = parse(f"{FROZEN}(warm_up={warm_up})")
+    given = [learned if spec == parse(FROZEN) else spec for spec in given]
+    return replace(plan, methods=tuple(dict.fromkeys((first, *given))), warm_up=warm_up)
+
+
+def unasked_period(time: NDArray[Any], clock: Clock) -> Period:
+    """Windows that are few enough to read: of the calendar where time is dates, else of a round number of rows."""
+    if clock == "dates":
+        for name in CALENDAR:
+            places = Period(name).places(time[[0, -1]], 0)
+            if places[1] - places[0] < MAX_WINDOWS:
+                return Period(name)
+    sizes = (factor * 10**power for power in range(2, 12) for factor in (1, 2, 5))
+    return Period(str(next(size for size in sizes if len(time) <= size * MAX_WINDOWS)))

@@ -1,0 +1,216 @@
+"""The replay: every method predicts every row from the labels that were known, and all of it is counted."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
+from decal_cli.analysis.online.tally import Course, Tally
+from decal_cli.analysis.online.windows import Windows
+from decal_cli.data import Stream
+from decal_cli.sequential import Forecaster, forecaster_of
+from decal_cli.sequential.calibration_alarm import CalibrationAlarm, first_alarm
+from decal_cli.tables.table import Floats
+
+BLOCK_ROWS = 1 << 16
+"""Rows that are replayed at once: memory does not grow with the stream."""
+Predictions = dict[str, Floats]
+
+
+class Held(NamedTuple):
+    """Rows that were predicted, and whose labels the forecasters have not learned; shape (P,) each."""
+
+    score: Floats
+    label: NDArray[np.uint8]
+    time: NDArray[Any]
+    arrival: NDArray[Any]
+
+    def then(self, more: Held) -> Held:
+        """These rows, then more."""
+        pairs = zip(self._asdict().values(), more._asdict().values(), strict=True)
+        return Held(*(np.concatenate(pair) for pair in pairs))
+
+    def rest(self, first: int) -> Held:
+        """The rows from this one on."""
+        return Held(*(values[first:] for values in self._asdict().values()))
+
+
+class Alarm(NamedTuple):
+    """When the e-process reached 1/alpha: the row, from 1, its time, and the row where what it found likely began."""
+
+    row: int
+    time: Any
+    start: int
+    start_time: Any
+
+
+class Replay:
+    """Rows so far. It goes on with further rows, or from its state, and ends the same however the stream is cut."""
+
+    def __init__(self, plan: OnlinePlan) -> None:
+        self.plan = plan
+        self.forecasters = self._fresh()
+        dtype = np.int64 if plan.clock in ("dates", "rows") else np.float64
+        self.held = Held(np.empty(0), np.empty(0, np.uint8), np.empty(0, dtype), np.empty(0, dtype))
+        self.rows = self.positives = 0
+        self.first_time: Any = None
+        self.last_time: Any = None
+        self.warm = [0, 0]
+        keys = [spec.key for spec in plan.methods]
+        alpha = plan.alpha / max(len(plan.candidates), 1)
+        self.tallies = {key: Tally(plan.task, alpha) for key in keys}
+        self.windows = Windows(keys)
+        self.course = Course(keys[1:])
+        self.log_e = 0.0
+        self.e_process = CalibrationAlarm()
+        self.alarm: Alarm | None = None
+        self.start_times: dict[int, Any] = {}
+
+    def _fresh(self) -> dict[str, Forecaster]:
+        return {spec.key: forecaster_of(spec, self.plan.seed, self.plan.horizon) for spec in self.plan.methods}
+
+    def advance(self, stream: Stream) -> Predictions:
+        """Predict and learn the rows whose labels are known. The predictions of every method, shape (labelled,)."""
+        pieces = []
+        for start in range(0, stream.labelled, BLOCK_ROWS):
+            rows = self._part(stream, slice(start, min(start + BLOCK_ROWS, stream.labelled)))
+            predictions, learned = self._predicted(rows, self.forecasters, len(self.held.label) + len(rows.label))
+            self._count(rows, predictions)
+            self.held = self.held.then(rows).rest(learned)
+            pieces.append(predictions)
+        return {key: np.concatenate([np.empty(0), *(piece[key] for piece in pieces)]) for key in self.forecasters}
+
+    def ahead(self, stream: Stream) -> Predictions:
+        """The predictions of the rows of a stream whose labels are not known yet; nothing is learned or counted."""
+        forecasters = self._fresh()
+        for key, forecaster in forecasters.items():
+            forecaster.restore(self.forecasters[key].state())
+        rows = self._part(stream, slice(stream.labelled, len(stream)))
+        return self._predicted(rows, forecasters, len(self.held.label))[0]
+
+    def _part(self, stream: Stream, part: slice) -> Held:
+        """Some rows of a stream."""
+        count = part.stop - part.start
+        score = np.zeros(count) if stream.score is None else stream.score[part].astype(np.float64)
+        time = self.rows + np.arange(count) if stream.clock == "rows" else stream.time[part]
+        return Held(score, stream.label[part], time, time if stream.arrival is None else stream.arrival[part])
+
+    def _predicted(self, rows: Held, forecasters: Mapping[str, Forecaster], most: int) -> tuple[Predictions, int]:
+        """What each predicts, from at most so many of the labels that are held; and how many of these it learned."""
+        both = self.held.then(rows)
+        before = len(self.held.label)
+        known = self.plan.delay.known(both.time, both.arrival, before, self.rows - before, self.plan.clock)
+        known = np.minimum(known, most)
+        predictions = {key: each.replay(both.score, both.label, known) for key, each in forecasters.items()}
+        return predictions, int(known[-1]) if len(known) else 0
+
+    def _count(self, rows: Held, predictions: Predictions) -> None:
+        task, plan, label = self.plan.task, self.plan, rows.label
+        acts = {
+            key: each >= (task.decision_threshold if key == AS_IT_IS else task.threshold)
+            for key, each in predictions.items()
+        }
+        first = plan.baseline
+        sums = {
+            key: self.tallies[key].advance(each, acts[key], acts[first], label) for key, each in predictions.items()
+        }
+        log_e = self._bet(predictions[first], rows)
+        places = plan.every.places(rows.time, self.rows)
+        self.windows.advance(places, self.rows, rows.time, predictions[first], label, acts, log_e)
+        del sums[first]
+        self.course.advance(self.rows + 1, rows.time, log_e, sums)
+        warm = label[: max(plan.warm_up - self.rows, 0)]
+        self.warm = [self.warm[0] + len(warm), self.warm[1] + int(warm.sum())]
+        self.rows, self.positives = self.rows + len(label), self.positives + int(label.sum())
+        self.log_e = float(log_e[-1])
+        self.first_time = rows.time[0].item() if self.first_time is None else self.first_time
+        self.last_time = rows.time[-1].item()
+
+    def _bet(self, score: Floats, rows: Held) -> Floats:
+        """log of the e-process after each of the rows, up to the alarm first, where it is raised there."""
+        before = copy.deepcopy(self.e_process) if self.alarm is None else None
+        log_e = self.e_process.advance(score, rows.label)
+        at = first_alarm(log_e, self.plan.alpha) if before is not None else None
+        if before is not None and at is not None:
+            before.advance(score[: at + 1], rows.label[: at + 1])
+            self._remember_starts(before, rows)
+            start = before.likely_start()
+            self.alarm = Alarm(self.rows + at + 1, rows.time[at].item(), start + 1, self.start_times[start])
+        self._remember_starts(self.e_process, rows)
+        return log_e
+
+    def _remember_starts(self, e_process: CalibrationAlarm, rows: Held) -> None:
+        """The times of the rows that an alarm may name as its start."""
+        leaders = set(e_process.leader.tolist())
+        here = {
+            row: rows.time[row - self.rows].item() for row in leaders if self.rows <= row < self.rows + len(rows.time)
+        }
+        self.start_times = {row: time for row, time in (self.start_times | here).items() if row in leaders}
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as JSON; the plan is not part of it."""
+        return {
+            "rows": self.rows,
+            "positives": self.positives,
+            "first_time": self.first_time,
+            "last_time": self.last_time,
+            "warm": self.warm,
+            "log_e": self.log_e,
+            "alarm": None if self.alarm is None else list(self.alarm),
+            "start_times": [[row, self.start_times[row]] for row in sorted(self.start_times)],
+            "held": {name: values.tolist() for name, values in self.held._asdict().items()},
+            "forecasters": {key: each.state() for key, each in self.forecasters.items()},
+            "tallies": {key: each.state() for key, each in self.tallies.items()},
+            "e_process": self.e_process.state(),
+            "windows": self.windows.state(),
+            "course": self.course.state(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there. Errors: KeyError, IndexError, TypeError or ValueError, where it is no state."""
+        self.rows, self.positives = int(state["rows"]), int(state["positives"])
+        self.first_time, self.last_time, self.log_e = state["first_time"], state["last_time"], float(state["log_e"])
+        self.warm = [int(each) for each in state["warm"]]
+        self.alarm = None if state["alarm"] is None else Alarm(*state["alarm"])
+        self.start_times = {int(row): time for row, time in state["start_times"]}
+        self.held = Held(
+            *(np.array(state["held"][name], dtype=values.dtype) for name, values in self.held._asdict().items())
+        )
+        if len({len(each) for each in self.held}) != 1:
+            raise ValueError("a row that is held lacks a value")
+        for name, parts in (("forecasters", self.forecasters), ("tallies", self.tallies)):
+            if list(state[name]) != list(parts):
+                raise ValueError("it has other methods")
+            for key, each in parts.items():
+                each.restore(state[name][key])
+        self.e_process.restore(state["e_process"])
+        self.windows.restore(state["windows"])
+        self.course.restore(state["course"])
+
+
+def predicted_columns(
+    stream: Stream, plan: OnlinePlan, predictions: Predictions, ahead: Predictions
+) -> dict[str, NDArray[Any]]:
+    """Columns of the rows of a stream: number, time, score, label, masked where it is not known, and predictions."""
+    numbers = np.arange(len(stream)) if stream.row_numbers is None else stream.row_numbers
+    columns: dict[str, NDArray[Any]] = {"row": numbers + 1}
+    if stream.clock != "rows":
+        columns[str(stream.columns["time"])] = stream.time.astype("M8[us]") if stream.clock == "dates" else stream.time
+    if plan.score is not None and stream.score is not None:
+        columns[plan.score] = stream.score
+    unknown = np.arange(len(stream)) >= stream.labelled
+    columns[str(stream.columns["label"])] = np.ma.masked_array(stream.label, unknown)
+    for spec in plan.methods:
+        if spec.key != AS_IT_IS:
+            columns[predicted_name(plan, spec.key)] = np.concatenate([predictions[spec.key], ahead[spec.key]])
+    return columns
+
+
+def predicted_name(plan: OnlinePlan, method: str) -> str:
+    """What the column of a method's predictions is called."""
+    return f"{plan.score or 'p'}_{method.replace('-', '_')}"

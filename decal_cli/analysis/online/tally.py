@@ -1,0 +1,132 @@
+"""What is kept of the rows: sums and counts that do not depend on how the stream is cut into pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.analysis.online.windows import add_acts
+from decal_cli.sequential.difference import Acts, RunningDifference, Sums
+from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.task import BinaryTask
+
+N_CELLS = 2000
+"""Cells in which predictions are counted: memory does not grow with the rows."""
+MAX_POINTS = 400
+"""Points of a course; where there would be more, every other one is dropped."""
+
+
+class Cells:
+    """Predictions and labels, counted by cells of equal width."""
+
+    def __init__(self) -> None:
+        self.n, self.positives = np.zeros(N_CELLS, dtype=np.int64), np.zeros(N_CELLS, dtype=np.int64)
+        self.sums = np.zeros(N_CELLS)
+
+    def advance(self, prediction: Floats, label: NDArray[np.uint8]) -> None:
+        """Count further rows."""
+        place = np.minimum((prediction * N_CELLS).astype(np.int64), N_CELLS - 1)
+        self.n += np.bincount(place, minlength=N_CELLS)
+        self.positives += np.bincount(place[label == 1], minlength=N_CELLS)
+        # One by one, so that the sum does not depend on how the rows are cut into pieces.
+        np.add.at(self.sums, place, prediction)
+
+    def table(self) -> Table:
+        """The mean prediction of each cell, with its rows and labels 1."""
+        held = np.flatnonzero(self.n)
+        score, place = np.unique(np.clip(self.sums[held] / self.n[held], 0.0, 1.0), return_inverse=True)
+        n, positives = (np.bincount(place, each[held]).astype(np.int64) for each in (self.n, self.positives))
+        return Table.of_counts(score, n, positives)
+
+    def state(self) -> list[list[Any]]:
+        """The cells that hold rows: place, rows, labels 1, sum of the predictions."""
+        held = np.flatnonzero(self.n)
+        return [held.tolist(), self.n[held].tolist(), self.positives[held].tolist(), self.sums[held].tolist()]
+
+    def restore(self, state: Sequence[Sequence[Any]]) -> None:
+        """Go on from there. Errors: IndexError, TypeError or ValueError, where it is no state."""
+        held, n, positives, sums = state
+        place = np.array(held, dtype=np.int64)
+        self.n[place], self.positives[place], self.sums[place] = n, positives, sums
+
+
+class Tally:
+    """What one method predicted: its cells, its decisions, and what they win over the first method's.
+
+    since: the row, from 1, after which the sequence at the level `alpha` first was above 0.
+    """
+
+    def __init__(self, task: BinaryTask, alpha: float) -> None:
+        self.task, self.alpha = task, alpha
+        self.cells, self.acts = Cells(), [0, 0]
+        self.difference = RunningDifference(task)
+        self.since: int | None = None
+
+    def advance(self, prediction: Floats, acting: Acts, first: Acts, label: NDArray[np.uint8]) -> Sums:
+        """Take further rows; first: whether the first method acts."""
+        self.cells.advance(prediction, label)
+        add_acts(self.acts, acting, label)
+        sums = self.difference.advance(first, acting, label)
+        if self.since is None:
+            above = sums.sequence(self.task, self.alpha).low > 0
+            self.since = int(sums.rows[above.argmax()]) if above.any() else None
+        return sums
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as JSON."""
+        difference = self.difference.state()
+        return {"cells": self.cells.state(), "acts": list(self.acts), "difference": difference, "since": self.since}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there. Errors: KeyError, IndexError, TypeError or ValueError, where it is no state."""
+        self.cells.restore(state["cells"])
+        self.acts = [int(each) for each in state["acts"]]
+        self.difference.restore(state["difference"])
+        self.since = None if state["since"] is None else int(state["since"])
+
+
+class Course:
+    """Points of the way so far, for pictures: every row whose number is a multiple of the stride.
+
+    row, time, log_e: of each point; sums: of each method, what it won over the first in all, and its squares.
+    """
+
+    def __init__(self, methods: Sequence[str]) -> None:
+        self.stride = 1
+        self.row: list[int] = []
+        self.time: list[Any] = []
+        self.log_e: list[float] = []
+        self.total: dict[str, list[float]] = {method: [] for method in methods}
+        self.squares: dict[str, list[float]] = {method: [] for method in methods}
+
+    def advance(self, first: int, time: NDArray[Any], log_e: Floats, sums: Mapping[str, Sums]) -> None:
+        """Take the next rows; first: the number of the first, from 1."""
+        number = np.arange(first, first + len(time))
+        at: Ints = np.flatnonzero(number % self.stride == 0)
+        self.row += number[at].tolist()
+        self.time += time[at].tolist()
+        self.log_e += log_e[at].tolist()
+        for method, each in sums.items():
+            self.total[method] += each.total[at].tolist()
+            self.squares[method] += each.squares[at].tolist()
+        while len(self.row) > MAX_POINTS:
+            self.stride *= 2
+            keep = [place for place, row in enumerate(self.row) if row % self.stride == 0]
+            for points in (self.row, self.time, self.log_e, *self.total.values(), *self.squares.values()):
+                points[:] = [points[place] for place in keep]
+
+    def state(self) -> dict[str, Any]:
+        """All of it, as JSON."""
+        return dict(vars(self))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
+        if set(state) != set(vars(self)) or any(set(state[name]) != set(self.total) for name in ("total", "squares")):
+            raise ValueError("the course has other points")
+        vars(self).update(state)
+        lengths = {len(each) for each in (self.time, self.log_e, *self.total.values(), *self.squares.values())}
+        if not lengths <= {len(self.row)}:
+            raise ValueError("the course has points that lack a value")

@@ -1,0 +1,230 @@
+"""Rows in the order of time, whose last labels may not be known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, BinaryIO, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats
+from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
+from decal_cli.data.dataset import Digests, Input, labels_of
+from decal_cli.data.files import no_rows
+from decal_cli.data.kinds import Texts, numbers_of, typed_kind
+from decal_cli.data.labels import MISSING_LABEL, group
+from decal_cli.data.sources import Source, open_source
+from decal_cli.data.words import listed, quote
+from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
+from decal_cli.tables.table import Floats, Ints
+
+US_PER_DAY = 86_400_000_000
+"""Microseconds, in which dates are counted from 1970."""
+Clock = Literal["rows", "numbers", "dates"]
+"""What time is counted in: rows where no column holds it, numbers of any unit, or microseconds since 1970."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Rows in the order of time, checked. All arrays are of shape (T,).
+
+    score: in [0, 1], None where there is none. label: uint8; those from `labelled` on are not known. time: never
+    decreasing, as `clock` says. arrival: when the label of each row came in; None where no column says it. group:
+    texts, or None. row_numbers: which rows of the files they are, from 0; None: all.
+    """
+
+    inputs: tuple[Input, ...]
+    columns: dict[str, str | tuple[str, ...]]
+    guessed: tuple[str, ...]
+    notes: tuple[str, ...]
+    clock: Clock
+    score: Floats | None
+    label: NDArray[np.uint8]
+    labelled: int
+    time: NDArray[Any]
+    arrival: NDArray[Any] | None = None
+    group: NDArray[Any] | None = None
+    row_numbers: Ints | None = None
+
+    def __len__(self) -> int:
+        """Number of rows, T."""
+        return len(self.label)
+
+
+@dataclass(frozen=True)
+class StreamColumns:
+    """What columns a stream has beside score, label and group.
+
+    time: the column of time; None: rows are in order as they stand. arrival: when labels came in. with_score: whether
+    the score is read, True, or not, False; None: where there is a column of its name.
+    """
+
+    time: str | None = None
+    arrival: str | None = None
+    with_score: bool | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(name for name in (self.time, self.arrival) if name is not None)
+
+
+def read_stream(paths: Sequence[str], columns: Columns, beside: StreamColumns, stdin: BinaryIO | None = None) -> Stream:
+    """Read files as one stream, row after row. Errors: DecalError, one line, for anything that is none."""
+    if list(paths).count("-") > 1:
+        raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
+    return stream_of([open_source(path, stdin) for path in paths or ["-"]], columns, beside)
+
+
+def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns) -> Stream:
+    """Check and assemble opened inputs."""
+    chosen = _chosen(sources, columns, beside)
+    digests = Digests(sources)
+    parts: list[Part] = []
+    start = 0
+    for source in sources:
+        table = source.load(chosen.numbers, chosen.texts)
+        if not table.num_rows:
+            raise no_rows(source.shown)
+        parts.append(Part(source, table, start))
+        start += table.num_rows
+    origin = Origin(parts)
+    label, missing = labels_of(parts, chosen.label, replace(columns, missing="drop"), origin)
+    kept, notes = np.ones(origin.count, dtype=bool), []
+    score = None
+    if chosen.score:
+        name = chosen.score[0]
+        score, unscored = checked_scores(floats(parts, name), name, origin, columns)
+        kept = kept if unscored is None else ~unscored
+        notes += [] if unscored is None else [_dropped(int(unscored.sum()), origin.count, "missing score")]
+    labelled = origin.count
+    if missing is not None:
+        labelled = int(np.flatnonzero(~missing)[-1]) + 1
+        gap = missing & (np.arange(origin.count) < labelled)
+        if gap.any() and columns.missing == "error":
+            raise DecalError(
+                f"{origin.place(chosen.label, int(gap.argmax()))}: the label is missing, and later rows have one"
+                f" ({int(gap.sum()):,} such row{'s' if gap.sum() > 1 else ''})",
+                "labels may be missing only at the end, where they are not known yet; fill them in, or --missing drop",
+            )
+        kept &= ~gap
+        notes += [_dropped(int(gap.sum()), origin.count, "missing label before later labels")] if gap.any() else []
+        if labelled < origin.count:
+            notes.append(f"the labels of the last {origin.count - labelled:,} rows are not known yet")
+        label = np.where(label == MISSING_LABEL, 0, label).astype(np.uint8)
+    rows = None if kept.all() else np.flatnonzero(kept)
+    if rows is not None and not len(rows):
+        raise DecalError(f"{origin.shown}: no row is left", "name other columns")
+    time, clock = _time(parts, beside.time, origin, rows)
+    arrival = None
+    if beside.arrival is not None:
+        arrival, of_arrival = _times(parts, beside.arrival, origin)
+        if of_arrival != clock:
+            raise DecalError(
+                f"{origin.shown}: column {quote(beside.arrival)} holds {of_arrival}, and time is counted in {clock}",
+                "give both as dates or both as numbers, with --time",
+            )
+    inputs = []
+    for part, digest in zip(parts, digests.wait(), strict=True):
+        of_part = slice(part.start, part.start + part.table.num_rows)
+        positives = int(np.count_nonzero(label[of_part] == 1))
+        inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest))
+    groups = group(parts, chosen.group[0]) if chosen.group else None
+
+    def cut(values: Any) -> Any:
+        return values if values is None or rows is None else values[rows]
+
+    return Stream(
+        inputs=tuple(inputs),
+        columns={**chosen.roles(), **({"time": beside.time} if beside.time else {})},
+        guessed=chosen.guessed,
+        notes=tuple(notes),
+        clock=clock,
+        score=cut(score),
+        label=cut(label),
+        labelled=int(kept[:labelled].sum()),
+        time=time,
+        arrival=cut(arrival),
+        group=cut(groups),
+        row_numbers=rows,
+    )
+
+
+def _chosen(sources: Sequence[Source], columns: Columns, beside: StreamColumns) -> Chosen:
+    """The columns of the first source by role, which the others must have too."""
+    first = sources[0]
+    for source in sources:
+        for name in beside.names:
+            if name not in source.names:
+                raise DecalError(f"{source.shown}: no column {quote(name)}", f"columns: {listed(source.names)}")
+    free = [name for name in first.names if name not in beside.names]
+    with_score = beside.with_score
+    if with_score is None:
+        with_score = bool(columns.score) or has_usual("score", free)
+    without = () if with_score else ("score",)
+    columns = columns if with_score else replace(columns, score=())
+    chosen = choose(free, columns, first.shown, without)
+    if len(chosen.score) > 1:
+        raise DecalError(f"{len(chosen.score)} scores are named, and a stream has one", "name one with --score")
+    if len(chosen.group) > 1:
+        raise DecalError("two columns of groups are named", "name one with --group")
+    for other in sources[1:]:
+        same_columns(chosen, first.shown, other.names, columns, other.shown)
+    return chosen
+
+
+def _dropped(count: int, total: int, why: str) -> str:
+    return f"dropped {count:,} of {total:,} rows ({why})"
+
+
+def _time(parts: Sequence[Part], name: str | None, origin: Origin, rows: Ints | None) -> tuple[NDArray[Any], Clock]:
+    """The time of the rows that are kept. Errors: DecalError, where it goes back."""
+    numbers = np.arange(origin.count) if rows is None else rows
+    if name is None:
+        return np.arange(len(numbers)), "rows"
+    time, clock = _times(parts, name, origin)
+    time = time if rows is None else time[rows]
+    back = np.flatnonzero(np.diff(time) < 0)
+    if len(back):
+        row = int(numbers[back[0] + 1])
+        raise DecalError(
+            f"{origin.place(name, row)}: {shown_time(time[back[0] + 1], clock)} comes after"
+            f" {shown_time(time[back[0]], clock)}",
+            f"sort the rows by {name}",
+        )
+    return time, clock
+
+
+def _times(parts: Sequence[Part], name: str, origin: Origin) -> tuple[NDArray[Any], Clock]:
+    """A column of times: dates as int64 microseconds, numbers as float64. Errors: DecalError."""
+    typed = [Part(part.source, part.source.load_typed((name,)), part.start) for part in parts]
+    kinds = {typed_kind(part.table.schema.field(name).type) for part in typed}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None:
+        kind = Texts(typed, name).kind
+    if kind not in ("date", "number", "missing"):
+        raise DecalError(f"{origin.shown}, column {quote(name)}: is neither a time nor a number", "name another column")
+    values = np.empty(origin.count)
+    try:
+        numbers_of(typed, name, kind, values)
+    except NotNumbers as error:
+        raise DecalError(
+            f"{origin.shown}, column {quote(name)}: {quote(str(error))} is no time", "correct it"
+        ) from None
+    bad = ~np.isfinite(values)
+    if bad.any():
+        raise DecalError(f"{origin.place(name, int(bad.argmax()))}: the time is missing", "fill it in, or drop the row")
+    if kind == "date":
+        return np.rint(values * US_PER_DAY).astype(np.int64), "dates"
+    return values, "numbers"
+
+
+def shown_time(value: Any, clock: Clock) -> str:
+    """A time as a person writes it."""
+    if clock == "dates":
+        text = str(np.datetime64(int(value), "us").astype("datetime64[s]"))
+        return text.removesuffix("T00:00:00").replace("T", " ")
+    return f"row {int(value) + 1:,}" if clock == "rows" else f"{float(value):.12g}"

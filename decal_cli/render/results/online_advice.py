@@ -1,0 +1,47 @@
+"""What to do after a replay, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from decal_cli.analysis.online import Judged
+from decal_cli.numbers import percent, short
+from decal_cli.render.blocks import Conclusion
+from decal_cli.render.terms import Terms
+
+
+def conclusion_of_replay(judged: Judged, terms: Terms) -> Conclusion:
+    """The action, why, since when, and what it costs not to act."""
+    return Conclusion(_headline(judged), tuple(_sentences(judged, terms)))
+
+
+def _headline(judged: Judged) -> str:
+    advice = judged.advice
+    if advice.action == "retrain":
+        return "Retrain: the base rate alone wins as much as this score."
+    if advice.action == "keep":
+        if judged.plan.score is None:
+            return "There is no score: nothing is advised."
+        miscalibrated = ", which is not calibrated: no recalibrator clearly wins" if judged.alarm else ""
+        return f"Keep the score as it is{miscalibrated}."
+    if advice.action == "move-threshold":
+        at = "" if advice.threshold is None else f": act on the score from {short(advice.threshold, 3)}"
+        return f"Move the threshold{at}."
+    return f"Recalibrate online with {advice.method}."
+
+
+def _sentences(judged: Judged, terms: Terms) -> Iterator[str]:
+    advice, plan = judged.advice, judged.plan
+    if advice.gain is None or advice.interval is None:
+        if plan.candidates:
+            yield (
+                f"A method is advised where its confidence sequence is above 0 at {percent(plan.alpha)} divided by the "
+                f"{len(plan.candidates)} methods compared; none is."
+            )
+        return
+    yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}."
+    if judged.rows_per_day is not None:
+        a_day = advice.gain * judged.rows_per_day
+        yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day:,.3g} {terms.noun} a day."
+    if advice.since is not None:
+        yield f"This has been clear since row {advice.since:,}."
