@@ -29,6 +29,7 @@ OWN = {
     "gate": "Gate",
     "compare": "Comparison",
     "sweep": "Curves",
+    "online": "Over time",
     "report": "Cost of post-training",
     "fit": "Method",
     "apply": "Input",
