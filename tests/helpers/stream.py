@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-ROWS = 1500
+N_STREAM_ROWS = 1500
 FIRST_DAY = np.datetime64("2024-01-01")
 
 
-def stream_columns(rows: int = ROWS, shift: float = 1.0, seed: int = 5) -> dict[str, list[str]]:
+def stream_columns(rows: int = N_STREAM_ROWS, shift: float = 1.0, seed: int = 5) -> dict[str, list[str]]:
     """Columns t (five rows a day), p and y; from the middle on the log-odds of y are above those of p by `shift`."""
     rng = np.random.default_rng(seed)
     logit = rng.normal(-0.5, 1.2, rows)
