@@ -12,6 +12,7 @@ from decal_cli.analysis.online import (
     Period,
     Replay,
     judged,
+    needs_score,
     online_plan,
     predicted_columns,
     unasked_period,
@@ -47,7 +48,7 @@ def run(over_time: OnlineOptions, source: StreamOptions, task: TaskOptions, out:
         )
     delay = Delay.parse(over_time.delay or "0")
     specs = [parse(text) for text in over_time.method]
-    scoreless = bool(specs) and not any(spec.declared.function.needs_score for spec in specs)
+    scoreless = bool(specs) and not any(map(needs_score, specs))
     columns = _columns(source, settings)
     beside = StreamColumns(over_time.time, delay.column, False if scoreless and not columns.score else None)
     paths, stdin = inputs_of(source, settings, out.output)

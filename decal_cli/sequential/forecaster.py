@@ -62,10 +62,6 @@ class Forecaster(ABC):
         """
         return one_by_one(self, score, label, known)
 
-    def bound(self, rows: int) -> float | None:
-        """What the expected V-regret of a fixed threshold is at most after so many rows; None where no theorem says."""
-        return None
-
     def acts_from(self, threshold: float) -> float | None:
         """The score from which its prediction is this much; None where there is none, or where it is no curve."""
         return None

@@ -2,7 +2,7 @@
 
 from decal_cli.analysis.online.advice import Direction, OnlineAdvice
 from decal_cli.analysis.online.judged import Judged, MethodReport, PriorShift, judged
-from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan, unasked_period
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
 from decal_cli.analysis.online.windows import Window
 
@@ -18,6 +18,7 @@ __all__ = [
     "Replay",
     "Window",
     "judged",
+    "needs_score",
     "online_plan",
     "predicted_columns",
     "predicted_name",

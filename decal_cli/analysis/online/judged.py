@@ -15,6 +15,7 @@ from decal_cli.data.stream import US_PER_DAY
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import Interval
 from decal_cli.sequential import OnlineSpec
+from decal_cli.sequential.forecaster import Guarantee
 from decal_cli.sequential.worst_regret import WorstKink, worst_v_regret_of
 
 LOSSES = tuple(parse(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
@@ -27,8 +28,7 @@ class MethodReport:
 
     utility: per row. gain: over the first method, per row, None for that; interval: its confidence sequence after the
     last row; since: the row after which that was first above 0, at alpha over the number of methods compared. worst:
-    V-regret in rows; bound: what the theorem says that its expectation is at most at a fixed kink, None where there is
-    no theorem. losses: by the names of LOSSES.
+    V-regret, a sum over rows; guarantee: what a theorem says, None without one. losses: by the names of LOSSES.
     """
 
     spec: OnlineSpec
@@ -37,13 +37,14 @@ class MethodReport:
     interval: Interval | None
     since: int | None
     worst: WorstKink
-    bound: float | None
+    guarantee: Guarantee | None
     losses: dict[str, float]
 
     @property
     def title(self) -> str:
-        """For users."""
-        return self.spec.declared.title
+        """For users, with the parameters that differ from their defaults."""
+        given = ", ".join(f"{name}={value}" for name, value in self.spec.given)
+        return f"{self.spec.declared.title} ({given})" if given else self.spec.declared.title
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _method(spec: OnlineSpec, replay: Replay) -> MethodReport:
         interval=interval,
         since=tally.since,
         worst=worst_v_regret_of(table),
-        bound=replay.forecasters[spec.key].bound(replay.rows),
+        guarantee=replay.forecasters[spec.key].guarantee(replay.rows),
         losses={loss.key: value_of(loss, inputs) for loss in LOSSES},
     )
 

@@ -154,9 +154,12 @@ class OnlinePlan:
     @property
     def candidates(self) -> tuple[str, ...]:
         """The recalibrators without random numbers, among which the advice chooses."""
-        return tuple(
-            spec.key for spec in self.methods[1:] if spec.declared.function.needs_score and not spec.declared.randomised
-        )
+        return tuple(spec.key for spec in self.methods[1:] if needs_score(spec) and not spec.declared.randomised)
+
+
+def needs_score(spec: OnlineSpec) -> bool:
+    """Whether a forecaster looks at the score, or runs inside bins of it."""
+    return spec.declared.function.needs_score or bool(spec.parameters["bins"])
 
 
 def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlinePlan:
@@ -167,9 +170,9 @@ def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlineP
         raise DecalError(f"--horizon {plan.horizon} is no number of rows", "give how many rows there will be")
     given = [parse(text) for text in named] or [parse(name) for name in ONLINE]
     if plan.score is None:
-        if named and (needing := [spec.key for spec in given if spec.declared.function.needs_score]):
+        if named and (needing := [spec.key for spec in given if needs_score(spec)]):
             raise DecalError(f"{needing[0]} needs a score, and there is none", "name its column with --score")
-        given = [spec for spec in given if not spec.declared.function.needs_score]
+        given = [spec for spec in given if not needs_score(spec)]
     first = parse(BASE_RATE if plan.score is None else AS_IT_IS)
     learned = parse(f"{FROZEN}(warm_up={warm_up})")
     given = [learned if spec == parse(FROZEN) else spec for spec in given]

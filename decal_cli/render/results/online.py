@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.online import Direction, Judged, MethodReport, Window
@@ -17,6 +17,7 @@ from decal_cli.render.results.online_advice import conclusion_of_replay
 from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share, Size, Words
 from decal_cli.render.terms import Terms
+from decal_cli.sequential.forecaster import Guarantee
 
 MAX_SHOWN_WINDOWS = 24
 """Windows of the table; JSON and CSV have all."""
@@ -36,10 +37,18 @@ class ReplayedPlanData(TypedDict):
     seed: Count
 
 
+class GuaranteeData(TypedDict):
+    """What a theorem says. metric: v_regret, cdl or dist_cal; bound: per row; holds: of what it is the bound."""
+
+    metric: Literal["v_regret", "cdl", "dist_cal"]
+    bound: Size
+    holds: Words
+
+
 class MethodOverTimeData(TypedDict):
     """One forecaster. utility: per decision; gain: over the first of them, null for that, with its confidence sequence
     after the last row; since: the row after which that, at alpha over the number of methods compared, was above 0.
-    worst_v_regret: in rows, at the threshold worst_kink; bound: of its expectation at a fixed one, null without one.
+    worst_v_regret: per row, at the threshold worst_kink. guarantee: of a theorem, null without one.
     """
 
     method: Words
@@ -50,7 +59,7 @@ class MethodOverTimeData(TypedDict):
     since: Positive | None
     worst_v_regret: float
     worst_kink: Share
-    bound: Size | None
+    guarantee: GuaranteeData | None
     u_cal: float
     cdl: float
     dist_cal_lower: float
@@ -237,12 +246,12 @@ class Replayed:
             Column("forecaster", words=True),
             Column("gain", self.terms.heading),
             Column("above 0 since", words=True, drops=1),
-            Column("V-regret", "worst, in rows"),
+            Column("V-regret", "worst"),
             Column("at", drops=2),
-            Column("bound", drops=1),
             Column("U-cal."),
             Column("CDL"),
             Column("distance", "to calibration", drops=2),
+            Column("bound", words=True, drops=1),
         )
         rows = []
         for each in judged.methods:
@@ -251,12 +260,12 @@ class Replayed:
                 words(each.title + (" *" if each.spec.declared.randomised else "")),
                 words("") if each.gain is None else self._amount(each.gain, ends),
                 words("" if each.since is None else f"row {each.since:,}"),
-                words(f"{each.worst.regret:,.0f}"),
+                number(each.worst.regret / judged.rows),
                 words(short(each.worst.kink, 3)),
-                words("" if each.bound is None else f"{each.bound:,.0f}"),
                 number(each.losses["u_cal"]),
                 number(each.losses["cdl"]),
                 words(f"{short(each.losses['dist_cal_lower'], 3)} – {short(each.losses['dist_cal_upper'], 3)}"),
+                words(_bound(each.guarantee)),
             )
             rows.append(Row(cells, chosen=each.spec.key == judged.advice.method))
         title = f"Forecasters; gains are over {judged.methods[0].title}"
@@ -268,8 +277,8 @@ class Replayed:
         yield f"Intervals are {level} confidence sequences: they hold after every row at once, whenever one looks."
         if any(each.spec.declared.randomised for each in judged.methods):
             yield (
-                "* predicts with random numbers. The bound is for the expected V-regret at a fixed threshold; "
-                "beside it stands the worst threshold of this run."
+                "* predicts with random numbers: its bound is of an expectation, for V-regret at a fixed threshold; "
+                "V-regret is shown at the worst threshold of this run."
             )
 
     def _alarm_sentence(self) -> str:
@@ -311,9 +320,9 @@ class Replayed:
             "gain": each.gain,
             "interval": pair(each.interval),
             "since": each.since,
-            "worst_v_regret": each.worst.regret,
+            "worst_v_regret": each.worst.regret / self.judged.rows,
             "worst_kink": each.worst.kink,
-            "bound": each.bound,
+            "guarantee": None if each.guarantee is None else each.guarantee._asdict(),
             **{loss.key: each.losses[loss.key] for loss in LOSSES},
         }
 
@@ -353,6 +362,14 @@ class Replayed:
             "threshold": advice.threshold,
             "cost_a_day": a_day,
         }
+
+
+_BOUNDED = {"v_regret": "V-regret ≤ {}", "cdl": "CDL ~ {}", "dist_cal": "distance ≤ {}"}
+"""By the metric that is bounded; ~ stands where the theorem has a constant that it does not name."""
+
+
+def _bound(guarantee: Guarantee | None) -> str:
+    return "" if guarantee is None else _BOUNDED[guarantee.metric].format(short(guarantee.bound, 4))
 
 
 def delay_words(text: str, kind: str, clock: str) -> str:
