@@ -66,6 +66,7 @@ def main() -> None:
             *startup(options.runs, Path(folder)),
             *in_memory(data, options.runs),
             *worst_cases(data, options.runs),
+            *over_time(data, options.runs),
             *whole(data, options.runs),
         ]
     print(machine(options.rows), "\n", sep="")
@@ -200,6 +201,33 @@ def worst_cases(data: Data, runs: int) -> list[Row]:
     rows.append(
         Row(f"cdl of {len(few)} levels", seconds(a), f"all-pairs linear program: {seconds(b)}", a / b, "≤ 0.001")
     )
+    return rows
+
+
+def over_time(data: Data, runs: int) -> list[Row]:
+    """Forecasters over time: replays in processor time, and what they keep of a stream of ten times the rows."""
+    import json
+
+    from decal_cli.sequential import ONLINE, forecaster_of, parse
+    from decal_cli.sequential.clock import known_after_rows
+
+    def replay(method: str, rows: int, horizon: int | None = None) -> int:
+        forecaster = forecaster_of(parse(method), 1, horizon)
+        forecaster.replay(data.score[:rows], data.label[:rows].astype(np.uint8), known_after_rows(rows, 0))
+        return len(json.dumps(forecaster.state()))
+
+    rows, many, some = [], min(10**6, len(data.score)), min(10**5, len(data.score))
+    for method in ("hedge", "ftpl"):
+        a, b = paired(lambda method=method: replay(method, many, many), lambda: np.sort(data.score[:many]), 2 * runs)
+        rows.append(Row(f"{method}, {many:,} rows", seconds(a), f"`np.sort` of as many: {seconds(b)}", a / b, "≤ 5"))
+    for method, limit in (("rolling-isotonic", 5), ("cdl-algorithm", 10)):
+        a = min(clock(lambda method=method: replay(method, some, some)) for _ in range(2))
+        rows.append(Row(f"{method}, {some:,} rows", seconds(a), f"{limit} s", a / limit, "≤ 1"))
+    for method in ONLINE:
+        if method not in ("cdl-algorithm", "almost-one-step-ahead"):  # their grids grow as sqrt(T)
+            a, b = replay(method, 200_000), replay(method, 20_000)
+            what = f"what `{method}` keeps of 200,000 rows"
+            rows.append(Row(what, f"{a:,} bytes", f"of 20,000 rows: {b:,} bytes", a / b, "≤ 1.1"))
     return rows
 
 

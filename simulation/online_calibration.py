@@ -16,7 +16,7 @@ from decal_cli.tables.table import Floats
 from simulation.sequences import SEQUENCES
 
 KINDS = (*SEQUENCES, "adaptive")
-N_ROWS_SEEDS = ((1_000, 200), (10_000, 200), (100_000, 10))
+N_ROWS_SEEDS = ((1_000, 200), (10_000, 50), (100_000, 4))
 
 
 def cdl_table(seed: int, share: float) -> Iterator[str]:

@@ -18,6 +18,7 @@ from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 from simulation.base_rate_regret import classes_table, growth_table, regret_table
+from simulation.drifts import drift_table
 from simulation.online_calibration import cdl_table, distance_table
 from simulation.study import PAGE, write
 
@@ -118,6 +119,7 @@ def sequence_table(seed: int, share: float) -> Iterator[str]:
 TABLES: dict[str, Callable[[int, float], Iterator[str]]] = {
     "alarms": alarm_table,
     "power": power_table,
+    "drifts": drift_table,
     "sequences": sequence_table,
     "regret": regret_table,
     "growth": growth_table,

@@ -42,7 +42,6 @@ PAPERS = {
     "Perez-Lebel et al. 2025": "Decision from Suboptimal Classifiers: Regret Pre- and Post-Calibration",
     "Platt 1999": "Probabilistic outputs for support vector machines and comparisons to regularized likelihood methods",
     "Prokhorenkova et al. 2018": "CatBoost: unbiased boosting with categorical features",
-    "Saerens et al. 2002": "Adjusting the outputs of a classifier to new a priori probabilities: a simple procedure",
     "Shah and Peters 2020": "The hardness of conditional independence testing and the generalised covariance measure",
     "Spiegelhalter 1986": "Probabilistic prediction in patient management and clinical trials",
     "Steele et al. 2014": "Fast splittable pseudorandom number generators",

@@ -17,6 +17,9 @@ from decal_cli.tables.table import Floats
 _LEAST_FACTOR = 1e-12
 """What a weight is multiplied by at least in a round: 0 could never be recovered from."""
 
+_N_COINS = 1024
+"""Random numbers that are drawn at once."""
+
 
 class Draw(NamedTuple):
     """What is predicted, before it is rounded up to its bucket: `low`, with this chance, else `high`."""
@@ -44,6 +47,7 @@ class CdlForecaster(Forecaster):
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         self.seed, self.horizon = seed, horizon
         self.row = self.learned = 0
+        self._coins: Floats = np.empty(0)
         self.drawn: deque[float] = deque()
         self._start(horizon or 1)
 
@@ -54,15 +58,18 @@ class CdlForecaster(Forecaster):
         experts = 2 * self.buckets + 1
         self.log_weight, self.squares = np.zeros(experts), np.ones(experts)
         self.rate = self._rates()
+        self._lead: Floats | None = None
 
     def _rates(self) -> Floats:
         return np.minimum(0.5, np.sqrt(math.log(len(self.squares)) / self.squares))
 
     def lead(self) -> Floats:
         """Of each bucket, shape (m,): the share of the expert that wins where p is above y, less that of the other."""
-        share = self.rate * np.exp(self.log_weight - self.log_weight.max())
-        share /= share.sum()
-        return np.asarray(share[: self.buckets] - share[self.buckets : -1])
+        if self._lead is None:
+            share = self.rate * np.exp(self.log_weight - self.log_weight.max())
+            share /= share.sum()
+            self._lead = np.asarray(share[: self.buckets] - share[self.buckets : -1])
+        return self._lead
 
     def draw(self) -> Draw:
         """From which two numbers, and with which chance, the next prediction is drawn."""
@@ -82,7 +89,10 @@ class CdlForecaster(Forecaster):
         if self.horizon is None and self.row + 1 >= 2 * (self.start + 1):
             self._start(self.row + 1)
         draw = self.draw()
-        coin = float(uniform(self.seed, np.array([self.row]))[0])
+        place = self.row % _N_COINS
+        if place == 0 or not len(self._coins):
+            self._coins = uniform(self.seed, np.arange(self.row - place, self.row - place + _N_COINS))
+        coin = self._coins[place]
         self.drawn.append(draw.low if coin < draw.chance else draw.high)
         self.row += 1
         return (self._bucket(self.drawn[-1]) + 1) / self.buckets
@@ -101,6 +111,7 @@ class CdlForecaster(Forecaster):
         before, self.rate = self.rate, self._rates()
         self.log_weight += np.log(np.maximum(1 + before * regret, _LEAST_FACTOR))
         self.log_weight *= self.rate / before
+        self._lead = None
 
     def state(self) -> State:
         """Where it is, what was drawn and not learned, and the weights of its experts."""
@@ -123,6 +134,7 @@ class CdlForecaster(Forecaster):
         if not len(self.log_weight) == len(self.squares) == 2 * self.buckets + 1:
             raise ValueError("there are not two experts for each bucket, and one more")
         self.rate = self._rates()
+        self._lead, self._coins = None, np.empty(0)
 
     def guarantee(self, rows: int) -> Guarantee:
         """The order log T / sqrt(T) of the expected loss: the theorem has a constant that it does not name."""
