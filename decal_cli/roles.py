@@ -86,6 +86,15 @@ class Columns:
     )
     weight: str | None = _declared(None, Role("Column of positive row weights.", read_as="numbers"))
     group: tuple[str, ...] = _declared((), Role("Also report every value of this column by itself. Repeatable."))
+    cluster: str | None = _declared(
+        None,
+        Role(
+            "Column of what rows were sampled by, such as the patient or the question: intervals count clusters as "
+            "independent, not rows, and folds keep them whole.",
+            # A group may be a cluster, and so may the ids that two files are joined by.
+            shares=("group",),
+        ),
+    )
     features: tuple[str, ...] = _declared(
         (),
         Role(
@@ -105,7 +114,7 @@ class Columns:
     missing: Literal["error", "drop"] = _declared(
         "error",
         ColumnOption(
-            "Missing scores, labels and weights: report an error, or drop the rows and say how many.",
+            "Missing scores, labels, weights and clusters: report an error, or drop the rows and say how many.",
             choices=("error", "drop"),
         ),
     )

@@ -142,7 +142,7 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
         if a.classes:
             contests.append(_class_contest(of_a, of_b, (a.class_table, b.class_table), values.decision, plan))
             continue
-        pairs = pair_up(a.score, b.score, a.label, a.weight)
+        pairs = pair_up(a.score, b.score, a.label, a.weight, a.unit)
         whole = whole or pairs
         contests.append(_contest(of_a, of_b, pairs, plan))
     at = contests[0].thresholds
@@ -186,7 +186,8 @@ Differences = Mapping[str, Difference]
 
 def _contest(of_a: Report, of_b: Report, pairs: PairTable, plan: Plan) -> Contest:
     def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
-        return paired_metrics.intervals(values, pairs, plan.task, plan.confidence, plan.seed)
+        sure = pairs.design.confidence(plan.confidence)
+        return {} if sure is None else paired_metrics.intervals(values, pairs, plan.task, sure, plan.seed)
 
     asked, headline = _differences(of_a, of_b, plan, intervals)
     task = None if plan.task is None else plan.task.two_actions
@@ -201,7 +202,8 @@ def _class_contest(
     """The same of rows of several classes, which have no threshold."""
 
     def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
-        return paired_metrics.class_intervals(values, *tables, decision, plan.confidence)
+        sure = tables[0].top.design.confidence(plan.confidence)
+        return {} if sure is None else paired_metrics.class_intervals(values, *tables, decision, sure)
 
     asked, headline = _differences(of_a, of_b, plan, intervals)
     apart = None if decision is None else class_disagreements(*tables, decision)
@@ -256,5 +258,7 @@ def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval, 
 
 
 def _thresholds(pairs: PairTable, plan: Plan) -> Thresholds:
-    curves, reach = brier_difference(pairs), band(pairs, plan.confidence, np.random.default_rng([plan.seed, RESAMPLES]))
+    sure = pairs.design.confidence(plan.confidence)
+    curves, rng = brier_difference(pairs), np.random.default_rng([plan.seed, RESAMPLES])
+    reach = float("inf") if sure is None else band(pairs, sure, rng)
     return Thresholds(curves, reach, curves.leads(reach), curves.crossings(reach))

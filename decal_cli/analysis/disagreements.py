@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.clusters import Clustered
+from decal_cli.tables.design import Design
 from decal_cli.tables.pairs import PairTable
 from decal_cli.task import ClassDecision
 
@@ -17,11 +20,13 @@ class Disagreements:
     """Rows, or their summed weight, by the decisions of A and B and by label.
 
     rows[a][b]: the rows with label 0 and with label 1, of decision a by A and decision b by B. p_value: of McNemar's
-    exact test that both are right on as many of the rows on which they disagree; None for weighted rows.
+    exact test that both are right on as many of the rows on which they disagree; None for weighted rows. Of clustered
+    rows: by the lead of A in each cluster, normal with t quantiles (Durkalski et al. 2003).
     """
 
     rows: tuple[tuple[tuple[float, float], tuple[float, float]], tuple[tuple[float, float], tuple[float, float]]]
     p_value: float | None
+    clustered: bool = False
 
     @property
     def a_right(self) -> float:
@@ -45,6 +50,12 @@ def disagreements(pairs: PairTable, threshold: float) -> Disagreements:
 
     rows = (labels(False, False), labels(False, True)), (labels(True, False), labels(True, True))
     counted = Disagreements(rows, None)
+    if pairs.design.clustered:
+        # On every row, who is right alone: A, B (-1), or neither (0); by label.
+        right = np.stack((b.astype(np.float64) - a, a.astype(np.float64) - b))
+        lead = counted.a_right - counted.b_right
+        p_value = clustered_sign_test(lead, pairs.design.spread(*right), pairs.design)
+        return replace(counted, p_value=p_value, clustered=True)
     if pairs.weighted:
         return counted
     return Disagreements(rows, exact_sign_test(round(counted.a_right), round(counted.b_right)))
@@ -74,6 +85,7 @@ class ClassDisagreements:
     same: float
     p_value: float | None
     pairs: tuple[ActionPair, ...]
+    clustered: bool = False
 
 
 def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -> ClassDisagreements:
@@ -90,7 +102,20 @@ def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -
     pairs = tuple(ActionPair(names[k // size], names[k % size], float(rows[k]), float(gains[k])) for k in order)
     better, worse = float(weight[gain < 0].sum()), float(weight[gain > 0].sum())
     p_value = exact_sign_test(round(better), round(worse)) if a.weight is None else None
-    return ClassDisagreements(better, worse, float(weight[gain == 0].sum()), p_value, pairs)
+    if a.unit is not None:
+        leads = np.bincount(a.unit[apart], weight * -np.sign(gain), int(a.unit.max()) + 1)
+        p_value = clustered_sign_test(better - worse, float(leads @ leads), a.top.design)
+    return ClassDisagreements(better, worse, float(weight[gain == 0].sum()), p_value, pairs, a.unit is not None)
+
+
+def clustered_sign_test(lead: float, spread: float | None, design: Design) -> float | None:
+    """Two-sided probability of so large a lead, were no side ahead; spread: sum over clusters of squared leads."""
+    if not spread or design.confidence(0.5) is None:
+        return None
+    from scipy.special import stdtr
+
+    assert isinstance(design, Clustered)
+    return 2 * float(stdtr(design.effective_clusters - 1, -abs(lead) / math.sqrt(spread)))
 
 
 def exact_sign_test(one: int, other: int) -> float:

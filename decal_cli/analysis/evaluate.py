@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from decal_cli.analysis.by_class import ByClass, by_class
+from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
 from decal_cli.analysis.regimes import Regime, regimes_of
@@ -41,7 +42,7 @@ class Report:
     counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
     best_constant: the best constant action, of more than two; recalibrator: the scaling that recalibrates probabilities
     of several classes best; both where decisions are counted. moving: what it is worth to move the scores to the
-    population that the rows are counted as.
+    population that the rows are counted as. clusters: None where rows are independent.
     """
 
     model: str
@@ -58,6 +59,7 @@ class Report:
     best_constant: str | None = None
     recalibrator: str | None = None
     moving: Moving | None = None
+    clusters: Clusters | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,7 @@ class Evaluation:
         parts = [f"decal:{__version__}", f"n:{self.rows}", f"task:{self._task_text()}", f"bins:{BINS}mass"]
         parts += [f"conf:{self.plan.confidence:g}"] if self.plan.intervals else ["conf:none"]
         parts += [f"seed:{self.plan.seed}", f"in:{digest}"]
+        parts += [f"cluster:{self.columns['cluster']}"] if "cluster" in self.columns else []
         if self.population is not None:
             parts.append(f"prevalence:{self.population.prevalence:g}{'kept' if self.population.kept else ''}")
         return "|".join(parts)
@@ -206,17 +209,20 @@ def evaluate(
             inputs = Inputs(rows, plan.task, plan.seed, decision)
             report = _report(model, group, inputs, plan, counted, regimes)
             if counted and dataset.population is not None and plan.binary is not None:
-                sure = plan.confidence if plan.intervals else None
+                sure = rows.sure(plan.confidence) if plan.intervals else None
                 report = replace(report, moving=moving(rows, plan.binary, dataset.population, sure))
             reports.append(report)
-    source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
+    notes = dataset.all_notes
+    if dataset.clusters is not None:
+        notes += (*cluster_notes({r.model: (r.rows, r.clusters) for r in reports if r.group is None}),)
+    source = dataset.inputs, dataset.columns, dataset.guessed, notes
     return Evaluation(plan, *source, tuple(reports), decision, dataset.population)
 
 
 def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, counted: bool, regimes: bool) -> Report:
     rows = inputs.rows
     assert rows is not None  # it is made of them
-    results = measure_all(plan.choices, inputs, plan.confidence if plan.intervals else None)
+    results = measure_all(plan.choices, inputs, rows.sure(plan.confidence) if plan.intervals else None)
     return Report(
         model.name,
         group,
@@ -231,6 +237,7 @@ def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, c
         by_class(inputs) if rows.classes else None,
         _best_constant(inputs) if counted else None,
         _recalibrator(inputs) if counted and rows.classes else None,
+        clusters=clusters_of(rows),
     )
 
 

@@ -131,6 +131,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
     """
     training = dataset.models[0]
+    if test is not None:
+        _separate_clusters(dataset, test)
     if len(training.columns) < len(dataset.classes):
         raise DecalError(
             f"{training.name} is one list-valued column, and a model takes a column for each class",
@@ -161,6 +163,19 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     return Fitting(
         chosen, model, training, scores, evaluation, columns, test is None, shared, differences, gain, seconds
     )
+
+
+def _separate_clusters(training: Dataset, test: Dataset) -> None:
+    """Errors: DecalError, where a cluster stands on both sides."""
+    if training.clusters is None or test.clusters is None:
+        return
+    shared = np.intersect1d(training.clusters, test.clusters)
+    if len(shared):
+        raise DecalError(
+            f"--test {test.inputs[0].path}: cluster {printable(repr(str(shared[0])))} is in the training file as well"
+            f" ({len(shared):,} such cluster{'s' if len(shared) > 1 else ''})",
+            "split by cluster, or drop --test to evaluate by cross-fitting, which keeps clusters whole",
+        )
 
 
 def _same_kinds(training: Predictions, test: Dataset) -> None:
@@ -229,8 +244,10 @@ def _gain(performance: Performance, rows: Rows, plan: Plan, task: Task | ClassDe
         return None
     utility = payoffs(task)[actions_taken(rows.score, task), rows.label]
     before = float(rows.weights @ utility / rows.weights.sum())
-    reach = quantile(plan.confidence) * performance.gain.error
-    ends = (performance.gain.mean - reach, performance.gain.mean + reach) if plan.intervals else None
+    sure, ends = rows.sure(plan.confidence), None
+    if plan.intervals and sure is not None:
+        reach = quantile(sure) * performance.gain.error
+        ends = performance.gain.mean - reach, performance.gain.mean + reach
     return Gain(before, before + performance.gain.mean, ends)
 
 

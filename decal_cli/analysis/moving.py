@@ -8,6 +8,7 @@ import numpy as np
 
 from decal_cli.metrics import Interval
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.clusters import mean_over
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
@@ -40,15 +41,14 @@ def moving(rows: Rows, task: BinaryTask, population: Population, confidence: flo
     # Moving keeps the order, so that a kept score is above a threshold where its moved score is above the moved one.
     kept = rows.score >= (at if population.kept else float(population.moved(at)))
     moved = (population.moved(rows.score) if population.kept else rows.score) >= at
-    weight = rows.weights / rows.weights.sum()
     label = np.asarray(rows.label, dtype=np.intp)
     utility = np.array(task.utility)
     of_kept, of_moved = utility[kept.astype(np.intp), label], utility[moved.astype(np.intp), label]
     change = of_moved - of_kept
-    gain = float(weight @ change)
+    gain, error = mean_over(change, rows.weights, rows.unit)
     ends = None
     if confidence is not None:
-        reach = quantile(confidence) * float(np.sqrt(weight**2 @ (change - gain) ** 2))
+        reach = quantile(confidence) * error
         ends = gain - reach, gain + reach
-    before = float(weight @ of_kept)
+    before = float(rows.weights @ of_kept / rows.weights.sum())
     return Moving(before, before + gain, ends, population.as_made(at))

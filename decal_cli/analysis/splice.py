@@ -17,6 +17,7 @@ from decal_cli.curves.crossings import BrierDifference, Crossing, Side, brier_di
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
 from decal_cli.metrics.paired import payoff_loss
+from decal_cli.tables.design import Moments
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss
 from decal_cli.task import Task
@@ -112,10 +113,10 @@ class _Fold(NamedTuple):
 def _folds(pairs: PairTable, rng: np.random.Generator) -> Iterator[_Fold]:
     """The folds that hold any rows."""
     all_neg, all_pos = (np.asarray(values, dtype=np.float64) for values in (pairs.n - pairs.pos, pairs.pos))
-    for neg, pos in zip(*pairs.split(rng), strict=True):
+    for neg, pos, design in pairs.design.parts(pairs, rng):
         if (neg + pos).any():
             others = pairs.part(np.maximum(all_neg - neg, 0.0), np.maximum(all_pos - pos, 0.0))
-            yield _Fold(pairs.part(neg, pos), others)
+            yield _Fold(pairs.part(neg, pos, design), others)
 
 
 def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss: Loss, larger: bool) -> SpliceGain:
@@ -129,6 +130,10 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
         spliced = alone if cut is None else loss(cut.scores(own.a, own.b))
         return spliced, spliced - alone
 
-    of_folds = ((fold.own.block, losses(fold.own, cut)) for fold, cut in zip(folds, cuts, strict=True))
-    moments = pairs.design.moments(of_folds, 2)
+    # Folds hold whole clusters, so that what is summed over clusters adds up over folds.
+    of_folds = [
+        fold.own.design.moments([(fold.own.block, losses(fold.own, cut))], 2)
+        for fold, cut in zip(folds, cuts, strict=True)
+    ]
+    moments = Moments(*(sum(parts) for parts in zip(*of_folds, strict=True)))
     return SpliceGain(moments.estimate(pairs.total, (1, 0)).mean, single, moments.estimate(pairs.total, (0, 1)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions, hold_out
@@ -100,16 +101,20 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_swept(model, group, rows, plan, grid))
-    source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
+    notes = dataset.all_notes
+    if dataset.clusters is not None:
+        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
+    source = dataset.inputs, dataset.columns, dataset.guessed, notes
     head = Evaluation(plan, *source, (), population=dataset.population)
     return Sweep(head, grid, tuple(reports), _lowest(dataset.models, grid, plan))
 
 
 def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | None:
     rows = [model.rows for model in models]
-    if len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or not same_rows(rows):
+    sure = rows[0].sure(plan.confidence)
+    if len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or sure is None or not same_rows(rows):
         return None
-    return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, plan.confidence, plan.seed)
+    return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, sure, plan.seed)
 
 
 def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: Grid) -> Swept:
@@ -119,7 +124,8 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
         regions, held = build_regions(rows, seed=plan.seed), hold_out(rows, seed=plan.seed)
         probed = build_probe(rows, seed=plan.seed)
         featured = Featured(regions, held, probed)
-    curves = curves_of(table, featured, grid, confidence=plan.confidence if plan.intervals else None, seed=plan.seed)
+    sure = rows.sure(plan.confidence) if plan.intervals else None
+    curves = curves_of(table, featured, grid, confidence=sure, seed=plan.seed)
     return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions, probed)
 
 

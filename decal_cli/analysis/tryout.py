@@ -76,8 +76,8 @@ def _behind(trial: Trial, first: Trial, rows: Training, confidence: float) -> Tr
     if trial.applied is None or first.applied is None or task is None:
         return trial
     mean, error = won_over(first.applied.acts(task), trial.applied.acts(task), rows, task)
-    left, reach = mean - (first.cost - trial.cost), quantile(confidence) * error
-    return replace(trial, behind=Result(left, (left - reach, left + reach)))
+    left, reach = mean - (first.cost - trial.cost), _reach(error, rows, confidence)
+    return replace(trial, behind=Result(left, None if reach is None else (left - reach, left + reach)))
 
 
 def _trial(chosen: MethodSpec, report: Report, rows: Training, cost: float, confidence: float) -> Trial:
@@ -92,15 +92,23 @@ def _trial(chosen: MethodSpec, report: Report, rows: Training, cost: float, conf
         performance = try_out(chosen, rows)
     except Undefined as undefined:
         return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)
-    return Trial(chosen, predicted, _achieved(performance, confidence), cost, performance.applied, performance.seconds)
+    return Trial(
+        chosen, predicted, _achieved(performance, rows, confidence), cost, performance.applied, performance.seconds
+    )
 
 
-def _achieved(performance: Performance, confidence: float) -> Result:
+def _reach(error: float, rows: Training, confidence: float) -> float | None:
+    """Half the width of an interval; None where there are too few clusters for one."""
+    sure = rows.sure(confidence)
+    return None if sure is None else quantile(sure) * error
+
+
+def _achieved(performance: Performance, rows: Training, confidence: float) -> Result:
     if performance.gain is None:
         return Result(None, None, "needs a task")
     mean, error = performance.gain
-    reach = quantile(confidence) * error
-    ends: Interval = (mean - reach, mean + reach)
+    reach = _reach(error, rows, confidence)
+    ends: Interval | None = None if reach is None else (mean - reach, mean + reach)
     return Result(mean, ends)
 
 

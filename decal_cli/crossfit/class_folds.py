@@ -66,7 +66,7 @@ def dealt(rows: Rows, seed: int) -> tuple[Ints, Mask]:
     if rows.class_table.effective_rows < 2 * FEWEST_ROWS:
         raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
     place = np.empty(len(rows), dtype=np.int64)
-    place[rows.order] = Seed(seed).generator("classes").permutation(len(rows))
+    place[rows.order] = rows.take(rows.order).places(Seed(seed).generator("classes"))
     return place % FOLDS, place < MIN_TAUGHT * FOLDS // (FOLDS - 1)
 
 

@@ -64,6 +64,8 @@ class Probed(NamedTuple):
     """The probe once more recalibrated, with three parameters: what its decisions are judged by."""
     fold: Ints
     """The fold of each row: its models have seen no row of this fold."""
+    unit: Ints | None = None
+    """The cluster of each row; None where rows are independent."""
 
 
 def gain_beyond(probed: Probed, threshold: float | Sequence[float], shares: Sequence[float] = (1.0,)) -> Estimate:
@@ -88,6 +90,11 @@ def gain_beyond(probed: Probed, threshold: float | Sequence[float], shares: Sequ
     squares = dot(probed.weight, probed.weight)
     unmoved = max(squares - dot(weight, weight), 0.0)
     spread = dot(weight**2, (by_label - label_mean) ** 2) + label_mean**2 * unmoved
+    if probed.unit is not None:
+        off = np.full(len(probed.weight), -label_mean)
+        off[moved] += by_label
+        of_clusters = np.bincount(probed.unit, probed.weight * off).astype(np.float64)
+        spread = dot(of_clusters, of_clusters)
     # One more row that might have changed sides: with none, the error would be 0 where nothing was seen.
     unseen = sum(share**2 * t * (1 - t) for t, share in steps) * squares / len(probed.weight)
     return Estimate((label_mean + judge_mean) / 2, WIDENED * float(np.sqrt(spread + unseen)) / total)
@@ -106,7 +113,7 @@ def gain_post_training(recalibration: Estimate, beyond: Estimate) -> Estimate:
 def build_probe(rows: Rows, *, seed: int) -> Probed:
     """Cross-fitted probabilities of rows with features, in any order."""
     rows = with_mean_weight_one(rows)
-    if len(rows) < FEWEST_ROWS:
+    if rows.too_few_to_hold_out:
         nothing = np.empty(0)
         return Probed(rows.score, rows.label, rows.weights, nothing, nothing, nothing, nothing.astype(np.int64))
     isotonic, probed, fold = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
@@ -116,7 +123,7 @@ def build_probe(rows: Rows, *, seed: int) -> Probed:
             isotonic[rule.held] = rule.models.isotonic(rows.score[rule.held])
             probed[rule.held] = rule.held_out
         judge = _judged(probed, isotonic, rows)
-    return Probed(rows.score, rows.label, rows.weights, isotonic, probed, judge, fold)
+    return Probed(rows.score, rows.label, rows.weights, isotonic, probed, judge, fold, rows.unit)
 
 
 def with_mean_weight_one(rows: Rows) -> Rows:
@@ -145,7 +152,7 @@ class Split:
     """Rows, each in a fold; those that teach regressions and trees; and isotonic fits without one or two folds."""
 
     def __init__(self, rows: Rows, seed: int) -> None:
-        place = Seed(seed).generator("probe").permutation(len(rows))
+        place = rows.places(Seed(seed).generator("probe"))
         self.rows, self.seed, self.fold = rows, seed, place % FOLDS
         self.taught = place < max(MIN_TAUGHT, len(rows) // SHARE_TAUGHT) * FOLDS // (FOLDS - 1)
         self.features = rows.typed

@@ -97,6 +97,7 @@ def need_rows(t: Table) -> None:
     """Raise Undefined where there are too few rows to hold some out."""
     if t.effective_rows < FEWEST_ROWS:
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+    t.design.need_folds()
 
 
 def smoothed(cells: Table) -> Floats:
@@ -123,7 +124,8 @@ class _World:
 
     def __init__(self, t: Table, decision_thresholds: Sequence[float], cells: int) -> None:
         need_rows(t)
-        self.cells = _grid(t, decision_thresholds, cells)
+        key = "grid", tuple(decision_thresholds), cells
+        self.cells = t.cached(key, lambda table: _grid(table, decision_thresholds, cells))
         self.curve = smoothed(self.cells)
 
     def true(self, threshold: float) -> Floats:
@@ -136,10 +138,8 @@ class _World:
 
     def draw(self, folds: int, rng: np.random.Generator) -> Drawn:
         """Replicates of all rows in this many folds."""
-        rows = np.asarray(self.cells.n / self.cells.unit / folds)
-        shape = (REPLICATES, folds, len(rows))
-        pos, neg = rng.poisson(rows * self.curve, shape), rng.poisson(rows * (1 - self.curve), shape)
-        return Drawn(neg, pos, self.cells.unit / self.cells.total)
+        neg, pos, unit = self.cells.design.replicates(self.cells, self.curve, REPLICATES, folds, rng)
+        return Drawn(neg, pos, unit / self.cells.total)
 
     def place(self, score: float) -> int:
         """The first cell from this score on."""

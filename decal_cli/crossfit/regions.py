@@ -20,7 +20,7 @@ from decal_cli.crossfit.encoding import encoded_for
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Ints, Table, tabulate
+from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
 
 Narrow = NDArray[np.float32]
 
@@ -80,13 +80,13 @@ def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = 
     rows = _narrow(rows)
     rng = np.random.default_rng(seed)
     number = _bin_numbers(rows, bins)
-    fit, weight = IsotonicFit(rows.table)(rows.score), rows.weights
+    fit, weight, effect = IsotonicFit(rows.table)(rows.score), rows.weights, rows.table.design.effect
     n, pos, n2, first, second = (
         np.bincount(number, values).astype(np.float64, copy=False)
-        for values in (weight, weight * rows.label, weight**2, weight * fit, weight * fit**2)
+        for values in (weight, weight * rows.label, effect * weight**2, weight * fit, weight * fit**2)
     )
     induced = np.maximum(second / n - (first / n) ** 2, 0.0)
-    half = _halves(number, rng)
+    half = _halves(number, rng) if rows.unit is None else rows.places(rng, 2) % 2
     quarter = rng.random(len(number)) < 0.25
 
     def of_rows(grown: NDArray[np.bool_]) -> tuple[Leaves, Leaves]:
@@ -136,25 +136,26 @@ def _halves(number: Ints, rng: np.random.Generator) -> Ints:
 
 def _honest_leaves(rows: Rows, number: Ints, counted: NDArray[np.bool_], grown: NDArray[np.bool_], seed: int) -> Leaves:
     """Leaves of each bin grown on some rows, with the sums of others."""
+    effect = rows.table.design.effect
     rows = _as_taught(rows, grown, seed)
     parts = []
     for k in range(int(number[-1]) + 1):
         inside = slice(*np.searchsorted(number, (k, k + 1)))
         first = inside.start
         judge, grow = first + np.flatnonzero(counted[inside]), first + np.flatnonzero(grown[inside])
-        parts.append(_leaves_of_bin(rows, grow, judge, seed))
+        parts.append(_leaves_of_bin(rows, grow, judge, seed, effect))
     size = [len(part) for part in parts]
     n, pos, n2 = np.concatenate(parts).T
     return Leaves(np.repeat(np.arange(len(parts)), size), n, pos, n2)
 
 
-def _leaves_of_bin(rows: Rows, grown: Ints, judged: Ints, seed: int) -> Floats:
+def _leaves_of_bin(rows: Rows, grown: Ints, judged: Ints, seed: int, effect: float) -> Floats:
     """Sums of weight, positive weight and squared weight of the judged rows in each leaf, shape (leaves, 3)."""
     from sklearn.tree import DecisionTreeRegressor
 
     features, label, weights = rows.matrix, rows.label, rows.weights
     weight, positive = weights[judged], weights[judged] * label[judged]
-    sums = np.column_stack((weight, positive, weight**2))
+    sums = np.column_stack((weight, positive, effect * weight**2))
     if len(grown) < 2 or len(judged) < 2:
         return sums.sum(axis=0, keepdims=True)
     tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_samples_leaf=_smallest(len(grown)), random_state=seed)
@@ -259,10 +260,10 @@ def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floa
 def hold_out(rows: Rows, *, seed: int) -> HeldOutRegions | None:
     """What regions grown on the other folds say of each row; None where there are too few rows to hold some out."""
     rows = _narrow(rows)
-    if len(rows) < FEWEST_ROWS:
+    if rows.too_few_to_hold_out:
         return None
     rng = np.random.default_rng([seed, FOLDS])
-    fold, region = rng.permutation(len(rows)) % FOLDS, np.empty(len(rows))
+    fold, region = rows.places(rng) % FOLDS, np.empty(len(rows))
     for k in range(FOLDS):
         here = fold == k
         seen = _as_taught(rows, ~here, seed)

@@ -36,6 +36,8 @@ def no_signal(probed: Probed) -> float:
     # Within a few rows, what the probe owes to the score is a line.
     line = np.bincount(alike, share * score * learned) / np.maximum(np.bincount(alike, share * score**2), TINY)
     products = probed.weight * label * (learned - line[alike] * score)
+    if probed.unit is not None:
+        products = np.bincount(probed.unit, products).astype(np.float64)
     spread = float(products @ products)
     if spread <= 0:
         return 1.0

@@ -178,7 +178,7 @@ def _undefined(s: Setup, name: str, reason: str) -> ThresholdCurve:
 def _ranking(s: Setup, segments: Levels) -> Iterator[ThresholdCurve]:
     """The ROC curve and what follows from it, with Wilson's intervals; that of lift holds the base rate fixed."""
     roc = Roc.of_levels(segments, s.grid.at)
-    neg, pos, neg2, pos2 = sums.above(segments.key, segments[1:], s.grid.at)
+    neg, pos, neg2, pos2 = sums.above(segments.key, segments[1:5], s.grid.at)
     acting = np.divide((neg + pos) ** 2, neg2 + pos2, out=np.ones_like(neg), where=neg2 + pos2 > 0)
     positives, negatives = (_rows_of(*pair) for pair in ((segments.pos, segments.pos2), (segments.neg, segments.neg2)))
     yield _rate(s, "sensitivity", roc.recall, np.full_like(neg, positives), "no row has label 1")
@@ -321,7 +321,7 @@ def _with_features(s: Setup, featured: Featured) -> Iterator[ThresholdCurve]:
         for name in ("brier_regions", "gain_beyond"):
             yield _undefined(s, name, reason)
         return
-    by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight)
+    by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight, s.table.design.effect)
     yield _mean(s, "brier_regions", sums.of_decisions(by_region, _cost(at), s.grid), sums.brier_of(by_region))
     probed = featured.probed
     value, error = np.array([gain_beyond(probed, float(t)) for t in at]).T

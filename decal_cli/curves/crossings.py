@@ -207,12 +207,10 @@ def band(pairs: PairTable, confidence: float, rng: np.random.Generator) -> float
     if not looked.any():
         return float("inf")
     edge, first, last, side = _segments(cells)
-    _, (n2, pos2) = _counts(cells)
-    of_pos, of_neg = np.sqrt(pos2), np.sqrt(np.maximum(n2 - pos2, 0.0))
     segment = np.repeat(np.arange(len(edge) - 1), 2)
     largest = np.empty(N_BAND_DRAWS)
     for k in range(N_BAND_DRAWS):
-        at1, at0 = of_pos * rng.standard_normal(len(cells)), of_neg * rng.standard_normal(len(cells))
+        at0, at1 = cells.design.scattered(cells, rng)
         lost1, lost0 = (_spread(side * values, first, last, len(edge))[segment] for values in (at1, at0))
         difference = ((1 - t) * lost1 - t * lost0 - value * (at1.sum() + at0.sum())) / on_cells.total
         largest[k] = np.max(np.abs(difference[looked]) / error[looked])

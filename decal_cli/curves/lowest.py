@@ -122,7 +122,7 @@ def _folds(models: Sequence[Rows], seed: int) -> Ints:
     first = models[0]
     order = np.lexsort((first.weights, first.label, *(each.score for each in models)))
     fold = np.empty(len(first), dtype=np.int64)
-    fold[order] = Seed(seed).generator("lowest").permutation(len(first)) % FOLDS
+    fold[order] = first.take(order).places(Seed(seed).generator("lowest")) % FOLDS
     return fold
 
 
@@ -139,7 +139,7 @@ def _advantage(a: Ints, b: Ints, rows: Rows, at: Floats) -> Floats:
     The error counts one more row of each label among those decided differently, as in `curves.crossings`: near 0 and 1
     the rows may not yet hold the rare label, which costs most.
     """
-    label, weight = rows.label > 0.5, rows.weights
+    label, weight, effect = rows.label > 0.5, rows.weights, rows.table.design.effect
     lost, signed, squares, counts = np.zeros((4, len(at)))
     for which, cost in ((label, 1 - at), (~label, at)):
         # With label 1 the one that decides 0 loses, with label 0 the one that decides 1.
@@ -148,13 +148,13 @@ def _advantage(a: Ints, b: Ints, rows: Rows, at: Floats) -> Floats:
             apart = which & (more > less)
             w = weight[apart]
             first, second, count = (
-                _between(less[apart], more[apart], values, len(at)) for values in (w, w * w, np.ones(len(w)))
+                _between(less[apart], more[apart], values, len(at)) for values in (w, effect * w * w, np.ones(len(w)))
             )
             lost += side * cost * first
             signed += side * cost * second
             squares += cost**2 * second
             counts += count
-    total, total2 = weight.sum(), weight @ weight
+    total, total2 = weight.sum(), effect * (weight @ weight)
     mean = lost / total
     variance = np.maximum(squares - 2 * mean * signed + mean**2 * total2, 0.0) / total**2
     error = np.hypot(np.sqrt(variance), total2 / total**2 * np.hypot(at, 1 - at))

@@ -8,7 +8,7 @@ import numpy as np
 
 from decal_cli.metrics.numerics.gaps import whole_rows
 from decal_cli.tables.isotonic import pool
-from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.table import BINS, Floats, Table
 
 N_BAND_DRAWS = 200
 MAX_BAND_CELLS = 512
@@ -27,7 +27,9 @@ def consistency_band(t: Table, confidence: float, rng: np.random.Generator) -> B
 
     After Dimitriadis et al. 2021, sec. 3: a calibrated model has a fit inside the band.
     """
-    cells = t if len(t) <= MAX_BAND_CELLS else t.bins(MAX_BAND_CELLS)
+    # Cells of clustered rows hold several clusters each.
+    most = max(BINS, min(MAX_BAND_CELLS, int(t.effective_rows / 5))) if t.design.clustered else MAX_BAND_CELLS
+    cells = t if len(t) <= most else t.bins(most)
     n = np.asarray(cells.n, dtype=np.float64)
     rows = whole_rows(cells)
     share = rng.binomial(rows, cells.score, size=(N_BAND_DRAWS, len(n))) / rows

@@ -23,6 +23,8 @@ class Levels(NamedTuple):
     pos: Floats
     neg2: Floats
     pos2: Floats
+    products: Floats | None = None
+    """Of rows in clusters, sums over clusters of the products of their weights, of label 0 and then 1: (2m, 2m)."""
 
     @property
     def total(self) -> float:
@@ -41,14 +43,22 @@ class Means(NamedTuple):
 def levels_of(t: Table, key: Floats | None = None) -> Levels:
     """The levels of a table under their score or another key, shape (m,)."""
     n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
-    n2, pos2 = (t.n2, t.pos2) if t.weighted else (n, pos)
-    return Levels(t.score if key is None else key, n - pos, pos, np.maximum(n2 - pos2, 0.0), pos2)
+    n2, pos2 = (n, pos) if t.design.plain else (t.n2, t.pos2)
+    squares = np.maximum(n2 - pos2, 0.0), pos2
+    return Levels(t.score if key is None else key, n - pos, pos, *squares, t.design.gram())
 
 
-def levels_of_rows(key: Floats, label: Floats, weight: Floats) -> Levels:
-    """Every row a level: key, label 0/1, weight, shape (T,) each."""
+def levels_of_rows(key: Floats, label: Floats, weight: Floats, effect: float) -> Levels:
+    """Every row a level: key, label 0/1, weight, shape (T,) each. effect: the design effect of squared weights."""
     pos = weight * label
-    return Levels(key, weight - pos, pos, weight * (weight - pos), weight * pos)
+    return Levels(key, weight - pos, pos, effect * weight * (weight - pos), effect * weight * pos)
+
+
+def _errors(levels: Levels, at0: Floats, at1: Floats, mean: Floats | float) -> Floats:
+    """Standard errors of means of values at label 0 and 1 of each level, shape (.., m) each, of rows in clusters."""
+    values = np.concatenate((at0, at1), axis=-1) - np.asarray(mean)[..., None]
+    variance = np.einsum("...i,...i->...", values @ levels.products, values)
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)) / levels.total)
 
 
 def above(key: Floats, values: Sequence[Floats], at: Floats) -> list[Floats]:
@@ -62,9 +72,14 @@ def of_decisions(levels: Levels, payoff: Sequence[Sequence[Any]], grid: Grid) ->
     """Mean of payoff[decision][label], each a number or of shape (K,), for the rule that decides 1 iff key >= t*."""
     at, total = grid.at, levels.total
     (u00, u01), (u10, u11) = ((np.broadcast_to(cell, at.shape) for cell in row) for row in payoff)
-    up = above(levels.key, levels[1:], at)
-    down = [values.sum() - part for values, part in zip(levels[1:], up, strict=True)]
+    up = above(levels.key, levels[1:5], at)
+    down = [values.sum() - part for values, part in zip(levels[1:5], up, strict=True)]
     mean = (down[0] * u00 + down[1] * u01 + up[0] * u10 + up[1] * u11) / total
+    if levels.products is not None:
+        acts = levels.key >= at[:, None]
+        at0, at1 = (np.where(acts, high[:, None], low[:, None]) for low, high in ((u00, u10), (u01, u11)))
+        errors = _errors(levels, at0, at1, mean)
+        return Means(mean, errors, _expected_of_decisions(levels, (u00, u01, u10, u11), grid))
     squares = (down[2], u00), (down[3], u01), (up[2], u10), (up[3], u11)
     variance = sum(np.maximum(weight, 0.0) * (cell - mean) ** 2 for weight, cell in squares)
     return Means(mean, np.sqrt(variance) / total, _expected_of_decisions(levels, (u00, u01, u10, u11), grid))
@@ -89,6 +104,8 @@ def _up_to(key: Floats, values: Floats, grid: Grid) -> Floats:
 def _estimate(levels: Levels, at0: Floats, at1: Floats) -> Estimate:
     """Mean over rows of values at label 0 and at label 1 of each level."""
     mean = float(levels.neg @ at0 + levels.pos @ at1) / levels.total
+    if levels.products is not None:
+        return Estimate(mean, float(_errors(levels, at0, at1, mean)))
     variance = float(levels.neg2 @ (at0 - mean) ** 2 + levels.pos2 @ (at1 - mean) ** 2)
     return Estimate(mean, float(np.sqrt(variance)) / levels.total)
 
@@ -102,21 +119,25 @@ def of_changes(levels: Levels, instead_of: Floats, grid: Grid) -> Means:
     new, old = (above(key, levels[1:3], at) for key in (levels.key, instead_of))
     mean = ((new[1] - old[1]) * (1 - at) - (new[0] - old[0]) * at) / total
     high, low = np.maximum(levels.key, instead_of), np.minimum(levels.key, instead_of)
-    neg2, pos2 = (one - both for one, both in zip(*(above(key, levels[3:], at) for key in (high, low)), strict=True))
+    neg2, pos2 = (one - both for one, both in zip(*(above(key, levels[3:5], at) for key in (high, low)), strict=True))
     everything = float(levels.neg2.sum() + levels.pos2.sum())
     first = _cross(levels, instead_of, at)
     second = np.maximum(pos2, 0.0) * (1 - at) ** 2 + np.maximum(neg2, 0.0) * at**2
     variance = np.maximum(second - 2 * mean * first + mean**2 * everything, 0.0)
+    error = np.sqrt(variance) / total
+    if levels.products is not None:
+        turned = (levels.key >= at[:, None]).astype(np.float64) - (instead_of >= at[:, None])
+        error = _errors(levels, -turned * at[:, None], turned * (1 - at[:, None]), mean)
     expected = None
     if grid.weight is not None:
         at1, at0 = (_up_to(levels.key, v, grid) - _up_to(instead_of, v, grid) for v in (1 - at, -at))
         expected = _estimate(levels, at0, at1)
-    return Means(mean, np.sqrt(variance) / total, expected)
+    return Means(mean, error, expected)
 
 
 def _cross(levels: Levels, instead_of: Floats, at: Floats) -> Floats:
     """Sum of squared weights times gain."""
-    new, old = (above(key, levels[3:], at) for key in (levels.key, instead_of))
+    new, old = (above(key, levels[3:5], at) for key in (levels.key, instead_of))
     return (new[1] - old[1]) * (1 - at) - (new[0] - old[0]) * at
 
 

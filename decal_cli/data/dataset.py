@@ -14,7 +14,7 @@ from decal_cli.data.classes import by_usual_names, class_labels, class_scores, l
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
-from decal_cli.data.labels import MISSING_LABEL, Labels, group
+from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -73,7 +73,8 @@ class Dataset:
     """All models of one set of inputs.
 
     columns: role -> column(s); guessed: roles found by their usual names. notes: what was dropped, and why. features:
-    what reads them, if the user named any. population: the one that rows are counted as; None: their own.
+    what reads them, if the user named any. population: the one that rows are counted as; None: their own. clusters:
+    the names of the clusters that rows were sampled in, by number; None where each row stands by itself.
     """
 
     inputs: tuple[Input, ...]
@@ -83,6 +84,7 @@ class Dataset:
     notes: tuple[str, ...]
     features: FeatureReader | None = None
     population: Population | None = None
+    clusters: np.ndarray | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -148,6 +150,10 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     if chosen.weight is not None:
         weight, unweighted = checked_weights(floats(parts, chosen.weight), chosen.weight, origin, columns)
         incomplete |= {} if unweighted is None else {"missing weight": unweighted}
+    names = cluster = None
+    if chosen.cluster is not None:
+        names, cluster, unknown = clusters(parts, chosen.cluster, origin, columns.missing == "drop")
+        incomplete |= {} if unknown is None else {"missing cluster": unknown}
     features = None
     if chosen.features:
         features = FeatureReader(sources, chosen.features, origin, all_columns=ALL_COLUMNS in columns.features)
@@ -158,7 +164,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     for name, of_model in _scored(parts, chosen, columns, origin):
         reasons = incomplete if of_model.unscored is None else {"missing score": of_model.unscored, **incomplete}
         read_features = None if features is None else features.read
-        rows = Rows(of_model.score, label, weight, classes=classes, groups=groups, features=read_features)
+        rows = Rows(of_model.score, label, weight, cluster, classes=classes, groups=groups, features=read_features)
         model, note = _complete(Predictions(name, of_model.columns, rows, chosen.features), reasons, origin)
         models.append(model)
         notes += [*of_model.notes, *note]
@@ -168,7 +174,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         of_part = label[part.start : part.start + count]
         positives = None if classes else int(np.count_nonzero(of_part == 1))
         inputs.append(Input(part.source.raw.path, count, positives, digest))
-    return Dataset(tuple(inputs), chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features)
+    return Dataset(tuple(inputs), chosen.roles(), chosen.guessed, tuple(models), tuple(notes), features, clusters=names)
 
 
 class _Scores(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.check import NotNumbers, Origin, Part, plain
+from decal_cli.data.check import NotNumbers, Origin, Part, missing_values, plain
 from decal_cli.data.files import translated
 from decal_cli.data.words import MISSING, NUMBER, listed, quote, shell_word, text_of
 from decal_cli.errors import DecalError
@@ -141,6 +141,8 @@ def encoded(chunk: Any) -> tuple[list[str | None], np.ndarray]:
         # A float32 is written with its own few digits, not with those of the nearest float64.
         texts = [text_of(float(v)) if float(v).is_integer() else str(v) for v in plain(values)]
         texts = [None if t == "nan" else t for t in texts]
+    elif pa.types.is_integer(values.type) and not values.null_count:
+        texts = plain(values).astype(str).tolist()
     else:
         texts = [text_of(v) for v in values.to_pylist()]
     indices = chunk.indices
@@ -156,6 +158,37 @@ def group(parts: Sequence[Part], name: str, settled_before: Mapping[str | None, 
 
     settled_before: what each text is called, where these rows are a batch of more.
     """
+    names, number = _numbered(parts, name, settled_before)
+    wide = max(map(len, names)) * 4 * len(number) > 1 << 30
+    return np.array(names, dtype=object if wide else str)[number]
+
+
+def clusters(parts: Sequence[Part], name: str, origin: Origin, drop: bool) -> tuple[np.ndarray, np.ndarray, Any]:
+    """A column of clusters: their names in order, (T,) numbers of them, and the mask of missing ones, None for none.
+
+    drop: whether rows without one may be dropped. Errors: DecalError, for a missing value or only one cluster.
+    """
+    names, number = _numbered(parts, name, None)
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    number = rank[number]
+    missing = number == int(rank[names.index(NO_GROUP)]) if NO_GROUP in names else None
+    if missing is not None and not drop:
+        raise missing_values(missing, name, "cluster", origin)
+    if len(names) - (missing is not None) < 2:
+        one = "is missing" if missing is not None and missing.all() else f"is {quote(names[order[0]])}"
+        raise DecalError(
+            f"{origin.shown}, column {quote(name)}: the cluster of every row {one}",
+            "name the column of what was sampled independently, such as the patient",
+        )
+    return np.array([names[k] for k in order]), number, missing
+
+
+def _numbered(
+    parts: Sequence[Part], name: str, settled_before: Mapping[str | None, str] | None
+) -> tuple[list[str], np.ndarray]:
+    """The names of a column, and (T,) numbers of them."""
     known: dict[str | None, int] = {}
     out = np.empty(parts[-1].start + parts[-1].table.num_rows, dtype=np.int32)
     for part in parts:
@@ -167,8 +200,7 @@ def group(parts: Sequence[Part], name: str, settled_before: Mapping[str | None, 
         if settled_before is None
         else [settled_before[text] for text in known]
     )
-    wide = max(map(len, names)) * 4 * len(out) > 1 << 30
-    return np.array(names, dtype=object if wide else str)[out]
+    return names, out
 
 
 def group_names(parts: Iterable[Part], name: str) -> dict[str | None, str]:
@@ -212,7 +244,7 @@ def settled(texts: list[str | None], shown: str, name: str) -> list[str]:
         )
     if known and all(t.lower() in ("true", "false") for t in known):
         return [t.lower() for t in plain]
-    if known and all(_DECIMAL.fullmatch(t) for t in known):
+    if known and any("." in t for t in known) and all(_DECIMAL.fullmatch(t) for t in known):
         whole = [re.sub(r"\.0*$", "", t) for t in plain]
         if len(set(whole)) == len(set(plain)):
             return whole

@@ -152,7 +152,8 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     b = replace(a, name=names[1], columns=second.columns, rows=replace(rows, score=second.rows.score[at_b]))
     roles = {**sides[0].columns, role: tuple(dict.fromkeys((*first.columns, *second.columns))), "id": id_column}
     inputs = sides[0].inputs + sides[1].inputs
-    whole = Dataset(inputs, roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features)
+    source = roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features
+    whole = Dataset(inputs, *source, clusters=sides[0].clusters)
     whole = in_population(whole, columns)
     return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
 

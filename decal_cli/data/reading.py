@@ -14,6 +14,7 @@ from decal_cli.data.files import no_rows
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.population import in_population
 from decal_cli.data.sources import Source, open_source
+from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
 from decal_cli.tables.rows import Rows
@@ -41,9 +42,9 @@ def _read(sources: Sequence[Source], columns: Columns) -> Dataset:
     chosen = chosen_columns(sources, columns)
     bare = chosen.roles().keys() == {"score", "label"} and len(chosen.score) == 1
     # The range of margins is that of all rows.
-    if bare and columns.missing == "error" and not columns.margin:
-        return _in_batches(sources, chosen, columns)
-    return dataset(sources, columns)
+    in_batches = bare and columns.missing == "error" and not columns.margin
+    data = _in_batches(sources, chosen, columns) if in_batches else dataset(sources, columns)
+    return with_note(data, sources, chosen)
 
 
 def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> Dataset:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from decal_cli.crossfit.probe import WIDENED
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, MethodSpec, Model, Training, actions_taken, fit, payoffs
+from decal_cli.tables.clusters import mean_over
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats
 from decal_cli.task import BinaryTask, ClassDecision, Task
@@ -50,7 +51,7 @@ def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.
     if len(rows) < 2 * FEWEST_ROWS:
         raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
     fold = np.empty(len(rows), dtype=np.int64)
-    fold[rows.order] = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
+    fold[rows.order] = rows.take(rows.order).places(rows.generator(FOLDS)) % FOLDS
     for k in range(FOLDS):
         here = fold == k
         others = rows.take(~here)
@@ -77,11 +78,10 @@ def won_over(
     acts: NDArray[Any], others: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = WIDENED
 ) -> Estimate:
     """Utility per decision of some decisions less that of others on the same rows, and its paired error."""
-    weight = rows.weights / rows.weights.sum()
     if isinstance(task, BinaryTask):
         gain = task.u_delta * (acts.astype(np.float64) - others) * (rows.label - task.threshold)
     else:
         utility, label = payoffs(task), rows.label.astype(np.int64)
         gain = utility[acts, label] - utility[others, label]
-    mean = float(weight @ gain)
-    return Estimate(mean, widened * float(np.sqrt(weight**2 @ (gain - mean) ** 2)))
+    mean, error = mean_over(gain, rows.weights, rows.unit)
+    return Estimate(mean, widened * error)

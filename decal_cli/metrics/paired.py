@@ -124,6 +124,12 @@ def _delong(pairs: PairTable) -> Estimate:
     """AUC of B minus that of A, by the components of DeLong et al. 1988 on the same rows."""
     (beaten_a, beating_a), (beaten_b, beating_b) = (_components(pairs, side) for side in (0, 1))
     _, n, pos, n2, pos2 = pairs.block
+    apart = float((pos * (beaten_b - beaten_a)).sum()) / float(pos.sum())
+    clustered = pairs.design.spread(
+        (beating_b - beating_a - apart) / float((n - pos).sum()), (beaten_b - beaten_a - apart) / float(pos.sum())
+    )
+    if clustered is not None:
+        return Estimate(apart, math.sqrt(clustered))
     variance = 0.0
     mean = 0.0
     for values, weight, squares in (

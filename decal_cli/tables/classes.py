@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.clusters import mean_over
 from decal_cli.tables.design import Estimate, dot
 from decal_cli.tables.table import Floats, Ints, Table, tabulate
 
@@ -41,13 +42,14 @@ class ClassTable:
     """Labelled rows of K classes.
 
     score: float64 (T, K), rows of sum 1. label: (T,), numbers of classes. weight: float64 (T,), positive, or None.
-    classes: the names of the classes.
+    classes: the names of the classes. unit: the number of each row's cluster, or None.
     """
 
     score: Floats
     label: NDArray[Any]
     weight: Floats | None
     classes: tuple[str, ...]
+    unit: Ints | None = None
 
     def __len__(self) -> int:
         """Number of rows, T."""
@@ -60,8 +62,9 @@ class ClassTable:
 
     @cached_property
     def effective_rows(self) -> float:
-        """Rows; of weighted rows, as many as say as much unweighted."""
-        return self.total if self.weight is None else self.total**2 / float((self.weight**2).sum())
+        """Rows; of weighted or clustered rows, as many as say as much by themselves."""
+        rows = self.total if self.weight is None else self.total**2 / float((self.weight**2).sum())
+        return rows if self.unit is None else rows / self.top.design.effect
 
     def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
         """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""
@@ -70,6 +73,8 @@ class ClassTable:
 
     def mean(self, values: Floats) -> Estimate:
         """Mean over rows of one value each, and its standard error, that of a ratio of sums."""
+        if self.unit is not None:
+            return mean_over(values, np.ones(len(self)) if self.weight is None else self.weight, self.unit)
         if self.weight is None:
             mean = float(values.mean())
             return Estimate(mean, float(np.sqrt(((values - mean) ** 2).sum())) / self.total)
@@ -100,12 +105,12 @@ class ClassTable:
     @cached_property
     def top(self) -> Table:
         """The highest probability of each row, counted with whether that class is the label."""
-        return tabulate(self.score.max(axis=1), self.predicted == self.label, self.weight)
+        return tabulate(self.score.max(axis=1), self.predicted == self.label, self.weight, self.unit)
 
     def one_vs_rest(self, number: int) -> Table:
         """The probability of one class, counted with whether it is the label; sorted once for all who ask."""
         column = np.ascontiguousarray(self.score[:, number])
-        return self.cached(("one", number), lambda: tabulate(column, self.label == number, self.weight))
+        return self.cached(("one", number), lambda: tabulate(column, self.label == number, self.weight, self.unit))
 
     def each_class(self, key: object, of_class: Callable[[Table], T]) -> list[T]:
         """What a function gives for every class against the rest, computed once under this key."""

@@ -72,6 +72,14 @@ class Resample(NamedTuple):
     design: Design
 
 
+class Replicates(NamedTuple):
+    """Negatives and positives of each cell in replicates, shape (times, folds, m), in units of this weight."""
+
+    neg: Counts
+    pos: Counts
+    unit: float
+
+
 class Counted:
     """Cells with their rows and positives: what tables and tables of pairs have in common.
 
@@ -121,19 +129,24 @@ class Counted:
 
     @cached_property
     def effective_rows(self) -> float:
-        """Rows; of weighted ones (sum w)^2 / sum w^2."""
-        return self.total * self.total / float(self.n2.sum(dtype=np.float64)) if self.weighted else self.total
+        """Rows; of weighted ones (sum w)^2 / sum w^2; of clustered ones that over their design effect."""
+        return self.total if self.design.plain else self.total * self.total / float(self.n2.sum(dtype=np.float64))
 
     @property
     def rows_of_cells(self) -> Floats:
         """Effective rows of each cell, shape (m,)."""
         n = np.asarray(self.n, dtype=np.float64)
-        return n**2 / self.n2 if self.weighted else n
+        return n if self.design.plain else n**2 / self.n2
 
     @property
     def unit(self) -> float:
         """Weight of one effective row."""
-        return float(self.n2.sum(dtype=np.float64)) / self.total if self.weighted else 1.0
+        return 1.0 if self.design.plain else float(self.n2.sum(dtype=np.float64)) / self.total
+
+    @property
+    def squares_of_rows(self) -> tuple[Counts, Counts]:
+        """n2 and pos2, which are n and pos where every row is one by itself."""
+        return (self.n, self.pos) if self.design.plain else self.design.squares(self)
 
     def split(self, rng: np.random.Generator) -> tuple[Counts, Counts]:
         """The rows of each cell dealt to folds: negatives and positives, shape (FOLDS, m) each."""
@@ -145,6 +158,20 @@ class Design(ABC):
 
     weighted: bool
     """Whether cells hold sums of weights; else they hold counts of rows."""
+    plain: bool
+    """Whether every row is one by itself, so that squared weights are the counts."""
+    effect: float = 1.0
+    """How many rows say as much as one independent row; squared weights count it in."""
+    clustered: bool = False
+    """Whether rows were sampled in clusters, which are what is independent."""
+
+    def confidence(self, confidence: float) -> float | None:
+        """The confidence to ask of normal quantiles; None where there is too little for any interval."""
+        return confidence
+
+    def need_folds(self) -> None:
+        """Raise Undefined where there are too few clusters to hold some out."""
+        return None
 
     @abstractmethod
     def squares(self, cells: Counted) -> tuple[Counts, Counts]:
@@ -178,6 +205,36 @@ class Design(ABC):
     def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
         """The design of a part of the rows: these negatives and positives of each cell."""
 
+    def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
+        """The folds: their negatives and positives of each cell, and the design of their rows."""
+        return [(neg, pos, self.part(cells, neg, pos)) for neg, pos in zip(*self.split(cells, rng), strict=True)]
+
+    def spread(self, neg: Floats, pos: Floats) -> float | None:
+        """Sum over clusters of the squared sum of a value of each cell and label; None where rows are independent."""
+        return None
+
+    def gram(self) -> Floats | None:
+        """Sum over clusters of the products of their counts in the cells, of label 0 and then of label 1: (2m, 2m).
+
+        None where rows are independent, or there are too many cells.
+        """
+        return None
+
+    def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Negatives and positives of each cell, with a standard normal number for the weight of each unit."""
+        n2, pos2 = (np.asarray(values, dtype=np.float64) for values in cells.squares_of_rows)
+        pos = np.sqrt(pos2) * rng.standard_normal(len(n2))
+        return np.sqrt(np.maximum(n2 - pos2, 0.0)) * rng.standard_normal(len(n2)), pos
+
+    def replicates(
+        self, cells: Counted, chance: Floats, times: int, folds: int, rng: np.random.Generator
+    ) -> Replicates:
+        """Draws of all rows in so many folds, where a row of a cell has label 1 with this chance."""
+        rows = np.asarray(cells.n / cells.unit / folds)
+        shape = (times, folds, len(rows))
+        pos, neg = rng.poisson(rows * chance, shape), rng.poisson(rows * (1 - chance), shape)
+        return Replicates(neg, pos, cells.unit)
+
     def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
         """Moments of values that depend on cell and label, (labels, k) each, given block by block."""
         first, cross, second, squares = np.zeros(values), np.zeros(values), np.zeros((values, values)), 0.0
@@ -198,6 +255,7 @@ class Independent(Design):
     """Every row was sampled by itself and counts one."""
 
     weighted = False
+    plain = True
 
     def squares(self, cells: Counted) -> tuple[Counts, Counts]:
         return cells.n, cells.pos
@@ -240,6 +298,7 @@ class Weighted(Design):
     """
 
     weighted = True
+    plain = False
 
     def __init__(self, n2: Floats, pos2: Floats) -> None:
         self.n2 = n2
@@ -284,9 +343,15 @@ class Weighted(Design):
 
 def joined(parts: Sequence[Counted]) -> Design:
     """The design of the cells of several tables, one after the other."""
-    if not any(part.weighted for part in parts):
+    if all(part.design.plain for part in parts):
         return INDEPENDENT
     n2, pos2 = (np.concatenate([part.design.squares(part)[k] for part in parts]).astype(np.float64) for k in (0, 1))
+    return Weighted(n2, pos2)
+
+
+def as_weighted(cells: Counted) -> Weighted:
+    """The design of independent rows that have the squared weights of these."""
+    n2, pos2 = (np.asarray(values, dtype=np.float64) for values in cells.squares_of_rows)
     return Weighted(n2, pos2)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
+from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Weighted
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 
@@ -55,7 +56,7 @@ class PairTable(Counted):
     def block(self) -> CellRun:
         """All pairs, under the score of A."""
         n, pos = np.asarray(self.n, dtype=np.float64), np.asarray(self.pos, dtype=np.float64)
-        return CellRun(self.a, n, pos, *((self.n2, self.pos2) if self.weighted else (n, pos)))
+        return CellRun(self.a, n, pos, *((n, pos) if self.design.plain else (self.n2, self.pos2)))
 
     def mean_of(self, loss: PairLoss) -> Estimate:
         """Mean over rows of a difference and its standard error, that of a ratio of sums."""
@@ -89,11 +90,15 @@ class PairTable(Counted):
         a, b = (np.clip(summed(score * self.n) / n, 0.0, 1.0) for score in (self.a, self.b))
         return PairTable(a, b, n, pos, self.design.taken(order).merged(starts))
 
-    def part(self, neg: Counts, pos: Counts) -> PairTable:
-        """The pairs of a part of the rows, given by its negatives and positives of each pair; maybe without any."""
+    def part(self, neg: Counts, pos: Counts, design: Design | None = None) -> PairTable:
+        """The pairs of a part of the rows, given by its negatives and positives of each pair; maybe without any.
+
+        design: of these rows, where it is known better than from the counts.
+        """
         n = neg + pos
         some = n > _NOTHING * self.total
-        return PairTable(self.a[some], self.b[some], n[some], pos[some], self.design.part(self, neg, pos).taken(some))
+        design = self.design.part(self, neg, pos) if design is None else design
+        return PairTable(self.a[some], self.b[some], n[some], pos[some], design.taken(some))
 
     def resample(self, rng: np.random.Generator) -> tuple[Table, Table]:
         """A bootstrap draw of the rows, as the tables of A and of B; drawn from the cells as Table.resample does."""
@@ -120,21 +125,33 @@ _NOTHING = 1e-12
 """Share of all weight up to which a pair's weight is rounding."""
 
 
-def pair_up(a: Floats, b: Floats, label: NDArray[Any], weight: Floats | None = None) -> PairTable:
-    """Rows to a pair table: scores of A and B in [0, 1], label 0/1, weight > 0 or None, shape (T,) each, T > 0."""
+def pair_up(
+    a: Floats, b: Floats, label: NDArray[Any], weight: Floats | None = None, unit: Ints | None = None
+) -> PairTable:
+    """Rows to a pair table: scores of A and B in [0, 1], label 0/1, weight > 0 or None, shape (T,) each, T > 0.
+
+    unit: the number of each row's cluster; None where rows are independent.
+    """
     a, b = a + 0.0, b + 0.0  # + 0.0 makes -0.0 the zero that it equals
     # Sorted by label and weight as well: sums of floats depend on their order, and must not depend on that of the rows.
     order = np.lexsort((b, a)) if weight is None else np.lexsort((weight, label, b, a))
     a, b, label = a[order], b[order], label[order]
-    starts = np.flatnonzero(np.concatenate(([True], (a[1:] != a[:-1]) | (b[1:] != b[:-1]))))
+    new = np.concatenate(([True], (a[1:] != a[:-1]) | (b[1:] != b[:-1])))
+    starts = np.flatnonzero(new)
+    weight = None if weight is None else weight[order]
+    design: Design = INDEPENDENT
+    if unit is not None:
+        rows = RowsOfCells(np.cumsum(new) - 1, unit[order], label, weight)
+        design = Clustered.of_rows(rows, len(starts), (a + b) / 2)
     if weight is None:
         n = np.diff(np.append(starts, len(a)))
-        return PairTable(a[starts], b[starts], n, np.add.reduceat(label, starts, dtype=np.int64))
-    weight = weight[order]
+        return PairTable(a[starts], b[starts], n, np.add.reduceat(label, starts, dtype=np.int64), design)
     positive = weight * label
     sums = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
     n, pos, n2, pos2 = sums
-    return PairTable(a[starts], b[starts], n, np.minimum(pos, n), Weighted(n2, np.minimum(pos2, n2)))
+    if unit is None:
+        design = Weighted(n2, np.minimum(pos2, n2))
+    return PairTable(a[starts], b[starts], n, np.minimum(pos, n), design)
 
 
 def _equal_mass(n: NDArray[Any], strip: Ints, parts: int) -> Ints:

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.clusters import places
 from decal_cli.tables.features import Features, Matrix, mixed_bits
-from decal_cli.tables.table import Floats, Ints, Table, tabulate
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
 
 Groups = Mapping[str, NDArray[Any]]
 """Name of a group column -> its values, str (T,)."""
@@ -82,12 +84,38 @@ class Rows(Unlabelled):
     @cached_property
     def table(self) -> Table:
         """The distinct scores with their rows and positives."""
-        return tabulate(self.score, self.label, self.weight)
+        return tabulate(self.score, self.label, self.weight, self.unit)
+
+    @cached_property
+    def unit(self) -> Ints | None:
+        """The cluster of each row, numbered from 0 in order of their names; None where every row stands by itself."""
+        if self.cluster is None:
+            return None
+        names, number = np.unique(self.cluster, return_inverse=True)
+        return None if len(names) == len(self) else number.reshape(-1)
+
+    def places(self, rng: np.random.Generator, parts: int = FOLDS) -> Ints:
+        """Random places of the rows, from 0: modulo the number of parts they are parts, each with whole clusters.
+
+        Errors: Undefined, where there are fewer clusters than parts.
+        """
+        return places(self.unit, len(self), rng, parts)
+
+    @property
+    def too_few_to_hold_out(self) -> bool:
+        """Whether there are too few rows, or clusters, to learn from some and judge on others."""
+        return len(self) < FEWEST_ROWS or (self.unit is not None and int(self.unit.max()) + 1 < FOLDS)
+
+    def sure(self, confidence: float) -> float | None:
+        """The confidence to ask of normal quantiles, more for few clusters; None for fewer than allow an interval."""
+        if self.unit is None:
+            return confidence
+        return (self.class_table.top if self.classes else self.table).design.confidence(confidence)
 
     @cached_property
     def class_table(self) -> ClassTable:
         """Rows of several classes as metrics look at them."""
-        return ClassTable(self.score, self.label, self.weight, self.classes)
+        return ClassTable(self.score, self.label, self.weight, self.classes, self.unit)
 
     @property
     def weights(self) -> Floats:
@@ -103,7 +131,7 @@ class Rows(Unlabelled):
     def order(self) -> Ints:
         """Indices that sort the rows by their content alone: score, label, weight, features, cluster, groups."""
         keys = [np.asarray(values, dtype=str) for values in self.groups.values()]
-        keys += [] if self.cluster is None else [self.cluster]
+        keys += [] if self.unit is None else [self.unit]
         keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
         scores = (self.label, self.score) if self.score.ndim == 1 else self.class_table.content

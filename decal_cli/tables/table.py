@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.tables.clusters import Clustered, RowsOfCells
+from decal_cli.tables.confusion import Confusion, parted
 from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Moments, Weighted, joined
 from decal_cli.tables.isotonic import first_of_pools
 
@@ -32,19 +34,6 @@ CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
 FEWEST_ROWS = 10
 """Rows from which on some are held out."""
-
-
-class Confusion(NamedTuple):
-    """Weights of the cells of action and label, shape (actions, 2), and their sums of squared weights."""
-
-    weight: Floats
-    squares: Floats
-
-    def mean(self, utility: Sequence[Sequence[float]]) -> Estimate:
-        """Mean over rows of utility[action][label], and its standard error."""
-        values, weights = np.array(utility).ravel(), self.weight.ravel()
-        mean = float(values @ weights / weights.sum())
-        return Estimate(mean, float(np.sqrt(self.squares.ravel() @ (values - mean) ** 2) / weights.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +105,7 @@ class Table(Counted):
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
             n, pos = self.n[part].astype(np.float64), self.pos[part].astype(np.float64)
-            squares = (self.n2[part], self.pos2[part]) if self.weighted else (n, pos)
+            squares = (n, pos) if self.design.plain else (self.n2[part], self.pos2[part])
             yield CellRun(self.score[part], n, pos, *squares)
 
     def sum(self, term: Callable[[CellRun], Floats]) -> float:
@@ -147,12 +136,21 @@ class Table(Counted):
 
     def confusion(self, *thresholds: float) -> Confusion:
         """Weights by action and label; the action is how many of the increasing thresholds the score reaches."""
+        if self.design.clustered:
+            return self.cached(("confusion", thresholds), lambda t: t._confusion(thresholds))
+        return self._confusion(thresholds)
+
+    def _confusion(self, thresholds: tuple[float, ...]) -> Confusion:
         cuts = np.searchsorted(self.score, thresholds, side="left")
-        weight = _parted(self.n, self.pos, cuts, self.total, self.positives)
-        if not self.weighted:
+        weight = parted(self.n, self.pos, cuts, self.total, self.positives)
+        if self.design.plain:
             return Confusion(weight, weight)
         n2, pos2 = self.n2, self.pos2
-        return Confusion(weight, _parted(n2, pos2, cuts, float(n2.sum()), float(pos2.sum())))
+        squares = parted(n2, pos2, cuts, float(n2.sum()), float(pos2.sum()))
+        if not self.design.clustered:
+            return Confusion(weight, squares)
+        action = np.searchsorted(cuts, np.arange(len(self)), side="right")
+        return Confusion(weight, squares, self.design.grouped(action, len(weight)).gram())
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
         """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""
@@ -296,30 +294,21 @@ def _check_levels(score: Counts, n: Counts, pos: Counts, n2: Counts | None = Non
             )
 
 
-def _parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:
-    """Sums of the negatives and positives of the levels up to the first cut, between cuts, and from the last on."""
-    if n.dtype.kind == "f":
-        # Each part is summed by itself: what is left of a sum of weights may be rounding where there are no rows.
-        each = [slice(start, end) for start, end in zip((0, *cuts), (*cuts, len(n)), strict=True)]
-        return np.array([[max(float((n[run] - pos[run]).sum()), 0.0), float(pos[run].sum())] for run in each])
-    runs = [slice(start, end) for start, end in zip((0, *cuts), cuts, strict=False)]
-    below = [[float(values[run].sum(dtype=np.float64)) for values in (n, pos)] for run in runs]
-    parts = [(rows - ones, ones) for rows, ones in below]
-    last = total - positives - sum(part[0] for part in parts), positives - sum(part[1] for part in parts)
-    return np.array((*parts, last), dtype=np.float64)
-
-
 def _distinct(values: NDArray[Any]) -> NDArray[Any]:
     """The distinct ones of values that are in order already, which need no search."""
     return values[np.append(True, values[1:] != values[:-1])]
 
 
-def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None) -> Table:
+def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None, unit: Ints | None = None) -> Table:
     """Rows to a table: score float64 in [0, 1], label 0/1, weight > 0 or None, shape (T,) each, T > 0.
+
+    unit: the number of each row's cluster; None where rows are independent.
 
     Unweighted rows take one plain sort: non-negative floats sort as the integers of their bits, which leaves the
     lowest bit of the shifted key for the label.
     """
+    if unit is not None:
+        return _tabulate_clustered(score, label, weight, unit)
     if weight is not None:
         return _tabulate_weighted(score, label, weight)
     rows = len(score)
@@ -365,3 +354,15 @@ def _tabulate_weighted(score: Floats, label: NDArray[Any], weight: Floats) -> Ta
     starts = np.flatnonzero(np.concatenate(([True], score[1:] != score[:-1])))
     n, pos, n2, pos2 = (np.add.reduceat(values, starts) for values in (weight, positive, weight**2, positive**2))
     return Table(score[starts], n, np.minimum(pos, n), Weighted(n2, np.minimum(pos2, n2)))
+
+
+def _tabulate_clustered(score: Floats, label: NDArray[Any], weight: Floats | None, unit: Ints) -> Table:
+    """The table of the same rows without clusters, with the rows behind its levels."""
+    t = tabulate(score, label, weight)
+    # Within a cluster, rows of one level, label and weight add up alike in any order.
+    by_label = np.argsort(label, kind="stable") if weight is None else np.lexsort((weight, label))
+    order = by_label[np.argsort(score[by_label], kind="stable")]
+    score = score[order] + 0.0
+    level = np.cumsum(np.concatenate(([False], score[1:] != score[:-1])))
+    rows = RowsOfCells(level, unit[order], label[order], None if weight is None else weight[order])
+    return Table(t.score, t.n, t.pos, Clustered.of_rows(rows, len(t), score))

@@ -134,8 +134,13 @@ def _import_once() -> None:
 
 def _measured(unit: Unit, model: Predictions, setting: Setting) -> Record:
     rows = training_rows(model, None, unit.seed)
-    half = np.random.default_rng([unit.seed, len(rows)]).permutation(len(rows))
-    fit, test = rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
+    rng = np.random.default_rng([unit.seed, len(rows)])
+    if rows.unit is None:
+        half = rng.permutation(len(rows))
+        fit, test = rows.take(half[: len(half) // 2]), rows.take(half[len(half) // 2 :])
+    else:
+        second = rows.places(rng, 2) % 2 == 1
+        fit, test = rows.take(~second), rows.take(second)
     seconds, reasons, gains = _gains(fit, test, setting)
     points = [
         {"threshold": t, "estimates": estimates, "gains": gains[t], "constants": _constant_gains(test, t)}
@@ -177,7 +182,9 @@ def _estimate(spec: MetricSpec, inputs: Inputs, setting: Setting) -> list[float 
     """Value, low and high, in units of u_delta where the metric is a utility."""
     task: BinaryTask | None = inputs.get(BinaryTask)
     unit = task.u_delta if task is not None and spec.declared.bounds_in_u_delta else 1.0
-    result = measure_metric(spec, inputs, setting.confidence if spec.name in WITH_INTERVALS else None)
+    assert inputs.rows is not None  # the fit half
+    sure = inputs.rows.sure(setting.confidence) if spec.name in WITH_INTERVALS else None
+    result = measure_metric(spec, inputs, sure)
     low, high = (None, None) if result.interval is None else (end / unit for end in result.interval)
     return [None if result.value is None else result.value / unit, low, high]
 

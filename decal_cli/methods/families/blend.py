@@ -80,7 +80,12 @@ def _weights(rows: Training) -> Floats:
 
 
 def _folds(rows: Training) -> Ints:
-    """The fold of each row; both labels are dealt out evenly, so that no fold takes all rows of one."""
+    """The fold of each row; both labels are dealt out evenly, so that no fold takes all rows of one.
+
+    Clusters stay whole, whatever their labels.
+    """
+    if rows.unit is not None:
+        return rows.places(rows.generator(FOLDS, 2)) % FOLDS
     order = rows.generator(FOLDS, 2).permutation(len(rows))
     fold = np.empty(len(rows), dtype=np.int64)
     fold[order[np.argsort(rows.label[order], kind="stable")]] = np.arange(len(rows)) % FOLDS

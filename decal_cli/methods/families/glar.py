@@ -177,7 +177,12 @@ def _tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
 
 
 def halves(rows: Training, here: Ints) -> tuple[Ints, Ints]:
-    """The rows of a bin that grow its tree, and those that count in its leaves; a single row does both."""
+    """The rows of a bin that grow its tree, and those that count in its leaves; a single row, or cluster, does both."""
+    if rows.unit is not None:
+        half = rows.places(rows.generator(_HALVES), 2)[here] % 2
+        if 0 < int(half.sum()) < len(here):
+            return here[half == 0], here[half == 1]
+        return here, here
     mixed = rows.generator(_HALVES, int(here[0])).permutation(here)
     middle = (len(here) + 1) // 2
     return np.sort(mixed[:middle]), np.sort(mixed[middle:] if middle < len(here) else mixed)

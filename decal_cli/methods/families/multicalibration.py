@@ -154,7 +154,7 @@ def multicalibration(
     """
     if len(rows) < MIN_ROWS:
         raise Undefined(f"needs at least {MIN_ROWS} rows, a third of them held out; there are {len(rows)}")
-    held = rows.generator(_HELD_OUT).permutation(len(rows)) % _HELD_OUT == 0
+    held = rows.places(rows.generator(_HELD_OUT), _HELD_OUT) % _HELD_OUT == 0
     learned = rows.take(~held)
     learned.table.need_both_classes()
     curve = Curve.fitted(learned.table)

@@ -150,7 +150,7 @@ def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:
     """
     # No more certain than the rule of succession is after as many rows of one label.
     column = ScoreColumn(Curve.fitted(rows.table), 1 / (len(rows) + 2))
-    fold = rows.generator(FOLDS).permutation(len(rows)) % FOLDS
+    fold = rows.places(rows.generator(FOLDS)) % FOLDS
     score = fits_of_other_folds(rows, fold)
     return column, np.column_stack((column.log_odds(score), float_columns(rows)))
 

@@ -14,7 +14,7 @@ from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric, null_of
-from decal_cli.metrics.numerics import gaps, rays
+from decal_cli.metrics.numerics import rays
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, CellRun, Estimate, Floats, Table
 
@@ -32,9 +32,10 @@ _NULL_TEXT = "central range for a calibrated model: normal, from the exact varia
 def levels_used(t: Table) -> Literal["exact", "bins"]:
     """What levels=auto means here: exact where the median level holds 30 or more (effective) rows, else bins."""
     # At least half of the levels hold the median or more, which spares most tables the median.
-    if t.effective_rows < _MIN_ROWS / 2 * len(t):
+    # Clusters change intervals and no value, so that the levels are those of the same rows without them.
+    if t.effective_rows * t.design.effect < _MIN_ROWS / 2 * len(t):
         return "bins"
-    return "exact" if float(np.median(1 / gaps.concentration(t))) >= _MIN_ROWS * (1 - 1e-9) else "bins"
+    return "exact" if float(np.median(t.rows_of_cells)) * t.design.effect >= _MIN_ROWS * (1 - 1e-9) else "bins"
 
 
 def at_levels(t: Table, levels: Levels) -> Table:
@@ -141,7 +142,9 @@ def _absolute(block: CellRun) -> tuple[Floats, Floats]:
 
 def _square(block: CellRun) -> tuple[Floats, Floats]:
     """Mean and variance of (X - n q)^2 / n per level, where X is the weight of n^2/n2 rows."""
-    rows, unit, spread = block.n**2 / block.n2, block.n2 / block.n, block.score * (1 - block.score)
+    # A cell that is part of one cluster acts as one row.
+    rows, unit = np.maximum(block.n**2 / block.n2, 1), np.minimum(block.n2 / block.n, block.n)
+    spread = block.score * (1 - block.score)
     return unit * spread, unit**2 * spread * (1 + (2 * rows - 6) * spread) / rows
 
 

@@ -38,8 +38,19 @@ def _delong(t: Table) -> Estimate:
         of_neg += neg2.sum(), dot(neg2, beating), dot(neg2 * beating, beating)
         below_neg, below_pos = below_neg + float(negs[-1]), below_pos + float(poss[-1])
     auc = min(wins / t.positives, 1.0)
+    clustered = _clustered(t, auc) if t.design.clustered else None
+    if clustered is not None:
+        return Estimate(auc, math.sqrt(clustered))
     variance = _spread(of_pos, auc, t.positives) + _spread(of_neg, auc, t.negatives)
     return Estimate(auc, math.sqrt(variance))
+
+
+def _clustered(t: Table, auc: float) -> float | None:
+    """The variance where rows come in clusters, each with the sum of what its rows contribute: Obuchowski 1997."""
+    neg = np.asarray(t.n - t.pos, dtype=np.float64)
+    beaten = (np.cumsum(neg) - neg / 2) / t.negatives
+    beating = 1 - (np.cumsum(t.pos) - t.pos / 2) / t.positives
+    return t.design.spread((beating - auc) / t.negatives, (beaten - auc) / t.positives)
 
 
 def _spread(sums: np.ndarray, mean: float, weight: float) -> float:

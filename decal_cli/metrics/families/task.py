@@ -292,10 +292,10 @@ class _Share(NamedTuple):
     def interval(self, t: Table, task: BinaryTask, *, confidence: float) -> Interval:
         cells = decisions.cells(t, task)
         among = decisions.added(cells, self.whole)
-        squares = decisions.added(cells, self.whole, squared=True)
         if among <= 0:
             raise Undefined(self.empty)
-        return intervals.wilson(decisions.added(cells, self.part), among, among**2 / squares, confidence)
+        part = decisions.added(cells, self.part)
+        return intervals.wilson(part, among, decisions.rows_of_share(cells, self.part, self.whole), confidence)
 
 
 _RIGHT = _Share("tn tp", "tn fn fp tp")

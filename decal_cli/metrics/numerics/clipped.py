@@ -8,7 +8,8 @@ import numpy as np
 
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.numerics import gaps
-from decal_cli.tables.table import Confusion, Floats
+from decal_cli.tables.confusion import Confusion
+from decal_cli.tables.table import Floats
 from decal_cli.task import Task
 
 N_REGRET_DRAWS = 400

@@ -6,7 +6,7 @@ import math
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile
-from decal_cli.metrics.numerics.gaps import concentration, debiased_square
+from decal_cli.metrics.numerics.gaps import debiased_square, noise
 from decal_cli.tables.table import Strategy, Table
 
 INTERVAL_TEXT = "score interval; variance of the bins' squared gaps with its second-order term"
@@ -34,15 +34,18 @@ def variance_terms(levels: Table) -> tuple[float, float]:
 
     A bin's (d + e)^2 - v, e of variance v, has variance 4 d^2 v + 2 v^2. The floor sums the second term, all there is
     for a calibrated model; the slope is the mean of 4 share v over bins, each by its part in the squared gaps.
-    v = h (1 - h) / (rows - 1), rows the effective ones.
+    v = h (1 - h) / (rows - 1), rows the effective ones; of clusters, bins vary together.
     """
-    one_over = concentration(levels)
-    some = one_over < 1 - 1e-9
+    some, variance, covariance = noise(levels)
     if not some.any():
         raise Undefined("no bin holds two rows")
-    rate, one_over = (levels.pos / levels.n)[some], one_over[some]
-    noise = rate * (1 - rate) * one_over / (1 - one_over)
+    rate = (levels.pos / levels.n)[some]
     share = (levels.n / levels.total)[some]
-    part = share * (rate - levels.score[some]) ** 2
-    slope = 4 * float((part * share * noise).sum()) / max(float(part.sum()), 1e-300)
-    return slope, 2 * float((share**2 * noise**2).sum())
+    gap = rate - levels.score[some]
+    part = share * gap**2
+    if covariance is not None:
+        weighted = share * gap
+        slope = 4 * float(weighted @ covariance @ weighted) / max(float(part.sum()), 1e-300)
+        return slope, 2 * float(share @ covariance**2 @ share)
+    slope = 4 * float((part * share * variance).sum()) / max(float(part.sum()), 1e-300)
+    return slope, 2 * float((share**2 * variance**2).sum())

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import CellRun, Confusion, Floats, Table
+from decal_cli.tables.confusion import Confusion
+from decal_cli.tables.table import CellRun, Floats, Table
 from decal_cli.task import BinaryTask, Task
 
 _CELLS = {"tn": (0, 0), "fn": (0, 1), "fp": (1, 0), "tp": (1, 1)}
@@ -102,6 +103,20 @@ def added(at: Confusion, names: str, squared: bool = False) -> float:
     """Sum of the named cells of two actions, 'tp fn', or of their squared weights."""
     values = at.squares if squared else at.weight
     return float(sum(values[_CELLS[name]] for name in names.split()))
+
+
+def rows_of_share(at: Confusion, part: str, whole: str) -> float:
+    """The effective rows that the share of some cells among others rests on."""
+    among = added(at, whole)
+    if at.products is not None:
+        share = added(at, part) / among
+        off = np.zeros((2, 2))
+        for name in whole.split():
+            off[_CELLS[name]] = (1.0 if name in part.split() else 0.0) - share
+        variance = at.variance(off)
+        if variance > 0:
+            return float(share * (1 - share) * among**2 / variance)
+    return float(among**2 / added(at, whole, squared=True))
 
 
 def rate(t: Table, task: BinaryTask, part: str, whole: str, empty: str) -> float:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decal_cli.metrics.confidence import Interval
+from decal_cli.tables.clusters import residual_products
 from decal_cli.tables.table import Floats, Ints, Table
 
 Norm = Callable[[Floats, Floats], Floats]
@@ -58,14 +61,41 @@ def whole_rows(levels: Table) -> Ints:
     return np.maximum(np.rint(1 / concentration(levels)), 1).astype(np.int64)
 
 
+class Noise(NamedTuple):
+    """How much the label frequencies of levels vary, of those that hold more than one row or cluster.
+
+    some: which these are, bool (m,). variance: theirs, shape (k,). covariance: (k, k), None where it is diagonal.
+    """
+
+    some: NDArray[np.bool_]
+    variance: Floats
+    covariance: Floats | None
+
+
+def noise(levels: Table) -> Noise:
+    """h (1 - h) / (n - 1) of independent rows; of clusters, sums over clusters with the same correction."""
+    products = levels.design.gram()
+    if products is None:
+        one_over = concentration(levels)
+        some = one_over < 1 - 1e-9
+        rate, one_over = (levels.pos / levels.n)[some], one_over[some]
+        return Noise(some, rate * (1 - rate) * one_over / (1 - one_over), None)
+    m, both = len(levels), products.diagonal()
+    sizes = both[:m] + both[m:] + 2 * products[:m, m:].diagonal()
+    some = sizes < (1 - 1e-9) * np.asarray(levels.n, dtype=np.float64) ** 2
+    off = residual_products(products, levels.pos / levels.n)
+    one_over = (sizes / levels.n**2)[some]
+    scale = 1 / (levels.n[some] * np.sqrt(1 - one_over))
+    covariance = off[np.ix_(some, some)] * np.outer(scale, scale)
+    return Noise(some, covariance.diagonal(), covariance)
+
+
 def debiased_square(levels: Table) -> float:
     """sum share (gap^2 - h (1 - h) / (n - 1)), without levels of one row; Kumar et al. 2019."""
-    one_over = concentration(levels)
-    some = one_over < 1 - 1e-9
-    rate, one_over = (levels.pos / levels.n)[some], one_over[some]
-    noise = rate * (1 - rate) * one_over / (1 - one_over)
+    some, variance, _ = noise(levels)
+    rate = (levels.pos / levels.n)[some]
     share = levels.n[some] / levels.total
-    return float((share * ((rate - levels.score[some]) ** 2 - noise)).sum())
+    return float((share * ((rate - levels.score[some]) ** 2 - variance)).sum())
 
 
 def shrunk(levels: Table) -> Floats:
@@ -92,7 +122,8 @@ def null_draws(t: Table, statistic: Callable[[Table], float], rng: np.random.Gen
 
 def coarse(t: Table, bins: int, most: int = MAX_NULL_LEVELS) -> Table:
     """The table on which the labels of a calibrated model are drawn for this many bins."""
-    cells = max(most, 16 * bins)
+    # The labels of clusters vary together, which takes the covariance of every two cells.
+    cells = 16 * bins if t.design.clustered else max(most, 16 * bins)
     return t if len(t) <= cells else t.bins(cells)
 
 

@@ -113,7 +113,8 @@ def disagreements_sentence(counted: Disagreements | ClassDisagreements, models: 
     )
     if counted.p_value is None:
         return f"{text}."
-    return f"{text} (McNemar's exact p = {plain(counted.p_value)}; it counts both errors alike)."
+    test = "McNemar's p, over clusters," if counted.clustered else "McNemar's exact p"
+    return f"{text} ({test} = {plain(counted.p_value)}; it counts both errors alike)."
 
 
 def _class_sentence(counted: ClassDisagreements, models: tuple[str, str]) -> str:
@@ -125,7 +126,8 @@ def _class_sentence(counted: ClassDisagreements, models: tuple[str, str]) -> str
         f"for {_rows(apart)} rows the two take different actions: that of {first} is worth more for "
         f"{_rows(counted.a_better)}, that of {second} for {_rows(counted.b_better)}"
     )
-    return f"{text}." if counted.p_value is None else f"{text} (exact sign test, p = {plain(counted.p_value)})."
+    test = "sign test over clusters" if counted.clustered else "exact sign test"
+    return f"{text}." if counted.p_value is None else f"{text} ({test}, p = {plain(counted.p_value)})."
 
 
 def disagreements_data(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
@@ -15,10 +16,20 @@ from decal_cli.render.results.source import Provenance, one_or_several, provenan
 from decal_cli.render.schema import Count, Limit, Positive
 
 
+class ClustersData(TypedDict):
+    """Clusters that the rows were sampled in. effective: as many of one size say as much. design_effect: variance of
+    the Brier score with clusters over that of independent rows.
+    """
+
+    count: Positive
+    effective: Annotated[float, Limit(exclusiveMinimum=0)]
+    design_effect: Annotated[float, Limit(minimum=0)]
+
+
 class MeasuredData(TypedDict):
     """One model on all rows (group null) or on one group of them; regimes: its bins, where they were asked for.
 
-    positives: null for rows of several classes, which have by_class.
+    positives: null for rows of several classes, which have by_class. clusters: where rows were sampled in such.
     """
 
     model: str
@@ -29,6 +40,7 @@ class MeasuredData(TypedDict):
     metrics: dict[MetricKey, ResultData]
     regimes: NotRequired[list[RegimeData]]
     by_class: NotRequired[ByClassData]
+    clusters: NotRequired[ClustersData]
 
 
 class ReportData(Provenance, MeasuredData):
@@ -98,4 +110,6 @@ def measured(report: Report) -> dict[str, Any]:
     }
     if report.by_class is not None:
         document["by_class"] = by_class_data(report.by_class)
+    if report.clusters is not None:
+        document["clusters"] = asdict(report.clusters)
     return document

@@ -1,0 +1,311 @@
+"""Rows that were sampled in clusters: the visits of a patient, the answers to a question.
+
+The cluster is the unit that is independent. Errors of means sum over clusters (sandwich, no small-sample factor),
+resamples draw clusters, and folds keep them whole. What else there is of intervals rests on effective rows, which are
+the rows over the design effect of label less score: how much larger the variance of its mean is than that of as many
+independent rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.limits import MIN_RISK
+from decal_cli.tables import resample as draw
+from decal_cli.tables.design import (
+    CellRun,
+    Counted,
+    Counts,
+    Design,
+    Estimate,
+    Floats,
+    Moments,
+    Replicates,
+    Resample,
+    as_weighted,
+    dot,
+)
+
+Ints = NDArray[np.int64]
+
+MIN_CLUSTERS = draw.FOLDS
+"""Effective clusters below which there is no interval, and clusters below which none can be held out."""
+FEW_CLUSTERS = 30
+"""Effective clusters below which intervals of clustered rows are rough."""
+MAX_GRAM_CELLS = 1024
+"""Cells up to which every pair of them has its covariance."""
+
+
+class RowsOfCells(NamedTuple):
+    """The rows behind the cells of a table, in order of their cells: cell, cluster, label, and weight or None."""
+
+    cell: Ints
+    unit: Ints
+    label: NDArray[Any]
+    weight: Floats | None
+
+    def take(self, which: NDArray[Any]) -> RowsOfCells:
+        """Some of the rows, by mask or index."""
+        weight = None if self.weight is None else self.weight[which]
+        return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight)
+
+
+class Clustered(Design):
+    """Rows were sampled in clusters. times: how often each cluster was drawn, (G,). effect: of squared weights.
+
+    size: the number of cells.
+    """
+
+    plain = False
+    clustered = True
+
+    def __init__(self, rows: RowsOfCells, size: int, times: Floats, effect: float) -> None:
+        self.rows = rows
+        self.size = size
+        self.times = times
+        self.effect = effect
+        self.weighted = rows.weight is not None
+        self._residuals: tuple[Floats, Floats] | None = None
+
+    @classmethod
+    def of_rows(cls, rows: RowsOfCells, size: int, score: Floats) -> Clustered:
+        """Each cluster drawn once. score: of every row."""
+        times = np.ones(int(rows.unit.max()) + 1)
+        effect = design_effect(rows.label - score, rows.weight, rows.unit)
+        return cls(rows, size, times, max(effect, 1.0))
+
+    @cached_property
+    def _weights(self) -> Floats:
+        """Of the rows, ones where they have none."""
+        return np.ones(len(self.rows.cell)) if self.rows.weight is None else self.rows.weight
+
+    @cached_property
+    def _totals(self) -> Floats:
+        """Summed weight of each cluster, shape (G,)."""
+        return np.bincount(self.rows.unit, self.rows.weight, len(self.times)).astype(np.float64)
+
+    @property
+    def clusters(self) -> int:
+        """Clusters that have rows."""
+        return int(np.count_nonzero((self._totals > 0) & (self.times > 0)))
+
+    @property
+    def effective_clusters(self) -> float:
+        """As many clusters of one size say as much."""
+        return float((self.times @ self._totals) ** 2 / (self.times @ self._totals**2))
+
+    def confidence(self, confidence: float) -> float | None:
+        """The confidence at which the normal quantile is the t quantile of so many clusters less one."""
+        if self.effective_clusters < MIN_CLUSTERS:
+            return None
+        from scipy.special import ndtr, stdtrit
+
+        reach = stdtrit(self.effective_clusters - 1, (1 + confidence) / 2)
+        return min(float(2 * ndtr(reach) - 1), 1 - MIN_RISK)
+
+    @cached_property
+    def _squares(self) -> tuple[Floats, Floats]:
+        rows = self.rows
+        each = self._weights**2 * self.times[rows.unit] * self.effect
+        pos2 = np.bincount(rows.cell, each * rows.label, self.size).astype(np.float64)
+        n2 = np.bincount(rows.cell, each, self.size).astype(np.float64)
+        return n2, np.minimum(pos2, n2)
+
+    def squares(self, cells: Counted) -> tuple[Counts, Counts]:
+        return self._squares
+
+    def taken(self, which: NDArray[Any]) -> Design:
+        kept = np.arange(self.size)[which]
+        place = np.full(self.size, -1)
+        place[kept] = np.arange(len(kept))
+        return self._placed(place, len(kept))
+
+    def merged(self, starts: NDArray[Any]) -> Design:
+        place = np.zeros(self.size, dtype=np.int64)
+        place[starts[1:]] = 1
+        return self._placed(np.cumsum(place), len(starts))
+
+    def grouped(self, place: NDArray[Any], groups: int) -> Design:
+        return self._placed(place, groups)
+
+    def _placed(self, place: Ints, size: int) -> Clustered:
+        """Cell i as cell place[i], or not at all where that is -1."""
+        rows = self.rows._replace(cell=place[self.rows.cell])
+        if (rows.cell < 0).any():
+            rows = rows.take(rows.cell >= 0)
+        if (np.diff(rows.cell) < 0).any():
+            rows = rows.take(np.argsort(rows.cell, kind="stable"))
+        return Clustered(rows, size, self.times, self.effect)
+
+    def _counted(self, per_row: Floats) -> tuple[Floats, Floats]:
+        """Sums over the rows of each cell, of label 0 and of label 1, of their weights times this."""
+        rows = self.rows
+        place = rows.cell + self.size * (rows.label > 0)
+        sums = np.bincount(place, self._weights * per_row, 2 * self.size).astype(np.float64)
+        return sums[: self.size], sums[self.size :]
+
+    def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
+        """The Poisson bootstrap of clusters."""
+        if draws is not None:
+            each = [self.resample(cells, rng) for _ in range(draws)]
+            return Resample(np.stack([one.neg for one in each]), np.stack([one.pos for one in each]), self)
+        times = rng.poisson(self.times).astype(np.float64)
+        neg, pos = self._counted(times[self.rows.unit])
+        return Resample(neg, pos, Clustered(self.rows, self.size, times, self.effect))
+
+    def need_folds(self) -> None:
+        if self.clusters < draw.FOLDS:
+            raise Undefined(f"needs at least {draw.FOLDS} clusters to learn from some and judge on others")
+
+    def _folds(self, rng: np.random.Generator) -> Ints:
+        """The fold of each cluster."""
+        self.need_folds()
+        return rng.permutation(len(self.times)) % draw.FOLDS
+
+    def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
+        return self._of_folds(self._folds(rng))
+
+    def _of_folds(self, fold: Ints) -> tuple[Counts, Counts]:
+        rows, shape = self.rows, (draw.FOLDS, self.size)
+        place = rows.cell + self.size * fold[rows.unit]
+        number = place + draw.FOLDS * self.size * (rows.label > 0)
+        sums = np.bincount(number, rows.weight, 2 * draw.FOLDS * self.size)
+        neg, pos = np.split(sums, 2)
+        return neg.reshape(shape), pos.reshape(shape)
+
+    def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
+        fold = self._folds(rng)
+        designs = []
+        for k in range(draw.FOLDS):
+            designs.append(Clustered(self.rows, self.size, self.times * (fold == k), self.effect))
+        return list(zip(*self._of_folds(fold), designs, strict=True))
+
+    def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
+        """Positives that vary together as what the labels of clusters differ from these chances by.
+
+        Of too many cells, as many labels as there are effective rows, drawn independently.
+        """
+        root = self._root_of_residuals(chance)
+        if root is None:
+            return as_weighted(cells).relabelled(cells, rng, chance)
+        return np.clip(cells.n * chance + root @ rng.standard_normal(len(root)), 0.0, cells.n), self
+
+    def _root_of_residuals(self, chance: Floats) -> Floats | None:
+        """A root of the covariance of what positives differ from these chances by, kept for the next draw."""
+        if self._residuals is None or not np.array_equal(self._residuals[0], chance):
+            products = self.gram()
+            if products is None:
+                return None
+            strength, axes = np.linalg.eigh(residual_products(products, chance))
+            self._residuals = chance, axes * np.sqrt(np.maximum(strength, 0.0))
+        return self._residuals[1]
+
+    def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
+        return as_weighted(cells).part(cells, neg, pos)
+
+    def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
+        rows, units = self.rows, len(self.times)
+        first, sums = np.zeros(values), np.zeros((values, units))
+        at = 0
+        for block, of_block in blocks:
+            size = len(block.score)
+            part = slice(*np.searchsorted(rows.cell, (at, at + size)))
+            place = rows.cell[part] - at + size * (rows.label[part] > 0)
+            for number, each in enumerate(of_block):
+                columns = [np.broadcast_to(each[label], block.score.shape) for label in (0, 1)]
+                first[number] += dot(block.n - block.pos, columns[0]) + dot(block.pos, columns[1])
+                of_rows = np.concatenate(columns)[place] * self._weights[part]
+                sums[number] += np.bincount(rows.unit[part], of_rows, units)
+            at += size
+        return self._moments(first, sums)
+
+    def _moments(self, first: Floats, sums: Floats) -> Moments:
+        drawn = self.times * sums
+        totals = self._totals
+        return Moments(first, drawn @ totals, drawn @ sums.T, float(self.times @ totals**2))
+
+    def spread(self, neg: Floats, pos: Floats) -> float:
+        rows = self.rows
+        each = np.concatenate((neg, pos))[rows.cell + self.size * (rows.label > 0)] * self._weights
+        return float(self.times @ np.bincount(rows.unit, each, len(self.times)) ** 2)
+
+    def gram(self) -> Floats | None:
+        return self._gram
+
+    @cached_property
+    def _gram(self) -> Floats | None:
+        if self.size > MAX_GRAM_CELLS:
+            return None
+        from scipy.sparse import csr_matrix
+
+        rows = self.rows
+        weight = self._weights * np.sqrt(self.times)[rows.unit]
+        place = rows.cell + self.size * (rows.label > 0)
+        counts = csr_matrix((weight, (rows.unit, place)), shape=(len(self.times), 2 * self.size))
+        return np.asarray((counts.T @ counts).toarray())
+
+    def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        chance = rng.standard_normal(len(self.times)) * np.sqrt(self.times)
+        return self._counted(chance[self.rows.unit])
+
+    def replicates(
+        self, cells: Counted, chance: Floats, times: int, folds: int, rng: np.random.Generator
+    ) -> Replicates:
+        """Normal, with the covariance of the clusters' counts in the cells."""
+        covariance = self.gram()
+        if covariance is None:
+            return as_weighted(cells).replicates(cells, chance, times, folds, rng)
+        strength, axes = np.linalg.eigh(covariance)
+        root = axes * np.sqrt(np.maximum(strength, 0.0) / folds)
+        mean = np.concatenate((cells.n * (1 - chance), cells.n * chance)) / folds
+        counts = mean + rng.standard_normal((times, folds, len(strength))) @ root.T
+        return Replicates(counts[..., : self.size], counts[..., self.size :], 1.0)
+
+
+def residual_products(products: Floats, chance: Floats) -> Floats:
+    """Products of labels less these chances, (m, m), from those of the counts of both labels, (2m, 2m)."""
+    m = len(chance)
+    neg_neg, neg_pos, pos_pos = products[:m, :m], products[:m, m:], products[m:, m:]
+    mixed = np.outer(chance, 1 - chance) * neg_pos
+    both: Floats = np.outer(chance, chance) * neg_neg + np.outer(1 - chance, 1 - chance) * pos_pos
+    return both - mixed - mixed.T
+
+
+def design_effect(values: Floats, weight: Floats | None, unit: Ints) -> float:
+    """Variance of the weighted mean of rows in clusters over that of independent rows; shape (T,) each."""
+    w = np.ones(len(values)) if weight is None else weight
+    off = w * (values - dot(w, values) / float(w.sum()))
+    alone = dot(off, off)
+    together = np.bincount(unit, off).astype(np.float64)
+    return dot(together, together) / alone if alone > 0 else 1.0
+
+
+def mean_over(values: Floats, weight: Floats, unit: Ints | None) -> Estimate:
+    """The weighted mean of a number of each row and its standard error, that of a ratio of sums; shape (T,) each.
+
+    unit: the cluster of each row; None where rows are independent.
+    """
+    share = weight / weight.sum()
+    mean = float(share @ values)
+    off = share * (values - mean)
+    if unit is not None:
+        off = np.bincount(unit, off)
+    return Estimate(mean, math.sqrt(float(off @ off)))
+
+
+def places(unit: Ints | None, rows: int, rng: np.random.Generator, parts: int) -> Ints:
+    """Random places of rows, from 0; modulo the number of parts they are parts, and clusters stay whole."""
+    if unit is None:
+        return rng.permutation(rows)
+    clusters = int(unit.max()) + 1
+    if clusters < parts:
+        raise Undefined(f"needs at least {parts} clusters to learn from some and judge on others")
+    place = rng.permutation(clusters)[unit]
+    return (place * rows // clusters) // parts * parts + place % parts

@@ -1,0 +1,101 @@
+"""`--cluster` as a user meets it."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import decal_cli as decal_api
+from tests.helpers.command import Decal, refusal, valid_json
+
+COLUMNS = ("-s", "p", "-y", "y", "-t", "0.3")
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> str:
+    """A file of 60 patients of six visits each that go right or wrong together."""
+    return visits_file(tmp_path / "visits.csv", 60, "a")
+
+
+def visits_file(path: Path, patients: int, prefix: str, visits: int = 6) -> str:
+    rng = np.random.default_rng(patients)
+    unit = np.repeat(np.arange(patients), visits)
+    p = np.round(expit(rng.normal(size=len(unit))), 3)
+    y = (rng.random(len(unit)) < expit(3 * p - 1.5 + 2 * rng.normal(size=patients)[unit])).astype(int)
+    q = np.round(np.clip(p + rng.normal(size=len(unit)) / 10, 0, 1), 3)
+    rows = [f"{prefix}{g},{a},{b},{label}" for g, a, b, label in zip(unit, p, q, y, strict=True)]
+    path.write_text("\n".join(["patient,p,q,y", *rows]) + "\n")
+    return str(path)
+
+
+def test_every_verb_takes_it(decal: Decal, visits: str, tmp_path: Path) -> None:
+    plain = valid_json(decal("evaluate", visits, *COLUMNS, "-f", "json").out)
+    document = valid_json(decal("evaluate", visits, *COLUMNS, "--cluster", "patient", "-f", "json").out)
+    assert document["clusters"]["count"] == 60 and document["clusters"]["effective"] == pytest.approx(60)
+    assert document["signature"].endswith("|cluster:patient")
+    wide, narrow = (d["metrics"]["brier"]["interval"] for d in (document, plain))
+    times = (wide[1] - wide[0]) / (narrow[1] - narrow[0])
+    assert times == pytest.approx(document["clusters"]["design_effect"] ** 0.5 * 2.001 / 1.96, rel=1e-3)
+    assert "in 60 clusters: the interval of the Brier score is" in " ".join(document["notes"])
+    (tmp_path / "decal.toml").write_text('cluster = "patient"\n')
+    assert "60 clusters" in decal("recommend", visits, *COLUMNS).out
+    assert "60 clusters" in decal("sweep", visits, *COLUMNS).out
+    compared = decal("compare", visits, *COLUMNS, "-s", "q").out.replace("\n", " ")
+    assert "60 clusters" in compared and "McNemar's p, over clusters" in compared
+    assert "60 clusters" in decal("fit", "platt", visits, *COLUMNS, "-o", "m.json").out
+    assert decal("gate", visits, *COLUMNS, "--rule", f"upper(brier)<={wide[1] - 1e-6}").code == 1
+    whole = decal_api.evaluate(visits, score="p", label="y", threshold=0.3, cluster="patient")
+    assert whole["brier"].interval == pytest.approx(wide)
+
+
+def test_sweep_agrees_with_evaluate(decal: Decal, visits: str) -> None:
+    options = (visits, *COLUMNS, "--cluster", "patient")
+    metrics = valid_json(decal("evaluate", *options, "-f", "json").out)["metrics"]
+    lines = decal("sweep", *options, "--thresholds", "0.3", "-f", "csv").out.splitlines()
+    rows = list(csv.DictReader(lines))
+    (curve,) = [row for row in rows if row["curve"] == "net_benefit" and row["threshold"] == "0.3"]
+    assert float(curve["value"]) == pytest.approx(metrics["net_benefit"]["value"])
+    ends = [float(curve["low"]), float(curve["high"])]
+    assert ends == pytest.approx(metrics["net_benefit"]["interval"], rel=1e-6)
+
+
+def test_a_column_that_looks_like_one_is_named(decal: Decal, visits: str) -> None:
+    assert "within the 60 values of column 'patient'" in decal("evaluate", visits, *COLUMNS).out.replace("\n", " ")
+    assert "within the" not in decal("evaluate", visits, *COLUMNS, "--cluster", "patient").out
+
+
+def test_few_clusters(decal: Decal, tmp_path: Path) -> None:
+    options = (*COLUMNS, "--cluster", "patient")
+    few = decal("evaluate", visits_file(tmp_path / "few.csv", 12, "a"), *options).out
+    assert "intervals use t quantiles and are rough: there are only 12 clusters" in few.replace("\n", " ")
+    fewer = visits_file(tmp_path / "fewer.csv", 4, "a", 30)
+    document = valid_json(decal("evaluate", fewer, *options, "-f", "json").out)
+    assert document["metrics"]["brier"]["interval"] is None
+    assert any("no intervals: they need 5 clusters" in note for note in document["notes"])
+    for verb in ("recommend", "sweep"):
+        assert decal(verb, fewer, *options).code == 0
+
+
+def test_fit_keeps_clusters_apart(decal: Decal, visits: str, tmp_path: Path) -> None:
+    lines = Path(visits).read_text().splitlines()
+    (tmp_path / "one.csv").write_text("\n".join(lines[:200]) + "\n")
+    (tmp_path / "two.csv").write_text("\n".join([lines[0], *lines[200:]]) + "\n")
+    line = refusal(decal("fit", "platt", "one.csv", *COLUMNS, "--cluster", "patient", "--test", "two.csv", "-o", "m"))
+    assert "--test two.csv: cluster 'a33' is in the training file as well (1 such cluster)" in line
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("g,p,y\na,.2,0\n,.7,1\nb,.4,0\n", (), "column 'g': cluster missing in 1 of 3 rows (row 2); fill them in"),
+        ("g,p,y\na,.2,0\na,.7,1\n", (), "column 'g': the cluster of every row is 'a'; name the column"),
+        ("g,p,y\n,.2,0\n,.7,1\n", ("--missing", "drop"), "column 'g': the cluster of every row is missing"),
+        ("p,y\n.2,0\n.7,1\n", (), "no column 'g'; columns: p, y"),
+        ("g,p,y\na,.2,0\nb,.7,1\n", ("--features", "g"), "column 'g' is taken both as"),
+    ],
+)
+def test_bad_input(decal: Decal, tmp_path: Path, text: str, options: tuple[str, ...], says: str) -> None:
+    (tmp_path / "rows.csv").write_text(text)
+    assert says in refusal(decal("evaluate", "rows.csv", "--cluster", "g", *options))

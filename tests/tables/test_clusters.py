@@ -1,0 +1,189 @@
+"""Rows in clusters: errors are the sandwich written out, folds keep clusters whole, one row each is no cluster."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import expit, stdtrit
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS, Inputs, measure_all, parse
+from decal_cli.metrics.numerics.corp import squared
+from decal_cli.metrics.numerics.debiased import variance_terms
+from decal_cli.metrics.numerics.gaps import noise
+from decal_cli.metrics.paired import difference
+from decal_cli.tables.clusters import Clustered, design_effect
+from decal_cli.tables.pairs import pair_up
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask
+
+TASK = BinaryTask.of_threshold(0.3)
+
+
+def clustered(clusters: int = 40, weighted: bool = False, ties: bool = True, seed: int = 1) -> Rows:
+    rng = np.random.default_rng(seed)
+    unit = np.repeat(np.arange(clusters), rng.integers(1, 12, clusters))
+    shared = rng.normal(size=clusters)[unit]
+    score = expit(rng.normal(size=len(unit)) + 0.5 * shared)
+    score = np.round(score, 1) if ties else score
+    label = (rng.random(len(unit)) < expit(2 * score - 1 + shared)).astype(np.uint8)
+    return Rows(score, label, rng.gamma(2, size=len(unit)) if weighted else None, unit * 7)
+
+
+def sandwich(values: NDArray[np.float64], weight: NDArray[np.float64], unit: NDArray[np.int64]) -> float:
+    """The cluster-robust error of a weighted mean without small-sample factor, as statsmodels' WLS on a constant.
+
+    bread = 1 / sum w, meat = sum over clusters of (sum w (v - mean))^2.
+    """
+    mean = float(weight @ values / weight.sum())
+    meat = sum(float((weight * (values - mean))[unit == g].sum()) ** 2 for g in np.unique(unit))
+    return math.sqrt(meat) / float(weight.sum())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ties", [False, True])
+def test_errors_of_means_are_the_sandwich(weighted: bool, ties: bool) -> None:
+    rows = clustered(weighted=weighted, ties=ties)
+    unit, weight = rows.unit, rows.weights
+    assert unit is not None
+    brier = (rows.score - rows.label) ** 2
+    assert rows.table.mean_of(squared).error == pytest.approx(sandwich(brier, weight, unit), rel=1e-9)
+    utility = np.array(TASK.utility)[(rows.score >= 0.3).astype(int), rows.label]
+    of_decisions = rows.table.confusion(0.3).mean(TASK.utility)
+    assert of_decisions.error == pytest.approx(sandwich(utility, weight, unit), rel=1e-9)
+    assert of_decisions.mean == pytest.approx(float(weight @ utility / weight.sum()), rel=1e-12)
+    other = np.clip(rows.score + 0.1 * np.sin(np.arange(len(rows))), 0, 1)
+    pairs = pair_up(rows.score, other, rows.label, rows.weight, unit)
+    apart = (other - rows.label) ** 2 - brier
+    assert pairs.difference(squared).error == pytest.approx(sandwich(apart, weight, unit), rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_auc_sums_its_components_over_clusters(weighted: bool) -> None:
+    rows = clustered(weighted=weighted)
+    w, y, p, unit = rows.weights, rows.label, rows.score, rows.unit
+    assert unit is not None
+    wins = (p[:, None] > p) + 0.5 * (p[:, None] == p)
+    positives, negatives = float(w @ y), float(w @ (1 - y))
+    beaten, beating = wins @ (w * (1 - y)) / negatives, wins.T @ (w * y) / positives
+    auc = float(w * y @ beaten) / positives
+    each = w * np.where(y, (beaten - auc) / positives, (beating - auc) / negatives)
+    error = math.sqrt(float((np.bincount(unit, each) ** 2).sum()))
+    pairs = pair_up(p, np.full(len(p), 0.5), y, rows.weight, unit)
+    paired = difference(parse("auc"), pairs, None)
+    assert paired is not None and paired.mean == pytest.approx(0.5 - auc)
+    assert paired.error == pytest.approx(error, rel=1e-9)
+    result = measure_all([parse("auc")], Inputs(rows), 0.9)[parse("auc")]
+    assert result.interval is not None
+    low, high = (math.log(end / (1 - end)) for end in result.interval)
+    assert (high - low) / 2 == pytest.approx(1.6448536 * error / (auc * (1 - auc)), rel=1e-6)
+
+
+def test_bins_of_clusters_vary_together() -> None:
+    rows = clustered(ties=False)
+    levels, unit = rows.table.bins(5), rows.unit
+    assert unit is not None
+    number = np.searchsorted(rows.table.score[rows.table.bin_starts(5)], rows.score, side="right") - 1
+    rate = levels.pos / levels.n
+    sums = np.zeros((len(levels), unit.max() + 1))
+    sizes = np.zeros_like(sums)
+    np.add.at(sums, (number, unit), rows.label - rate[number])
+    np.add.at(sizes, (number, unit), 1.0)
+    clusters = levels.n**2 / (sizes**2).sum(axis=1)
+    scale = np.sqrt(clusters / (clusters - 1)) / levels.n
+    expected = sums @ sums.T * np.outer(scale, scale)
+    covariance = noise(levels).covariance
+    assert covariance is not None
+    np.testing.assert_allclose(covariance, expected, rtol=1e-9, atol=1e-15)
+    share = levels.n / levels.total
+    assert variance_terms(levels)[1] == pytest.approx(2 * float(share @ expected**2 @ share))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_clusters_of_one_row_change_no_bit(weighted: bool) -> None:
+    rng = np.random.default_rng(5)
+    score = expit(rng.normal(size=300))
+    label, weight = (rng.random(300) < score).astype(np.uint8), rng.gamma(2, size=300) if weighted else None
+    features = rng.normal(size=(300, 2))
+    without = Rows(score, label, weight, features=features)
+    single = Rows(score, label, weight, rng.permutation(300), features=features)
+    one, other = (measure_all(METRICS.specs(), Inputs(rows, TASK), rows.sure(0.9)) for rows in (without, single))
+    assert one == other
+
+
+def test_values_do_not_depend_on_clusters_but_where_folds_or_noise_do() -> None:
+    rows = clustered()
+    independent = Rows(rows.score, rows.label)
+    with_clusters, without = (measure_all(METRICS.specs(), Inputs(r, TASK), 0.9) for r in (rows, independent))
+    moved = {
+        spec.name
+        for spec, result in with_clusters.items()
+        if result.value is not None
+        and without[spec].value is not None
+        and result.value != pytest.approx(without[spec].value, rel=1e-9, abs=1e-12)
+    }
+    assert moved <= {
+        *("spiegelhalter_z", "c_bound", "c_emp_pvalue", "ece_debiased", "gain_recalibration", "gain_over_constant"),
+        *(spec.name for spec in with_clusters if spec.name.endswith("_null")),
+    }
+
+
+def test_order_of_rows_and_names_of_clusters_do_not_matter() -> None:
+    rows = clustered(weighted=True)
+    order = np.random.default_rng(0).permutation(len(rows))
+    specs = [parse(name) for name in ("brier", "auc", "ece_debiased", "gain_recalibration", "average_precision")]
+    one, other = (measure_all(specs, Inputs(r, TASK), 0.9) for r in (rows, rows.take(order)))
+    for spec in specs:
+        assert one[spec].value == pytest.approx(other[spec].value, rel=1e-12)
+        assert one[spec].interval == pytest.approx(other[spec].interval, rel=1e-9)
+
+
+def test_folds_and_draws_take_whole_clusters() -> None:
+    rows = clustered()
+    unit = rows.unit
+    assert unit is not None
+    for parts in (2, 5):
+        fold = rows.places(np.random.default_rng(0), parts) % parts
+        assert set(fold.tolist()) == set(range(parts))
+        assert all(len(set(fold[unit == g].tolist())) == 1 for g in range(unit.max() + 1))
+    t, rng = rows.table, np.random.default_rng(2)
+    neg, pos = t.split(rng)
+    np.testing.assert_allclose(neg.sum(axis=0) + pos.sum(axis=0), t.n)
+    sizes = np.bincount(unit)
+    assert {int(n) for n in (neg + pos).sum(axis=1)} <= {int(sizes[k].sum()) for k in _folds_of(t)}
+    draws = [t.resample(rng) for _ in range(300)]
+    means = np.array([draw.mean_of(squared).mean for draw in draws])
+    assert means.std() == pytest.approx(t.mean_of(squared).error, rel=0.15)
+
+
+def _folds_of(t: object) -> list[NDArray[np.bool_]]:
+    design = t.design  # type: ignore[attr-defined]
+    fold = np.random.default_rng(2).permutation(len(design.times)) % 5
+    return [fold == k for k in range(5)]
+
+
+def test_few_clusters_take_t_quantiles_and_fewer_none() -> None:
+    rows = clustered(12)
+    design = rows.table.design
+    assert isinstance(design, Clustered)
+    n = np.bincount(np.asarray(rows.unit))
+    assert design.effective_clusters == pytest.approx(n.sum() ** 2 / (n**2).sum())
+    sure = rows.sure(0.9)
+    assert sure is not None
+    brier = parse("brier")
+    low, high = measure_all([brier], Inputs(rows), sure)[brier].interval or (0, 0)
+    reach = float(stdtrit(design.effective_clusters - 1, 0.95)) * rows.table.mean_of(squared).error
+    assert (high - low) / 2 == pytest.approx(reach, rel=1e-9)
+    few = clustered(4)
+    assert few.sure(0.9) is None
+    with pytest.raises(Undefined, match="at least 5 clusters"):
+        few.places(np.random.default_rng(0))
+
+
+def test_design_effect_by_hand() -> None:
+    # Clusters (1, 1) and (0, 0): off the mean .5, .5, -.5, -.5; (1 + 1) / (4 x .25).
+    assert design_effect(np.array([1.0, 1, 0, 0]), None, np.array([0, 0, 1, 1])) == pytest.approx(2)
+    assert design_effect(np.array([1.0, 0, 1, 0]), None, np.array([0, 0, 1, 1])) == pytest.approx(0)
