@@ -98,17 +98,16 @@ def evaluate(
 ) -> EvaluateAnswer:
     """Measure scores against labels.
 
-    data: scores, shape (T,) in [0, 1], with `label` of shape (T,); or a frame (pandas, polars, pyarrow, or a mapping of
-    arrays), or path(s) of files. In a frame or a file, `score`, `label`, `weight`, `group`, `cluster` and `features`
-    name columns as on the command line; several scores are several models. With arrays, `weight`, `group` (or a mapping
-    of names to arrays), `cluster` and `features`, shape (T, d), are arrays too. The decision is given as threshold=,
-    utility=, cost_fp= and cost_fn=, or odds=; decision_threshold= says where the model is operated, if not at t*.
-    proba: of several classes, a pattern such as 'lr:*' for the columns of each model, in place of scores; the decision
-    is then abstain=, or utility= with a column for each class. metrics: such as 'ece(bins=20)', by default all.
-    positive: the label value that counts as 1. logit: scores are log-odds. margin: they are margins of any size, whose
-    range is rescaled to [0, 1]. missing: 'error' or 'drop'. prevalence: share of labels 1 where decisions are made,
-    which rows are weighted and scores moved to; or sampled_negatives, the share of the negatives that was kept.
-    keep_scores: do not move them.
+    data: scores, shape (T,) in [0, 1], with `label`; or a frame (pandas, polars, pyarrow, or a mapping of arrays), or
+    path(s) of files. In a frame or a file, `score`, `label`, `weight`, `group`, `cluster` and `features` name columns
+    as on the command line; several scores are several models. With arrays, `weight`, `group` (or a mapping), `cluster`
+    and `features`, shape (T, d), are arrays too. The decision is given as threshold=, utility=, cost_fp= and cost_fn=,
+    or odds=; decision_threshold= says where the model is operated, if not at t*. proba: of several classes, in place of
+    scores, a pattern such as 'lr:*' for each model; the decision is then abstain=, or utility= with a column for each
+    class. metrics: such as 'ece(bins=20)', by default all. positive: the label value that counts as 1. logit: scores
+    are log-odds. margin: they are margins of any size, whose range is rescaled to [0, 1]. missing: 'error' or 'drop'.
+    prevalence: share of labels 1 where decisions are made, which rows are weighted and scores moved to; or
+    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
