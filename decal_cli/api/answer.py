@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
 from decal_cli.analysis.evaluate import Plan, Report
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
@@ -364,3 +365,14 @@ class ReportAnswer(ReportsAnswer):
         if isinstance(facts, Recommended):
             return f"{advice_gist(*facts.recommendation.advised[0])}; {len(self.result.drawings)} pictures"
         return f"{reports_gist(self.reports)}; {len(self.result.drawings)} pictures"
+
+
+def earlier(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -> Baseline | None:
+    """What a gate compares with: an answer of `evaluate`, its `to_dict()`, or the path of a report."""
+    if given is None:
+        return None
+    if isinstance(given, (str, os.PathLike)):
+        return read_baseline(os.fspath(given))
+    if not isinstance(given, (Answer, Mapping)):
+        raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), or a path")
+    return baseline_of(given.to_dict() if isinstance(given, Answer) else given, "given")

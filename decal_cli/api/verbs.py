@@ -11,7 +11,6 @@ from decal_cli.analysis import compare as comparing
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis import recommend as recommending
-from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
 from decal_cli.analysis.evaluate import all_choices
 from decal_cli.analysis.sweep import swept
 from decal_cli.api.answer import (
@@ -23,6 +22,7 @@ from decal_cli.api.answer import (
     RecommendAnswer,
     ReportAnswer,
     SweepAnswer,
+    earlier,
 )
 from decal_cli.api.frames import library_of
 from decal_cli.api.inputs import (
@@ -224,7 +224,7 @@ def gate(
         raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
     question = _question({**locals(), "intervals": any(rule.needs_interval for rule in parsed)})
     plan = replace(question.plan, choices=gating.choices_of(parsed))
-    return GateAnswer(Gated(gating.gate(question.data, plan, parsed, _baseline(baseline))), question)
+    return GateAnswer(Gated(gating.gate(question.data, plan, parsed, earlier(baseline))), question)
 
 
 @spoken
@@ -391,13 +391,3 @@ def report(
 def _question(asked: Mapping[str, Any]) -> Question:
     """The data set and the plan, which names no metric yet."""
     return Question(dataset_of(asked), plan_of(asked, (), task_given(asked)), library_of(asked["data"]))
-
-
-def _baseline(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -> Baseline | None:
-    if given is None:
-        return None
-    if isinstance(given, (str, os.PathLike)):
-        return read_baseline(os.fspath(given))
-    if not isinstance(given, (Answer, Mapping)):
-        raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), or a path")
-    return baseline_of(given.to_dict() if isinstance(given, Answer) else given, "given")
