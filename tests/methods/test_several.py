@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods import METHODS, Saved, Training, fit, from_text, parse, score_rows, to_text, try_out
+from decal_cli.methods.families.retrain import boosting_sizes, forest_sizes
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import ClassDecision
 from tests.helpers.command import Decal, valid_json
@@ -64,7 +66,11 @@ def test_classes_in_another_order_are_scored_alike(key: str) -> None:
     assert score[:, place] == pytest.approx(fitted(key)(new(rows)).score, abs=1e-5)
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key not in ("blend",)])
+IN_ROWS = ("blend", "stack-forest", "stack-boosting")
+"""They draw rows, or leaves hold so many rows: what counts twice is not two rows."""
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in IN_ROWS])
 def test_a_weight_of_two_is_two_rows(key: str) -> None:
     rows = training(weighted=True)
     twice = replace(rows.take(np.repeat(np.arange(600), rows.weights.astype(int))), weight=None)
@@ -84,6 +90,41 @@ def test_a_model_file_holds_the_model(key: str) -> None:
     assert np.array_equal(score_rows(back, rows, "model.json").score, fitted(key)(rows).score)
     with pytest.raises(DecalError, match="was changed"):
         from_text(text.replace('"m:b"', '"m:d"'), "model.json")
+
+
+@pytest.mark.parametrize("key", ["stack-forest", "stack-boosting"])
+@pytest.mark.parametrize("seen", [(0, 1, 2), (0, 2)])
+def test_trees_predict_what_scikit_learn_predicts(key: str, seen: tuple[int, ...]) -> None:
+    rows = training()
+    rows = rows.take(np.isin(rows.label, seen)).in_order()
+    model: Any = fit(parse(key), rows)
+    columns = np.column_stack((rows.score[:, model.order], rows.features)).astype(np.float32)
+    label = np.argsort(model.order)[rows.label]
+    peer: Any = (
+        RandomForestClassifier(60, **forest_sizes(*columns.shape), random_state=rows.seed)
+        if key == "stack-forest"
+        else HistGradientBoostingClassifier(max_iter=120, **boosting_sizes(len(rows)), random_state=rows.seed)
+    ).fit(columns, label)
+    expected = np.zeros((len(rows), 3))
+    expected[:, model.order[peer.classes_]] = peer.predict_proba(columns)
+    assert model(new(rows)).score == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_ensemble_of_temperatures_is_the_likeliest_mixture() -> None:
+    rows, model = training(), fitted("ensemble-temperature")
+    tempered = np.maximum(rows.score, 1e-6) ** model.inverse
+    tempered /= tempered.sum(axis=1, keepdims=True)
+    parts = np.stack((tempered, rows.score, np.full_like(rows.score, 1 / 3)))
+    assert model(new(rows)).score == pytest.approx(np.tensordot(model.weights, parts, 1), abs=1e-6)
+    at = parts[:, np.arange(600), rows.label]
+
+    def loss(weights: np.ndarray) -> float:
+        return -float(np.log(weights @ at).mean())
+
+    best = minimize(loss, np.full(3, 1 / 3), bounds=[(0, 1)] * 3, method="SLSQP", tol=1e-12,
+                    constraints={"type": "eq", "fun": lambda w: w.sum() - 1})  # fmt: skip
+    assert loss(model.weights) == pytest.approx(best.fun, abs=1e-7)
+    assert np.array_equal(model(new(rows)).score.argmax(axis=1), rows.score.argmax(axis=1))
 
 
 def test_one_vs_rest_isotonic_is_that_of_scikit_learn() -> None:

@@ -190,14 +190,15 @@ def stack_forest(
     columns = _columns(rows)
     forest = RandomForestClassifier(
         trees,
-        **(_forest_sizes(*columns.shape) if sizes == "decal" else {}),
+        **(forest_sizes(*columns.shape) if sizes == "decal" else {}),
         n_jobs=1,
         random_state=rows.seed % N_SEEDS,
     )
     return StackedForest(Forest.of_forest(forest.fit(columns, rows.label > 0.5, _weights(rows))))
 
 
-def _forest_sizes(rows: int, columns: int) -> dict[str, Any]:
+def forest_sizes(rows: int, columns: int) -> dict[str, Any]:
+    """The sizes of a forest's trees, as scikit-learn names them."""
     return {
         "max_samples": int(np.clip(_TREE_SHARE * rows, 1, _MAX_TREE_ROWS)),
         "max_features": int(min(columns, _SPLIT_ROOTS * columns**0.5)),
@@ -229,7 +230,7 @@ def stack_boosting(
 
     boosted = HistGradientBoostingClassifier(
         max_iter=rounds,
-        **(_boosting_sizes(len(rows)) if sizes == "decal" else {}),
+        **(boosting_sizes(len(rows)) if sizes == "decal" else {}),
         random_state=rows.seed % N_SEEDS,
     )
     with one_thread():
@@ -237,7 +238,8 @@ def stack_boosting(
     return StackedBoosting(Forest.of_boosting(boosted), baseline_of(boosted))
 
 
-def _boosting_sizes(rows: int) -> dict[str, Any]:
+def boosting_sizes(rows: int) -> dict[str, Any]:
+    """The sizes and steps of boosted trees, as scikit-learn names them."""
     return {
         "learning_rate": _LEARNING_RATE,
         "max_leaf_nodes": _MAX_LEAVES,

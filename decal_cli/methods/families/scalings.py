@@ -20,7 +20,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.methods.declare import Applied, Training, for_classes, method, model
 from decal_cli.methods.families.isotonic import Curve
-from decal_cli.methods.numerics.checks import is_finite, need
+from decal_cli.methods.numerics.checks import are_probabilities, is_finite, need
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
 
@@ -114,6 +114,60 @@ def structured_matrix(rows: Training) -> ClassScaling:
     entries beside the diagonal more, the more the more classes there are.
     """
     return scaled(fit_matrix(rows.score, rows.label, rows.weights))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class EnsembleTemperature:
+    """A mixture of p^s, rescaled to sum 1, of p and of equal probabilities; weights: (3,), of sum 1."""
+
+    inverse: float
+    weights: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse weights that are none. Errors: ValueError."""
+        need(self.weights.shape == (3,) and are_probabilities(self.weights), "a mixture needs three weights in [0, 1]")
+        need(abs(float(self.weights.sum()) - 1) < 1e-6 and is_finite(self.inverse), "weights must sum to 1")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        each = _tempered(rows.score, self.inverse)
+        mixture = sum(weight * part for weight, part in zip(self.weights, each, strict=True))
+        return Applied(np.asarray(mixture / mixture.sum(axis=1, keepdims=True)))
+
+
+def _tempered(score: Floats, inverse: float) -> tuple[Floats, Floats, Floats]:
+    classes = score.shape[1]
+    scaling = Scaling(inverse * np.eye(classes), np.zeros(classes))
+    return scaling(score), score, np.full_like(score, 1 / classes)
+
+
+N_MIXING_STEPS = 1000
+"""At most so many steps of expectation and maximisation: each makes the labels likelier."""
+
+
+@method(
+    title="Ensemble temperature scaling",
+    kind="recalibration",
+    source="Zhang et al. 2020, Mix-n-Match",
+    classes="several",
+)
+def ensemble_temperature(rows: Training) -> EnsembleTemperature:
+    """Temperature scaling mixed with the probabilities as they are and with equal ones.
+
+    p' = w1 p^(1/T), rescaled to sum 1, + w2 p + w3 / K, with the likeliest T first and then the likeliest weights of
+    sum 1. The order of the classes of a row stays as it is.
+    """
+    inverse = float(fit_temperature(rows.score, rows.label, rows.weights).weight[0, 0])
+    at_label = np.column_stack([part[np.arange(len(rows)), rows.label] for part in _tempered(rows.score, inverse)])
+    share, weights = rows.weights / rows.weights.sum(), np.full(3, 1 / 3)
+    for _ in range(N_MIXING_STEPS):
+        parts = at_label * weights
+        ahead = share @ (parts / np.maximum(parts.sum(axis=1, keepdims=True), 1e-300))
+        done = bool(np.abs(ahead - weights).max() < 1e-10)
+        weights = ahead
+        if done:
+            break
+    return EnsembleTemperature(inverse, weights / weights.sum())
 
 
 @method(title="Vector scaling", kind="recalibration", source=cite("Guo et al. 2017"), classes="several")

@@ -92,12 +92,12 @@ def fit_platt(t: Table, on: str = "logit", targets: str = "smoothed") -> Sigmoid
         need_overlap(t)
         counts = counts_of(t)
     else:
-        counts = _smoothed(t)
+        counts = smoothed(t)
     slope, intercept = maximum([term(t.score, on)], counts)
     return Sigmoid(on, float(slope), float(intercept))
 
 
-def _smoothed(t: Table) -> Counts:
+def smoothed(t: Table) -> Counts:
     """Expected positives under Platt's targets."""
     n, pos = counts_of(t)
     high, low = (t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)

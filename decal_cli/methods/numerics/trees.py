@@ -190,7 +190,14 @@ class Forest:
 
         `total` plus `baseline_of(fitted)` is its log-odds.
         """
-        return cls.of_trees([_boosted(each.nodes, fitted.n_features_in_) for (each,) in fitted._predictors])
+        (forest,) = cls.of_boosted_classes(fitted)
+        return forest
+
+    @classmethod
+    def of_boosted_classes(cls, fitted: Any) -> tuple[Self, ...]:
+        """The same of several classes, a forest for each; of two classes one, of the second."""
+        each = zip(*fitted._predictors, strict=True)
+        return tuple(cls.of_trees([_boosted(tree.nodes, fitted.n_features_in_) for tree in trees]) for trees in each)
 
 
 def baseline_of(fitted: Any) -> float:
