@@ -42,7 +42,7 @@ from decal_cli.data.arrays import column_names, is_table, rows_in_memory
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.methods import Saved, methods_for_two, parse, to_text
+from decal_cli.methods import Saved, parse, to_text
 from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import Fitted
 from decal_cli.render.results.study import Studied
@@ -242,6 +242,8 @@ def study(
     workers: int = 1,
     folder: str | os.PathLike[str] = STUDY_FOLDER,
     score: Names = (),
+    proba: Names = (),
+    classes: str | None = None,
     label: str | None = None,
     weight: str | None = None,
     group: Names = (),
@@ -250,13 +252,17 @@ def study(
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
+    utility: Utilities | None = None,
+    cost_matrix: Utilities | None = None,
+    abstain: float | None = None,
     confidence: float = CONFIDENCE,
 ) -> StudyAnswer:
     """Ask of your own files whether the estimates predict what every method then wins.
 
-    files: paths. Their columns as for `evaluate`. methods: by default all. seeds: number of random halvings of every
-    file. folder: where finished units are kept, so that a stopped study goes on from there. workers: processes; more
-    than one need `if __name__ == "__main__":` around the call in a script.
+    files: paths. Their columns as for `evaluate`. utility, cost_matrix, abstain: one task in place of thresholds, of
+    more than two actions or, with proba=, of several classes, which have 11 tasks otherwise. methods: by default all.
+    seeds: number of random halvings of every file. folder: where finished units are kept, so that a stopped study goes
+    on from there. workers: processes; more than one need `if __name__ == "__main__":` around the call in a script.
     """
     from decal_cli.analysis import study as studies
     from decal_cli.analysis.study.store import folder_of
@@ -270,7 +276,7 @@ def study(
             raise DecalError(f"{what}={count} is not positive", "give 1 or more")
     at = tuple(float(t) for t in parse_thresholds(thresholds_text(thresholds)))
     sure = Plan((), confidence=real("confidence", confidence)).confidence
-    setting = studies.Setting(at, methods_of(methods) or methods_for_two(), sure)
+    setting = studies.Setting(at, methods_of(methods), sure, studies.tasks_named(task_given(asked)))
     kept = folder_of(os.fspath(folder))
     result = studies.run(list(dict.fromkeys(paths)), file_columns(asked), setting, range(seeds), Path(kept), workers)
     return StudyAnswer(Studied(studies.summarise(result)), library_of(None))

@@ -21,9 +21,9 @@ from decal_cli.curves import parse_thresholds
 from decal_cli.data import as_file
 from decal_cli.data.output import write_whole
 from decal_cli.data.signals import ending_as_interrupt
-from decal_cli.declarations.defaults import CONFIDENCE
+from decal_cli.declarations.defaults import CONFIDENCE, STUDY_THRESHOLDS
 from decal_cli.errors import DecalError, Interrupted
-from decal_cli.methods import methods_for_two, parse
+from decal_cli.methods import parse
 from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
 from decal_cli.render.formats.csv import Csv
 from decal_cli.render.formats.json import Json
@@ -31,6 +31,7 @@ from decal_cli.render.formats.markdown import Markdown
 from decal_cli.render.page import Page
 from decal_cli.render.results.experiment import Experiment
 from decal_cli.render.results.study import Studied
+from decal_cli.task import task_of
 
 FIGURES_PAGE = "figures.md"
 
@@ -45,10 +46,14 @@ def run(options: StudyOptions, source: InputOptions) -> None:
         raise DecalError(f"--seeds {options.seeds} is not positive", "give how often every file is halved")
     if options.workers is not None and options.workers < 1:
         raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
-    methods = tuple(dict.fromkeys(map(parse, options.method))) or methods_for_two()
+    methods = tuple(dict.fromkeys(map(parse, options.method)))
     thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
+    task = task_of(utility=options.utility, cost_matrix=options.cost_matrix, abstain=options.abstain)
+    tasks = studies.tasks_named(task)
+    if task is not None and options.thresholds != STUDY_THRESHOLDS:
+        raise DecalError("--thresholds and a task are both given", "keep one of them")
     confidence = first_given(options.confidence, settings.confidence, CONFIDENCE)
-    setting = Setting(thresholds, methods, Plan((), confidence=confidence).confidence)
+    setting = Setting(thresholds, methods, Plan((), confidence=confidence).confidence, tasks)
     folder = folder_of(options.folder)
     workers = options.workers or os.cpu_count() or 1
     try:
@@ -60,7 +65,10 @@ def run(options: StudyOptions, source: InputOptions) -> None:
         raise Interrupted("run the same command again to go on") from None
     for note in result.notes:
         say(f"decal: {note}")
-    written = _write(folder, summary, options.figures)
+    by_task = summary.points.task is not None
+    if options.figures and by_task:
+        say("decal: no figures.md: the experiment is over t*, and this study is over tasks")
+    written = _write(folder, summary, options.figures and not by_task)
     emit(Studied(summary), options.format)
     say(f"{folder}: {', '.join(written)}")
 

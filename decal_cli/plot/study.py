@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX
+from decal_cli.analysis.study.columns import BASE
 from decal_cli.analysis.study.points import OF_SCORES
 from decal_cli.analysis.study.summary import Summary, short_title
+from decal_cli.analysis.study.tasks import OF_CLASSES
 from decal_cli.plot.names import drawable
 from decal_cli.plot.style import COLOURS, GREY, RC, style_of
 
 RECALIBRATION, POST_TRAINING = GAINS["recalibrate"], GAINS["post-train"]
 _WIDE, _HIGH = 10.0, 4.9
+_LONG = {BASE: "isotonic regression"}
 _MOST_FILES = 24
 """Files that the legend names; more would leave no room for the picture."""
 
@@ -76,7 +78,7 @@ def _scatter(axes: Any, summary: Summary, estimate: str, target: str) -> None:
     axes.set_xlabel(f"{short_title(estimate)} (one half)")
     axes.set_ylabel("gain (other half)")
     fit = "" if np.isnan(relation.r2) else f"\nr² {relation.r2:.3f}, slope {relation.slope:.2f}"
-    axes.set_title(f"{_gain_of(target)}{fit}")
+    axes.set_title(f"{_gain_of(target, points.base)}{fit}")
 
 
 def _mark(number: int) -> dict[str, Any]:
@@ -84,9 +86,9 @@ def _mark(number: int) -> dict[str, Any]:
     return {"linestyle": "", "color": colour, "marker": marker, "markeredgewidth": 0}
 
 
-def _gain_of(target: str) -> str:
+def _gain_of(target: str, base: str) -> str:
     """What is won by a method, or by it beyond recalibration, in short lines."""
-    return "Gain of " + target.replace(BEYOND_SUFFIX, f"\nbeyond {BASE}")
+    return "Gain of " + target.replace(f" - {base}", f"\nbeyond {base}")
 
 
 def _name_files(figure: Any, files: Sequence[str]) -> None:
@@ -105,26 +107,25 @@ def _name_files(figure: Any, files: Sequence[str]) -> None:
 
 
 def _recalibration(figure: Any, summary: Summary) -> bool:
-    return _pairs(figure, summary, [("regret_calibration", BASE), (RECALIBRATION, BASE)])
+    base = summary.points.base
+    return _pairs(figure, summary, [("regret_calibration", base), (RECALIBRATION, base)])
 
 
 def _post_training(figure: Any, summary: Summary) -> bool:
-    return _pairs(figure, summary, [("regret", "refit"), (POST_TRAINING, "refit"), (POST_TRAINING, "stack-boosting")])
+    pairs = [("regret", "refit"), (POST_TRAINING, "refit"), (POST_TRAINING, "stack-boosting")]
+    return _pairs(figure, summary, pairs if summary.points.base == BASE else [*pairs, (POST_TRAINING, "blend")])
 
 
 def _beyond(figure: Any, summary: Summary) -> bool:
-    refit, boosting = "refit" + BEYOND_SUFFIX, "stack-boosting" + BEYOND_SUFFIX
-    return _pairs(figure, summary, [("regret_grouping", refit), (BEYOND, refit), (BEYOND, boosting)])
+    refit, boosting, blend = (name + summary.points.beyond for name in ("refit", "stack-boosting", "blend"))
+    pairs = [("regret_grouping", refit), (BEYOND, refit), (BEYOND, boosting)]
+    return _pairs(figure, summary, pairs if summary.points.base == BASE else [*pairs, (BEYOND, blend)])
 
 
 def _correlations(figure: Any, summary: Summary) -> bool:
-    targets = [
-        t
-        for t in (BASE, "refit", "refit" + BEYOND_SUFFIX, "stack-boosting" + BEYOND_SUFFIX)
-        if t in summary.points.targets
-    ]
+    targets = [t for t in _shown_targets(summary) if t in summary.points.targets]
     ours = ("regret_calibration", RECALIBRATION, "regret_grouping", BEYOND, "regret", POST_TRAINING)
-    others = tuple(choice.key for choice in OF_SCORES)
+    others = tuple(dict.fromkeys(choice.key for choice in (*OF_SCORES, *OF_CLASSES)))
     names = [n for n in (*ours, *others) if any((n, target) in summary.relations for target in targets)]
     r2 = {pair: relation.r2 for pair, relation in summary.relations.items()}
     if np.isnan([r2.get(pair, np.nan) for pair in itertools.product(names, targets)]).all():
@@ -152,19 +153,27 @@ def _correlations(figure: Any, summary: Summary) -> bool:
         axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
         axes.grid(axis="y", visible=False)
         axes.set_xlabel("r²")
-        axes.set_title(_gain_of(target))
+        axes.set_title(_gain_of(target, summary.points.base))
     return True
+
+
+def _shown_targets(summary: Summary) -> tuple[str, ...]:
+    base, beyond = summary.points.base, summary.points.beyond
+    if base == BASE:
+        return base, "refit", "refit" + beyond, "stack-boosting" + beyond
+    return base, "refit", "blend", "blend" + beyond
 
 
 def _time(figure: Any, summary: Summary) -> bool:
     """Mean gain beyond isotonic against the processor time of a fit, over that of isotonic."""
     points = summary.points
-    if BASE not in points.gains or BASE not in summary.seconds:
+    name_of_base = points.base
+    if name_of_base not in points.gains or name_of_base not in summary.seconds:
         return False
     axes = figure.add_subplot(1, 1, 1)
-    base = max(summary.seconds[BASE], 1e-6)
+    base = max(summary.seconds[name_of_base], 1e-6)
     for k, (name, seconds) in enumerate(sorted(summary.seconds.items(), key=lambda item: item[1])):
-        mean, error = points.mean(1000 * (points.gains[name] - points.gains[BASE]))
+        mean, error = points.mean(1000 * (points.gains[name] - points.gains[name_of_base]))
         at = max(seconds, 1e-6) / base
         axes.plot([at, at], [mean - 2 * error, mean + 2 * error], color=style_of(k).colour, linewidth=1)
         axes.plot([at], [mean], **_mark(k), markersize=7, label=f"{name}, {_seconds(seconds)}")
@@ -172,8 +181,8 @@ def _time(figure: Any, summary: Summary) -> bool:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
-    axes.set_xlabel("processor time of a fit, over that of isotonic regression")
-    axes.set_ylabel(f"gain beyond {BASE}, per 1,000 decisions")
+    axes.set_xlabel(f"processor time of a fit, over that of {_LONG.get(name_of_base, name_of_base)}")
+    axes.set_ylabel(f"gain beyond {name_of_base}, per 1,000 decisions")
     axes.set_title("What methods win and take: mean over all points, line: two standard errors over scores")
     figure.legend(loc="outside right upper", title="method, median fit", alignment="left")
     return True

@@ -26,6 +26,11 @@ class ClassDecision:
         """What the ranges of metrics are multiples of: the most that one decision can be worth more than another."""
         return max(max(column) - min(column) for column in zip(*self.utility, strict=True))
 
+    @property
+    def u_delta(self) -> float:
+        """2 / K times the sum over classes of what the best action is worth beyond the worst: that of K = 2."""
+        return 2 * sum(max(column) - min(column) for column in zip(*self.utility, strict=True)) / len(self.utility[0])
+
 
 @dataclass(frozen=True)
 class ClassTask:

@@ -3,5 +3,6 @@
 from decal_cli.analysis.study.points import Setting, Unit, measure
 from decal_cli.analysis.study.run import Study, run
 from decal_cli.analysis.study.summary import Summary, summarise
+from decal_cli.analysis.study.tasks import tasks_named
 
-__all__ = ["Setting", "Study", "Summary", "Unit", "measure", "run", "summarise"]
+__all__ = ["Setting", "Study", "Summary", "Unit", "measure", "run", "summarise", "tasks_named"]

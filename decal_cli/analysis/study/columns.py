@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from decal_cli.analysis.study.points import ESTIMATES, WITH_INTERVALS
 from decal_cli.analysis.study.run import Study
+from decal_cli.analysis.study.tasks import CHOSEN
 from decal_cli.metrics import named
 from decal_cli.tables.table import Estimate, Floats
 
@@ -47,14 +48,26 @@ class Points:
     pairs: tuple[tuple[str, str], ...]
     base_rate: Floats
     """Of the file, shape (P,)."""
+    task: NDArray[np.str_] | None = None
+    """Names of tasks, shape (P,), where a study is over these; thresholds are NaN then."""
+
+    @property
+    def base(self) -> str:
+        """The recalibration from which gains beyond recalibration are counted."""
+        return CHOSEN if CHOSEN in self.gains else BASE
+
+    @property
+    def beyond(self) -> str:
+        """What gains beyond recalibration end in, after the method."""
+        return f" - {self.base}"
 
     @cached_property
     def targets(self) -> dict[str, Floats]:
-        """Gains by method, and gains beyond recalibration by method and BEYOND_SUFFIX."""
-        beyond = {}
-        if BASE in self.gains:
+        """Gains by method, and gains beyond recalibration by method and `beyond`."""
+        beyond, base = {}, self.base
+        if base in self.gains:
             beyond = {
-                name + BEYOND_SUFFIX: values - self.gains[BASE] for name, values in self.gains.items() if name != BASE
+                name + self.beyond: values - self.gains[base] for name, values in self.gains.items() if name != base
             }
         return {**self.gains, **beyond}
 
@@ -120,26 +133,28 @@ def points_of(study: Study) -> Points:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     estimates, ends = {}, {}
-    for name in ESTIMATES:
+    tasks = [point.get("task") for _, point in rows] if study.setting.tasks else None
+    for name in rows[0][1]["estimates"] if tasks else ESTIMATES:
         cells = [point["estimates"][name] for _, point in rows]
         value, low, high = (column(values) for values in zip(*cells, strict=True))
         estimates[name] = value
         if name in WITH_INTERVALS:
             ends[name] = (low, high)
-    methods = [chosen.key for chosen in study.setting.methods]
+    methods = [*([CHOSEN] if tasks else []), *(chosen.key for chosen in study.setting.methods)]
     gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
     return Points(
         np.array([paths.index(record["file"]) for record, _ in rows]),
         np.array([scores.index((record["file"], record["score"])) for record, _ in rows]),
         np.array([record["seed"] for record, _ in rows]),
-        np.array([point["threshold"] for _, point in rows]),
+        column([point["threshold"] for _, point in rows]),
         estimates,
         ends,
         {name: values for name, values in gains.items() if np.isfinite(values).any()},
-        np.array([point["constants"] for _, point in rows], dtype=np.float64).reshape(-1, 2).T,
+        np.array([point["constants"] for _, point in rows], dtype=np.float64).reshape(len(rows), -1).T,
         files,
         pairs,
         np.array([record["positives"] / record["rows"] for record, _ in rows]),
+        None if tasks is None else np.array(tasks),
     )
 
 
@@ -169,7 +184,7 @@ def columns_of(points: Points) -> dict[str, NDArray[Any]]:
         "file": np.array(points.files)[points.file],
         "score": np.array([score for _, score in points.pairs])[points.pair],
         "seed": points.seed,
-        "threshold": points.threshold,
+        **({"threshold": points.threshold} if points.task is None else {"task": points.task}),
     }
     for name, values in points.estimates.items():
         columns[name] = values

@@ -21,17 +21,29 @@ from decal_cli.analysis.flowchart import (
     POST_TRAINING,
     RECALIBRATION,
 )
+from decal_cli.analysis.study.tasks import BY_DEFAULT, CHOSEN, NamedTask, measure_tasks
 from decal_cli.crossfit.regions import build_regions
 from decal_cli.crossfit.threads import one_thread
 from decal_cli.data import Predictions
 from decal_cli.declarations.defaults import CONFIDENCE
-from decal_cli.errors import Undefined
+from decal_cli.errors import DecalError, Undefined
 from decal_cli.limits import MAX_UTILITY
-from decal_cli.methods import Applied, MethodSpec, Model, Training, fit_each, missing, training_rows, won
+from decal_cli.methods import (
+    METHODS,
+    Applied,
+    MethodSpec,
+    Model,
+    Training,
+    fit_each,
+    methods_for_two,
+    missing,
+    training_rows,
+    won,
+)
 from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, Task
 
 EVEN = 0.5
 """The score from which accuracy decides 1, whatever t*."""
@@ -60,11 +72,25 @@ class Unit:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured of every unit."""
+    """What is measured of every unit. methods: () for all that rows allow."""
 
     thresholds: tuple[float, ...]
     methods: tuple[MethodSpec, ...]
     confidence: float = CONFIDENCE
+    tasks: tuple[NamedTask, ...] = ()
+    """In place of thresholds: of several classes, or of more than two actions."""
+
+    def for_rows(self, of_classes: bool, path: str) -> Setting:
+        """The same with the tasks and methods of these rows, where none are named. Errors: DecalError."""
+        if of_classes != any(not isinstance(task.given, Task) for task in self.tasks) and self.tasks:
+            raise DecalError(
+                f"{path}: {'rows are of several classes' if of_classes else 'scores are of two classes'}, and the task"
+                " is not",
+                "give a task of these classes, or none",
+            )
+        tasks = self.tasks or (BY_DEFAULT if of_classes else ())
+        of_kind = tuple(spec for spec in METHODS.specs() if of_classes and spec.declared.of_classes is not None)
+        return replace(self, tasks=tasks, methods=self.methods or of_kind or methods_for_two())
 
 
 Record = dict[str, Any]
@@ -85,6 +111,8 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
     among WITH_INTERVALS.
     """
     _import_once()
+    if setting.tasks:
+        return measure_tasks(unit.file, model, unit.seed, setting.tasks, setting.methods, setting.confidence)
     # Sums come out the same in any process, and processor time is not that of threads that wait for each other.
     with one_thread():
         return _measured(unit, model, setting)
@@ -92,7 +120,8 @@ def measure(unit: Unit, model: Predictions, setting: Setting) -> Record:
 
 def is_record(record: Record, unit: Unit, setting: Setting) -> bool:
     """Whether a record is one that `measure` gives of this unit: what stands on the disk may have been changed."""
-    methods = {chosen.key for chosen in setting.methods}
+    methods = {chosen.key for chosen in setting.methods} | ({CHOSEN} if setting.tasks else set())
+    names = {task.name for task in setting.tasks}
     try:
         return (
             (record["score"], record["seed"]) == (unit.score, unit.seed)
@@ -102,21 +131,25 @@ def is_record(record: Record, unit: Unit, setting: Setting) -> bool:
             and all(_is_number(seconds, 0) for seconds in record["seconds"].values())
             and record["reasons"].keys() <= methods
             and all(isinstance(reason, str) for reason in record["reasons"].values())
-            and [point["threshold"] for point in record["points"]] == list(setting.thresholds)
-            and all(_is_point(point, methods) for point in record["points"])
+            and (
+                {point["task"] for point in record["points"]} <= names
+                if setting.tasks
+                else [point["threshold"] for point in record["points"]] == list(setting.thresholds)
+            )
+            and all(_is_point(point, methods, bool(setting.tasks)) for point in record["points"])
         )
     except (KeyError, TypeError, AttributeError):
         return False
 
 
-def _is_point(point: Record, methods: Set[str]) -> bool:
-    values = [value for name in ESTIMATES for value in point["estimates"][name]]
+def _is_point(point: Record, methods: Set[str], by_task: bool) -> bool:
+    names = point["estimates"] if by_task else ESTIMATES
+    values = [value for name in names for value in point["estimates"][name]]
     return (
-        len(values) == 3 * len(ESTIMATES)
-        and all(len(point["estimates"][name]) == 3 for name in ESTIMATES)
+        all(len(point["estimates"][name]) == 3 for name in names)
         and point["gains"].keys() <= methods
         and all(value is None or _is_number(value) for value in (*values, *point["gains"].values()))
-        and len(point["constants"]) == 2
+        and len(point["constants"]) == (0 if by_task else 2)
         and all(map(_is_number, point["constants"]))
     )
 

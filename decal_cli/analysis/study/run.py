@@ -49,7 +49,7 @@ def run(
     Errors: DecalError for a file that cannot be read, before anything is measured.
     """
     _read.cache_clear()
-    units, digests, notes = _units(paths, columns, setting, seeds)
+    units, digests, notes, setting = _units(paths, columns, setting, seeds)
     store = Store(folder)
     waiting = [(unit, key) for unit, key in units if not is_record(store.records.get(key, {}), unit, setting)]
     before = len(units) - len(waiting)
@@ -64,21 +64,30 @@ def run(
 
 def _units(
     paths: Sequence[str], columns: Columns, setting: Setting, seeds: Sequence[int]
-) -> tuple[list[tuple[Unit, str]], dict[str, str], list[str]]:
-    """All units with their keys, the digests of the files, and notes on what is dropped."""
+) -> tuple[list[tuple[Unit, str]], dict[str, str], list[str], Setting]:
+    """All units with their keys, the digests of the files, notes on what is dropped, and the setting for these rows."""
     units, digests, notes = [], {}, []
+    several: bool | None = None
     for path in paths:
-        there, absent = _scores_in(path, columns)
+        present, absent = _scores_in(path, columns)
         if absent:
             notes.append(f"{path}: skipped {', '.join(absent)}, which it lacks")
-        if not there and absent:
+        if absent and not present.score and not present.proba:
             continue
-        data = read([path], replace(columns, score=there))
+        data = read([path], present)
         digests[path] = data.inputs[0].sha256
+        if several is None:
+            several, setting = bool(data.classes), setting.for_rows(bool(data.classes), path)
+        elif several != bool(data.classes):
+            raise DecalError(
+                f"{path}: rows are of {'two' if several else 'several'} classes, and those of other files are not",
+                "study files of two classes, and those of several, in two runs",
+            )
         for model in data.models:
             rows, positives = len(model.rows), model.rows.positives
-            if rows < FEWEST or positives < 2 or positives > rows - 2:
-                notes.append(f"{path}, {model.name}: dropped, too few rows: {rows}, {positives} of them positive")
+            if rows < FEWEST or (not several and (positives < 2 or positives > rows - 2)):
+                of_them = "" if several else f", {positives} of them positive"
+                notes.append(f"{path}, {model.name}: dropped, too few rows: {rows}{of_them}")
                 continue
             for seed in seeds:
                 unit = Unit(path, model.name, seed)
@@ -88,14 +97,16 @@ def _units(
         read([paths[0]], columns)  # which says what it lacks
     if not units:
         raise DecalError("there is nothing to study", f"give files of at least {FEWEST} rows with both labels")
-    return units, digests, notes
+    return units, digests, notes, setting
 
 
-def _scores_in(path: str, columns: Columns) -> tuple[tuple[str, ...], list[str]]:
-    """The score columns and patterns of the line that a file has, and those that it lacks."""
-    names = columns_in(path) if columns.score else []
-    there = tuple(each for each in columns.score if each in names or any(fnmatchcase(name, each) for name in names))
-    return there, [each for each in columns.score if each not in there]
+def _scores_in(path: str, columns: Columns) -> tuple[Columns, list[str]]:
+    """The columns with those scores, or patterns of class probabilities, that a file has; and those that it lacks."""
+    named = (*columns.score, *columns.proba)
+    names = columns_in(path) if named else []
+    present = [each for each in named if each in names or any(fnmatchcase(name, each) for name in names)]
+    score, proba = (tuple(each for each in given if each in present) for given in (columns.score, columns.proba))
+    return replace(columns, score=score, proba=proba), [each for each in named if each not in present]
 
 
 def _measured(
@@ -159,7 +170,7 @@ def _end_with_parent() -> None:
 
 def _measure(columns: Columns, setting: Setting, digests: dict[str, str], unit: Unit) -> Record:
     """In a process of its own. Errors: DecalError, where the file is not the one that the unit is of."""
-    data = _read(unit.file, replace(columns, score=_scores_in(unit.file, columns)[0]))
+    data = _read(unit.file, _scores_in(unit.file, columns)[0])
     if data.inputs[0].sha256 != digests[unit.file]:
         raise DecalError(f"{unit.file}: changed while it was studied", "run again when nothing writes to it")
     return measure(unit, next(model for model in data.models if model.name == unit.score), setting)

@@ -33,6 +33,7 @@ def key_of(unit: Unit, digest: str, columns: object, setting: Setting) -> str:
         [chosen.key for chosen in setting.methods],
         setting.confidence,
         ESTIMATES,
+        *map(repr, setting.tasks),
     ]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 

@@ -159,6 +159,12 @@ def by_threshold(points: Points, estimate: str, target: str) -> dict[float, floa
     return {float(t): correlation(points, estimate, target, points.threshold == t) for t in np.unique(points.threshold)}
 
 
+def by_task(points: Points, estimate: str, target: str) -> dict[str, float]:
+    """The squared correlation for each task by name."""
+    names = () if points.task is None else dict.fromkeys(points.task.tolist())
+    return {name: correlation(points, estimate, target, points.task == name) for name in names}
+
+
 def without_a_file(points: Points, estimate: str, target: str) -> dict[str, float]:
     """The squared correlation without each file."""
     return {name: correlation(points, estimate, target, points.file != k) for k, name in enumerate(points.files)}
@@ -196,14 +202,16 @@ def summarise(study: Study, seed: int = SEED) -> Summary:
     return Summary(
         points,
         relations(points, study.setting.confidence, seed),
-        relations(points.in_utility, study.setting.confidence, seed),
+        {} if points.task is not None else relations(points.in_utility, study.setting.confidence, seed),
         {name: float(np.median(values)) for name, values in seconds.items()},
         _reasons(study),
         tuple(
             each
             for each in (policies(points, rows, multiple, study.setting.confidence) for multiple in MULTIPLES)
             if each is not None
-        ),
+        )
+        if points.task is None
+        else (),
         study.notes,
     )
 

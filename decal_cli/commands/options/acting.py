@@ -75,6 +75,17 @@ class StudyOptions(ConfidenceOptions):
     """What is studied, and where points, tables and pictures go."""
 
     thresholds: str = option(THRESHOLDS, STUDY_THRESHOLDS, metavar="GRID")
+    utility: str | None = option(
+        "Study this one task in place of thresholds: a utility of more than two actions, or with a column for each of "
+        "several classes.",
+        metavar="MATRIX",
+    )
+    cost_matrix: str | None = option("The same as costs.", metavar="MATRIX")
+    abstain: float | None = option(
+        "With --proba: study only naming the class or abstaining at this price.",
+        metavar="PRICE",
+        shown="11 tasks: accuracy, abstention at 6 prices, dearer misses of the first 4 classes",
+    )
     method: list[str] = option(
         "Study only this method. Repeatable.", [], metavar="METHOD", complete=method_names, shown="all"
     )

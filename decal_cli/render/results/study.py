@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
@@ -53,12 +53,14 @@ class PoliciesData(TypedDict):
 
 class StudyData(TypedDict):
     """How estimates predict the gains of methods on rows that took no part, what following the advice loses, processor
-    time of fits. Utilities are over u_delta; in relations_in_utility, u_delta is 1/t*.
+    time of fits. Utilities are over u_delta; in relations_in_utility, u_delta is 1/t*. tasks: by name, where a study is
+    over these and not over thresholds.
     """
 
     files: Annotated[list[str], Limit(minItems=1)]
     scores: Annotated[list[Annotated[list[str], Limit(minItems=2, maxItems=2)]], Limit(minItems=1)]
-    thresholds: Annotated[list[float], Limit(minItems=1)]
+    thresholds: list[float]
+    tasks: NotRequired[list[str]]
     seeds: Annotated[list[int], Limit(minItems=1)]
     points: Positive
     relations: list[RelationData]
@@ -101,13 +103,13 @@ class Studied:
     def data(self) -> StudiedData:
         """StudiedData."""
         summary, points = self.summary, self.summary.points
-        return {
+        document: StudiedData = {
             "schema": SCHEMA,
             "decal": __version__,
             "study": {
                 "files": list(points.files),
                 "scores": [list(pair) for pair in points.pairs],
-                "thresholds": np.unique(points.threshold).tolist(),
+                "thresholds": np.unique(points.threshold[np.isfinite(points.threshold)]).tolist(),
                 "seeds": np.unique(points.seed).tolist(),
                 "points": len(points.threshold),
                 "relations": [_relation(relation) for relation in summary.relations.values()],
@@ -118,6 +120,9 @@ class Studied:
                 "notes": list(summary.notes),
             },
         }
+        if points.task is not None:
+            document["study"]["tasks"] = list(dict.fromkeys(points.task.tolist()))
+        return document
 
     def rows(self) -> Iterator[list[Any]]:
         """All points, a row each."""

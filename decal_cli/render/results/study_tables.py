@@ -8,9 +8,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, GAINS
-from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, MIN_CLUSTERS, MIN_POINTS
+from decal_cli.analysis.study.columns import BASE, MIN_CLUSTERS, MIN_POINTS
 from decal_cli.analysis.study.points import OF_SCORES
-from decal_cli.analysis.study.summary import Relation, Summary, by_threshold, grouped, short_title, without_a_file
+from decal_cli.analysis.study.summary import (
+    Relation,
+    Summary,
+    by_task,
+    by_threshold,
+    grouped,
+    short_title,
+    without_a_file,
+)
+from decal_cli.analysis.study.tasks import CHOSEN, OF_CLASSES
 from decal_cli.numbers import DASH, short, span
 from decal_cli.render.blocks import Column, Row, Table
 from decal_cli.render.cells import words
@@ -18,24 +27,9 @@ from decal_cli.render.cells import words
 BREAKS = (25, 15, 6)
 """Characters after which a heading is broken; narrower where it must be."""
 TOTALS = ("isotonic", "refit", "stack-boosting", "blend")
-FURTHER = tuple(name + BEYOND_SUFFIX for name in TOTALS[1:])
+CLASS_TOTALS = (CHOSEN, "temperature", "refit", "stack", "blend")
 OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND, "regret", GAINS["post-train"])
-OTHERS = tuple(choice.key for choice in OF_SCORES)
-HEADLINES = (
-    ("regret_calibration", "isotonic"),
-    (GAINS["recalibrate"], "isotonic"),
-    ("regret", "refit"),
-    (GAINS["post-train"], "refit"),
-    ("regret", "stack-boosting"),
-    (GAINS["post-train"], "stack-boosting"),
-    ("regret_grouping", "refit" + BEYOND_SUFFIX),
-    (BEYOND, "refit" + BEYOND_SUFFIX),
-    ("regret_grouping", "stack-boosting" + BEYOND_SUFFIX),
-    (BEYOND, "stack-boosting" + BEYOND_SUFFIX),
-)
-"""Estimates and the gains they are for; of each, slope and mean error are shown."""
-CLOSER = tuple(pair for pair in HEADLINES if pair[1].endswith(BEYOND_SUFFIX))
-"""Those of which the correlation is shown at each t* and without each file."""
+OTHERS = tuple(dict.fromkeys(choice.key for choice in (*OF_SCORES, *OF_CLASSES)))
 CHOICES = {
     "nothing": ("nothing", "done", "do-not-post-train", "find-better-features", "cannot-tell"),
     "recalibrate": ("recalibrate", "isotonic"),
@@ -43,6 +37,26 @@ CHOICES = {
     "constant": ("always-0", "always-1"),
 }
 """Headings of the shares of what was chosen, and the actions and methods that each counts."""
+
+
+def headlines(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Estimates and the gains they are for; of each, slope and mean error are shown."""
+    base, beyond = summary.points.base, summary.points.beyond
+    methods = ("refit", "stack-boosting") if base == BASE else ("refit", "blend")
+    return (
+        ("regret_calibration", base),
+        (GAINS["recalibrate"], base),
+        *((estimate, name) for name in methods for estimate in ("regret", GAINS["post-train"])),
+        *((estimate, name + beyond) for name in methods for estimate in ("regret_grouping", BEYOND)),
+    )
+
+
+def _looked_at(summary: Summary) -> list[tuple[str, str]]:
+    """Those of which the correlation is shown for each task and without each file: beyond recalibration, of t*."""
+    pairs = [pair for pair in headlines(summary) if pair in summary.relations]
+    if summary.points.task is not None:
+        return [pair for pair in pairs if pair[0] in (GAINS["recalibrate"], GAINS["post-train"], BEYOND)]
+    return [pair for pair in pairs if pair[1].endswith(summary.points.beyond)]
 
 
 def study_tables(summary: Summary) -> Iterator[Table]:
@@ -62,19 +76,20 @@ def table_of_words(title: str, caption: str, heads: Sequence[str], rows: Sequenc
 
 
 def _correlations(summary: Summary) -> Iterator[Table]:
-    over = summary.points.bootstrap_unit
+    over, base = summary.points.bootstrap_unit, summary.points.base
+    totals = TOTALS if base == BASE else CLASS_TOTALS
     intervals = "" if over is None else f", with bootstrap intervals over {over}"
     for title, targets, text in (
         (
             "What predicts the gain of post-training",
-            TOTALS,
+            totals,
             "Squared correlation over all points, r2, of each estimate with the gain of each method on the other "
             f"half{intervals}.",
         ),
         (
             "What predicts the gain beyond recalibration",
-            FURTHER,
-            "The same for what a method gains on top of isotonic recalibration.",
+            tuple(name + summary.points.beyond for name in totals if name != base),
+            f"The same for what a method gains on top of {_recalibration(summary)}.",
         ),
     ):
         studied = [target for target in targets if target in summary.points.targets]
@@ -85,8 +100,12 @@ def _correlations(summary: Summary) -> Iterator[Table]:
                 rows.append((short_title(name), *map(_r2, relations)))
         if studied and rows:
             yield table_of_words(
-                title, text, ("estimate", *(target.removesuffix(BEYOND_SUFFIX) for target in studied)), rows
+                title, text, ("estimate", *(target.removesuffix(summary.points.beyond) for target in studied)), rows
             )
+
+
+def _recalibration(summary: Summary) -> str:
+    return "isotonic recalibration" if summary.points.base == BASE else "the scaling that cross-fitting chooses"
 
 
 def _r2(relation: Relation | None) -> str:
@@ -102,12 +121,12 @@ def plain_r2(relation: Relation | None) -> str:
 
 def _slopes(summary: Summary) -> Iterator[Table]:
     rows = []
-    for estimate, target in HEADLINES:
+    for estimate, target in headlines(summary):
         relation = summary.relations.get((estimate, target))
         if relation is not None:
             error = f"{1000 * relation.mean_error:+.2f}"
             slope = DASH if math.isnan(relation.slope) else f"{relation.slope:.2f}"
-            gain = target.replace(BEYOND_SUFFIX, f" beyond {BASE}")
+            gain = target.replace(summary.points.beyond, f" beyond {summary.points.base}")
             rows.append((short_title(estimate), gain, _plain(relation.r2), slope, error))
     if rows:
         text = "Slope of the gain on its estimate; mean error: gain minus estimate, per 1,000 decisions, u_delta 1."
@@ -157,29 +176,39 @@ def _methods(summary: Summary) -> Table:
     for name, seconds in sorted(summary.seconds.items(), key=lambda item: item[1]):
         gains = points.gains[name]
         cells = [name, f"{seconds:.4f} s", f"{1000 * np.nanmean(gains):.2f}"]
-        if BASE in points.gains and name != BASE:
-            more = gains - points.gains[BASE]
+        if points.base in points.gains and name != points.base:
+            more = gains - points.gains[points.base]
             cells += [f"{1000 * np.nanmean(more):+.2f}", _percent(float(np.mean(more[np.isfinite(more)] > 0)))]
         rows.append((*cells, *("",) * (5 - len(cells))))
-    text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond isotonic."
-    head = ("method", "fit", "gain", "beyond isotonic", "better at")
-    return table_of_words("Time and gain of each method", text, head, rows)
+    text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond {}."
+    head = ("method", "fit", "gain", f"beyond {points.base}", "better at")
+    return table_of_words("Time and gain of each method", text.format(points.base), head, rows)
 
 
 def _closer(summary: Summary) -> Iterator[Table]:
-    pairs = [pair for pair in CLOSER if pair in summary.relations]
+    pairs, beyond = _looked_at(summary), summary.points.beyond
     if not pairs:
         return
-    titles = [f"{short_title(estimate)} → {target.removesuffix(BEYOND_SUFFIX)}" for estimate, target in pairs]
-    at = [by_threshold(summary.points, *pair) for pair in pairs]
-    rows = [(f"{t:g}", *(_plain(r2[t]) for r2 in at)) for t in at[0]]
-    title = "What predicts the gain beyond recalibration, at each t*"
-    yield table_of_words(title, "r2 at one threshold.", ("t*", *titles), rows)
+    what = "What predicts the gain beyond recalibration"
+    if summary.points.task is not None:
+        titles = [
+            f"{short_title(e)} → {target.replace(beyond, f' beyond {summary.points.base}')}" for e, target in pairs
+        ]
+        of_task = [by_task(summary.points, *pair) for pair in pairs]
+        rows = [(name, *(_plain(r2[name]) for r2 in of_task)) for name in of_task[0]]
+        what = "What predicts the gains"
+        yield table_of_words(f"{what}, task by task", "r2 of one task.", ("task", *titles), rows)
+    else:
+        titles = [f"{short_title(estimate)} → {target.removesuffix(beyond)}" for estimate, target in pairs]
+        at = [by_threshold(summary.points, *pair) for pair in pairs]
+        rows = [(f"{t:g}", *(_plain(r2[t]) for r2 in at)) for t in at[0]]
+        yield table_of_words(f"{what}, at each t*", "r2 at one threshold.", ("t*", *titles), rows)
     if len(summary.points.files) > 2:
         without = [without_a_file(summary.points, *pair) for pair in pairs]
         rows = [(name, *(_plain(r2[name]) for r2 in without)) for name in without[0]]
-        title = "What predicts the gain beyond recalibration, without each file"
-        yield table_of_words(title, "r2 of all points but those of the file.", ("without", *titles), rows)
+        yield table_of_words(
+            f"{what}, without each file", "r2 of all points but those of the file.", ("without", *titles), rows
+        )
 
 
 def _plain(value: float) -> str:
@@ -198,7 +227,7 @@ def study_lines(summary: Summary) -> list[str]:
     counts = [
         (len(points.files), "file"),
         (len(points.pairs), "score"),
-        (thresholds, "threshold"),
+        (thresholds, "threshold") if points.task is None else (len(np.unique(points.task)), "task"),
         (seeds, "halving"),
         (len(points.threshold), "point"),
     ]
