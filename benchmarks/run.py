@@ -223,11 +223,12 @@ def over_time(data: Data, runs: int) -> list[Row]:
     for method, limit in (("rolling-isotonic", 5), ("cdl-algorithm", 10)):
         a = min(clock(lambda method=method: replay(method, some, some)) for _ in range(2))
         rows.append(Row(f"{method}, {some:,} rows", seconds(a), f"{limit} s", a / limit, "≤ 1"))
-    for method in ONLINE:
-        if method not in ("cdl-algorithm", "almost-one-step-ahead"):  # their grids grow as sqrt(T)
-            a, b = replay(method, 200_000), replay(method, 20_000)
-            what = f"what `{method}` keeps of 200,000 rows"
-            rows.append(Row(what, f"{a:,} bytes", f"of 20,000 rows: {b:,} bytes", a / b, "≤ 1.1"))
+    # The grids of these two grow as sqrt(T).
+    methods = [method for method in ONLINE if method not in ("cdl-algorithm", "almost-one-step-ahead")]
+    kept = {method: (replay(method, 200_000), replay(method, 20_000)) for method in methods}
+    method, (a, b) = max(kept.items(), key=lambda item: item[1][0] / item[1][1])
+    what = f"what a forecaster keeps of 200,000 rows (most: `{method}`)"
+    rows.append(Row(what, f"{a:,} bytes", f"of 20,000 rows: {b:,} bytes", a / b, "≤ 1.1"))
     return rows
 
 
