@@ -23,7 +23,11 @@ CONFIDENCE = 0.9
 NONE = float("nan")
 ELSEWHERE = ("gain_beyond", "gain_post_training")
 """Metrics whose coverage stands in docs/simulation.md."""
-JUDGED = [name for name, metric in METRICS.items() if metric.interval is not None and name not in ELSEWHERE]
+JUDGED = [
+    name
+    for name, metric in METRICS.items()
+    if metric.takes(False) and metric.interval is not None and name not in ELSEWHERE
+]
 
 
 def outcomes(world: World, n: int, replicates: int, names: Sequence[str], seed: int) -> dict[str, Any]:

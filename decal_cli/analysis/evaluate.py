@@ -12,6 +12,7 @@ from decal_cli.analysis.by_class import ByClass, by_class
 from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
+from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_of
 from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Dataset, Input, Predictions
@@ -42,7 +43,8 @@ class Report:
     counts: its decisions, where counted. regimes: its regret by bins of the score, where asked for.
     best_constant: the best constant action, of more than two; recalibrator: the scaling that recalibrates probabilities
     of several classes best; both where decisions are counted. moving: what it is worth to move the scores to the
-    population that the rows are counted as. clusters: None where rows are independent.
+    population that the rows are counted as. clusters: None where rows are independent. by_outcome: the scores of each
+    label, where a pack shows them.
     """
 
     model: str
@@ -60,6 +62,7 @@ class Report:
     recalibrator: str | None = None
     moving: Moving | None = None
     clusters: Clusters | None = None
+    by_outcome: tuple[OutcomeScores, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,10 @@ class Evaluation:
     """The task of rows of several classes."""
     population: Population | None = None
     """The one that rows are counted as; None: their own."""
+    pack: Pack | None = None
+    """The pack whose measures these are."""
+    gaps: tuple[Gap, ...] = ()
+    """Between groups, where the pack compares them."""
 
     @property
     def task(self) -> Task | None:
@@ -196,12 +203,19 @@ def evaluate(
     progress: Progress = lambda text: None,
     counted: bool = False,
     regimes: bool = False,
+    pack: Pack | None = None,
 ) -> Evaluation:
     """Compute the plan's metrics for every model, on all rows and on every group.
 
-    counted: count its decisions too. regimes: look at each bin of its score too.
+    counted: count its decisions too. regimes: look at each bin of its score too. pack: show what else it shows.
     """
-    reports = []
+    if pack is not None:
+        dataset.need_two_classes("evaluate --pack")
+        if pack.compares_groups and not dataset.models[0].rows.groups:
+            raise DecalError(f"--pack {pack.name} compares groups", "name their column with --group")
+    reports: list[Report] = []
+    gaps: list[Gap] = []
+    sure = plan.confidence if plan.intervals else None
     decision = plan.decision_for(dataset.classes)
     for model in dataset.models:
         for group, rows in model.rows.by_group():
@@ -209,14 +223,19 @@ def evaluate(
             inputs = Inputs(rows, plan.task, plan.seed, decision)
             report = _report(model, group, inputs, plan, counted, regimes)
             if counted and dataset.population is not None and plan.binary is not None:
-                sure = rows.sure(plan.confidence) if plan.intervals else None
-                report = replace(report, moving=moving(rows, plan.binary, dataset.population, sure))
+                of_rows = None if sure is None else rows.sure(sure)
+                report = replace(report, moving=moving(rows, plan.binary, dataset.population, of_rows))
+            if pack is not None and pack.by_outcome:
+                report = replace(report, by_outcome=by_outcome(rows))
             reports.append(report)
+        if pack is not None and pack.compares_groups:
+            progress(f"{model.name}: gaps between groups")
+            gaps += gaps_of(model.name, model.rows, pack.choices, plan.task, plan.seed, sure)
     notes = dataset.all_notes
     if dataset.clusters is not None:
         notes += (*cluster_notes({r.model: (r.rows, r.clusters) for r in reports if r.group is None}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    return Evaluation(plan, *source, tuple(reports), decision, dataset.population)
+    return Evaluation(plan, *source, tuple(reports), decision, dataset.population, pack, tuple(gaps))
 
 
 def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, counted: bool, regimes: bool) -> Report:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from decal_cli.analysis.evaluate import Plan, planned
+from decal_cli.analysis.packs import Pack, pack_named
 from decal_cli.analysis.recommend import COSTED, Preferences
 from decal_cli.api.words import one_of
 from decal_cli.data import Columns, Dataset, from_arrays, read
@@ -177,6 +178,13 @@ def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: Task 
     """What is to be computed."""
     confidence, seed = real("confidence", asked["confidence"]), whole("seed", asked["seed"])
     return planned(choices, task, confidence, seed, bool(asked.get("intervals", True)))
+
+
+def pack_of(pack: str | None, metrics: Names) -> Pack | None:
+    """The pack that is named, in place of metrics."""
+    if pack is not None and metrics not in ((), []):
+        raise DecalError("pack= chooses the metrics, and so does metrics=", "give one of them")
+    return None if pack is None else pack_named(pack)
 
 
 def metrics_of(given: Names) -> tuple[MetricSpec, ...]:

@@ -40,6 +40,7 @@ from decal_cli.api.inputs import (
     methods_of,
     metrics_of,
     names_of,
+    pack_of,
     paths_of,
     plan_of,
     preferences_of,
@@ -69,6 +70,7 @@ def evaluate(
     label: Values | None = None,
     *,
     metrics: Names = (),
+    pack: str | None = None,
     regimes: bool = False,
     score: Names = (),
     proba: Names = (),
@@ -104,8 +106,9 @@ def evaluate(
     and `features`, shape (T, d), are arrays too. The decision is given as threshold=, utility=, cost_fp= and cost_fn=,
     or odds=; decision_threshold= says where the model is operated, if not at t*. proba: of several classes, in place of
     scores, a pattern such as 'lr:*' for each model; the decision is then abstain=, or utility= with a column for each
-    class. metrics: such as 'ece(bins=20)', by default all. positive: the label value that counts as 1. logit: scores
-    are log-odds. margin: they are margins of any size, whose range is rescaled to [0, 1]. missing: 'error' or 'drop'.
+    class. metrics: such as 'ece(bins=20)', by default all; or pack: the measures of a field, 'clinical', 'credit' or
+    'fairness'. positive: the label value that counts as 1. logit: scores are log-odds. margin: they are margins of any
+    size, whose range is rescaled to [0, 1]. missing: 'error' or 'drop'.
     prevalence: share of labels 1 where decisions are made, which rows are weighted and scores moved to; or
     sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
@@ -115,11 +118,12 @@ def evaluate(
     0.0625
     """
     question = _question(locals())
+    packed = pack_of(pack, metrics)
     choices = metrics_of(metrics) or all_choices(bool(question.data.classes))
-    plan = replace(question.plan, choices=choices)
+    plan = replace(question.plan, choices=choices if packed is None else packed.choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
         raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
-    return EvaluateAnswer(Evaluated(evaluating.evaluate(question.data, plan, regimes=regimes)), question)
+    return EvaluateAnswer(Evaluated(evaluating.evaluate(question.data, plan, regimes=regimes, pack=packed)), question)
 
 
 @spoken

@@ -21,6 +21,11 @@ def check_plot(plot: str | None, form: str) -> None:
         if FORMATS[form].reads != "blocks":
             raise DecalError(f"--plot - draws below a table, and the format is {form}", "give --plot FILE")
         return
+    check_plot_file(plot)
+
+
+def check_plot_file(plot: str) -> None:
+    """Raise a DecalError where the picture cannot be drawn into a file of this name."""
     ready(plot)
     check_writable(plot, "plot")
 

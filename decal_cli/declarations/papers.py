@@ -28,6 +28,10 @@ PAPERS = {
     "Howard et al. 2021": "Time-uniform, nonparametric, nonasymptotic confidence sequences",
     "Hu and Wu 2024": "Calibration Error for Decision Making",
     "Kakade and Foster 2008": "Deterministic calibration and Nash equilibrium",
+    "Kerr et al. 2016": (
+        "Assessing the Clinical Impact of Risk Prediction Models With Decision Curves: Guidance for Correct "
+        "Interpretation and Appropriate Use"
+    ),
     "Kleinberg et al. 2023": "U-Calibration: Forecasting for an Unknown Agent",
     "Kull et al. 2017": (
         "Beyond sigmoids: How to obtain well-calibrated probabilities from binary classifiers with beta calibration"

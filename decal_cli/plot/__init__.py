@@ -1,6 +1,7 @@
 """Pictures of a sweep or a study: the only room that knows matplotlib, which is imported when one is drawn."""
 
 from decal_cli.plot.experiment import experiment_files, experiment_pictures
+from decal_cli.plot.groups import draw_groups
 from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on, draw_panels, ready
 from decal_cli.plot.report import planned_for, report_page
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
@@ -14,6 +15,7 @@ __all__ = [
     "Panel",
     "can_draw",
     "draw",
+    "draw_groups",
     "draw_on",
     "draw_panels",
     "draw_relation",

@@ -340,6 +340,45 @@ def net_benefit(rows: Rows, task: BinaryTask) -> float:
     return mean(rows, act * rows.label) - mean(rows, act * (1 - rows.label)) * t / (1 - t)
 
 
+@oracle("net_benefit_standardised")
+def net_benefit_standardised(rows: Rows, task: BinaryTask) -> float:
+    return net_benefit(rows, task) / mean(rows, rows.label)
+
+
+@oracle("interventions_avoided")
+def interventions_avoided(rows: Rows, task: BinaryTask) -> float:
+    """From net benefit, as dcurves has it."""
+    odds = task.threshold / (1 - task.threshold)
+    act_on_all = mean(rows, rows.label) - mean(rows, 1 - rows.label) * odds
+    return 100 * (net_benefit(rows, task) - act_on_all) / odds
+
+
+@oracle("selection_rate")
+def selection_rate(rows: Rows, task: BinaryTask) -> float:
+    return mean(rows, decided(rows, task))
+
+
+@oracle("false_positive_rate")
+def false_positive_rate(rows: Rows, task: BinaryTask) -> float:
+    return mean(rows, decided(rows, task) * (1 - rows.label)) / mean(rows, 1 - rows.label)
+
+
+@oracle("gini")
+def gini(rows: Rows, task: BinaryTask) -> float:
+    return 2 * float(roc_auc_score(rows.label, rows.score, sample_weight=weights(rows))) - 1
+
+
+@oracle("ks")
+def ks(rows: Rows, task: BinaryTask) -> float:
+    """Both distribution functions at every score; scipy's where rows have no weights."""
+    if rows.weight is None:
+        return float(stats.ks_2samp(rows.score[rows.label == 1], rows.score[rows.label == 0]).statistic)
+    w, one = weights(rows), rows.label == 1
+    below = rows.score[:, None] <= rows.score
+    shares = [(below[of] * w[of, None]).sum(axis=0) / w[of].sum() for of in (one, ~one)]
+    return float(np.abs(shares[0] - shares[1]).max())
+
+
 @oracle("swap_regret")
 def swap_regret(rows: Rows, task: BinaryTask) -> float:
     """Over all four maps of the two actions."""

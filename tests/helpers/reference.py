@@ -161,6 +161,15 @@ _TASK = [
     Case("npv", "hand", 5 / 7, HAND + "5 / 7", OPERATED_HIGH),
 ]
 
+_PRACTICE = [
+    Case("selection_rate", "hand", 0.5, HAND + "5 / 10", _at(0.5)),
+    Case("false_positive_rate", "hand", 0.2, HAND + "1 / 5", _at(0.5)),
+    Case("net_benefit_standardised", "hand", 0.6, HAND + "(4 - 1) / 5", _at(0.5)),
+    Case("interventions_avoided", "hand", 30.0, HAND + "100 (4 - 1) / 10", _at(0.5)),
+    Case("gini", "hand", 0.72, HAND + "2 (2 + 4.5 + 3 x 5) / 25 - 1"),
+    Case("ks", "hand", 0.6, HAND + "4 / 5 - 1 / 5 up to .2"),
+]
+
 LP = "linear program over all pairs of scores and frequencies"
 ENUMERATED = "mean over all 72 outcomes of the labels, a linear program each"
 
@@ -192,4 +201,16 @@ _SMOOTH = [
     Case("dist_cal_upper", "hand", 0.05, HAND + "(2 x .1 + 3 x .1) / 10: no merge is cheaper"),
 ]
 
-REFERENCE_CASES = [*_LOSS, *_RULES, *_SUFFICIENCY, *_RANKING, *_BINS, *_LEVELS, *_INTERVAL, *_AGENTS, *_SMOOTH, *_TASK]
+REFERENCE_CASES = [
+    *_LOSS,
+    *_RULES,
+    *_SUFFICIENCY,
+    *_RANKING,
+    *_BINS,
+    *_LEVELS,
+    *_INTERVAL,
+    *_AGENTS,
+    *_SMOOTH,
+    *_TASK,
+    *_PRACTICE,
+]

@@ -31,6 +31,7 @@ FAMILIES = {
     "agents",
     "smooth",
     "task",
+    "practice",
     "regret",
 }
 

@@ -49,6 +49,13 @@ def metric_names(incomplete: str) -> list[str]:
     return [name for name in METRICS if name.startswith(incomplete)]
 
 
+def pack_names(incomplete: str) -> list[str]:
+    """Packs that begin so."""
+    from decal_cli.analysis.packs import PACKS
+
+    return [name for name in PACKS if name.startswith(incomplete)]
+
+
 def rule_names(incomplete: str) -> list[str]:
     """What rules may begin with: metrics, and what is counted."""
     from decal_cli.analysis.gate import COUNTED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import PictureName, method_names, metric_names, rule_names
+from decal_cli.commands.options.choices import PictureName, method_names, metric_names, pack_names, rule_names
 from decal_cli.commands.options.common import STATISTICS, AmountOptions, TermsOptions
 from decal_cli.commands.options.declare import option, options
 from decal_cli.commands.options.formats import format_option
@@ -32,8 +32,17 @@ class MetricOptions:
 
 @options("Metrics")
 class EvaluateOptions(MetricOptions):
-    """The same, and whether the bins of the score are shown."""
+    """The same, the measures of a field, and whether the bins of the score are shown."""
 
+    pack: str | None = option(
+        "The measures of a field under its own names: clinical, credit or fairness (which compares the groups of "
+        "--group).",
+        metavar="FIELD",
+        complete=pack_names,
+    )
+    plot: str | None = option(
+        "With --pack fairness: draw the measures of every group into this .png, .svg or .pdf file.", metavar="FILE"
+    )
     regimes: bool = option(
         "Show each bin of the score, and whether miscalibration or grouping loses more utility there.", False
     )

@@ -65,7 +65,8 @@ _ROUNDING = 1e-12
 """An AUC this close to 0 or 1 differs from it only by the rounding of weights."""
 
 
-def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
+def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
+    """The interval of the AUC."""
     auc, error = delong(t)
     if min(auc, 1 - auc) < _ROUNDING or error == 0:
         fewer = min(t.positives, t.negatives) / t.total * t.effective_rows
@@ -82,7 +83,7 @@ def _auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     source=cite("Hanley and McNeil 1982"),
     range=(0, 1),
     shown=True,
-    interval=_auc_interval,
+    interval=auc_interval,
     interval_text=f"variance of {cite('DeLong et al. 1988')}, on the logit scale; where every pair is in order, "
     "Wilson's interval with the rows of the smaller class",
     covers=covered.POPULATION,

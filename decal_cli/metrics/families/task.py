@@ -21,7 +21,7 @@ from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask, Task, UtilityRows
 
-_MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
+MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
 _MIN_HEADROOM = 1e-12
 
 Payoff = Callable[[Table, Any], UtilityRows]
@@ -31,7 +31,7 @@ def _scaled(task: Task, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * min(interval[1], 1.0)
 
 
-def _mean_interval(payoff: Payoff) -> Callable[..., Interval]:
+def mean_interval(payoff: Payoff) -> Callable[..., Interval]:
     """The interval of the mean of payoff(table, task)[action][label]."""
 
     def interval(t: Table, task: Task, *, confidence: float) -> Interval:
@@ -48,8 +48,8 @@ def _mean_interval(payoff: Payoff) -> Callable[..., Interval]:
     unit="utility",
     source=cite("Perez-Lebel et al. 2025", "eq. 2"),
     shown=True,
-    interval=_mean_interval(lambda t, task: task.undominated),
-    interval_text=_MEAN_PAYOFF,
+    interval=mean_interval(lambda t, task: task.undominated),
+    interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
 def expected_utility(t: Table, task: Task) -> float:
@@ -92,7 +92,7 @@ def utility_share(t: Table, task: Task) -> float:
 
 
 def _net_benefit_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-    return _mean_interval(lambda t, task: decisions.net_benefit_payoff(task.threshold))(t, task, confidence=confidence)
+    return mean_interval(lambda t, task: decisions.net_benefit_payoff(task.threshold))(t, task, confidence=confidence)
 
 
 @metric(
@@ -103,7 +103,7 @@ def _net_benefit_interval(t: Table, task: BinaryTask, *, confidence: float) -> I
     range=(-math.inf, 1),
     shown=True,
     interval=_net_benefit_interval,
-    interval_text=_MEAN_PAYOFF,
+    interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
 def net_benefit(t: Table, task: BinaryTask) -> float:
@@ -130,7 +130,7 @@ def _constant_interval(action: int) -> Callable[..., Interval]:
     unit="utility",
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 0",
     interval=_constant_interval(0),
-    interval_text=_MEAN_PAYOFF,
+    interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
 def eu_never(t: Table, task: BinaryTask) -> float:
@@ -147,7 +147,7 @@ def eu_never(t: Table, task: BinaryTask) -> float:
     unit="utility",
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 1",
     interval=_constant_interval(1),
-    interval_text=_MEAN_PAYOFF,
+    interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
 def eu_always(t: Table, task: BinaryTask) -> float:
@@ -212,8 +212,8 @@ def _external_regret_payoff(t: Table, task: Task) -> UtilityRows:
     unit="utility",
     source=cite("Hu and Wu 2024", "def. 2.9"),
     range=(-1, 1),
-    interval=_mean_interval(_external_regret_payoff),
-    interval_text=_MEAN_PAYOFF,
+    interval=mean_interval(_external_regret_payoff),
+    interval_text=MEAN_PAYOFF,
     covers=("the population's utility of the constant action that is better on these rows, less that of the decisions"),
 )
 def external_regret(t: Table, task: Task) -> float:
@@ -279,7 +279,7 @@ def cfdl_null(t: Table, task: Task, seed: Seed, *, levels: AtLevels = "auto") ->
     return float(_null_draws(t, task, seed, levels).mean())
 
 
-class _Share(NamedTuple):
+class Share(NamedTuple):
     """Some cells of decision and label as a share of others, 'tp fn'; why it is undefined where these are empty."""
 
     part: str
@@ -298,11 +298,11 @@ class _Share(NamedTuple):
         return intervals.wilson(part, among, decisions.rows_of_share(cells, self.part, self.whole), confidence)
 
 
-_RIGHT = _Share("tn tp", "tn fn fp tp")
-_TRUE_POSITIVE = _Share("tp", "tp fn", "no row has label 1")
-_TRUE_NEGATIVE = _Share("tn", "tn fp", "no row has label 0")
-_RIGHT_ONES = _Share("tp", "tp fp", "no row is decided 1")
-_RIGHT_ZEROS = _Share("tn", "tn fn", "no row is decided 0")
+_RIGHT = Share("tn tp", "tn fn fp tp")
+_TRUE_POSITIVE = Share("tp", "tp fn", "no row has label 1")
+_TRUE_NEGATIVE = Share("tn", "tn fp", "no row has label 0")
+_RIGHT_ONES = Share("tp", "tp fp", "no row is decided 1")
+_RIGHT_ZEROS = Share("tn", "tn fn", "no row is decided 0")
 
 
 @metric(

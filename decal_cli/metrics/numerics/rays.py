@@ -141,14 +141,15 @@ def interval(
     truth: Norm | None = None,
     least_high: float = 0.0,
     most: float = 1.0,
+    observed: float | None = None,
 ) -> Interval:
     """Errors of the worlds in which the norm of the gaps is not extreme, and the value.
 
     norm: of gaps; truth: the error of worlds, where that is not their norm; least_high: what the upper end reaches;
-    most: the largest error that there can be.
+    most: the largest error that there can be; observed: what is seen, where the gaps are smoother than the observed.
     """
     gap, less, noise, (calibrated, bend) = seen
-    error = float(norm(gap[None])[0])
+    error = float(norm(gap[None])[0]) if observed is None else observed
 
     def ends(of_worlds: Floats, scale: Floats) -> Interval:
         drawn = np.array([norm(world + factor * noise) for world, factor in zip(of_worlds, scale, strict=True)])

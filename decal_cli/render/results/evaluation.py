@@ -10,6 +10,7 @@ from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.render.blocks import Block, Signature, Source
 from decal_cli.render.results.by_class import ByClassData, by_class_data, cell_rows, class_blocks
 from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
+from decal_cli.render.results.packs import OutcomeData, PackData, outcome_data, pack_blocks, pack_data
 from decal_cli.render.results.regimes import RegimeData, regime_data, regime_tables
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, provenance, source_lines, title_of
@@ -30,6 +31,7 @@ class MeasuredData(TypedDict):
     """One model on all rows (group null) or on one group of them; regimes: its bins, where they were asked for.
 
     positives: null for rows of several classes, which have by_class. clusters: where rows were sampled in such.
+    by_outcome: the scores of each label, where a pack shows them.
     """
 
     model: str
@@ -41,9 +43,16 @@ class MeasuredData(TypedDict):
     regimes: NotRequired[list[RegimeData]]
     by_class: NotRequired[ByClassData]
     clusters: NotRequired[ClustersData]
+    by_outcome: NotRequired[list[OutcomeData]]
 
 
-class ReportData(Provenance, MeasuredData):
+class Measures(Provenance):
+    """All that the metrics rest on; pack: the one that chose them."""
+
+    pack: NotRequired[PackData]
+
+
+class ReportData(Measures, MeasuredData):
     """A model and group with all that it rests on."""
 
 
@@ -53,7 +62,7 @@ class EvaluatedData(ReportData):
     reports: Annotated[list[ReportData], Limit(minItems=1, maxItems=1)]
 
 
-class ReportsData(Provenance):
+class ReportsData(Measures):
     """What `decal evaluate` prints of several models or groups."""
 
     reports: Annotated[list[ReportData], Limit(minItems=2)]
@@ -75,16 +84,20 @@ class Evaluated:
         evaluation = shortened(self.evaluation)
         notes = metric_notes(evaluation)
         yield Source(tuple(source_lines(evaluation)))
-        yield metric_table(evaluation.reports)
+        yield metric_table(evaluation.reports, evaluation.pack)
         for report in evaluation.reports:
             yield from class_blocks(report, named=len(evaluation.reports) > 1)
         yield from notes
         yield from regime_tables(evaluation.reports)
+        yield from pack_blocks(evaluation)
         yield Signature(evaluation.signature, close=bool(notes))
 
     def data(self) -> dict[str, Any]:
         """EvaluatedData, or ReportsData."""
-        return one_or_several(provenance(self.evaluation), [measured(report) for report in self.evaluation.reports])
+        shared: dict[str, Any] = dict(provenance(self.evaluation))
+        if self.evaluation.pack is not None:
+            shared["pack"] = pack_data(self.evaluation.pack, self.evaluation.gaps)
+        return one_or_several(shared, [measured(report) for report in self.evaluation.reports])
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per model, group and metric."""
@@ -112,4 +125,6 @@ def measured(report: Report) -> dict[str, Any]:
         document["by_class"] = by_class_data(report.by_class)
     if report.clusters is not None:
         document["clusters"] = asdict(report.clusters)
+    if report.by_outcome:
+        document["by_outcome"] = outcome_data(report)
     return document

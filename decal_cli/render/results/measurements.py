@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Annotated, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.packs import Pack
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Result, Witness, parse
 from decal_cli.numbers import DASH, MAX_DECIMALS, plain, short, span
@@ -113,11 +114,19 @@ def name_of(report: Report) -> str:
     return ", ".join(filter(None, (report.model, report.group)))
 
 
-def metric_table(reports: Sequence[Report]) -> Table:
-    """Metrics down, models and groups across."""
+def metric_table(reports: Sequence[Report], pack: Pack | None = None) -> Table:
+    """Metrics down, models and groups across; those of a pack as it calls them."""
     columns = [Column("metric", words=True), Column("", words=True)]
     columns += [Column(report.model, report.group or "") for report in reports]
-    return Table(tuple(columns), tuple(_rows(reports)), keys=2, dense=True)
+    rows = tuple(_rows(reports))
+    if pack is not None:
+        rows = tuple(_as_called(row, pack) for row in rows)
+    return Table(tuple(columns), rows, keys=2, dense=True)
+
+
+def _as_called(row: Row, pack: Pack) -> Row:
+    name, *others = row.cells
+    return replace(row, cells=(replace(name, parts=(pack.measures[name.code],)), *others), section="", empty=False)
 
 
 def _rows(reports: Sequence[Report]) -> Iterator[Row]:

@@ -45,6 +45,7 @@ FAMILIES = (
     "regret",
     "task",
     "loss",
+    "practice",
     "ranking",
     "bins",
     "interval",

@@ -1,0 +1,205 @@
+"""Measures under the names that medicine, credit scoring and audits of fairness use."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from decal_cli.declarations.papers import cite
+from decal_cli.errors import Undefined
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.declare import metric
+from decal_cli.metrics.families.ranking import auc_interval, delong
+from decal_cli.metrics.families.task import MEAN_PAYOFF, Share, mean_interval
+from decal_cli.metrics.numerics import decisions, gaps, rays
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import BINS, Floats, Table
+from decal_cli.task import BinaryTask, UtilityRows
+
+_SELECTED = Share("tp fp", "tn fn fp tp")
+_ROWS_OF_BIN = 10
+"""Rows of the rarer label that a bin has at least, on average."""
+_WIDER = 1.1
+"""The maximum of a smooth walk moves less than that of the true one: chosen in worlds of known truth."""
+_MIN_RARER = 50
+_FALSE_POSITIVE = Share("fp", "tn fp", "no row has label 0")
+
+
+@metric(
+    title="Selection rate",
+    better="neither",
+    unit="share",
+    source="positive prediction rate; of a credit score that rejects, the reject rate",
+    range=(0, 1),
+    interval=_SELECTED.interval,
+    interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
+)
+def selection_rate(t: Table, task: BinaryTask) -> float:
+    """Share of the rows that are decided 1.
+
+    (TP + FP) / T.
+    """
+    return _SELECTED.value(t, task)
+
+
+@metric(
+    title="False positive rate",
+    better="lower",
+    unit="share",
+    source="fall-out, 1 - specificity",
+    range=(0, 1),
+    interval=_FALSE_POSITIVE.interval,
+    interval_text=intervals.WILSON,
+    covers=covered.POPULATION,
+)
+def false_positive_rate(t: Table, task: BinaryTask) -> float:
+    """Share of the rows with label 0 that are decided 1.
+
+    FP / (FP + TN).
+    """
+    return _FALSE_POSITIVE.value(t, task)
+
+
+def _standardised_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    value = net_benefit_standardised(t, task)
+    (zero, missed), (false, right) = decisions.net_benefit_payoff(task.threshold)
+    # Of the ratio of two means, net benefit and base rate: the mean of a row's part in it.
+    parts = ((zero, missed - value), (false, right - value))
+    error = decisions.cells(t, task).mean(parts).error / t.base_rate
+    reach = intervals.quantile(confidence) * error
+    return value - reach, min(value + reach, 1.0)
+
+
+@metric(
+    title="Standardised net benefit",
+    better="higher",
+    unit="share",
+    source=cite("Kerr et al. 2016"),
+    range=(-math.inf, 1),
+    interval=_standardised_interval,
+    interval_text="ratio of two means: normal, from its linearised standard error",
+    covers=covered.POPULATION,
+)
+def net_benefit_standardised(t: Table, task: BinaryTask) -> float:
+    """Net benefit as a share of the most that it can be, which is the base rate.
+
+    net_benefit / b. 1: every label 1 is found and nothing else; never acting has 0.
+    """
+    if t.positives <= 0:
+        raise Undefined("no row has label 1")
+    benefit = decisions.cells(t, task).mean(decisions.net_benefit_payoff(task.threshold)).mean
+    return min(benefit / t.base_rate, 1.0)
+
+
+def _avoided(task: BinaryTask) -> UtilityRows:
+    """A row's part: a true negative avoids an intervention; a false negative costs them at the odds of acting."""
+    return (decisions.INTERVENTIONS, -decisions.INTERVENTIONS * (1 - task.threshold) / task.threshold), (0.0, 0.0)
+
+
+def _avoided_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
+    return mean_interval(lambda t, task: _avoided(task))(t, task, confidence=confidence)
+
+
+@metric(
+    title="Interventions avoided per 100 rows",
+    better="higher",
+    unit="count",
+    source=cite("Vickers and Elkin 2006"),
+    range=(-math.inf, 100),
+    interval=_avoided_interval,
+    interval_text=MEAN_PAYOFF,
+    covers=covered.POPULATION,
+)
+def interventions_avoided(t: Table, task: BinaryTask) -> float:
+    """Interventions per 100 rows that the score avoids without missing more, compared with acting on every row.
+
+    100 (TN - FN (1 - t*) / t*) / T, which is 100 (net benefit - that of always acting) / (odds of t*).
+    """
+    return decisions.cells(t, task).mean(_avoided(task)).mean
+
+
+def _gini_interval(t: Table, *, confidence: float) -> Interval:
+    low, high = auc_interval(t, confidence=confidence)
+    return 2 * low - 1, 2 * high - 1
+
+
+@metric(
+    title="Gini coefficient",
+    better="higher",
+    unit="share",
+    source="Somers' D of label and score: 2 AUC - 1",
+    range=(-1, 1),
+    interval=_gini_interval,
+    interval_text="from that of auc",
+    covers=covered.POPULATION,
+)
+def gini(t: Table) -> float:
+    """How well the order of the scores separates the labels; 0 for no information, 1 for a perfect order.
+
+    2 AUC - 1.
+    """
+    return 2 * delong(t).mean - 1
+
+
+def _walk(pos: Floats, neg: Floats) -> Floats:
+    """Distribution of the score among labels 1 less that among labels 0, at each level along the last axis."""
+    ones, zeros = (each / np.maximum(each.sum(axis=-1, keepdims=True), 1e-300) for each in (pos, neg))
+    return np.asarray(np.cumsum(ones - zeros, axis=-1))
+
+
+def _largest(walk: Floats) -> Floats:
+    return np.asarray(np.abs(walk).max(axis=-1))
+
+
+def _smooth_positives(cells: Table) -> Floats:
+    """The positives of each cell if its bin had one frequency: the walk of the cells themselves is rough by noise."""
+    rarer = min(cells.positives, cells.negatives) / cells.total * cells.effective_rows
+    if rarer < _MIN_RARER:
+        raise Undefined(f"rests on fewer than {_MIN_RARER} rows of the rarer label")
+    starts = cells.bin_starts(int(np.clip(rarer / _ROWS_OF_BIN, 2, BINS)))
+    bins = cells.merge_levels(starts)
+    return np.asarray(np.repeat(bins.pos / bins.n, np.diff(starts, append=len(cells))) * cells.n)
+
+
+def _ks_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
+    value, cells, rng = ks(t), rays.cells(t), seed.generator("practice")
+    unit = gaps.concentration(cells) * cells.n
+    pos = _smooth_positives(cells)
+    neg, shape = cells.n - pos, (rays.N_WORLD_DRAWS, len(cells))
+    walk = _walk(pos, neg)
+    noise = _walk(unit * rng.poisson(pos / unit, shape), unit * rng.poisson(neg / unit, shape)) - walk
+    noise *= _WIDER
+    less = gaps.shrunken(walk, rays.LESS[:, None] * noise.std(axis=0))
+    return rays.interval(value, rays.Worlds(walk, less, noise, (1.0, 0.0)), _largest, confidence, observed=value)
+
+
+@metric(
+    title="Kolmogorov-Smirnov statistic",
+    better="higher",
+    unit="share",
+    source="Kolmogorov-Smirnov distance of two samples",
+    range=(0, 1),
+    interval=_ks_interval,
+    interval_text="test inversion: the worlds, with the observed distances times a factor or less their noise, in "
+    "which what is seen is not extreme; and the value itself; none with fewer than 50 rows of the rarer label",
+    noisy=True,
+    covers=covered.POPULATION_BELOW,
+)
+def ks(t: Table) -> float:
+    """Largest distance between the distributions of the score among labels 1 and among labels 0.
+
+    max over s of |P(p <= s | y = 1) - P(p <= s | y = 0)|: the largest difference of sensitivity and false positive
+    rate that any threshold has.
+    """
+    t.need_both_classes()
+    positives = negatives = largest = 0.0
+    for block in t.blocks():
+        ones = positives + np.cumsum(block.pos)
+        zeros = negatives + np.cumsum(block.n - block.pos)
+        largest = max(largest, float(np.abs(ones / t.positives - zeros / t.negatives).max()))
+        positives, negatives = float(ones[-1]), float(zeros[-1])
+    return min(largest, 1.0)

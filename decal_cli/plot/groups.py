@@ -1,0 +1,73 @@
+"""The measures of every group side by side, each with its interval."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.packs import Pack
+from decal_cli.errors import DecalError
+from decal_cli.plot.names import any_name, drawable
+from decal_cli.plot.page import layout, ready, saved
+from decal_cli.plot.style import RC, style_of
+
+MAX_DRAWN = 40
+"""Groups that one picture can show."""
+_ACROSS = 3
+"""Measures in a row of panels."""
+
+
+def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
+    """A panel for each measure: a line for each group, and the value of all rows as a vertical one.
+
+    The format is that of the path's suffix: png, svg or pdf. Errors: DecalError, for another one, or too many groups.
+    """
+    form = ready(path)
+    groups = list(dict.fromkeys(report.group for report in evaluation.reports if report.group is not None))
+    if len(groups) > MAX_DRAWN:
+        raise DecalError(f"--plot shows at most {MAX_DRAWN} groups, and there are {len(groups)}", "name fewer groups")
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    reports = evaluation.reports
+    measures = [key for key in pack.measures if any(report.results[key].value is not None for report in reports)]
+    down = math.ceil(len(measures) / _ACROSS)
+    models = list(dict.fromkeys(report.model for report in evaluation.reports))
+    high = 1.3 + 0.24 * len(groups) * max(len(models) / 2, 1)
+    with matplotlib.rc_context(RC), any_name():
+        figure = Figure(figsize=(3.9 * _ACROSS, high * down + 0.4), layout=layout())
+        for number, key in enumerate(measures):
+            axes = figure.add_subplot(down, _ACROSS, number + 1)
+            _panel(axes, evaluation, key, groups, models)
+            axes.set_title(pack.measures[key])
+            labels = [drawable(group, form) for group in groups] if number % _ACROSS == 0 else []
+            axes.set_yticks(range(len(groups)), labels or [""] * len(groups))
+        if len(models) > 1:
+            handles = figure.axes[0].get_legend_handles_labels()
+            figure.legend(handles[0], [drawable(name, form) for name in models], loc="outside lower center", ncols=4)
+        return saved(figure, form)
+
+
+def _panel(axes: Any, evaluation: Evaluation, key: str, groups: list[str], models: list[str]) -> None:
+    for number, model in enumerate(models):
+        look = style_of(number)
+        of_model = {report.group: report for report in evaluation.reports if report.model == model}
+        overall = of_model[None].results[key].value
+        if overall is not None:
+            axes.axvline(overall, color=look.colour, linewidth=1, linestyle=":")
+        shift = (number - (len(models) - 1) / 2) * 0.6 / len(models)
+        for at, group in enumerate(groups):
+            _dot(axes, of_model.get(group), key, at + shift, look.colour, look.marker)
+        axes.plot([], [], color=look.colour, marker=look.marker, label=model)
+    axes.set_ylim(len(groups) - 0.5, -0.5)
+    axes.locator_params(axis="x", nbins=5)
+
+
+def _dot(axes: Any, report: Report | None, key: str, at: float, colour: str, marker: str) -> None:
+    if report is None or report.results[key].value is None:
+        return
+    result = report.results[key]
+    if result.interval is not None:
+        axes.plot(result.interval, (at, at), color=colour, linewidth=1.4)
+    axes.plot([result.value], [at], color=colour, marker=marker, markersize=5)

@@ -1,0 +1,69 @@
+"""`decal evaluate --pack`: usual names, what stands below the measures, and one line for what cannot be done."""
+
+from pathlib import Path
+
+import pytest
+
+import decal_cli
+from tests.helpers.command import BINARY, Decal, valid_json
+
+NAMED = ("evaluate", BINARY, "--score", "p", "--label", "y", "--threshold", "0.3")
+
+
+def test_clinical_has_its_usual_names_and_scores_by_outcome(decal: Decal) -> None:
+    done = decal(*NAMED, "--pack", "clinical")
+    assert done.code == 0
+    for words in ("C-statistic", "O/E ratio", "Standardised net benefit", "Scores by outcome", "TRIPOD+AI", "23a"):
+        assert words in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
+    document = valid_json(decal(*NAMED, "--pack", "clinical", "--format", "json").out)
+    assert document["pack"] == {"name": "clinical"}
+    assert sum(each["rows"] for each in document["by_outcome"]) == document["rows"]
+
+
+def test_credit_measures_are_those_of_the_ranking(decal: Decal) -> None:
+    document = valid_json(decal(*NAMED, "--pack", "credit", "--format", "json").out)
+    values = {key: result["value"] for key, result in document["metrics"].items()}
+    assert values["gini"] == pytest.approx(2 * values["auc"] - 1, abs=1e-12)
+    assert values["ks"] == pytest.approx(0.3733, abs=1e-4)
+
+
+def test_fairness_compares_groups_and_draws_them(decal: Decal, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    picture = tmp_path / "groups.svg"
+    done = decal(*NAMED, "--group", "group", "--pack", "fairness", "--plot", picture)
+    assert done.code == 0
+    assert "The largest gaps between groups" in done.out
+    assert picture.read_bytes().startswith(b"<?xml")
+    document = valid_json(decal(*NAMED, "--group", "group", "--pack", "fairness", "--format", "json").out)
+    reports = {report["group"]: report["metrics"] for report in document["reports"]}
+    for gap in document["pack"]["gaps"]:
+        between = reports[gap["high"]][gap["metric"]]["value"] - reports[gap["low"]][gap["metric"]]["value"]
+        assert gap["difference"] == pytest.approx(between, abs=1e-12)
+        assert gap["clear"] == (gap["interval"][0] > 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--pack", "clinic"), "clinical, credit, fairness"),
+        (("--pack", "fairness"), "--group"),
+        (("--pack", "credit", "--metric", "brier"), "--metric"),
+        (("--pack", "credit", "--all"), "--all"),
+        (("--pack", "credit", "--plot", "x.png"), "--pack fairness"),
+        (("--plot", "x.png"), "--pack fairness"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(decal: Decal, more: tuple[str, ...], words: str) -> None:
+    done = decal(*NAMED, *more)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_python_takes_a_pack() -> None:
+    answer = decal_cli.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5, pack="credit")
+    assert answer["gini"].value == 1.0
+    assert answer.to_dict()["pack"] == {"name": "credit"}
+    with pytest.raises(decal_cli.DecalError, match="metrics="):
+        decal_cli.evaluate([0.2, 0.8], [0, 1], pack="credit", metrics="brier")
