@@ -1,9 +1,11 @@
-"""Documents that others wrote, such as settings, models and baselines: read and parsed within limits, or one line."""
+"""Documents such as settings, models, states and baselines: read and parsed within limits, or one line; and sealed."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from decal_cli.errors import DecalError
@@ -89,3 +91,22 @@ def _is_shallow(value: Any) -> bool:
 
 def _too_deep(place: str, fix: str) -> DecalError:
     return DecalError(f"{place}: lists, objects or keys are nested deeper than {MAX_DEPTH}", fix)
+
+
+def canonical_json(document: Any, indent: int = 0) -> str:
+    """JSON with one key a line; a list of plain values stays on one. The same document gives the same bytes."""
+    pad = "  " * (indent + 1)
+    if isinstance(document, Mapping) and document:
+        lines = [f"{pad}{json.dumps(str(key))}: {canonical_json(item, indent + 1)}" for key, item in document.items()]
+        body = "{\n" + ",\n".join(lines) + "\n" + "  " * indent + "}"
+    elif isinstance(document, list) and any(isinstance(item, (Mapping, list)) for item in document):
+        lines = [pad + canonical_json(item, indent + 1) for item in document]
+        body = "[\n" + ",\n".join(lines) + "\n" + "  " * indent + "]"
+    else:
+        body = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    return body if indent else body + "\n"
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """The SHA-256 of its canonical text, which tells accidents and edits, not forgery."""
+    return hashlib.sha256(canonical_json(document).encode()).hexdigest()

@@ -40,6 +40,9 @@ MAX_SEED = 2**32 - 1
 MIN_SHARE_OF_MEAN = 1e-9
 """Of the mean weight, the least that a weight may be: sums are held to this."""
 
+MAX_STREAM_GROUPS = 1000
+"""Groups over time: each has forecasters of its own, which a state holds."""
+
 MAX_WIDTH = 1 << 20
 """Columns that the features of a model may have."""
 MAX_ARRAY_BYTES = 256 * MIB

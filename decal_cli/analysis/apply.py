@@ -16,7 +16,12 @@ from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, 
 
 def read_model(path: str) -> Saved:
     """The model of a file. Errors: DecalError, where it is none that `decal fit` wrote."""
-    return from_text(read_document(path, f"model file {path}", "name a file that `decal fit` wrote"), path)
+    return from_text(model_text(path), path)
+
+
+def model_text(path: str) -> str:
+    """The text of a model file. Errors: DecalError, where it cannot be read."""
+    return read_document(path, f"model file {path}", "name a file that `decal fit` wrote")
 
 
 def columns_for(saved: Saved, missing: Any = "error") -> Columns:

@@ -30,14 +30,17 @@ from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import ClassDecision, Task
 
-_OPERATORS: dict[str, Callable[[float, float], bool]] = {
+OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     "<": operator.lt,
     ">=": operator.ge,
     ">": operator.gt,
 }
+"""How a value is compared with a bound."""
 COUNTED = ("rows", "positives")
 """What a rule may ask of the data rather than of a metric."""
+OVER_TIME = ("e_calibration", "gain")
+"""What rules of `decal online` speak of."""
 _EXAMPLE = "write for example 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'brier@group=B<=baseline+0.005'"
 _RULE = re.compile(r"(?P<side>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
 _SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
@@ -152,7 +155,7 @@ def parse_rule(text: str) -> Rule:
     match = _RULE.fullmatch(text.strip())
     # Of '=<' the expression takes the second half for the operator; after '@model' an equals sign lacks its name.
     if match is None or (match["side"].endswith("=") and "@" not in match["side"]):
-        *others, last = _OPERATORS
+        *others, last = OPERATORS
         raise DecalError(
             f"rule {text!r} does not parse: it needs a metric, an operator ({', '.join(others)} or {last}) and a bound",
             _EXAMPLE,
@@ -171,6 +174,8 @@ def parse_rule(text: str) -> Rule:
     try:
         choice = None if counted else parse(delta["metric"] if delta else name)
     except DecalError as error:
+        if name.strip() in OVER_TIME:
+            raise DecalError(f"rule {text!r} is about rows in the order of time", "use: decal online --rule") from None
         raise DecalError(f"rule {text!r}: {error.problem}", error.fix or _EXAMPLE) from None
     bound = _BOUND.fullmatch(match["bound"].strip())
     if bound is None or not (bound["baseline"] or bound["number"]):
@@ -264,7 +269,7 @@ def _judge(
     """A rule on one report, or on those of a model's groups."""
     value, no_value = _or_reason(lambda: _value(rule, reports))
     bound, no_bound = _or_reason(lambda: _bound(rule, model, group, baseline, task))
-    passed = None if value is None or bound is None else _OPERATORS[rule.operator](value, bound)
+    passed = None if value is None or bound is None else OPERATORS[rule.operator](value, bound)
     return GateRow(rule.text, model, group, value, bound, passed, no_value or no_bound)
 
 

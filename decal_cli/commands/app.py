@@ -167,10 +167,12 @@ def online(
     all times at once: they may be looked at every day.
 
     Example: decal online preds.parquet --score p --label y --threshold 0.3
+
+    Example: decal online preds.parquet --score p --threshold 0.3 --state state.json --rule 'e_calibration<20'
     """
     from decal_cli.commands import online as command
 
-    command.run(over_time, source, task, out)
+    raise typer.Exit(command.run(over_time, source, task, out))
 
 
 @under(JUDGE)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from decal_cli.analysis.apply import columns_for, read_model, scored
+from decal_cli.analysis.apply import columns_for, model_text, scored
+from decal_cli.analysis.online import is_state, replay_of
+from decal_cli.commands.apply_state import apply_state
 from decal_cli.commands.options import ApplyOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
 from decal_cli.data import NewRows, Writer, format_of
 from decal_cli.data.output import check_new, standard_output, whole_file
 from decal_cli.data.writing import STANDARD_OUTPUT
-from decal_cli.methods import Saved
+from decal_cli.methods import Saved, from_text
 from decal_cli.methods.predictions import DECISION, THRESHOLD
 
 
@@ -22,7 +24,11 @@ def run(options: ApplyOptions) -> None:
     to_stdout = options.output == STANDARD_OUTPUT
     if not to_stdout:
         check_new(options.output, "output", options.force)
-    saved = read_model(options.model)
+    text = model_text(options.model)
+    if is_state(text):
+        apply_state(options, replay_of(text, options.model))
+        return
+    saved = from_text(text, options.model)
     columns = columns_for(saved, "error" if options.missing is None else options.missing.value)
     stdin = sys.stdin.buffer if options.file == "-" else None
     rows = NewRows(options.file, columns, saved.column_kinds, stdin, typed)

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
+from typing import BinaryIO
 
 from decal_cli.analysis.evaluate import Evaluation, Plan
+from decal_cli.analysis.gate import outcome
 from decal_cli.analysis.online import (
     Delay,
     OnlinePlan,
+    OnlineRule,
     Period,
     Replay,
+    check_goes_on,
+    check_same,
+    judge_online,
     judged,
     needs_score,
     online_plan,
     predicted_columns,
+    replay_of,
+    state_text,
     unasked_period,
 )
 from decal_cli.commands.common import emit, first_given, inputs_of, plan_of, settings_of, terms_of
@@ -23,48 +33,61 @@ from decal_cli.commands.options.acting import OF_STREAM
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import Settings
 from decal_cli.data import Columns, Stream, StreamColumns, as_parquet, read_stream
-from decal_cli.data.output import write_whole
+from decal_cli.data.output import check_not_read, check_writable, only_run, write_whole
 from decal_cli.declarations.defaults import WARM_UP
-from decal_cli.errors import DecalError
-from decal_cli.render.formats import format_for
+from decal_cli.documents import read_document
+from decal_cli.errors import DecalError, Exit
+from decal_cli.render.formats import format_for, offered
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import parse
-from decal_cli.task import BinaryTask
 
 PREDICTIONS = ".parquet"
 """The suffix of a file of predictions."""
 
 
-def run(over_time: OnlineOptions, source: StreamOptions, task: TaskOptions, out: OutputOptions) -> None:
-    """Replay a stream, and write what it comes to."""
+def run(over_time: OnlineOptions, source: StreamOptions, task: TaskOptions, out: OutputOptions) -> Exit:
+    """Replay a stream, write what it comes to, and return the exit code of the rules."""
     settings = settings_of(out)
+    if over_time.state is None:
+        return _run(over_time, source, task, out, settings)
+    check_writable(over_time.state, "state")
+    with only_run(over_time.state, "state"):
+        return _run(over_time, source, task, out, settings)
+
+
+def _run(
+    over_time: OnlineOptions, source: StreamOptions, task: TaskOptions, out: OutputOptions, settings: Settings
+) -> Exit:
     to_file = out.output is not None and PurePath(out.output).suffix.lower() == PREDICTIONS
     form = format_for(over_time.format, None if to_file else out.output, Replayed)
     plan, terms = plan_of((), task, out, settings), terms_of(over_time, settings)
-    decision = plan.two_actions("online")
-    if decision is None:
-        raise DecalError(
-            "a replay needs the decision it is for", "give --threshold, --utility, --cost-fp/--cost-fn or --odds"
-        )
-    delay = Delay.parse(over_time.delay or "0")
-    specs = [parse(text) for text in over_time.method]
-    scoreless = bool(specs) and not any(map(needs_score, specs))
-    columns = _columns(source, settings)
-    beside = StreamColumns(over_time.time, delay.column, False if scoreless and not columns.score else None)
+    rules = [OnlineRule.parse(text) for text in over_time.rule]
+    if form in offered(["checks"]) and not rules:
+        raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
+    begun = _begun(over_time, source, out, plan)
     paths, stdin = inputs_of(source, settings, out.output)
+    check_not_read(over_time.state, paths)
     with progress_of() as progress:
         progress("the stream")
-        stream = read_stream(paths, columns, beside, stdin)
-        replay = Replay(_plan(over_time, stream, decision, delay, plan))
+        if begun is None:
+            stream, replay = _begin(over_time, paths, stdin, _columns(source, settings), plan)
+        else:
+            stream, replay = _go_on(begun, paths, stdin, _columns(source, settings), over_time.state or "")
+        before = replay.rows
         predictions = replay.advance(stream)
+        result, gates = judged(replay), judge_online(rules, replay)
     if to_file and out.output is not None:
-        ahead = replay.ahead(stream)
-        columns_of_rows = predicted_columns(stream, replay.plan, predictions, ahead)
-        write_whole(out.output, as_parquet(columns_of_rows), "output")
+        columns = predicted_columns(stream, replay.plan, predictions, replay.ahead(stream))
+        write_whole(out.output, as_parquet(columns), "output")
         out = replace(out, output=None)
-    result = judged(replay)
-    evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, stream.notes, ())
-    emit(Replayed(result, evaluation, terms), form, out)
+    notes = stream.notes
+    if over_time.state is not None:
+        write_whole(over_time.state, state_text(replay).encode(), "state")
+        notes += (f"state {over_time.state}: had {before:,} rows, and has {replay.rows:,} now",)
+    plan = replace(plan, task=replay.plan.task)
+    evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
+    emit(Replayed(result, evaluation, terms, gates), form, out)
+    return outcome(gates)
 
 
 def _columns(source: StreamOptions, settings: Settings) -> Columns:
@@ -73,19 +96,76 @@ def _columns(source: StreamOptions, settings: Settings) -> Columns:
     return Columns(**known | source.named)
 
 
-def _plan(options: OnlineOptions, stream: Stream, task: BinaryTask, delay: Delay, plan: Plan) -> OnlinePlan:
-    """What is replayed."""
-    every = unasked_period(stream.time, stream.clock) if options.every is None else Period.parse(options.every)
-    score = str(stream.columns["score"][0]) if stream.score is not None else None
+def _begun(options: OnlineOptions, source: StreamOptions, out: OutputOptions, plan: Plan) -> Replay | None:
+    """The replay that the state file holds, if there is one. Errors: DecalError, where the line says another."""
+    if options.state is None or not os.path.exists(options.state):
+        return None
+    shown = f"state {options.state}"
+    replay = replay_of(read_document(options.state, shown, "name another file"), options.state)
+    named = source.named
+    given = {
+        "task": plan.two_actions("online"),
+        "score": named["score"][0] if "score" in named else None,
+        "group": named["group"][0] if "group" in named else None,
+        "time": options.time,
+        "delay": None if options.delay is None else Delay.parse(options.delay),
+        "every": None if options.every is None else Period.parse(options.every),
+        "warm_up": options.warm_up,
+        "horizon": options.horizon,
+        "methods": online_plan(options.method, replay.plan.warm_up, replay.plan).methods if options.method else None,
+        "seed": out.seed,
+        "confidence": out.confidence,
+        "logit": named.get("logit"),
+    }
+    check_same(replay.plan, {name: value for name, value in given.items() if value is not None}, options.state)
+    return replay
+
+
+def _go_on(
+    replay: Replay, paths: Sequence[str], stdin: BinaryIO | None, columns: Columns, state: str
+) -> tuple[Stream, Replay]:
+    """Rows after those of a state."""
+    plan = replay.plan
+    columns = replace(
+        columns,
+        score=() if plan.score is None else (plan.score,),
+        group=() if plan.group is None else (plan.group,),
+        logit=plan.logit,
+    )
+    stream = read_stream(paths, columns, StreamColumns(plan.time, plan.delay.column, plan.score is not None), stdin)
+    check_goes_on(replay, stream, state)
+    return stream, replay
+
+
+def _begin(
+    options: OnlineOptions, paths: Sequence[str], stdin: BinaryIO | None, columns: Columns, plan: Plan
+) -> tuple[Stream, Replay]:
+    """The first rows."""
+    task = plan.two_actions("online")
+    if task is None:
+        raise DecalError(
+            "a replay needs the decision it is for", "give --threshold, --utility, --cost-fp/--cost-fn or --odds"
+        )
+    delay = Delay.parse(options.delay or "0")
+    specs = [parse(text) for text in options.method]
+    scoreless = bool(specs) and not any(map(needs_score, specs)) and not columns.score
+    stream = read_stream(paths, columns, StreamColumns(options.time, delay.column, False if scoreless else None), stdin)
+    if options.every is not None:
+        every = Period.parse(options.every)
+    else:
+        every = unasked_period(stream.time, stream.clock, options.state is None)
     start = OnlinePlan(
         task=task,
         methods=(),
         clock=stream.clock,
-        score=score,
+        score=None if stream.score is None else str(stream.columns["score"][0]),
+        time=options.time,
+        group=None if stream.group is None else str(stream.columns["group"][0]),
+        logit=columns.logit,
         delay=delay,
         every=every,
         horizon=options.horizon,
         seed=plan.seed,
         confidence=plan.confidence,
     )
-    return online_plan(options.method, first_given(options.warm_up, WARM_UP), start)
+    return stream, Replay(online_plan(options.method, first_given(options.warm_up, WARM_UP), start))

@@ -9,7 +9,7 @@ from decal_cli.data.newrows import Batch, NewRows
 from decal_cli.data.pairing import Paired, on_same_rows, pair_up, read_pair, with_ids
 from decal_cli.data.reading import read
 from decal_cli.data.sources import columns_in
-from decal_cli.data.stream import Clock, Stream, StreamColumns, read_stream, shown_time
+from decal_cli.data.stream import Clock, Stream, StreamColumns, read_stream, read_times, shown_time
 from decal_cli.data.writing import Writer, as_file, as_parquet, format_of
 from decal_cli.roles import Columns
 
@@ -35,6 +35,7 @@ __all__ = [
     "read",
     "read_pair",
     "read_stream",
+    "read_times",
     "shown_time",
     "with_ids",
 ]

@@ -99,6 +99,8 @@ class NewRows:
         if self.columns.proba:
             model = ClassColumns(", ".join(self.columns.proba[:2]), self.columns.proba, self.columns.proba)
             score, missing, _ = class_scores([part], model, self.columns, origin)
+        elif not self.columns.score:
+            score, missing = np.zeros(origin.count), None
         else:
             name = self.columns.score[0]
             score, missing = checked_scores(floats([part], name), name, origin, self.columns)

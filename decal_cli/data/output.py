@@ -70,6 +70,38 @@ def write_all(contents: Mapping[str, bytes], what: str) -> None:
 
 
 @contextmanager
+def only_run(path: str, what: str) -> Iterator[None]:
+    """Work on a file that no other run works on. Errors: DecalError, where one does.
+
+    The lock is a file beside it, since the file itself is replaced. It goes with the process, however that ends.
+    """
+    name = os.path.join(os.path.dirname(os.path.realpath(path)), f".{os.path.basename(os.path.realpath(path))}.lock")
+    try:
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise DecalError(f"{what} {path}: {error.strerror or error}", "write elsewhere") from None
+    try:
+        if not _is_ours(handle, name):
+            raise DecalError(f"{what} {path}: another run is using it", "wait until that run ends")
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(name)
+    finally:
+        os.close(handle)
+
+
+def _is_ours(handle: int, name: str) -> bool:
+    """Lock a file, if that is still the one of this name: who had it before may just have removed it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(handle), os.stat(name))
+    except OSError:
+        return False
+
+
+@contextmanager
 def whole_file(path: str, what: str) -> Iterator[BinaryIO]:
     """A file to write into, which takes its place in one step at the end, and is gone where something fails.
 

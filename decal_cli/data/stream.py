@@ -18,6 +18,7 @@ from decal_cli.data.labels import MISSING_LABEL, group
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_STREAM_GROUPS
 from decal_cli.roles import Columns
 from decal_cli.tables.table import Floats, Ints
 
@@ -133,6 +134,11 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
         positives = int(np.count_nonzero(label[of_part] == 1))
         inputs.append(Input(part.source.raw.path, part.table.num_rows, positives, digest))
     groups = group(parts, chosen.group[0]) if chosen.group else None
+    if groups is not None and len(np.unique(groups)) > MAX_STREAM_GROUPS:
+        raise DecalError(
+            f"{origin.shown}, column {quote(chosen.group[0])}: has more than {MAX_STREAM_GROUPS:,} groups",
+            "name a column of fewer: every group has forecasters of its own",
+        )
 
     def cut(values: Any) -> Any:
         return values if values is None or rows is None else values[rows]
@@ -196,6 +202,12 @@ def _time(parts: Sequence[Part], name: str | None, origin: Origin, rows: Ints | 
             f"sort the rows by {name}",
         )
     return time, clock
+
+
+def read_times(source: Source, name: str) -> tuple[NDArray[Any], Clock]:
+    """The times of all rows of one input. Errors: DecalError, where they go back."""
+    part = Part(source, source.load_typed((name,)), 0)
+    return _time([part], name, Origin([part]), None)
 
 
 def _times(parts: Sequence[Part], name: str, origin: Origin) -> tuple[NDArray[Any], Clock]:

@@ -51,6 +51,9 @@ def as_parquet(columns: Mapping[str, np.ndarray]) -> bytes:
 
     arrays = {}
     for name, values in columns.items():
+        if values.dtype.kind in "UO":
+            arrays[encodable(name)] = pa.array(map(encodable, values.tolist()), pa.string())
+            continue
         known = ~np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else np.ones(len(values), bool)
         arrays[encodable(name)] = _column(np.asarray(values)[known], known)
     sink = pa.BufferOutputStream()

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +16,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from decal_cli.documents import json_of
+from decal_cli.documents import canonical_json, digest_of, json_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_ARRAY_BYTES, MAX_WIDTH
 from decal_cli.methods.declare import METHODS, MODELS, Applied, Model
@@ -90,7 +88,7 @@ def to_text(saved: Saved) -> str:
         "fitted_on": {"decal": __version__, **saved.fitted_on},
         "model": _encoded(saved.model),
     }
-    return _written({**document, "sha256": _digest(document)})
+    return canonical_json({**document, "sha256": digest_of(document)})
 
 
 def from_text(text: str, shown: str) -> Saved:
@@ -212,17 +210,13 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
         raise DecalError(f"{shown}: is a model file of {found}; this decal reads version {VERSION}", _AGAIN)
     digest = document.pop("sha256", None)
     try:
-        unchanged = digest == _digest(document) and _written({**document, "sha256": digest}) == text
+        unchanged = digest == digest_of(document) and canonical_json({**document, "sha256": digest}) == text
     except ValueError:
         # What decal writes is no half character.
         unchanged = False
     if not unchanged:
         raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _AGAIN)
     return document
-
-
-def _digest(document: Mapping[str, Any]) -> str:
-    return hashlib.sha256(_written(document).encode()).hexdigest()
 
 
 def _encoded(value: Any) -> Any:
@@ -311,17 +305,3 @@ def _decoded_array(value: Mapping[str, Any]) -> np.ndarray:
     else:
         array = np.array(items, dtype=np.dtype(kind))
     return array.reshape(value["shape"]) if "shape" in value else array
-
-
-def _written(document: Any, indent: int = 0) -> str:
-    """JSON with one key a line; a list of plain values stays on one."""
-    pad = "  " * (indent + 1)
-    if isinstance(document, Mapping) and document:
-        lines = [f"{pad}{json.dumps(str(key))}: {_written(item, indent + 1)}" for key, item in document.items()]
-        body = "{\n" + ",\n".join(lines) + "\n" + "  " * indent + "}"
-    elif isinstance(document, list) and any(isinstance(item, (Mapping, list)) for item in document):
-        lines = [pad + _written(item, indent + 1) for item in document]
-        body = "[\n" + ",\n".join(lines) + "\n" + "  " * indent + "]"
-    else:
-        body = json.dumps(document, ensure_ascii=False, allow_nan=False)
-    return body if indent else body + "\n"

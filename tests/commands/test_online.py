@@ -21,7 +21,7 @@ def test_the_table_says_what_happened_and_what_to_do(decal: Decal, drifting: Pat
     assert done.code == 0, done.err
     for words in (
         "1,500 rows from 2024-01-01 to 2024-10-26", "labels are known at any later time", "2024-06", "ForecastHedge *",
-        "The alarm was raised at 2024-0", "Recalibrate online with", "decisions a day",
+        "alarm. At 2024-0", "Recalibrate online with", "decisions a day",
     ):  # fmt: skip
         assert words in done.out, words
 
@@ -83,3 +83,27 @@ def test_predictions_are_written_for_every_row(decal: Decal, tmp_path: Path) -> 
     assert table.column_names == ["row", "t", "p", "y", "p_online_platt"]
     assert table["y"].null_count == 20
     assert table["p_online_platt"].null_count == 0
+
+
+def test_rules_over_time_set_the_exit_code(decal: Decal, drifting: Path) -> None:
+    line = ("online", drifting, *ON_LINE, "--method", "online-platt", "--method", "running-mean")
+    done = decal(*line, "--rule", "e_calibration<20", "--rule", "lower(gain)<0.01", "-r", "rows>=100", "-f", "json")
+    document = valid_json(done.out)
+    by_rule = {each["rule"]: each for each in document["gates"]}
+    assert done.code == 1
+    assert by_rule["e_calibration<20"]["passed"] is False
+    assert by_rule["e_calibration<20"]["value"] == pytest.approx(10 ** document["log10_e"])
+    platt = next(each for each in document["methods"] if each["method"] == "online-platt")
+    assert by_rule["lower(gain)<0.01"]["value"] == pytest.approx(platt["interval"][0], abs=1e-12)
+    assert by_rule["lower(gain)<0.01"]["passed"] is (platt["interval"][0] < 0.01)
+    assert by_rule["rows>=100"]["passed"] is True
+    assert decal(*line, "--rule", "gain@method=running-mean<0").code == 0
+    assert "rows" in decal(*line, "-f", "junit", "-r", "rows>=1").out
+    for rule, words in (
+        ("e_calibrated<20", "there is no e_calibrated"),
+        ("lower(rows)<3", "rows goes without lower"),
+        ("gain@method=hedge<0", "hedge is not among the forecasters"),
+        ("lower(gain<3", "does not parse"),
+    ):
+        assert words in refusal(decal(*line, "--rule", rule))
+    assert "decal online --rule" in refusal(decal("gate", drifting, "-s", "p", "-y", "y", "--rule", "e_calibration<20"))

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from decal_cli.documents import canonical_json
 from decal_cli.errors import DecalError
-from decal_cli.methods import Model, Saved, from_text, model_file, to_text
+from decal_cli.methods import Model, Saved, from_text, to_text
 from decal_cli.methods.families.binned import Steps
 
 
@@ -43,8 +44,8 @@ def forged(change: Callable[[dict[str, Any]], None], of: Saved = SAVED_STEPS) ->
 
 def with_checksum(document: dict[str, Any]) -> str:
     """The text of a file that holds this document."""
-    body = model_file._written(document)
-    return model_file._written({**document, "sha256": hashlib.sha256(body.encode()).hexdigest()})
+    body = canonical_json(document)
+    return canonical_json({**document, "sha256": hashlib.sha256(body.encode()).hexdigest()})
 
 
 def put(part: str, value: Any) -> Callable[[dict[str, Any]], None]:

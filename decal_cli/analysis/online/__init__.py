@@ -4,6 +4,8 @@ from decal_cli.analysis.online.advice import Direction, OnlineAdvice
 from decal_cli.analysis.online.judged import Judged, MethodReport, PriorShift, judged
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
+from decal_cli.analysis.online.rules import OnlineRule, judge_online
+from decal_cli.analysis.online.state_file import check_goes_on, check_same, is_state, replay_of, state_text
 from decal_cli.analysis.online.windows import Window
 
 __all__ = [
@@ -13,14 +15,21 @@ __all__ = [
     "MethodReport",
     "OnlineAdvice",
     "OnlinePlan",
+    "OnlineRule",
     "Period",
     "PriorShift",
     "Replay",
     "Window",
+    "check_goes_on",
+    "check_same",
+    "is_state",
+    "judge_online",
     "judged",
     "needs_score",
     "online_plan",
     "predicted_columns",
     "predicted_name",
+    "replay_of",
+    "state_text",
     "unasked_period",
 ]

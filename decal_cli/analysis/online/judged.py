@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from decal_cli.analysis.online.advice import OnlineAdvice, advised
+from decal_cli.analysis.online.held import Alarm
 from decal_cli.analysis.online.plan import OnlinePlan
-from decal_cli.analysis.online.replay import Alarm, Replay
+from decal_cli.analysis.online.replay import Replay
 from decal_cli.analysis.online.tally import Course, Tally
 from decal_cli.analysis.online.windows import Window, utility_of
 from decal_cli.data.stream import US_PER_DAY
 from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
 from decal_cli.sequential import OnlineSpec
 from decal_cli.sequential.forecaster import Guarantee
@@ -52,7 +54,7 @@ class PriorShift:
     """The share of label 1 of the warm-up and of the latest window.
 
     threshold: from which score to act, if that is all that changed and the score was right in the warm-up; None where
-    a share is 0 or 1.
+    chance may have made the difference.
     """
 
     before: float
@@ -137,10 +139,11 @@ def _prior_shift(replay: Replay) -> PriorShift | None:
     rows, positives = replay.warm
     if rows < replay.plan.warm_up or not replay.windows.kept:
         return None
-    before, now = positives / rows, replay.windows.kept[-1].base_rate
-    threshold = None
-    if 0 < before < 1 and 0 < now < 1:
-        t = replay.plan.task.threshold
-        odds = t / (1 - t) * before / (1 - before) * (1 - now) / now
-        threshold = odds / (1 + odds) if math.isfinite(odds) else None
-    return PriorShift(before, now, threshold)
+    latest = replay.windows.kept[-1]
+    before, now = positives / rows, latest.base_rate
+    error = math.sqrt(before * (1 - before) / rows + now * (1 - now) / latest.rows)
+    if not (0 < before < 1 and 0 < now < 1 and abs(now - before) > quantile(replay.plan.confidence) * error):
+        return PriorShift(before, now, None)
+    t = replay.plan.task.threshold
+    odds = t / (1 - t) * before / (1 - before) * (1 - now) / now
+    return PriorShift(before, now, odds / (1 + odds))

@@ -126,14 +126,18 @@ class Period:
 class OnlinePlan:
     """What a replay does, all of which its state holds.
 
-    methods: the first is what the others are compared with. score: the column of the score, None where there is none.
-    horizon: how many rows there will be; None where that is not known.
+    methods: the first is what the others are compared with. score, time, group: columns, None where there is none;
+    inside each group every forecaster runs on its own. logit: whether scores are log-odds. horizon: how many rows there
+    will be; None where that is not known.
     """
 
     task: BinaryTask
     methods: tuple[OnlineSpec, ...]
     clock: Clock
     score: str | None = None
+    time: str | None = None
+    group: str | None = None
+    logit: bool = False
     delay: Delay = Delay()
     every: Period = Period("1000")
     warm_up: int = WARM_UP
@@ -168,6 +172,14 @@ def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlineP
         raise DecalError(f"--warm-up {warm_up} is not between {MIWARM_UP} and {MAX_WARM_UP:,}", "give a number of rows")
     if plan.horizon is not None and plan.horizon < 1:
         raise DecalError(f"--horizon {plan.horizon} is no number of rows", "give how many rows there will be")
+    if plan.clock != "dates":
+        no_dates = "give --time with a column of dates"
+        if plan.delay.kind == "time":
+            raise DecalError(f"--delay {plan.delay.text} is a time, and rows have no dates", f"{no_dates}, or rows")
+        if plan.every.rows is None:
+            raise DecalError(f"--every {plan.every.text} is a time, and rows have no dates", f"{no_dates}, or rows")
+    if plan.delay.kind == "column" and plan.clock == "rows":
+        raise DecalError(f"--delay {plan.delay.text} names a column of times, and rows have none", "give --time too")
     given = [parse(text) for text in named] or [parse(name) for name in ONLINE]
     if plan.score is None:
         if named and (needing := [spec.key for spec in given if needs_score(spec)]):
@@ -179,8 +191,13 @@ def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlineP
     return replace(plan, methods=tuple(dict.fromkeys((first, *given))), warm_up=warm_up)
 
 
-def unasked_period(time: NDArray[Any], clock: Clock) -> Period:
-    """Windows that are few enough to read: of the calendar where time is dates, else of a round number of rows."""
+def unasked_period(time: NDArray[Any], clock: Clock, whole: bool = True) -> Period:
+    """Windows that are few enough to read: of the calendar where time is dates, else of a round number of rows.
+
+    whole: whether these are all rows; otherwise they cannot say how many windows there will be.
+    """
+    if not whole:
+        return Period("month" if clock == "dates" else "1000")
     if clock == "dates":
         for name in CALENDAR:
             places = Period(name).places(time[[0, -1]], 0)

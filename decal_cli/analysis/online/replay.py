@@ -4,49 +4,24 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.analysis.online.held import Alarm, Held
 from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
 from decal_cli.analysis.online.tally import Course, Tally
 from decal_cli.analysis.online.windows import Windows
 from decal_cli.data import Stream
 from decal_cli.sequential import Forecaster, forecaster_of
 from decal_cli.sequential.calibration_alarm import CalibrationAlarm, first_alarm
+from decal_cli.sequential.inside import InsideGroups
 from decal_cli.tables.table import Floats
 
 BLOCK_ROWS = 1 << 16
 """Rows that are replayed at once: memory does not grow with the stream."""
 Predictions = dict[str, Floats]
-
-
-class Held(NamedTuple):
-    """Rows that were predicted, and whose labels the forecasters have not learned; shape (P,) each."""
-
-    score: Floats
-    label: NDArray[np.uint8]
-    time: NDArray[Any]
-    arrival: NDArray[Any]
-
-    def then(self, more: Held) -> Held:
-        """These rows, then more."""
-        pairs = zip(self._asdict().values(), more._asdict().values(), strict=True)
-        return Held(*(np.concatenate(pair) for pair in pairs))
-
-    def rest(self, first: int) -> Held:
-        """The rows from this one on."""
-        return Held(*(values[first:] for values in self._asdict().values()))
-
-
-class Alarm(NamedTuple):
-    """When the e-process reached 1/alpha: the row, from 1, its time, and the row where what it found likely began."""
-
-    row: int
-    time: Any
-    start: int
-    start_time: Any
 
 
 class Replay:
@@ -56,7 +31,9 @@ class Replay:
         self.plan = plan
         self.forecasters = self._fresh()
         dtype = np.int64 if plan.clock in ("dates", "rows") else np.float64
-        self.held = Held(np.empty(0), np.empty(0, np.uint8), np.empty(0, dtype), np.empty(0, dtype))
+        self.held = Held(
+            np.empty(0), np.empty(0, np.uint8), np.empty(0, dtype), np.empty(0, dtype), np.empty(0, object)
+        )
         self.rows = self.positives = 0
         self.first_time: Any = None
         self.last_time: Any = None
@@ -72,7 +49,11 @@ class Replay:
         self.start_times: dict[int, Any] = {}
 
     def _fresh(self) -> dict[str, Forecaster]:
-        return {spec.key: forecaster_of(spec, self.plan.seed, self.plan.horizon) for spec in self.plan.methods}
+        plan = self.plan
+        grouped = {spec.key: plan.group is not None and spec.key != AS_IT_IS for spec in plan.methods}
+        return {
+            spec.key: forecaster_of(spec, plan.seed, plan.horizon, groups=grouped[spec.key]) for spec in plan.methods
+        }
 
     def advance(self, stream: Stream) -> Predictions:
         """Predict and learn the rows whose labels are known. The predictions of every method, shape (labelled,)."""
@@ -98,7 +79,9 @@ class Replay:
         count = part.stop - part.start
         score = np.zeros(count) if stream.score is None else stream.score[part].astype(np.float64)
         time = self.rows + np.arange(count) if stream.clock == "rows" else stream.time[part]
-        return Held(score, stream.label[part], time, time if stream.arrival is None else stream.arrival[part])
+        arrival = time if stream.arrival is None else stream.arrival[part]
+        group = np.full(count, "") if stream.group is None else stream.group[part]
+        return Held(score, stream.label[part], time, arrival, group.astype(object))
 
     def _predicted(self, rows: Held, forecasters: Mapping[str, Forecaster], most: int) -> tuple[Predictions, int]:
         """What each predicts, from at most so many of the labels that are held; and how many of these it learned."""
@@ -106,7 +89,12 @@ class Replay:
         before = len(self.held.label)
         known = self.plan.delay.known(both.time, both.arrival, before, self.rows - before, self.plan.clock)
         known = np.minimum(known, most)
-        predictions = {key: each.replay(both.score, both.label, known) for key, each in forecasters.items()}
+        predictions = {
+            key: each.replay(both.score, both.label, known, both.group.tolist())
+            if isinstance(each, InsideGroups)
+            else each.replay(both.score, both.label, known)
+            for key, each in forecasters.items()
+        }
         return predictions, int(known[-1]) if len(known) else 0
 
     def _count(self, rows: Held, predictions: Predictions) -> None:
@@ -203,6 +191,8 @@ def predicted_columns(
         columns[str(stream.columns["time"])] = stream.time.astype("M8[us]") if stream.clock == "dates" else stream.time
     if plan.score is not None and stream.score is not None:
         columns[plan.score] = stream.score
+    if plan.group is not None and stream.group is not None:
+        columns[plan.group] = stream.group
     unknown = np.arange(len(stream)) >= stream.labelled
     columns[str(stream.columns["label"])] = np.ma.masked_array(stream.label, unknown)
     for spec in plan.methods:

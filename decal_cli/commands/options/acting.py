@@ -48,7 +48,9 @@ class FitOptions(SeedOptions):
 class ApplyOptions:
     """A model file, the rows to be scored, and where they go."""
 
-    model: str = argument("Model file that `decal fit` wrote.", "MODEL", required=True, panel=INPUT)
+    model: str = argument(
+        "Model file that `decal fit` wrote, or state that `decal online` wrote.", "MODEL", required=True, panel=INPUT
+    )
     file: str = argument(
         "Rows to score, in any input format; - reads standard input.", "FILE", required=True, panel=INPUT
     )
@@ -100,7 +102,7 @@ class StudyOptions(ConfidenceOptions):
     format: str = format_option("blocks", "data", "rows", text="Format of the summary.", by_suffix=False)
 
 
-OF_STREAM = ("score", "label", "positive", "logit", "missing")
+OF_STREAM = ("score", "label", "group", "positive", "logit", "missing")
 """What can be said of the columns of rows over time."""
 
 
@@ -145,4 +147,16 @@ class OnlineOptions(TermsOptions):
         complete=online_names,
         shown="all; without a score, those that need none",
     )
-    format: str | None = format_option("blocks", "data", "rows")
+    state: str | None = option(
+        "Go on from this file where an earlier run ended, and write it anew; it is begun where there is none.",
+        metavar="STATE",
+    )
+    rule: list[str] = option(
+        "Rule that must hold, such as 'e_calibration<20' or 'lower(gain)<0.01': the exit code is 1 where one fails. "
+        "It may be checked every day. Repeatable.",
+        [],
+        "--rule",
+        "-r",
+        metavar="RULE",
+    )
+    format: str | None = format_option("blocks", "data", "rows", "checks")

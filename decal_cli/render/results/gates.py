@@ -58,12 +58,12 @@ class Gated:
         evaluation = self.outcome.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
         yield Source(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
-        yield Checks(_checks(rows), places=len(evaluation.reports) > 1)
+        yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
         yield Signature(evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
         """GatedData, or GatedReportsData."""
-        return {**Evaluated(self.outcome.evaluation).data(), "gates": [_gate(row) for row in self.outcome.rows]}
+        return {**Evaluated(self.outcome.evaluation).data(), "gates": [gate_data(row) for row in self.outcome.rows]}
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per rule, model and group."""
@@ -73,10 +73,11 @@ class Gated:
 
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
-        return _checks(self.outcome.rows)
+        return checks_of(self.outcome.rows)
 
 
-def _checks(rows: Sequence[GateRow]) -> tuple[Check, ...]:
+def checks_of(rows: Sequence[GateRow]) -> tuple[Check, ...]:
+    """Rules with their outcomes, for people and for CI systems."""
     return tuple(
         Check(row.rule, ", ".join(filter(None, (row.model, row.group))), row.passed, _finding(row)) for row in rows
     )
@@ -104,7 +105,8 @@ def _finding(row: GateRow) -> str:
     return plain(row.value) + bound
 
 
-def _gate(row: GateRow) -> GateData:
+def gate_data(row: GateRow) -> GateData:
+    """A rule with its outcome as JSON has it."""
     return {
         "rule": row.rule,
         "model": row.model,

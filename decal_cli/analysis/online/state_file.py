@@ -1,0 +1,135 @@
+"""State files: a replay as JSON that a person can read, and that goes on as the same replay or not at all.
+
+The text is canonical and carries its own SHA-256, as that of a model file does. The digest tells accidents and edits,
+not forgery.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period
+from decal_cli.analysis.online.replay import Replay
+from decal_cli.data import Stream, shown_time
+from decal_cli.documents import canonical_json, digest_of, json_of
+from decal_cli.errors import DecalError
+from decal_cli.sequential import parse
+from decal_cli.task import BinaryTask
+from decal_cli.version import __version__
+
+STATE_VERSION = 1
+KEY = "decal_state"
+_OURS = "name a file that `decal online --state` wrote"
+_ANEW = "begin another one: name a new file with --state"
+
+
+def state_text(replay: Replay) -> str:
+    """The text of the file. Deterministic: however the stream was cut, the same rows give the same bytes."""
+    plan = replay.plan
+    document: dict[str, Any] = {
+        KEY: STATE_VERSION,
+        "decal": __version__,
+        "task": {
+            "utility": [list(row) for row in plan.task.utility],
+            "decision_threshold": plan.task.decision_threshold,
+            "names": list(plan.task.names),
+        },
+        "columns": {"score": plan.score, "logit": plan.logit, "time": plan.time, "group": plan.group},
+        "plan": {
+            "methods": [spec.key for spec in plan.methods],
+            "clock": plan.clock,
+            "delay": plan.delay.text,
+            "every": plan.every.text,
+            "warm_up": plan.warm_up,
+            "horizon": plan.horizon,
+            "seed": plan.seed,
+            "confidence": plan.confidence,
+        },
+        "state": replay.state(),
+    }
+    return canonical_json({**document, "sha256": digest_of(document)})
+
+
+def is_state(text: str) -> bool:
+    """Whether a text says that it is a state."""
+    return f'"{KEY}"' in text[:100]
+
+
+def replay_of(text: str, shown: str) -> Replay:
+    """The replay of a file's text; shown: the file, for messages. Errors: DecalError, one line."""
+    document = json_of(text, shown, _OURS)
+    if not isinstance(document, dict) or KEY not in document:
+        raise DecalError(f"{shown}: is not a state of `decal online`", _OURS)
+    version = document[KEY]
+    if version != STATE_VERSION:
+        raise DecalError(
+            f"{shown}: is a state of version {str(version)[:20]}; this decal reads version {STATE_VERSION}", _ANEW
+        )
+    try:
+        digest = document.pop("sha256", None)
+        if digest != digest_of(document) or canonical_json({**document, "sha256": digest}) != text:
+            raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _ANEW)
+        replay = Replay(_plan(document))
+        replay.restore(document["state"])
+    except DecalError:
+        raise
+    except Exception as error:
+        # A file whose digest was forged can fail in any way there is.
+        reason = " ".join(str(error).split())[:80] or type(error).__name__
+        raise DecalError(f"{shown}: the state in it cannot be used ({reason})", _ANEW) from None
+    return replay
+
+
+def _plan(document: Mapping[str, Any]) -> OnlinePlan:
+    task, columns, plan = document["task"], document["columns"], document["plan"]
+    return OnlinePlan(
+        task=BinaryTask.of_utility(task["utility"], task["decision_threshold"], task["names"]),
+        methods=tuple(map(parse, plan["methods"])),
+        clock=plan["clock"],
+        score=columns["score"],
+        time=columns["time"],
+        group=columns["group"],
+        logit=bool(columns["logit"]),
+        delay=Delay.parse(plan["delay"]),
+        every=Period.parse(plan["every"]),
+        warm_up=int(plan["warm_up"]),
+        horizon=None if plan["horizon"] is None else int(plan["horizon"]),
+        seed=int(plan["seed"]),
+        confidence=float(plan["confidence"]),
+    )
+
+
+def check_same(plan: OnlinePlan, given: Mapping[str, Any], shown: str) -> None:
+    """Raise a DecalError where what the line says is not what a state was begun with; given: by field of the plan."""
+    for name, value in given.items():
+        known = getattr(plan, name)
+        if value != known:
+            what = {"task": "decision", "clock": "kind of time"}.get(name, name.replace("_", "-"))
+            raise DecalError(
+                f"{shown}: was begun with {_another(what, known, value)}",
+                f"leave --{name.replace('_', '-')} as it was, or {_ANEW}",
+            )
+
+
+def _another(what: str, known: Any, value: Any) -> str:
+    if isinstance(known, BinaryTask):
+        return "another decision"
+    if isinstance(known, tuple):
+        return "other forecasters"
+    texts = [getattr(each, "text", each) for each in (known, value)]
+    return f"{what} {texts[0]}, not {texts[1]}"
+
+
+def check_goes_on(replay: Replay, stream: Stream, shown: str) -> None:
+    """Raise a DecalError where the rows of a stream come before those that a state has."""
+    clock = replay.plan.clock
+    if stream.clock != clock:
+        raise DecalError(f"{shown}: time is counted in {clock}, and here in {stream.clock}", "give the same column")
+    if replay.last_time is None or clock == "rows" or not len(stream) or stream.time[0] >= replay.last_time:
+        return
+    raise DecalError(
+        f"{shown}: has rows up to {shown_time(replay.last_time, clock)}, and the first row here is of"
+        f" {shown_time(stream.time[0], clock)}: time goes back",
+        "give only rows that the state does not have",
+    )
