@@ -12,6 +12,7 @@ import numpy as np
 from decal_cli.analysis.evaluate import Plan, planned
 from decal_cli.analysis.packs import Pack, pack_named
 from decal_cli.analysis.recommend import COSTED, Preferences
+from decal_cli.analysis.reference import Reference, against
 from decal_cli.api.words import one_of
 from decal_cli.data import Columns, Dataset, from_arrays, read
 from decal_cli.data.arrays import is_table
@@ -115,6 +116,16 @@ def dataset_of(asked: Mapping[str, Any]) -> Dataset:
         if label is not None and not is_table(data) and look_swapped(data, label):
             raise swapped("evaluate(scores, labels)") from None
         raise error
+
+
+def reference_of(asked: Mapping[str, Any], dataset: Dataset, plan: Plan) -> Reference | None:
+    """What the rows are held against, if anything: a frame or files with columns of the same names."""
+    if asked["reference"] is None:
+        return None
+    if asked["label"] is not None and not isinstance(asked["label"], str):
+        raise DecalError("reference= has columns of the same names", "give the data as a frame or as files too")
+    known = dataset_of({**asked, "data": asked["reference"]})
+    return against(dataset, known, plan.confidence if plan.intervals else None)
 
 
 def _unnamed(given: Any) -> bool:

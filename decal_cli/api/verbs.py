@@ -44,6 +44,7 @@ from decal_cli.api.inputs import (
     paths_of,
     plan_of,
     preferences_of,
+    reference_of,
     task_given,
     terms_of,
     thresholds_text,
@@ -71,6 +72,7 @@ def evaluate(
     *,
     metrics: Names = (),
     pack: str | None = None,
+    reference: Data | None = None,
     regimes: bool = False,
     score: Names = (),
     proba: Names = (),
@@ -107,23 +109,24 @@ def evaluate(
     or odds=; decision_threshold= says where the model is operated, if not at t*. proba: of several classes, in place of
     scores, a pattern such as 'lr:*' for each model; the decision is then abstain=, or utility= with a column for each
     class. metrics: such as 'ece(bins=20)', by default all; or pack: the measures of a field, 'clinical', 'credit' or
-    'fairness'. positive: the label value that counts as 1. logit: scores are log-odds. margin: they are margins of any
-    size, whose range is rescaled to [0, 1]. missing: 'error' or 'drop'.
-    prevalence: share of labels 1 where decisions are made, which rows are weighted and scores moved to; or
-    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
+    'fairness'. reference: a frame or path(s) to hold the scores against. positive: the label value that counts as 1.
+    logit: scores are log-odds. margin: they are margins of any size, whose range is rescaled to [0, 1]. missing:
+    'error' or 'drop'. prevalence: share of labels 1 where decisions are made, which rows are weighted and scores moved
+    to; or sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
     >>> answer["brier"].value
     0.0625
     """
-    question = _question(locals())
-    packed = pack_of(pack, metrics)
+    asked = locals()
+    question, packed = _question(asked), pack_of(pack, metrics)
     choices = metrics_of(metrics) or all_choices(bool(question.data.classes))
     plan = replace(question.plan, choices=choices if packed is None else packed.choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
         raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
-    return EvaluateAnswer(Evaluated(evaluating.evaluate(question.data, plan, regimes=regimes, pack=packed)), question)
+    result = evaluating.evaluate(question.data, plan, regimes=regimes, pack=packed)
+    return EvaluateAnswer(Evaluated(result, reference_of(asked, question.data, plan)), question)
 
 
 @spoken

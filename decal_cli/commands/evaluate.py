@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis.packs import pack_named
-from decal_cli.commands.common import choices_of, data_of, emit, load_ahead, plan_of, settings_of
+from decal_cli.analysis.reference import against
+from decal_cli.commands.common import choices_of, columns_of, data_of, emit, load_ahead, plan_of, settings_of
 from decal_cli.commands.options import EvaluateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
+from decal_cli.data import read
 from decal_cli.data.output import write_whole
 from decal_cli.errors import DecalError
 from decal_cli.render.formats import format_for
@@ -40,10 +42,14 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
     if data.classes and not metrics.metric:
         choices = evaluating.all_choices(of_classes=True, slow=metrics.all_metrics) if choices else ()
     plan = replace(plan, choices=choices or evaluating.shown_choices(data))
+    reference = None
+    if metrics.reference is not None:
+        known = read([metrics.reference], columns_of(source, settings))
+        reference = against(data, known, plan.confidence if plan.intervals else None)
     with progress_of() as progress:
         evaluation = evaluating.evaluate(data, plan, progress, regimes=metrics.regimes, pack=pack)
     if metrics.plot is not None and pack is not None:
         from decal_cli.plot import draw_groups
 
         write_whole(metrics.plot, draw_groups(evaluation, pack, metrics.plot), "plot")
-    emit(Evaluated(evaluation), form, out)
+    emit(Evaluated(evaluation, reference), form, out)

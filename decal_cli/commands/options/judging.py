@@ -43,6 +43,11 @@ class EvaluateOptions(MetricOptions):
     plot: str | None = option(
         "With --pack fairness: draw the measures of every group into this .png, .svg or .pdf file.", metavar="FILE"
     )
+    reference: str | None = option(
+        "File of rows with the same columns, such as those the model was trained on: compare the scores with theirs, "
+        "and estimate the share of labels 1 from the scores alone.",
+        metavar="FILE",
+    )
     regimes: bool = option(
         "Show each bin of the score, and whether miscalibration or grouping loses more utility there.", False
     )

@@ -7,10 +7,12 @@ from dataclasses import asdict
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.analysis.reference import Reference
 from decal_cli.render.blocks import Block, Signature, Source
 from decal_cli.render.results.by_class import ByClassData, by_class_data, cell_rows, class_blocks
 from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
 from decal_cli.render.results.packs import OutcomeData, PackData, outcome_data, pack_blocks, pack_data
+from decal_cli.render.results.reference import ReferenceData, reference_blocks, reference_data
 from decal_cli.render.results.regimes import RegimeData, regime_data, regime_tables
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, provenance, source_lines, title_of
@@ -47,9 +49,10 @@ class MeasuredData(TypedDict):
 
 
 class Measures(Provenance):
-    """All that the metrics rest on; pack: the one that chose them."""
+    """All that the metrics rest on; pack: the one that chose them; reference: what the rows are held against."""
 
     pack: NotRequired[PackData]
+    reference: NotRequired[ReferenceData]
 
 
 class ReportData(Measures, MeasuredData):
@@ -71,8 +74,9 @@ class ReportsData(Measures):
 class Evaluated:
     """An evaluation, for formats to write."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, reference: Reference | None = None) -> None:
         self.evaluation = evaluation
+        self.reference = reference
 
     @property
     def title(self) -> str:
@@ -90,6 +94,8 @@ class Evaluated:
         yield from notes
         yield from regime_tables(evaluation.reports)
         yield from pack_blocks(evaluation)
+        if self.reference is not None:
+            yield from reference_blocks(self.reference)
         yield Signature(evaluation.signature, close=bool(notes))
 
     def data(self) -> dict[str, Any]:
@@ -97,6 +103,8 @@ class Evaluated:
         shared: dict[str, Any] = dict(provenance(self.evaluation))
         if self.evaluation.pack is not None:
             shared["pack"] = pack_data(self.evaluation.pack, self.evaluation.gaps)
+        if self.reference is not None:
+            shared["reference"] = reference_data(self.reference)
         return one_or_several(shared, [measured(report) for report in self.evaluation.reports])
 
     def rows(self) -> Iterator[list[Any]]:

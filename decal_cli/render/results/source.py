@@ -95,10 +95,7 @@ def provenance(evaluation: Evaluation) -> Provenance:
         "schema": SCHEMA,
         "decal": __version__,
         "signature": evaluation.signature,
-        "inputs": [
-            {"path": item.path, "rows": item.rows, "positives": item.positives, "sha256": item.sha256}
-            for item in evaluation.inputs
-        ],
+        "inputs": [input_data(item) for item in evaluation.inputs],
         "columns": {
             role: list(names) if isinstance(names, tuple) else names for role, names in evaluation.columns.items()
         },
@@ -118,6 +115,11 @@ def provenance(evaluation: Evaluation) -> Provenance:
         rows = [list(row) for row in decision.utility]
         document["class_task"] = {"actions": list(decision.actions), "utility": rows}
     return document
+
+
+def input_data(item: Input) -> InputData:
+    """A file as JSON has it."""
+    return {"path": item.path, "rows": item.rows, "positives": item.positives, "sha256": item.sha256}
 
 
 def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""Rows held against a reference, such as those a model was trained on: is only the share of labels 1 another one?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from decal_cli.data import Dataset, Input
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.metrics.confidence import Interval, normal
+from decal_cli.metrics.numerics.label_shift import binned, edges_of, label_shift, psi
+from decal_cli.tables.table import Table
+
+MAX_PVALUE = 0.01
+"""Up to here, the scores of one label are not those of the reference."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One model against the reference.
+
+    psi: population stability index on ten bins of the reference. share, reference_share: of labels 1, in these rows and
+    in the reference. by_scores: the share that the scores alone tell, with its interval; None, with the reason, where
+    they cannot. pvalue: of the scores of each label being those of the reference.
+    """
+
+    model: str
+    psi: float
+    share: float
+    reference_share: float
+    by_scores: float | None = None
+    interval: Interval | None = None
+    pvalue: float | None = None
+    reason: str = ""
+
+    @property
+    def alike(self) -> bool | None:
+        """Whether no more than the share of labels 1 differs; None where that cannot be told."""
+        return None if self.pvalue is None else self.pvalue > MAX_PVALUE
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The reference and how every model's rows differ from it."""
+
+    inputs: tuple[Input, ...]
+    shifts: tuple[Shift, ...]
+
+
+def against(dataset: Dataset, reference: Dataset, confidence: float | None) -> Reference:
+    """How the rows of every model differ from those of the same model in the reference."""
+    for each in (dataset, reference):
+        each.need_two_classes("evaluate --reference")
+    if dataset.population is not None:
+        raise DecalError(
+            "--reference compares the rows as they are, and --prevalence counts them as others", "drop one of them"
+        )
+    by_name = {model.name: model for model in reference.models}
+    tables = ((model.name, model.rows.table, by_name[model.name].rows.table) for model in dataset.models)
+    shifts = tuple(_shift(name, rows, before, confidence) for name, rows, before in tables)
+    return Reference(reference.inputs, shifts)
+
+
+def _shift(model: str, rows: Table, reference: Table, confidence: float | None) -> Shift:
+    edges = edges_of(reference)
+    seen = binned(rows, edges)
+    index = psi(binned(reference, edges), seen)
+    try:
+        found = label_shift(binned(reference, edges, 0), binned(reference, edges, 1), seen)
+    except Undefined as undefined:
+        return Shift(model, index, rows.base_rate, reference.base_rate, reason=undefined.reason)
+    interval = None if confidence is None else normal(found.prevalence, confidence, 0.0, 1.0)
+    return Shift(model, index, rows.base_rate, reference.base_rate, found.prevalence.mean, interval, found.pvalue)

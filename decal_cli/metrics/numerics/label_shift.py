@@ -1,0 +1,87 @@
+"""Another share of labels 1, told from the scores alone, and whether that is all that differs.
+
+If rows of one label score as they do in a reference, the scores are a mixture of two known distributions, and its share
+is the share of labels 1. Both are looked at in bins that are frozen on the reference.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from decal_cli.errors import Undefined
+from decal_cli.tables.table import Estimate, Floats, Table
+
+N_BINS = 10
+_ROUNDS = 20
+"""The errors of shares depend on the share that is looked for; they settle in a few rounds."""
+_MIN_SIGNAL = 3.0
+"""Standard errors that the two labels' distributions lie apart at least."""
+
+
+class Binned(NamedTuple):
+    """Shares of the rows in each bin, shape (k,), and how many rows they rest on."""
+
+    share: Floats
+    rows: float
+
+    @property
+    def covariance(self) -> Floats:
+        """Of the shares but the last, shape (k - 1, k - 1)."""
+        share = (self.share * self.rows + 0.5) / (self.rows + 0.5 * len(self.share))
+        return np.asarray((np.diag(share) - np.outer(share, share))[:-1, :-1] / self.rows)
+
+
+class LabelShift(NamedTuple):
+    """prevalence: the share of labels 1, with its error. pvalue: of mixtures, how many fit as badly as what is seen."""
+
+    prevalence: Estimate
+    pvalue: float
+
+
+def edges_of(reference: Table, bins: int = N_BINS) -> Floats:
+    """The lowest score of each equal-mass bin but the first, shape (k - 1,)."""
+    return np.asarray(reference.score[reference.bin_starts(bins)][1:])
+
+
+def binned(t: Table, edges: Floats, label: int | None = None) -> Binned:
+    """The rows of a table, or those of one label, in bins that begin at these scores."""
+    weight = np.asarray(t.n if label is None else t.pos if label else t.n - t.pos, dtype=np.float64)
+    counts = np.bincount(np.searchsorted(edges, t.score, side="right"), weight, len(edges) + 1)
+    total = float(counts.sum())
+    if total <= 0:
+        raise Undefined(f"no row has label {label}")
+    return Binned(counts / total, total / t.total * t.effective_rows)
+
+
+def psi(expected: Binned, actual: Binned) -> float:
+    """Population stability index: sum of (a - e) ln(a / e) over bins; a bin that no row falls in counts half a row."""
+    e, a = (np.maximum(each.share, 0.5 / each.rows) for each in (expected, actual))
+    return float(((a - e) * np.log(a / e)).sum())
+
+
+def label_shift(zero: Binned, one: Binned, scores: Binned) -> LabelShift:
+    """The share of labels 1 by least chi-square, from the scores of the reference's labels, and its test of fit.
+
+    Errors: Undefined, where the scores of both labels are too much alike, or fall into too few bins.
+    """
+    from scipy.special import chdtrc
+
+    if len(scores.share) < 3:
+        raise Undefined("the reference has too few distinct scores")
+    apart = (one.share - zero.share)[:-1]
+    lies = (scores.share - zero.share)[:-1]
+    noise = zero.covariance + one.covariance
+    if math.sqrt(float(apart @ np.linalg.solve(noise, apart))) < _MIN_SIGNAL + math.sqrt(len(apart)):
+        raise Undefined("in the reference, the scores of both labels are too much alike")
+    share = 0.5
+    for _ in range(_ROUNDS):
+        spread = scores.covariance + share**2 * one.covariance + (1 - share) ** 2 * zero.covariance
+        weighed = np.linalg.solve(spread, apart)
+        precision = float(apart @ weighed)
+        share = min(max(float(lies @ weighed) / precision, 0.0), 1.0)
+    rest = lies - share * apart
+    pvalue = float(chdtrc(len(apart) - 1, float(rest @ np.linalg.solve(spread, rest))))
+    return LabelShift(Estimate(share, precision**-0.5), pvalue)

@@ -1,0 +1,64 @@
+"""Another share of labels 1: told from scores alone within its error, and other differences noticed."""
+
+import numpy as np
+import pytest
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics.numerics.label_shift import Binned, binned, edges_of, label_shift, psi
+from decal_cli.tables.table import Table, tabulate
+
+
+def sample(rng: np.random.Generator, n: int, share: float, apart: float = 1.5) -> Table:
+    label = rng.uniform(size=n) < share
+    score = 1 / (1 + np.exp(-(rng.normal(size=n) + apart * (label - 0.5))))
+    return tabulate(score, label.astype(int), None)
+
+
+def test_psi_by_hand() -> None:
+    """.1 ln(.6 / .5) - .1 ln(.4 / .5)."""
+    value = psi(Binned(np.array([0.5, 0.5]), 1000), Binned(np.array([0.6, 0.4]), 1000))
+    assert value == pytest.approx(0.1 * np.log(1.2) - 0.1 * np.log(0.8), abs=1e-12)
+
+
+def test_a_bin_without_rows_counts_half_a_row() -> None:
+    value = psi(Binned(np.array([0.5, 0.5]), 100), Binned(np.array([1.0, 0.0]), 100))
+    assert value == pytest.approx(0.5 * np.log(2) - 0.495 * np.log(0.005 / 0.5), abs=1e-12)
+
+
+def test_bins_are_frozen_on_the_reference_and_hold_every_row() -> None:
+    rng = np.random.default_rng(2)
+    reference, rows = sample(rng, 500, 0.3), sample(rng, 300, 0.6)
+    edges = edges_of(reference)
+    by_hand = np.histogram(rows.score, np.concatenate(([-1.0], edges, [2.0])))[0] / 300
+    assert binned(rows, edges).share == pytest.approx(by_hand, abs=1e-12)
+    assert binned(reference, edges).share == pytest.approx(np.full(10, 0.1), abs=1e-3)
+    assert psi(binned(reference, edges), binned(reference, edges)) == 0
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_the_share_is_covered_and_mixtures_are_seldom_refused(share: float) -> None:
+    rng, held, refused = np.random.default_rng(7), 0, 0
+    for _ in range(200):
+        reference, rows = sample(rng, 2000, 0.3), sample(rng, 800, share)
+        edges = edges_of(reference)
+        prevalence, pvalue = label_shift(binned(reference, edges, 0), binned(reference, edges, 1), binned(rows, edges))
+        held += abs(prevalence.mean - share) <= 1.645 * prevalence.error
+        refused += pvalue < 0.05
+    # .9 and .05 of 200, with three standard errors.
+    assert 167 <= held <= 193
+    assert refused <= 20
+
+
+def test_scores_that_tell_less_are_no_mixture() -> None:
+    rng = np.random.default_rng(3)
+    reference, rows = sample(rng, 4000, 0.3, apart=3.0), sample(rng, 4000, 0.3, apart=0.5)
+    edges = edges_of(reference)
+    assert label_shift(binned(reference, edges, 0), binned(reference, edges, 1), binned(rows, edges)).pvalue < 1e-6
+
+
+def test_useless_scores_tell_no_share() -> None:
+    rng = np.random.default_rng(3)
+    reference = sample(rng, 2000, 0.3, apart=0.0)
+    edges = edges_of(reference)
+    with pytest.raises(Undefined, match="too much alike"):
+        label_shift(binned(reference, edges, 0), binned(reference, edges, 1), binned(reference, edges))
