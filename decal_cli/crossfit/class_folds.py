@@ -8,7 +8,7 @@ are learned on rows that neither has seen: what the method `blend` does on all r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -35,7 +35,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
+from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Floats, Ints
 
 MIN_TAUGHT = 12_000
 """So many rows teach a fold; of more, so many drawn at random."""
@@ -66,36 +66,54 @@ def dealt(rows: Rows, seed: int) -> tuple[Ints, Mask]:
     if rows.class_table.effective_rows < 2 * FEWEST_ROWS:
         raise Undefined(f"needs at least {2 * FEWEST_ROWS} rows to learn from some and judge on others")
     place = np.empty(len(rows), dtype=np.int64)
-    place[rows.order] = rows.take(rows.order).places(Seed(seed).generator("classes"))
+    # Only of clusters does it matter which rows they are.
+    ordered = rows if rows.unit is None else rows.take(rows.order)
+    place[rows.order] = ordered.places(Seed(seed).generator("classes"))
     return place % FOLDS, place < MIN_TAUGHT * FOLDS // (FOLDS - 1)
 
 
 def build_recalibrated(rows: Rows, *, seed: int) -> Recalibrated:
     """Cross-fitted scalings of rows of several classes, in any order. Errors: Undefined, where there are too few."""
-    fold, taught = dealt(replace(rows, groups={}, features=None), seed)
-    by_name: dict[str, Floats] = {}
+    fold, taught = dealt(_bare(rows), seed)
+    # Of many rows those that teach also choose: applying one scaling to all rows takes long enough.
+    score, label, weight, of = rows.score[taught], rows.label[taught], rows.weights[taught], fold[taught]
+    by_name: dict[str, list[Scaling]] = {}
+    losses: dict[str, Floats] = {}
     for name, fit in SCALINGS.items():
         try:
-            by_name[name] = _held_out(rows, fold, taught, fit)
+            by_name[name] = [fit(score[of != k], label[of != k], weight[of != k]) for k in range(FOLDS)]
         except Undefined:
             continue
-    losses = {name: _log_losses(score, rows) for name, score in by_name.items()}
-    score = np.empty(rows.score.shape)
-    for k in range(FOLDS):
-        score[fold == k] = by_name[_least(losses, rows.weights, fold != k)][fold == k]
-    return Recalibrated(score, fold, _least(losses, rows.weights, np.ones(len(rows), dtype=bool)))
+        losses[name] = _log_losses(of_folds(by_name[name], score, of), label)
+    chosen = [by_name[_least(losses, weight, of != k)][k] for k in range(FOLDS)]
+    simplest = _least(losses, weight, np.ones(len(label), dtype=bool))
+    return Recalibrated(of_folds(chosen, rows.score, fold), fold, simplest)
 
 
-def _held_out(rows: Rows, fold: Ints, taught: Mask, fit: Callable[[Floats, Ints, Floats], Scaling]) -> Floats:
-    score = np.empty(rows.score.shape)
-    for k in range(FOLDS):
-        learn, here = taught & (fold != k), fold == k
-        score[here] = fit(rows.score[learn], rows.label[learn], rows.weights[learn])(rows.score[here])
-    return score
+def _bare(rows: Rows) -> Rows:
+    """The rows without what folds do not depend on."""
+    return rows if rows.features is None and not rows.groups else replace(rows, groups={}, features=None)
 
 
-def _log_losses(score: Floats, rows: Rows) -> Floats:
-    return -logarithms(score[np.arange(len(score)), rows.label])
+def of_folds(scalings: Sequence[Scaling], score: Floats, fold: Ints) -> Floats:
+    """Probabilities, (T, K), each row's by the scaling of its fold."""
+    out = np.empty(score.shape, order="F")
+    for start in range(0, len(score), BLOCK):
+        part = slice(start, start + BLOCK)
+        # A row for each class: what runs over classes then runs along whole rows.
+        logs, here = logarithms(score[part].T), fold[part]
+        logits = np.array([scaling.intercept for scaling in scalings])[here].T.copy()
+        weights = np.array([scaling.weight for scaling in scalings])
+        for to, by in np.argwhere(weights.any(axis=0)):
+            logits[to] += weights[here, to, by] * logs[by]
+        logits -= logits.max(axis=0)
+        raised = np.exp(logits, out=logits)
+        out[part] = (raised / raised.sum(axis=0)).T
+    return out
+
+
+def _log_losses(score: Floats, label: Ints) -> Floats:
+    return -logarithms(score[np.arange(len(score)), label])
 
 
 def _least(losses: Mapping[str, Floats], weight: Floats, which: Mask) -> str:
@@ -165,7 +183,7 @@ def class_blend(rows: Rows, seed: int) -> ClassBlend:
 
 def _held_out_logits(rows: Rows, seed: int) -> tuple[Floats, Ints]:
     """Logits of regressions that have not seen the rows, and the folds."""
-    fold, taught = dealt(replace(rows, groups={}, features=None), seed)
+    fold, taught = dealt(_bare(rows), seed)
     logits = np.empty(rows.score.shape)
     for k in range(FOLDS):
         regression = ClassRegression(rows.take(taught & (fold != k)), seed)

@@ -77,11 +77,17 @@ def fit_temperature(score: Floats, label: Ints, weight: Floats) -> Scaling:
 def inverse_temperature(logs: Floats, label: Ints, weight: Floats) -> float:
     """The likeliest s, by Newton steps kept between what is known to be too small and too large."""
     own = logs[np.arange(len(label)), label]
+    # A row for each class: sums over classes then run along whole rows.
+    turned = np.ascontiguousarray(logs.T)
+    above = turned - turned.max(axis=0)
 
     def slope(s: float) -> tuple[float, float]:
-        p = softmax(s * logs)
-        mean = np.einsum("ij,ij->i", p, logs)
-        spread = np.einsum("ij,ij->i", p, logs**2) - mean**2
+        raised = np.exp(s * above)
+        total = raised.sum(axis=0)
+        raised *= turned
+        mean = raised.sum(axis=0) / total
+        raised *= turned
+        spread = raised.sum(axis=0) / total - mean**2
         return dot(weight, own - mean), -dot(weight, spread)
 
     low, high, at = 0.0, MAX_SCALE, 1.0
@@ -155,17 +161,23 @@ def softmax_fit(
     bends = weight[:, None] * chance * (1 - chance)
     unit = 1 / np.sqrt((np.vstack((bends.sum(axis=0), (x**2).T @ bends)) + penalty)[free] / total)
 
+    # A row for each class: sums over classes then run along whole rows.
+    turned = np.ascontiguousarray(x.T)
+
     def loss(moved: Floats) -> tuple[float, Floats]:
         at = centre.copy()
         at[free] += unit * moved
-        logits = x @ at[1:] + at[0]
-        top = logits.max(axis=1)
-        raised = np.exp(logits - top[:, None])
-        sums = raised.sum(axis=1)
-        value = dot(weight, np.log(sums) + top - logits[rows, label])
-        raised *= (weight / sums)[:, None]
-        raised[rows, label] -= weight
-        gradient = np.vstack((raised.sum(axis=0), x.T @ raised))
+        raised = at[1:].T @ turned
+        raised += at[0][:, None]
+        own = raised[label, rows]
+        top = raised.max(axis=0)
+        raised -= top
+        np.exp(raised, out=raised)
+        sums = raised.sum(axis=0)
+        value = dot(weight, np.log(sums) + top - own)
+        raised *= weight / sums
+        raised[label, rows] -= weight
+        gradient = np.vstack((raised.sum(axis=1), turned @ raised.T))
         away = at - centre
         value += 0.5 * float((penalty * away**2).sum())
         return value / total, unit * (gradient + penalty * away)[free] / total

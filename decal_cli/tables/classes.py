@@ -7,7 +7,7 @@ they are the table. What is one number a row (the highest probability, or that o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.clusters import mean_over
 from decal_cli.tables.design import Estimate, dot
-from decal_cli.tables.table import Floats, Ints, Table, tabulate
+from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 
 T = TypeVar("T")
 MIN_CELL_ROWS = 30
@@ -86,26 +86,45 @@ class ClassTable:
         """The probability that each row gives to its label, shape (T,)."""
         return self.score[np.arange(len(self)), self.label]
 
-    @cached_property
-    def content(self) -> tuple[Floats, ...]:
-        """Numbers that sort the rows by their content alone, the last one first, in whatever order the classes stand.
+    def in_content_order(self, keys: Sequence[NDArray[Any]] = ()) -> Ints:
+        """Indices that sort the rows by their content alone, in whatever order the classes stand; then by keys.
 
-        The probability of the label, the highest and the lowest; where two rows share them, all in increasing order.
+        By the probability of the label; rows that share it by the highest and the lowest too, then by all in increasing
+        order. keys: (T,) each, the last one first.
         """
-        keys = self.score.min(axis=1), self.score.max(axis=1), self.of_label
-        order = np.lexsort(keys)
-        same = np.logical_and.reduce([key[order][1:] == key[order][:-1] for key in keys])
-        return (*np.sort(self.score, axis=1).T, *keys) if same.any() else keys
+        first = self.of_label
+        order = np.argsort(first, kind="stable")
+        ranked = first[order]
+        same = ranked[1:] == ranked[:-1]
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        if len(tied):
+            rows = order[tied]
+            each = np.sort(self.score[rows], axis=1).T
+            order[tied] = rows[np.lexsort((*(key[rows] for key in keys), *each, each[0], each[-1], first[rows]))]
+        return order
 
     @cached_property
+    def _highest(self) -> tuple[Floats, Ints]:
+        """The highest probability of each row and its class, column by column: that is how files hold them."""
+        highest, predicted = np.empty(len(self)), np.zeros(len(self), dtype=np.int64)
+        for start in range(0, len(self), BLOCK):
+            part = slice(start, start + BLOCK)
+            highest[part] = self.score[part, 0]
+            for number, column in enumerate(self.score[part].T[1:], start=1):
+                higher = column > highest[part]
+                np.copyto(highest[part], column, where=higher)
+                np.copyto(predicted[part], number, where=higher)
+        return highest, predicted
+
+    @property
     def predicted(self) -> Ints:
         """The number of the most probable class of each row, the first of equals, shape (T,)."""
-        return np.asarray(np.argmax(self.score, axis=1))
+        return self._highest[1]
 
     @cached_property
     def top(self) -> Table:
         """The highest probability of each row, counted with whether that class is the label."""
-        return tabulate(self.score.max(axis=1), self.predicted == self.label, self.weight, self.unit)
+        return tabulate(self._highest[0], self.predicted == self.label, self.weight, self.unit)
 
     def one_vs_rest(self, number: int) -> Table:
         """The probability of one class, counted with whether it is the label; sorted once for all who ask."""
@@ -147,7 +166,7 @@ class ClassTable:
         """Every row a level of its own; of more than `most` rows, so many that lie evenly in the order of content."""
         rows = np.arange(len(self))
         if len(rows) > most:
-            rows = np.lexsort(self.content)[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
+            rows = self.in_content_order()[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
         counts = np.zeros((len(rows), len(self.classes)))
         counts[np.arange(len(rows)), self.label[rows]] = 1.0 if self.weight is None else self.weight[rows]
         return ClassLevels(rows, self.score[rows], counts)

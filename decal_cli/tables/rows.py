@@ -134,8 +134,9 @@ class Rows(Unlabelled):
         keys += [] if self.unit is None else [self.unit]
         keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
-        scores = (self.label, self.score) if self.score.ndim == 1 else self.class_table.content
-        return np.lexsort((*keys, *scores))
+        if self.score.ndim > 1:
+            return self.class_table.in_content_order(keys)
+        return np.lexsort((*keys, self.label, self.score))
 
     def in_order(self) -> Self:
         """The rows in an order that depends on their content alone, with their features read; sorted once."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.metrics import METRICS
+from decal_cli.analysis.evaluate import all_choices
 from tests.helpers.command import FIXTURES, Decal, valid_json
 
 
@@ -34,7 +34,7 @@ def test_the_command_prints_classes_and_actions(decal: Decal, tmp_path: Path) ->
     assert document["class_task"]["utility"] == [[0, 0, 2], [1, 1, 0]]
     assert document["by_class"]["decisions"]["rows"] == [[0, 0, 1], [1, 1, 0]]
     assert [each["right"] for each in document["by_class"]["classes"]] == [1, 1, 1]
-    assert document["metrics"].keys() == {spec.name for spec in METRICS.specs() if spec.declared.takes(True)}
+    assert document["metrics"].keys() == {spec.name for spec in all_choices(of_classes=True)}
 
 
 BAD = {

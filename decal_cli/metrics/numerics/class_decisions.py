@@ -40,10 +40,10 @@ def _decide(c: ClassTable, decision: ClassDecision) -> Decided:
     promise, margin = np.empty(len(c)), np.empty(len(c))
     action = np.empty(len(c), dtype=np.int64)
     for part, worth, first in _best(c.score, np.array(decision.utility)):
-        rows = np.arange(len(worth))
-        action[part], promise[part] = first, worth[rows, first]
-        worth[rows, first] = -np.inf
-        margin[part] = promise[part] - worth.max(axis=1)
+        rows = np.arange(len(first))
+        action[part], promise[part] = first, worth[first, rows]
+        worth[first, rows] = -np.inf
+        margin[part] = promise[part] - worth.max(axis=0)
     return Decided(action, promise, margin, np.array(decision.utility)[action, c.label])
 
 
@@ -61,14 +61,18 @@ def best_actions(score: Floats, utility: Floats) -> Ints:
 
 
 def _best(score: Floats, utility: Floats) -> Iterator[tuple[slice, Floats, Ints]]:
-    """Blocks of rows, what every action is worth for each, shape (k, A), and the best one, shape (k,)."""
+    """Blocks of rows, what every action is worth for each, shape (A, k), and the best one, shape (k,)."""
     near = TIE * float(np.abs(utility).max())
+    actions = range(len(utility))
     for start in range(0, len(score), BLOCK):
         part = slice(start, start + BLOCK)
-        worth = score[part] @ utility.T
-        tied = worth >= worth.max(axis=1)[:, None] - near
-        last = worth.shape[1] - 1
-        yield part, worth, np.argmax(tied, axis=1) if score.shape[1] > 2 else last - np.argmax(tied[:, ::-1], axis=1)
+        worth = utility @ score[part].T
+        enough = worth.max(axis=0) - near
+        best = np.zeros(worth.shape[1], dtype=np.int64)
+        # Of equals that which is looked at last counts: the first of several classes.
+        for action in actions if score.shape[1] == 2 else reversed(actions):
+            np.copyto(best, action, where=worth[action] >= enough)
+        yield part, worth, best
 
 
 def counts(c: ClassTable, decision: ClassDecision, squares: bool = False) -> Floats:
@@ -139,8 +143,12 @@ class Promises(NamedTuple):
 
 def promises(c: ClassTable, decision: ClassDecision, most: int | None = None) -> Promises:
     """The levels of the promise, in increasing order; most: at most so many runs of them."""
-    decided, utility = decide(c, decision), np.array(decision.utility)
-    order = np.argsort(decided.promise, kind="stable")
+    return c.cached(("promises", decision, most), lambda: _promises(c, decision, most))
+
+
+def _promises(c: ClassTable, decision: ClassDecision, most: int | None) -> Promises:
+    decided = decide(c, decision)
+    order = c.cached(("by promise", decision), lambda: np.argsort(decided.promise, kind="stable"))
     promise = decided.promise[order]
     starts = np.flatnonzero(np.concatenate(([True], promise[1:] != promise[:-1])))
     if most is not None and len(starts) > most:
@@ -150,9 +158,19 @@ def promises(c: ClassTable, decision: ClassDecision, most: int | None = None) ->
     gaps = np.add.reduceat(weight * gap, starts) / c.total
     if most is None:
         return Promises(gaps, gaps, gaps)
-    squared = (c.score * utility[decided.action] ** 2).sum(axis=1)[order] - promise**2
+    squared = _promised_squares(c, decision)[order] - promise**2
     noise, null = (np.add.reduceat(weight**2 * each, starts) / c.total**2 for each in (gap**2, squared))
     return Promises(gaps, noise, np.maximum(null, 0.0))
+
+
+def _promised_squares(c: ClassTable, decision: ClassDecision) -> Floats:
+    """The expected squared utility of each row's action by the row's own probabilities, shape (T,)."""
+    squares, action, total = np.array(decision.utility).T ** 2, decide(c, decision).action, np.zeros(len(c))
+    for start in range(0, len(c), BLOCK):
+        part = slice(start, start + BLOCK)
+        for column, of_class in zip(c.score[part].T, squares, strict=True):
+            total[part] += column * of_class[action[part]]
+    return total
 
 
 def reach(gap: Floats) -> Floats:
