@@ -9,6 +9,7 @@ import numpy as np
 from decal_cli.metrics import Inputs
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.table import Table
 from decal_cli.task import ClassDecision
 
 
@@ -69,6 +70,16 @@ def by_class(inputs: Inputs) -> ByClass:
     right = c.count(agreeing, size + 1)[:size]
     numbers = zip(c.classes, rows.tolist(), predicted.tolist(), right.tolist(), strict=True)
     return ByClass(tuple(ClassCounts(*each) for each in numbers), _actions(c, inputs.class_decision))
+
+
+def by_action(inputs: Inputs) -> ActionCounts | None:
+    """Rows of scores by action and label, where a task of two classes has more than two actions; else None."""
+    task = inputs.task
+    if inputs.of_classes or task is None or task.two_actions is not None:
+        return None
+    cells = inputs.get(Table).confusion(*task.decision_thresholds).weight.tolist()
+    names = tuple(task.actions[action] for action in task.envelope)
+    return ActionCounts(names, tuple(map(tuple, cells)), task.undominated)
 
 
 def _actions(c: ClassTable, decision: ClassDecision | None) -> ActionCounts | None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from decal_cli.analysis.by_class import ByClass, by_class
+from decal_cli.analysis.by_class import ActionCounts, ByClass, by_action, by_class
 from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
@@ -63,6 +63,8 @@ class Report:
     moving: Moving | None = None
     clusters: Clusters | None = None
     by_outcome: tuple[OutcomeScores, ...] = ()
+    by_action: ActionCounts | None = None
+    """Rows by action and label, where decisions are counted and two classes have more than two actions."""
 
 
 @dataclass(frozen=True)
@@ -257,6 +259,7 @@ def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, c
         _best_constant(inputs) if counted else None,
         _recalibrator(inputs) if counted and rows.classes else None,
         clusters=clusters_of(rows),
+        by_action=by_action(inputs) if counted else None,
     )
 
 

@@ -164,7 +164,7 @@ def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, serie
         model.dropped,
         {name: _course_of(name, results) for name, results in worth.items()},
         dict(_done(rows, series, actions, sure)),
-        None if c is None or not series.price else _risk(c, inputs, sure),
+        None if c is None or not series.price else risk_coverage(c, inputs, sure),
         c,
     )
 
@@ -228,7 +228,8 @@ def _shares(
     return Course(title, heading, "share", share, low, high, none if np.isnan(share).any() else None)
 
 
-def _risk(c: ClassTable, inputs: Inputs, sure: float | None) -> RiskCoverage:
+def risk_coverage(c: ClassTable, inputs: Inputs, sure: float | None) -> RiskCoverage:
+    """The curve of these rows, with intervals where `sure` is their confidence."""
     error, effective = risk_at(c.top, COVERAGES)
     low, high = (None, None) if sure is None else wilson_ends(error, effective, sure)
     return RiskCoverage(COVERAGES, error, low, high, measure(AURC, inputs, sure))

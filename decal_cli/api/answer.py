@@ -132,7 +132,8 @@ class ReportsAnswer(Answer):
     def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 0) -> Axes:
         """Draw brier, decision, roc, reliability, grouping or waterfall into `ax`, or into a figure of its own.
 
-        report: which one of several, for pictures of a single model and group.
+        Of several classes: reliability, confusion, risk-coverage or waterfall. report: which one of several, for
+        pictures of a single model and group.
         """
         return self._drawn(picture, ax, report)
 
@@ -284,8 +285,9 @@ class CompareAnswer(ReportsAnswer):
         return f"{second} - {first}, {self.comparison.contests[0].rows:,} rows: {key}{difference}"
 
     @spoken
-    def plot(self, picture: str = "brier", *, ax: Axes | None = None, report: int = 0) -> Axes:
-        """The same; by default the Brier curves of both models."""
+    def plot(self, picture: str | None = None, *, ax: Axes | None = None, report: int = 0) -> Axes:
+        """The same; by default the Brier curves of both models, of several classes their risk-coverage curves."""
+        picture = picture or ("risk-coverage" if self.question.data.classes else "brier")
         return self._drawn(picture, ax, report)
 
 

@@ -13,7 +13,7 @@ from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
-from decal_cli.plot import PICTURES, draw_on, draw_tasks_on, task_pictures
+from decal_cli.plot import CLASS_PICTURES, PICTURES, draw_classes_on, draw_on, draw_tasks_on, task_pictures
 from decal_cli.render.terms import Terms
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ def draw_picture(
     data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0, terms: Terms | None = None
 ) -> Axes:
     """A picture of a data set."""
+    if data.classes:
+        one_of("picture", picture, CLASS_PICTURES)
+        return draw_classes_on(data, plan, picture, ax, report, terms)
     return draw_sweep(sweep_for(data, plan, picture), picture, ax, report, terms)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from decal_cli.analysis.by_class import ActionCounts
 from decal_cli.analysis.varied import RiskCoverage
 from decal_cli.metrics.families.bins import ece
-from decal_cli.numbers import counts, short, span
+from decal_cli.numbers import short, span
 from decal_cli.plot.names import drawable
 from decal_cli.plot.style import GREY, below, style_of
 from decal_cli.tables.classes import ClassTable
@@ -18,7 +18,7 @@ from decal_cli.tables.table import BINS, Table
 
 MAX_NAMED = 6
 """Classes that have a colour and a name; of more, those that are least calibrated."""
-MAX_WRITTEN = 8
+MAX_WRITTEN = 11
 """Actions and classes up to which every cell is written; of more it is only coloured."""
 MAX_TICKS = 24
 """Names along an axis."""
@@ -55,21 +55,26 @@ def confusion(axes: Any, done: ActionCounts, classes: Sequence[str], name: str) 
     """Each action by class: rows, and what they lose against the best action for the class, which is its colour."""
     lost, rows = 1000 * np.array(done.loss), np.array(done.rows)
     axes.imshow(lost, cmap="Oranges", aspect="auto", vmin=0, vmax=max(float(lost.max()), 1e-12))
-    if max(lost.shape) <= MAX_WRITTEN + 1:
-        size = 8 if max(lost.shape) <= 5 else 6
+    if max(lost.shape) <= MAX_WRITTEN:
+        size = 8 if max(lost.shape) <= 5 else 6 if max(lost.shape) <= 8 else 5
         for a, k in np.ndindex(*lost.shape):
             dark = lost[a, k] > 0.6 * lost.max() > 0
             loss = f"\n-{short(float(lost[a, k]), 1)}" if lost[a, k] > 0 else ""
-            axes.text(k, a, f"{counts([float(rows[a, k])])[0]}{loss}", ha="center", va="center", fontsize=size,
+            axes.text(k, a, f"{_count(float(rows[a, k]))}{loss}", ha="center", va="center", fontsize=size,
                       color="white" if dark else "black")  # fmt: skip
     for axis, names in ((axes.xaxis, classes), (axes.yaxis, done.actions)):
-        step = -(-len(names) // MAX_TICKS)
-        labels = [drawable(each, "png") for each in names[::step]]
-        axis.set_ticks(range(0, len(names), step), labels, fontsize=8 if len(labels) <= 10 else 6)
+        # From the last one, which is to abstain where that is an action.
+        shown = range(len(names) - 1, -1, -(-len(names) // MAX_TICKS))
+        labels = [drawable(names[k], "png") for k in shown]
+        axis.set_ticks(shown, labels, fontsize=8 if len(labels) <= 10 else 6)
     if len(classes) > 4:
         axes.tick_params(axis="x", rotation=90)
     axes.grid(False)
     axes.set(title=f"Actions by class: {name}", xlabel="class", ylabel="action taken")
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
 def risk_coverage(axes: Any, curves: Sequence[tuple[str, RiskCoverage]]) -> None:

@@ -70,6 +70,17 @@ def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: Terms) -> Iterat
                 yield Panel(picture, shown, saved(figure, "svg", transparent=True))
 
 
+def drawn_alone(panel: Panelled) -> bytes:
+    """A panel as an SVG file of its own, on no background."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(RC), any_name():
+        figure = Figure(figsize=_ALONE, layout=layout())
+        panel(figure.add_subplot())
+        return saved(figure, "svg", transparent=True)
+
+
 def saved(figure: Any, form: str, **options: Any) -> bytes:
     """The bytes of a figure: the same for the same picture."""
     out = io.BytesIO()

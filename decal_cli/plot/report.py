@@ -4,29 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from decal_cli.analysis.by_class import ActionCounts
 from decal_cli.analysis.compare import Comparison, compare
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, evaluate
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.analysis.sweep import swept
+from decal_cli.analysis.varied import WORTH, RiskCoverage, risk_coverage
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
-from decal_cli.plot.page import can_draw, draw_panels
+from decal_cli.errors import DecalError
+from decal_cli.metrics import Inputs, parse
+from decal_cli.plot.classes import class_reliability, confusion
+from decal_cli.plot.classes import risk_coverage as draw_risks
+from decal_cli.plot.names import drawable
+from decal_cli.plot.page import Panelled, can_draw, draw_panels, drawn_alone, on_axes
+from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.results.page import Drawing, ReportPage
 from decal_cli.render.terms import Terms
+from decal_cli.tables.classes import ClassTable
 
+CLASS_PICTURES = ("waterfall", "reliability", "confusion", "risk-coverage")
+"""Pictures of rows of several classes."""
 MAX_PICTURED = 8
 """Models and groups that have pictures of their own; of more, only the models have them."""
 
 
 def planned_for(dataset: Dataset, plan: Plan) -> Plan:
-    """The plan of a report: every metric of these rows. Errors: DecalError, for a task that it cannot draw."""
-    several = bool(dataset.classes)
-    task = plan.task if several else plan.two_actions("report")
-    return replace(plan, task=task, choices=evidence_choices(several, every=True))
+    """The plan of a report: every metric of these rows. Errors: DecalError, for a task of other rows."""
+    plan.decision_for(dataset.classes)
+    task = plan.binary or plan.task
+    return replace(plan, task=task, choices=evidence_choices(bool(dataset.classes), every=True))
 
 
 def report_page(
@@ -41,12 +53,9 @@ def report_page(
     decided = plan.decision_for(dataset.classes) if several else plan.task
     recommendation = None
     if decided is not None:
-        recommendation = recommend(dataset, plan, preferences, progress, regimes=not several)
+        recommendation = recommend(dataset, plan, preferences, progress, regimes=plan.binary is not None)
     evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
-    if several:
-        note = "pictures are of scores of two classes, so there are none here"
-        return ReportPage(evaluation, recommendation, (), comparison, (note,), terms)
     if not can_draw():
         note = "there are no pictures: matplotlib is not installed (pip install 'decal[plot]')"
         return ReportPage(evaluation, recommendation, (), comparison, (note,), terms)
@@ -55,7 +64,8 @@ def report_page(
         models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
         pictured = replace(dataset, models=models[:MAX_PICTURED])
         notes.append("pictures of groups are not drawn: there are too many for one page; decal sweep --plot draws them")
-    drawings = tuple(_drawings(pictured, plan, evaluation, terms or Terms(), progress))
+    drawn = _class_drawings if several else _drawings
+    drawings = tuple(drawn(pictured, plan, evaluation, terms or Terms(), progress))
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms)
 
 
@@ -73,6 +83,67 @@ def _drawings(
         report = None if panel.number is None else curves.reports[panel.number]
         model, group = (None, None) if report is None else (report.model, report.group)
         yield Drawing(panel.picture, model, group, panel.svg)
+    for each in evaluation.reports:
+        if each.by_action is not None:
+            yield Drawing("confusion", each.model, each.group, drawn_alone(_label_panel(each, each.by_action)))
+
+
+def _label_panel(report: Report, done: ActionCounts) -> Panelled:
+    name = drawable(report.model if report.group is None else f"{report.model}, {report.group}", "svg")
+    return lambda axes: confusion(axes, done, ("label 0", "label 1"), name)
+
+
+def _class_drawings(
+    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
+) -> Iterator[Drawing]:
+    """Of rows of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
+    progress("pictures")
+    reports = {(report.model, report.group): report for report in evaluation.reports}
+    risks: list[tuple[str, RiskCoverage]] = []
+    for model in dataset.models:
+        for group, rows in model.rows.by_group():
+            report, number = reports[model.name, group], len(risks)
+            name = drawable(model.name if group is None else f"{model.name}, {group}", "svg")
+            inputs = Inputs(rows, None, plan.seed)
+            risks.append((name, risk_coverage(rows.class_table, inputs, plan.confidence if plan.intervals else None)))
+            for kind, panel in _class_panels(report, rows.class_table, name, number, terms):
+                yield Drawing(kind, model.name, group, drawn_alone(panel))
+    yield Drawing("risk-coverage", None, None, drawn_alone(lambda axes: draw_risks(axes, risks)))
+
+
+def draw_classes_on(
+    dataset: Dataset, plan: Plan, picture: str, axes: Any = None, number: int = 0, terms: Terms | None = None
+) -> Any:
+    """A picture of CLASS_PICTURES in axes: those that are given, else those of a new figure. Returns the axes.
+
+    number: which model and group, where the picture shows one. Errors: DecalError, where there is no such report.
+    """
+    decided = picture in ("waterfall", "confusion")
+    if decided and plan.decision_for(dataset.classes) is None:
+        raise DecalError(f"{picture} shows what is decided", "give --abstain or --utility")
+    choices = tuple(map(parse, WORTH)) if picture == "waterfall" else ()
+    evaluation = evaluate(dataset, replace(plan, choices=choices))
+    tables = [rows.class_table for model in dataset.models for _, rows in model.rows.by_group()]
+    if not 0 <= number < len(tables):
+        raise DecalError(f"report={number} is none of the {len(tables)} reports", "they count from 0")
+    names = [drawable(", ".join(filter(None, (each.model, each.group))), "png") for each in evaluation.reports]
+    if picture == "risk-coverage":
+        sure = plan.confidence if plan.intervals else None
+        risks = [risk_coverage(c, Inputs.of(c), sure) for c in tables]
+        return on_axes(axes, lambda place: draw_risks(place, list(zip(names, risks, strict=True))))
+    kind = "class-reliability" if picture == "reliability" else picture
+    panels = dict(_class_panels(evaluation.reports[number], tables[number], names[number], number, terms or Terms()))
+    return on_axes(axes, panels[kind])
+
+
+def _class_panels(
+    report: Report, c: ClassTable, name: str, number: int, terms: Terms
+) -> Iterator[tuple[str, Panelled]]:
+    done = None if report.by_class is None else report.by_class.actions
+    if done is not None:
+        yield "waterfall", lambda axes: waterfall(axes, name, number, report.results, "", terms)
+        yield "confusion", lambda axes: confusion(axes, done, c.classes, name)
+    yield "class-reliability", lambda axes: class_reliability(axes, c, name)
 
 
 def _comparison(dataset: Dataset, plan: Plan, progress: Progress) -> Comparison | None:

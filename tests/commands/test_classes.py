@@ -141,13 +141,31 @@ def test_a_bound_that_nothing_can_pass_is_refused(decal: Decal, tmp_path: Path) 
     assert ran.code == 2 and "lies from 0 to 1" in ran.err
 
 
-def test_a_page_for_people_holds_advice_classes_and_no_pictures(decal: Decal, tmp_path: Path) -> None:
+def test_a_page_for_people_holds_advice_classes_and_pictures(decal: Decal, tmp_path: Path) -> None:
     path = write(tmp_path / "rows.csv")
     ran = decal("report", path, "--proba", "m:*", "--proba", "n:*", "--abstain", ".3", "-o", tmp_path / "page.html")
     assert ran.code == 0, ran.err
     page = (tmp_path / "page.html").read_text()
-    assert "Classes, and the actions taken for them" in page and "take the best constant action" in page
-    assert "pictures are of scores of two classes" in page and "<svg" not in page
+    assert "Classes, and the actions taken for them" in page and "best constant action" in page
+    for title in ("What can be won", "What is done for each class", "Reliability of each class"):
+        assert page.count(f"{title}.") == 2, title
+    assert page.count("Errors among the surest rows.") == 1 and page.count("<img") == 7
+    assert "t* =" not in page
+
+
+def test_a_page_of_three_actions_holds_what_is_done(decal: Decal, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    score = rng.random(200)
+    lines = [f"{p!r},{int(rng.random() < p)}" for p in score.tolist()]
+    (tmp_path / "rows.csv").write_text("\n".join(["p,y", *lines]) + "\n")
+    utility = "wait,0,-20;test,-2,-3;treat,-5,-1"
+    ran = decal("report", tmp_path / "rows.csv", "-s", "p", "--utility", utility, "-o", tmp_path / "page.html")
+    assert ran.code == 0, ran.err
+    page = (tmp_path / "page.html").read_text()
+    label = np.array([int(line[-1]) for line in lines])
+    taken = np.searchsorted([2 / 19, 0.6], score, side="right")
+    assert "actions taken, by label: rows" in page and "your thresholds, t* = 0.1053, 0.6" in page
+    assert f">{int(((taken == 1) & (label == 0)).sum())}</td>" in page
 
 
 def test_a_report_on_several_classes_is_a_baseline(decal: Decal, tmp_path: Path) -> None:

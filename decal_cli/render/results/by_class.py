@@ -95,6 +95,14 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
         yield _across(counted.actions, lost, names, title)
 
 
+def action_tables(done: ActionCounts) -> Iterator[Table]:
+    """What is done with scores of two classes where there are more than two actions."""
+    labels = "label 0", "label 1"
+    yield _across(done, done.rows, labels, "actions taken, by label: rows")
+    lost = tuple(tuple(round(1000 * loss, 2) for loss in row) for row in done.loss)
+    yield _across(done, lost, labels, "what each loses against the best action for the label, per 1,000 rows")
+
+
 def cell_rows(counted: ByClass) -> Iterator[tuple[str, float]]:
     """Rows and loss of every cell that holds rows, by a key, for CSV."""
     done = counted.actions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decal_cli.numbers import plain
-from decal_cli.task import BinaryTask
+from decal_cli.task import Task
 
 TITLES = {
     "waterfall": "What can be won",
@@ -11,22 +11,50 @@ TITLES = {
     "decision": "Net benefit at every threshold",
     "reliability": "Reliability",
     "grouping": "What equal scores hide",
+    "confusion": "What is done for each class",
+    "class-reliability": "Reliability of each class",
+    "risk-coverage": "Errors among the surest rows",
 }
 """Of the pictures, in the order in which the page shows them."""
 
+_OF_CLASSES = {
+    "confusion": (
+        "Each cell: rows for which the action was taken, by their class, and below what they lose per 1,000 rows of "
+        "all against the best action for the class.",
+        "The darker a cell, the more it loses.",
+    ),
+    "class-reliability": (
+        "Each line is how often a class occurs where it has this probability, in bins of equally many rows; the thick "
+        "one how often the most probable class is right.",
+        "On the dotted diagonal the probability is right. Where there are many classes, the least calibrated have a "
+        "colour.",
+    ),
+    "risk-coverage": (
+        "The share of errors among the rows that the model is surest of, as more and more rows are accepted.",
+        "Lower is better; bands are {} intervals. AURC is the mean height of the line.",
+    ),
+}
+"""How to read pictures of several classes; {}: the confidence."""
 
-def caption(picture: str, task: BinaryTask | None, features: bool, confidence: float) -> str:
-    """How to read a picture of this kind, in two to four sentences."""
-    return " ".join(_sentences(picture, task, features, confidence))
+
+def caption(picture: str, task: Task | None, features: bool, confidence: float, several: bool = False) -> str:
+    """How to read a picture of this kind, in two to four sentences; several: of rows of several classes."""
+    return " ".join(_sentences(picture, task, features, confidence, several))
 
 
-def _sentences(picture: str, task: BinaryTask | None, features: bool, confidence: float) -> list[str]:
+def _sentences(picture: str, task: Task | None, features: bool, confidence: float, several: bool) -> list[str]:
     level = f"{100 * confidence:g} %"
-    line = [] if task is None else [f"The dashed vertical line is your threshold, t* = {plain(task.threshold)}."]
+    if picture in _OF_CLASSES:
+        return [text.format(level) for text in _OF_CLASSES[picture]]
+    at = () if task is None else task.thresholds
+    plural = "s are your thresholds" if len(at) > 1 else " is your threshold"
+    line = [f"The dashed vertical line{plural}, t* = {', '.join(map(plain, at))}."] if at else []
     if picture == "waterfall":
         last = (
             "the last bar is what using the features adds"
             if features
+            else "no features were named, so what they would add is not known"
+            if several
             else "the dotted bar is only an upper limit, reached if every label were known: no features were named"
         )
         return [
@@ -57,13 +85,13 @@ def _sentences(picture: str, task: BinaryTask | None, features: bool, confidence
             "The line is how often label 1 occurs at each score. On the dotted diagonal the score is right;",
             f"the fit of a calibrated model lies in the grey band {level} of the time.",
             *line,
-            *([] if task is None else [changes]),
+            *([] if len(at) != 1 else [changes]),
         ]
     differ = "A thin bar is how far the rows of a bin may differ without changing a decision; filled: they differ more."
     return [
         "Each grey dot is a group of rows with nearly equal scores and similar features.",
         "Dots far above and below the dashed line show rows that differ although their scores agree:",
         "only post-training on the features can tell them apart. Some spread is chance.",
-        *([] if task is None else [differ]),
+        *([] if len(at) != 1 else [differ]),
         *line,
     ]

@@ -63,7 +63,10 @@ def metric_list() -> Listed:
 
 def metric_explained(metric: Metric) -> Explained:
     """One metric in full."""
-    return Explained(f"{metric.name}: {metric.title}", metric.text, metric_facts(metric))
+    text = metric.text
+    if metric.of_classes is not None:
+        text += f"\n\nFor rows of several classes: {metric.of_classes.text}"
+    return Explained(f"{metric.name}: {metric.title}", text, metric_facts(metric))
 
 
 def metric_facts(metric: Metric) -> list[Fact]:
@@ -85,7 +88,7 @@ def metric_facts(metric: Metric) -> list[Fact]:
 
 def needs_text(reasons: Iterable[str]) -> str:
     """Beside the word 'needs': reasons that begin with it, without it."""
-    return ", ".join(reason.removeprefix("needs ") for reason in reasons) or "scores and labels"
+    return ", ".join(reason.removeprefix("needs ") for reason in dict.fromkeys(reasons)) or "scores and labels"
 
 
 def parameter_facts(parameters: Sequence[Parameter]) -> list[Fact]:

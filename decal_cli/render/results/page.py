@@ -27,7 +27,7 @@ from decal_cli.render.blocks import (
     Table,
 )
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
-from decal_cli.render.results.by_class import class_blocks
+from decal_cli.render.results.by_class import action_tables, class_blocks
 from decal_cli.render.results.captions import TITLES, caption
 from decal_cli.render.results.counts import counts_table
 from decal_cli.render.results.explained import explanation, metric_facts
@@ -50,6 +50,8 @@ FAMILIES = (
     "bins",
     "interval",
     "smooth",
+    "classes",
+    "actions",
     "agents",
     "rules",
     "sufficiency",
@@ -67,6 +69,16 @@ TERMS = (
     ("u_delta", "the utility between right and wrong decisions of both kinds, the unit of curves over all thresholds"),
 )
 """Words of this page, as it uses them."""
+CLASS_TERMS = (
+    ("expected utility", TERMS[0][1]),
+    ("recalibration", "a new scale for the probabilities of all classes, so that .3 means 30 of 100 for each of them"),
+    ("post-training", "a small model on the probabilities and the features, which corrects them row by row"),
+    ("gain", "what a change is worth on rows that it was not fitted on, compared with the probabilities as they are"),
+    *(term for term in TERMS if term[0] in ("interval", "held-out")),
+    ("coverage", "the share of rows that are decided; on the others the model abstains"),
+    ("best constant action", "the action that is worth most where every row takes the same one"),
+)
+"""The same for several classes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +115,10 @@ class ReportPage:
         self.terms = terms or Terms()
 
     @property
+    def _of_classes(self) -> bool:
+        return any(report.by_class is not None for report in self.evaluation.reports)
+
+    @property
     def title(self) -> str:
         """Of the page."""
         models = list(dict.fromkeys(report.model for report in self.evaluation.reports))
@@ -114,11 +130,11 @@ class ReportPage:
         yield from self._advice(evaluation.reports)
         shared = tuple(self._pictures(None))
         if shared:
-            yield Heading("At other thresholds", level=1)
+            yield Heading("At other thresholds" if not self._of_classes else "If only some rows are decided", level=1)
             yield from shared
         yield from self._metrics(evaluation)
         yield Heading("Words on this page", level=1)
-        yield Facts((("", TERMS),))
+        yield Facts((("", CLASS_TERMS if self._of_classes else TERMS),))
         yield Heading("Data and method", level=1)
         yield Source((*source_lines(evaluation), *self.notes))
         yield Signature(self.evaluation.signature)
@@ -127,7 +143,8 @@ class ReportPage:
         """Of one report all of it; of several a table, the comparison, then each model, and its groups folded."""
         if self.recommendation is None:
             yield Paragraph(
-                "No decision was named, so nothing is recommended: give --threshold, --utility, costs or --odds."
+                "No decision was named, so nothing is recommended: give "
+                + ("--abstain or --utility." if self._of_classes else "--threshold, --utility, costs or --odds.")
             )
             yield from self._comparison()
             for report in reports:
@@ -164,7 +181,11 @@ class ReportPage:
         yield from self._pictures(report, "reliability", "grouping")
         if report.regimes:
             yield Folded("Where the regret comes from, bin by bin of the score", tuple(regime_tables([report])))
+        if report.by_action is not None:
+            yield from self._pictures(report, "confusion")
+            yield Folded("Labels, and the actions taken for them", tuple(action_tables(report.by_action)))
         if report.by_class is not None:
+            yield from self._pictures(report, "confusion", "class-reliability")
             yield Folded("Classes, and the actions taken for them", tuple(class_blocks(report, named=False)))
 
     def _comparison(self) -> Iterator[Block]:
@@ -179,20 +200,21 @@ class ReportPage:
         features = any(each.features for each in self.evaluation.reports)
         for drawing in self.drawings:
             if (drawing.model, drawing.group) == place and (not kinds or drawing.kind in kinds):
-                words = caption(drawing.kind, plan.two_actions("report"), features, plan.confidence)
+                words = caption(drawing.kind, plan.task, features, plan.confidence)
                 yield Picture(words, TITLES[drawing.kind], svg=drawing.svg)
 
     def _metrics(self, evaluation: Evaluation) -> Iterator[Block]:
         """The metrics that say most in one table, all others by family, folded."""
-        table = _explained(metric_table(evaluation.reports))
+        table = _explained(metric_table(evaluation.reports), self._of_classes)
         families = sorted(dict.fromkeys(row.section for row in table.rows), key=_rank)
         by_family = {family: [row for row in table.rows if row.section == family] for family in families}
-        first = [replace(row, section="") for family in families for row in by_family[family] if _is_shown(row)]
+        several = self._of_classes
+        main = [row for family in families for row in by_family[family] if _is_shown(row, several)]
         yield Heading("The metrics that say most", level=1)
         yield Notes(("Open a metric's name for its formula, range, source and how its interval is made.",), quiet=True)
-        yield replace(table, rows=tuple(first))
+        yield replace(table, rows=tuple(replace(row, section="") for row in main))
         for family in families:
-            rows = tuple(replace(row, section="") for row in by_family[family] if not _is_shown(row))
+            rows = tuple(replace(row, section="") for row in by_family[family] if not _is_shown(row, several))
             if rows:
                 yield Folded(f"{len(rows)} more of {family}", (replace(table, rows=rows),))
         yield from metric_notes(evaluation)
@@ -221,19 +243,19 @@ def _rank(family: str) -> int:
     return FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
 
 
-def _is_shown(row: Row) -> bool:
-    return parse(row.cells[0].code).declared.shown
+def _is_shown(row: Row, of_classes: bool) -> bool:
+    return parse(row.cells[0].code).declared.form(of_classes).shown
 
 
-def _explained(table: Table) -> Table:
+def _explained(table: Table, of_classes: bool) -> Table:
     """The table of metrics, each name with its explanation."""
     rows = []
     for row in table.rows:
         name, *rest = row.cells
-        rows.append(replace(row, cells=(_with_details(name), *rest)))
+        rows.append(replace(row, cells=(_with_details(name, of_classes), *rest)))
     return replace(table, rows=tuple(rows))
 
 
-def _with_details(name: Cell) -> Cell:
-    metric = parse(name.code).declared
+def _with_details(name: Cell, of_classes: bool) -> Cell:
+    metric = parse(name.code).declared.form(of_classes)
     return replace(name, details=lambda: explanation(metric.text, metric_facts(metric)))
