@@ -12,7 +12,8 @@ from decal_cli.sequential.calibration_alarm import first_alarm, log_e_process
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 
-N_STREAMS = 400
+N_STREAMS, N_WITHOUT = 400, 2000
+"""With a drift, and without one."""
 BEFORE, AFTER, WINDOW = 3_000, 3_000, 250
 """Calibrated rows, rows after the drift, and rows of a window."""
 DRIFTS = ((0.0, 0.0), (0.125, 0.0), (0.25, 0.0), (0.5, 0.0), (1.0, 0.0), (0.0, -0.3), (0.0, 0.4))
@@ -33,8 +34,8 @@ def drift_table(seed: int, share: float) -> Iterator[str]:
     """Share of streams with an alarm before the drift, found in time, and the median rows that it took."""
     yield "| drift of the log-odds | streams | way | false alarm before it | found | rows to find it, median, 90 % |"
     yield "|---|---|---|---|---|---|"
-    streams = max(2, round(N_STREAMS * share))
     for number, (shift, slope) in enumerate(DRIFTS):
+        streams = max(2, round((N_STREAMS if shift or slope else N_WITHOUT) * share))
         runs = [_run(np.random.default_rng([seed, 8, number, stream]), shift, slope) for stream in range(streams)]
         drift = f"+{shift:g}" if shift else f"slope {1 + slope:g}" if slope else "none"
         for way, name in (("alarm", "e-process"), ("each_window", "each window at .05"), ("shared", "at .05 in all")):

@@ -249,7 +249,7 @@ def study(
 
 @under(EXPLAIN)
 def methods(named: MethodName) -> None:
-    """List the post-training methods, or explain one.
+    """List the methods and the forecasters over time, or explain one.
 
     An explanation says what the method does, its parameters, its source, and what it needs.
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from decal_cli.commands.common import emit
 from decal_cli.methods import named
-from decal_cli.render.results.methods import method_explained, method_list
+from decal_cli.render.results.methods import method_explained, method_list, online_explained
+from decal_cli.sequential import ONLINE
 
 
 def run(name: str | None) -> None:
-    """List the post-training methods, or explain the one of this name."""
-    emit(method_list() if name is None else method_explained(named(name)))
+    """List the methods, or explain the one of this name."""
+    if name is None:
+        emit(method_list())
+    else:
+        emit(online_explained(ONLINE[name]) if name in ONLINE else method_explained(named(name)))

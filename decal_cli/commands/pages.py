@@ -123,6 +123,17 @@ def _methods() -> str:
     return _table(["method", "kind", "needs", "what it is"], rows)
 
 
+def _forecasters() -> str:
+    from decal_cli.sequential import ONLINE
+
+    kinds = {True: "recalibrates the score", False: "predicts the base rate"}
+    rows = (
+        [f"`{each.name}`", kinds[each.function.needs_score], "random" * each.randomised, each.summary]
+        for each in ONLINE.values()
+    )
+    return _table(["forecaster", "kind", "", "what it is"], rows)
+
+
 def _papers() -> str:
     """The papers that are cited, with the metrics and methods that name them as their source."""
     from decal_cli.declarations.papers import PAPERS
@@ -226,6 +237,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "formats": _formats,
     "intervals": _intervals,
     "methods": _methods,
+    "forecasters": _forecasters,
     "metrics": _metrics,
     "papers": _papers,
     "rooms": _rooms,

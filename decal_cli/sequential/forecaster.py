@@ -109,7 +109,9 @@ N_BINS = Between(0, 1001)
 F = TypeVar("F", bound=type[Forecaster])
 
 
-def _inside(*, bins: Annotated[int, "bins of the score, each with a forecaster of its own", N_BINS] = 0) -> None:
+def _inside(
+    *, bins: Annotated[int, "bins of the score, each with a forecaster of its own; 0: none", N_BINS] = 0
+) -> None:
     """What every forecaster takes: see InsideBins."""
 
 

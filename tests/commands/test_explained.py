@@ -3,7 +3,8 @@
 import pytest
 
 from decal_cli.methods import METHODS
-from decal_cli.render.results.methods import method_explained
+from decal_cli.render.results.methods import method_explained, online_explained
+from decal_cli.sequential import ONLINE
 from tests.helpers.command import Decal, refusal
 from tests.helpers.results import as_text
 
@@ -25,7 +26,7 @@ class TestMethods:
     def test_all_are_listed_with_a_line_each(self, decal: Decal) -> None:
         done = decal("methods")
         lines = done.out.splitlines()
-        assert {line.split()[0] for line in lines if line.startswith("  ")} == set(METHODS)
+        assert {line.split()[0] for line in lines if line.startswith("  ")} == {*METHODS, *ONLINE}
         assert max(map(len, lines)) <= 100
 
     @pytest.mark.parametrize("name", METHODS)
@@ -38,6 +39,15 @@ class TestMethods:
             assert f"\n{parameter.shown} " in text
         assert max(map(len, text.splitlines())) <= 100
 
+    @pytest.mark.parametrize("name", ONLINE)
+    def test_each_forecaster_over_time_is_explained(self, name: str) -> None:
+        text = as_text(online_explained(ONLINE[name]))
+        assert text.startswith(f"{name}: {ONLINE[name].title}\n")
+        assert ("\nrandom " in text) == (name in ("hedge", "ftpl", "cdl-algorithm"))
+        for words in ("kind ", "needs ", "source ", "bins=0 "):
+            assert f"\n{words}" in text
+
     def test_one_through_the_command_line(self, decal: Decal) -> None:
         assert "15 equal-mass bins" in decal("methods", "glar").out
+        assert "Kleinberg et al. 2023" in decal("methods", "hedge").out
         assert "there is no method 'glarr'; did you mean glar" in refusal(decal("methods", "glarr"))

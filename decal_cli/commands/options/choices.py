@@ -77,6 +77,11 @@ def online_names(incomplete: str) -> list[str]:
     return [name for name in ONLINE if name.startswith(incomplete)]
 
 
+def every_method_name(incomplete: str) -> list[str]:
+    """Methods and forecasters over time that begin so."""
+    return method_names(incomplete) + online_names(incomplete)
+
+
 def method_names_or_auto(incomplete: str) -> list[str]:
     """The same, and 'auto'."""
     return [name for name in ("auto",) if name.startswith(incomplete)] + method_names(incomplete)

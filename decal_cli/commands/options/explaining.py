@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import method_names, metric_names
+from decal_cli.commands.options.choices import every_method_name, metric_names
 from decal_cli.commands.options.declare import argument, options
 
 ARGUMENTS = "Arguments"
@@ -19,4 +19,4 @@ class MetricName:
 class MethodName:
     """Which method is explained."""
 
-    name: str | None = argument("Method to explain; without it, all are listed.", "NAME", complete=method_names)
+    name: str | None = argument("Method to explain; without it, all are listed.", "NAME", complete=every_method_name)
