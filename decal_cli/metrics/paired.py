@@ -19,6 +19,7 @@ from decal_cli.metrics.families import actions, classes, ranking, task
 from decal_cli.metrics.families.loss import brier, log_loss
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, value_or_none
+from decal_cli.metrics.numerics import class_influence
 from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.classes import ClassTable
@@ -62,15 +63,16 @@ def class_intervals(
     decision: ClassDecision | None,
     confidence: float,
 ) -> dict[MetricSpec, Interval]:
-    """Paired intervals of differences of metrics of several classes that are means of a number of each row."""
+    """Paired intervals of differences of metrics of several classes that are, to first order, means over rows."""
     intervals: dict[MetricSpec, Interval] = {}
     if a.effective_rows < FEWEST_ROWS:
         return intervals
     for spec, value in values.items():
         per_row = _PER_ROW.get(spec.declared.form(True).function)
         if per_row is not None:
-            of_a, of_b = (per_row(c, decision, spec.parameters) for c in (a, b))
-            interval = normal(Estimate(value, a.mean(of_b - of_a).error), confidence)
+            (of_a, further_a), (of_b, further_b) = (per_row(c, decision, spec.parameters) for c in (a, b))
+            error = float(np.sqrt(a.mean(of_b - of_a).error ** 2 + further_a + further_b))
+            interval = normal(Estimate(value, error), confidence)
             intervals[spec] = within(interval, _bounds(spec, decision))
     return intervals
 
@@ -163,13 +165,29 @@ _PAIRED: dict[Callable[..., float], Difference] = {
     task.accuracy: _of_payoff(lambda given: ((1.0, 0.0), (0.0, 1.0))),
 }
 
-PerRow = Callable[[ClassTable, Any, Mapping[str, Any]], Floats]
-"""A number for each row, by the task and the metric's parameters, shape (T,)."""
+PerRow = Callable[[ClassTable, Any, Mapping[str, Any]], tuple[Floats, float]]
+"""What each row adds to first order, (T,), by the task and the parameters; and what is left of the variance."""
+
+
+def _rows(of_row: Callable[..., Floats]) -> PerRow:
+    """Of a mean over rows of a number that the metric's parameters give."""
+    return lambda c, decision, parameters: (of_row(c, **parameters), 0.0)
+
+
+def _decided(sign: float) -> PerRow:
+    return lambda c, decision, parameters: (sign * actions.row_utility(c, decision), 0.0)
+
+
 _PER_ROW: dict[Callable[..., float], PerRow] = {
-    classes.brier: lambda c, decision, parameters: classes.row_brier(c),
-    classes.log_loss: lambda c, decision, parameters: classes.row_log_loss(c, **parameters),
-    classes.accuracy: lambda c, decision, parameters: classes.row_right(c, 1),
-    classes.top_accuracy: lambda c, decision, parameters: classes.row_right(c, **parameters),
-    actions.expected_utility: lambda c, decision, parameters: actions.row_utility(c, decision),
-    actions.external_regret: lambda c, decision, parameters: -actions.row_utility(c, decision),
+    classes.brier: _rows(classes.row_brier),
+    classes.log_loss: _rows(classes.row_log_loss),
+    classes.accuracy: lambda c, decision, parameters: (classes.row_right(c, 1), 0.0),
+    classes.top_accuracy: _rows(classes.row_right),
+    classes.rps: _rows(classes.row_rps),
+    classes.auc: lambda c, decision, parameters: (class_influence.of_auc(c, weighted=False), 0.0),
+    classes.auc_weighted: lambda c, decision, parameters: (class_influence.of_auc(c, weighted=True), 0.0),
+    classes.aurc: lambda c, decision, parameters: (classes.aurc_influence(c), 0.0),
+    classes.ece_top_debiased: lambda c, decision, parameters: class_influence.of_top_debiased(c, **parameters),
+    actions.expected_utility: _decided(1.0),
+    actions.external_regret: _decided(-1.0),
 }

@@ -64,7 +64,7 @@ def test_a_difference_and_its_error_are_those_of_the_rows(tmp_path: Path) -> Non
         assert each.difference.value == pytest.approx(apart.mean(), abs=1e-12), key
         assert (high - low) / 2 == pytest.approx(1.959964 * apart.std() / np.sqrt(len(apart)), rel=1e-6), key
         assert each.method == "analytic"
-    assert contest.differences["auc"].method is None and contest.differences["auc"].difference.interval is None
+    assert contest.differences["auc"].method == "analytic" and contest.differences["auc"].difference.interval
 
 
 def test_different_actions_are_counted_by_who_is_worth_more(tmp_path: Path) -> None:

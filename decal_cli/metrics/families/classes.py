@@ -262,13 +262,14 @@ def auc_pairs(c: ClassTable) -> float:
     return float(np.mean([_pair_auc(c, j, k) for j, k in pairs]))
 
 
-def _row_rps(c: ClassTable) -> Floats:
+def row_rps(c: ClassTable) -> Floats:
+    """sum_{j < K} (P(y <= j) - 1[y <= j])^2 of each row, shape (T,)."""
     reached = np.cumsum(c.score[:, :-1], axis=1)
     return np.asarray(((reached - (c.label[:, None] <= np.arange(len(c.classes) - 1))) ** 2).sum(axis=1))
 
 
 def _rps_interval(c: ClassTable, *, confidence: float) -> Interval:
-    return intervals.normal(c.mean(_row_rps(c)), confidence, 0.0, len(c.classes) - 1.0)
+    return intervals.normal(c.mean(row_rps(c)), confidence, 0.0, len(c.classes) - 1.0)
 
 
 @metric(
@@ -286,7 +287,7 @@ def rps(c: ClassTable) -> float:
 
     The order of the classes is that of their columns.
     """
-    return c.mean(_row_rps(c)).mean
+    return c.mean(row_rps(c)).mean
 
 
 def _risks(c: ClassTable) -> Floats:
