@@ -21,6 +21,7 @@ PAPERS = {
     "Good 1952": "Rational Decisions",
     "Guo et al. 2017": "On Calibration of Modern Neural Networks",
     "Gupta and Ramdas 2023": "Online Platt Scaling with Calibeating",
+    "Hall 1992": "On the removal of skewness by transformation",
     "Hanley and McNeil 1982": "The meaning and use of the area under a receiver operating characteristic (ROC) curve",
     "Hartline et al. 2025": "A Perfectly Truthful Calibration Measure",
     "Hébert-Johnson et al. 2018": "Multicalibration: Calibration for the (Computationally-Identifiable) Masses",

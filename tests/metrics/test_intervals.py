@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from decal_cli.metrics import confidence
 from decal_cli.metrics.confidence import quantile, wilson
+from decal_cli.tables.design import Estimate
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
@@ -112,3 +114,25 @@ def test_ninety_percent_intervals_hold_the_truth(slope: float, weighted: bool) -
             low, high = interval_of(key, table, TASK, 0.9) or (0.0, 0.0)
             held[key] += low <= truth[key] <= high
     assert min(held.values()) >= 37, held
+
+
+def test_the_interval_of_a_skewed_mean_is_longer_on_the_side_of_the_tail_and_misses_less() -> None:
+    rng, held = np.random.default_rng(4), {"normal": 0, "skewed": 0}
+    for _ in range(2000):
+        values = rng.exponential(size=30) ** 2
+        mean, spread = values.mean(), values.std()
+        estimate = Estimate(float(mean), float(spread / np.sqrt(30)))
+        skewness = float(((values - mean) ** 3).mean() / spread**3)
+        low, high = confidence.skewed(estimate, skewness, 30, 0.9)
+        assert high - mean > mean - low
+        held["skewed"] += low <= 2 <= high
+        low, high = confidence.normal(estimate, 0.9)
+        held["normal"] += low <= 2 <= high
+    assert held["normal"] < 1600 < 1680 < held["skewed"]
+
+
+def test_without_skewness_the_interval_is_the_normal_one() -> None:
+    estimate = Estimate(0.3, 0.02)
+    nearly = confidence.skewed(estimate, 1e-5, 30, 0.9)
+    assert confidence.skewed(estimate, 0.0, 30, 0.9) == confidence.normal(estimate, 0.9)
+    assert nearly == pytest.approx(confidence.normal(estimate, 0.9), abs=1e-6)

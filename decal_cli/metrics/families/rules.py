@@ -12,7 +12,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
-from decal_cli.metrics.confidence import Interval, normal
+from decal_cli.metrics.confidence import Interval, skewed
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import corp, rays
@@ -60,7 +60,21 @@ def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) ->
     loss = loss_of(rule, kink)
     constant = loss(np.array([t.base_rate]))
     # The base rate is the best constant: that it is estimated itself does not matter to the first order.
-    return normal(t.average((block, loss(block.score) - constant) for block in t.blocks()), confidence)
+    estimate = t.average((block, loss(block.score) - constant) for block in t.blocks())
+    second, third = (_moment(t, loss, constant + estimate.mean, power) for power in (2, 3))
+    if second <= 0:
+        return estimate.mean, estimate.mean
+    return skewed(estimate, third / second**1.5, t.effective_rows, confidence)
+
+
+def _moment(t: Table, loss: Loss, centre: Floats, power: int) -> float:
+    """Mean over rows of (loss - centre)^power, where the centre depends on the label."""
+
+    def summed(block: CellRun) -> Floats:
+        zero, one = (loss(block.score) - centre) ** power
+        return np.asarray((block.n - block.pos) * zero + block.pos * one)
+
+    return t.sum(summed) / t.total
 
 
 @metric(
@@ -70,7 +84,7 @@ def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) ->
     source=cite("Kleinberg et al. 2023", "eq. 4, 5"),
     range=(-1, math.inf),
     interval=_regret_interval,
-    interval_text="mean of a per-row difference: normal, from its standard error",
+    interval_text=f"mean of a per-row difference, from its standard error and skewness: {cite('Hall 1992')}",
     covers=covered.POPULATION,
 )
 def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> float:
