@@ -36,7 +36,7 @@ def drift_table(seed: int, share: float) -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for number, (shift, slope) in enumerate(DRIFTS):
         streams = max(2, round((N_STREAMS if shift or slope else N_WITHOUT) * share))
-        runs = [_run(np.random.default_rng([seed, 8, number, stream]), shift, slope) for stream in range(streams)]
+        runs = [run_of(np.random.default_rng([seed, 8, number, stream]), shift, slope) for stream in range(streams)]
         drift = f"+{shift:g}" if shift else f"slope {1 + slope:g}" if slope else "none"
         for way, name in (("alarm", "e-process"), ("each_window", "each window at .05"), ("shared", "at .05 in all")):
             first = [getattr(run, way) for run in runs]
@@ -55,7 +55,8 @@ def _at(rows: list[float], quantile: float) -> str:
     return f"{rows[place]:,.0f}" if rows and math.isfinite(rows[place]) else "-"
 
 
-def _run(rng: np.random.Generator, shift: float, slope: float) -> Alarms:
+def run_of(rng: np.random.Generator, shift: float, slope: float) -> Alarms:
+    """The alarms of one stream."""
     score = rng.beta(2, 5, BEFORE + AFTER)
     drifted = expit((1 + slope) * log_odds(score) + shift)
     chance = np.where(np.arange(len(score)) < BEFORE, score, drifted)

@@ -26,7 +26,7 @@ def cdl_table(seed: int, share: float) -> Iterator[str]:
     for kind in KINDS:
         means = []
         for rows, seeds in N_ROWS_SEEDS:
-            losses = [_cdl(kind, rows, seed, number) for number in range(max(2, round(seeds * share)))]
+            losses = [cdl_of(kind, rows, seed, number) for number in range(max(2, round(seeds * share)))]
             means.append(np.mean(losses))
             units = np.array(losses) * math.sqrt(rows) / math.log(rows)
             last = rows == N_ROWS_SEEDS[-1][0]
@@ -35,10 +35,11 @@ def cdl_table(seed: int, share: float) -> Iterator[str]:
             yield f"| {kind} | {rows:,} | {len(losses)} | {cells} |"
 
 
-def _cdl(kind: str, rows: int, seed: int, number: int) -> float:
+def cdl_of(kind: str, rows: int, seed: int, number: int) -> float:
+    """Calibration decision loss of one run."""
     forecaster = CdlForecaster(number, rows)
     if kind == "adaptive":
-        prediction, label = _against_cdl(forecaster, rows)
+        prediction, label = _againstcdl_of(forecaster, rows)
     else:
         rng = np.random.default_rng([seed, 4, KINDS.index(kind), rows, number])
         label = SEQUENCES[kind](rows, 2, rng).astype(np.uint8)
@@ -46,7 +47,7 @@ def _cdl(kind: str, rows: int, seed: int, number: int) -> float:
     return float(value_of(parse("cdl(levels=exact)"), Inputs(Rows(prediction, label))))
 
 
-def _against_cdl(forecaster: CdlForecaster, rows: int) -> tuple[Floats, np.ndarray]:
+def _againstcdl_of(forecaster: CdlForecaster, rows: int) -> tuple[Floats, np.ndarray]:
     """Labels that move the bias of each bucket further away from 0, as far as the next draw can be known."""
     prediction, label, bias = np.empty(rows), np.empty(rows, dtype=np.uint8), np.zeros(forecaster.buckets)
     for row in range(rows):

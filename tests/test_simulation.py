@@ -5,8 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simulation import base_rate_regret, drifts, online_calibration
+from simulation.base_rate_regret import KINDS, Regrets
 from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, SMALL, draw_kind
+from simulation.over_time import TABLES
 from simulation.pooled import N_ROWS, bound, pooled
+from simulation.sequences import against_an_adversary
 from simulation.study import PAGE, STREAMS, actions, covered, feature_coverage, write
 from simulation.worlds import World, beta, calibrated, coverage_worlds, tilted, uniform
 
@@ -110,3 +114,36 @@ def test_the_page_has_the_table_of_isotonic_regression() -> None:
     page = PAGE.read_text(encoding="utf-8")
     lines = [line for line in page.splitlines() if line.startswith(tuple(f"| {n:,} | " for n in N_ROWS))]
     assert [line.split(" | ")[3] for line in lines[-4:]] == [f"{bound(n):.2f}" for n in N_ROWS]
+
+
+def test_the_page_has_every_table_over_time() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    for name in TABLES:
+        table = text[text.index(f"<!-- {name}: written") : text.index(f"<!-- end of {name} -->")]
+        assert table.count("\n| ") > 4, name
+
+
+def test_an_adversary_drives_the_mean_away_and_hedge_not() -> None:
+    rows, seeds = 1000, 8
+    worst = {}
+    for key in ("hedge", "mean"):
+        run, result = against_an_adversary(key, rows, seeds), Regrets()
+        for k in range(seeds):
+            result.add(run.prediction[:, k], run.label[:, k])
+        worst[key] = np.mean(result.worst)
+    assert worst["hedge"] < 0.9 * np.sqrt(rows) < rows / 5 < worst["mean"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_short_runs_stay_within_what_the_page_says(kind: str) -> None:
+    for rows in (200, 400):
+        result = base_rate_regret.regrets(1, 0.03, kind, rows)
+        assert all(
+            result[key].expected <= base_rate_regret.guarantee(key, rows) * rows**0.5 for key in ("hedge", "ftpl")
+        )
+    assert online_calibration.cdl_of(kind, 400, 1, 0) <= 2 * np.log(400) / np.sqrt(400)
+
+
+def test_drifts_are_found_after_they_begin() -> None:
+    runs = [drifts.run_of(np.random.default_rng([21, k]), 1.0, 0.0) for k in range(4)]
+    assert all(run.alarm is not None and run.alarm < drifts.BEFORE + 400 for run in runs)

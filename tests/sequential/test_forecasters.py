@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from decal_cli.sequential.base_rate import ForecastFTPL, ForecastHedge, RunningMean
+from decal_cli.sequential.classes import ClassFTPL
 from decal_cli.sequential.clock import known_after_rows, known_after_time
 from decal_cli.sequential.randomness import uniform
-from decal_cli.sequential.recalibrators import OnlinePlatt, projected
+from decal_cli.sequential.recalibrators import FadingIsotonic, OnlinePlatt, projected
 from decal_cli.sequential.worst_regret import worst_v_regret
 
 
@@ -97,3 +98,64 @@ def test_the_projection_is_the_nearest_point_of_the_disc() -> None:
     away = circle - point[:, None]
     best = circle[:, np.argmin(np.einsum("ik,ij,jk->k", away, matrix, away))]
     np.testing.assert_allclose(projected(3.0, -2.0, curvature, 1.0), best, atol=1e-4)
+
+
+def test_ftpl_of_classes_adds_uniform_whole_numbers_to_each_count() -> None:
+    label = np.array([2, 0, 2, 1, 2])
+    known = np.full(30_000, 5)
+    p = ClassFTPL(3, seed=6, horizon=4).replay(np.tile(label, 6000), known)
+    assert p.sum(axis=1) == pytest.approx(1)
+    # The counts are 1, 1 and 3, and 1 or 2 is added to each: eight ways, all of different shares.
+    ways = [np.array([1 + a, 1 + b, 3 + c]) for a in (1, 2) for b in (1, 2) for c in (1, 2)]
+    shares = [np.isclose(p, way / way.sum()).all(axis=1).mean() for way in ways]
+    assert sum(shares) == pytest.approx(1)
+    assert max(abs(share - 1 / 8) for share in shares) < 0.008  # four standard errors
+
+
+def test_ftpl_of_classes_is_the_same_row_by_row_and_that_of_two_classes_with_two() -> None:
+    label = np.random.default_rng(7).integers(0, 4, 300)
+    known = known_after_rows(300, 9)
+    for horizon in (None, 300):
+        forecaster, learned, by_row = ClassFTPL(4, 8, horizon), 0, []
+        for until in known.tolist():
+            while learned < until:
+                forecaster.learn_one(int(label[learned]))
+                learned += 1
+            by_row.append(forecaster.predict_one())
+        assert np.array(by_row).tobytes() == ClassFTPL(4, 8, horizon).replay(label, known).tobytes()
+        two = (label > 1).astype(np.uint8)
+        binary = ForecastFTPL(8, horizon).replay(np.zeros(300), two, known)
+        assert binary.tobytes() == ClassFTPL(2, 8, horizon).replay(two.astype(int), known)[:, 1].tobytes()
+
+
+@pytest.mark.parametrize("horizon", [True, False])
+@pytest.mark.parametrize("forecaster", [ForecastHedge, ForecastFTPL])
+def test_the_expected_regret_at_a_fixed_threshold_is_within_its_guarantee(
+    forecaster: type[ForecastHedge] | type[ForecastFTPL], horizon: bool
+) -> None:
+    rows, kink = 2000, 0.5 - 1e-9
+    label = np.tile([0, 1], rows // 2).astype(np.uint8)
+    known, score = known_after_rows(rows, 0), np.zeros(rows)
+    regrets = []
+    for seed in range(60):
+        made = forecaster(seed, rows if horizon else None)
+        acts = made.replay(score, label, known) > kink
+        regrets.append(max(float((label - kink).sum()), 0.0) - float((acts * (label - kink)).sum()))
+    guarantee = forecaster(0, rows if horizon else None).guarantee(rows)
+    assert np.mean(regrets) <= guarantee.bound * rows
+    assert guarantee.bound * rows <= 3 * math.sqrt(rows)
+
+
+def test_the_fading_isotonic_regression_is_that_of_weights_that_halve() -> None:
+    from sklearn.isotonic import IsotonicRegression
+
+    rng = np.random.default_rng(9)
+    score = rng.random(400)
+    label = (rng.random(400) < score**2).astype(np.uint8)
+    forecaster = FadingIsotonic(half_life=50)
+    p = forecaster.replay(score, label, known_after_rows(400, 0))
+    np.testing.assert_allclose(p[:100], score[:100])  # two half-lives are not known before
+    # Fitted every 5 rows, the last time after 395.
+    weight = 0.5 ** (np.arange(395)[::-1] / 50)
+    fit = IsotonicRegression(out_of_bounds="clip").fit(score[:395], label[:395], sample_weight=weight)
+    np.testing.assert_allclose(p[395:], fit.predict(score[395:]), atol=1e-6)
