@@ -106,6 +106,15 @@ class Columns:
             shares=("group",),
         ),
     )
+    log: str | None = _declared(
+        None,
+        ColumnOption(
+            "The tool that logged a language model's answers: lm-eval (samples_*.jsonl) or inspect (.json, .eval). The "
+            "score is then the model's confidence, and label 1 a right answer.",
+            flag="--from",
+            choices=("lm-eval", "inspect"),
+        ),
+    )
     positive: str | None = _declared(None, ColumnOption("Label value that counts as 1.", metavar="VALUE"))
     logit: bool = _declared(False, ColumnOption("Scores are log-odds."))
     margin: bool = _declared(

@@ -151,6 +151,7 @@ def fit(
     weight: Values | None = None,
     group: Several = (),
     cluster: Values | None = None,
+    log: str | None = None,
     features: Several = (),
     positive: object = None,
     logit: bool = False,

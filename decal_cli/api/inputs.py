@@ -82,10 +82,11 @@ def paths_of(data: Any) -> list[str] | None:
 def columns_of(asked: Mapping[str, Any]) -> Columns:
     """What is said of the columns, without the roles that may be arrays."""
     for name, declared in DECLARATIONS.items():
-        if declared.choices:
+        if declared.choices and asked.get(name) is not None:
             one_of(name, asked[name], declared.choices)
     return Columns(
         score=names_of("score", asked["score"]),
+        log=asked.get("log"),
         positive=text_of(asked["positive"]),
         logit=bool(asked["logit"]),
         margin=bool(asked.get("margin")),
@@ -107,6 +108,8 @@ def dataset_of(asked: Mapping[str, Any]) -> Dataset:
     if paths is not None:
         return read(paths, file_columns(asked))
     columns = columns_of(asked)
+    if columns.log is not None:
+        raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
     roles = {name: asked[name] for name in ROLES if name not in ("score", "label") and not _unnamed(asked.get(name))}
     if label is None and not is_table(data):
         raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")

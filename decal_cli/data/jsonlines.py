@@ -28,13 +28,13 @@ class JsonLinesSource:
         refuse_other_encodings(raw, head)
         filled: Counter[str] = Counter()
         self.n_rows = 0
-        for _, line in self._objects():
+        for _, line in self.objects():
             filled.update(line.keys())
             self.n_rows += 1
         self.filled = dict(filled)
         self.names = list(filled)
 
-    def _objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Line number and object, one by one."""
         with translated(self.shown, self.kind), self.raw.open() as stream:
             for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
@@ -71,7 +71,7 @@ class JsonLinesSource:
 
     def line(self, row: int) -> int | None:
         """Line of data row `row` (0-based)."""
-        return next((number for at, (number, _) in enumerate(self._objects()) if at == row), None)
+        return next((number for at, (number, _) in enumerate(self.objects()) if at == row), None)
 
     def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
         """The named columns as a pyarrow table."""
@@ -89,7 +89,7 @@ class JsonLinesSource:
         try:
             return self.load(names, ())
         except DecalError:
-            texts = {name for _, line in self._objects() for name in names if not _is_number(line.get(name))}
+            texts = {name for _, line in self.objects() for name in names if not _is_number(line.get(name))}
             return self.load([name for name in names if name not in texts], sorted(texts)).select(list(names))
 
     def _check_filled(self, names: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ class JsonLinesSource:
         """Number of the first row, and rows."""
         rows: list[dict[str, Any]] = []
         start = n_values = 0
-        for _, line in self._objects():
+        for _, line in self.objects():
             rows.append(line)
             n_values += len(line)
             if len(rows) == N_LINES or n_values > N_BLOCK_VALUES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
@@ -10,8 +11,9 @@ import numpy as np
 from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
-from decal_cli.data.files import no_rows
+from decal_cli.data.files import Raw, no_rows, raw
 from decal_cli.data.labels import MISSING_LABEL, Labels
+from decal_cli.data.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
 from decal_cli.data.population import in_population
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.unnamed import with_note
@@ -28,6 +30,8 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
     """
     if list(paths).count("-") > 1:
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
+    if columns.log is not None:
+        return in_population(_of_logs([raw(path, stdin) for path in paths or ["-"]], columns), columns)
     sources = [open_source(path, stdin) for path in paths or ["-"]]
     try:
         return in_population(_read(sources, columns), columns)
@@ -36,6 +40,17 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
         for source in sources:
             source.raw.check_unchanged()
         raise
+
+
+def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
+    """The rows of logs; questions that were answered more than once are clusters, where the user names none."""
+    assert columns.log is not None
+    logs = [TOOLS[columns.log](each) for each in raws]
+    usual = {"label": TARGET} if columns.proba else {"score": (SCORE,), "label": LABEL}
+    if any(log.repeats for log in logs):
+        usual["cluster"] = CLUSTER
+    data = dataset(logs, columns.updated({role: name for role, name in usual.items() if not columns.names(role)}))
+    return replace(data, notes=(*(note for log in logs for note in log.notes), *data.notes))
 
 
 def _read(sources: Sequence[Source], columns: Columns) -> Dataset:
