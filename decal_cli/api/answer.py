@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
 from decal_cli.analysis.evaluate import Plan, Report
 from decal_cli.analysis.flowchart import Advice
-from decal_cli.api.frames import LIBRARIES, Library, frame_of
+from decal_cli.api.frames import LIBRARIES, Library, frame_of, library_of
+from decal_cli.api.inputs import dataset_of, plan_of, task_given
 from decal_cli.api.pictures import draw_picture
 from decal_cli.api.wording import InPython
 from decal_cli.api.words import in_python, one_of, spoken
@@ -378,3 +379,8 @@ def earlier(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -
     if not isinstance(given, (Answer, Mapping)):
         raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), or a path")
     return baseline_of(given.to_dict() if isinstance(given, Answer) else given, "given")
+
+
+def asked_question(asked: Mapping[str, Any]) -> Question:
+    """The data set of a verb's arguments and its plan, which names no metric yet."""
+    return Question(dataset_of(asked), plan_of(asked, (), task_given(asked)), library_of(asked["data"]))

@@ -22,6 +22,7 @@ from decal_cli.api.answer import (
     RecommendAnswer,
     ReportAnswer,
     SweepAnswer,
+    asked_question,
     earlier,
 )
 from decal_cli.api.frames import library_of
@@ -105,23 +106,22 @@ def evaluate(
 
     data: scores, shape (T,) in [0, 1], with `label`; or a frame (pandas, polars, pyarrow, or a mapping of arrays), or
     path(s) of files. In a frame or a file, `score`, `label`, `weight`, `group`, `cluster` and `features` name columns
-    as on the command line; several scores are several models. With arrays, `weight`, `group` (or a mapping), `cluster`
-    and `features`, shape (T, d), are arrays too. The decision is given as threshold=, utility=, cost_fp= and cost_fn=,
-    or odds=; decision_threshold= says where the model is operated, if not at t*. proba: of several classes, in place of
-    scores, a pattern such as 'lr:*' for each model; the decision is then abstain=, or utility= with a column for each
-    class. metrics: such as 'ece(bins=20)', by default all; or pack: the measures of a field, 'clinical', 'credit' or
-    'fairness'. reference: a frame or path(s) to hold the scores against. positive: the label value that counts as 1.
-    logit: scores are log-odds. margin: they are margins of any size, whose range is rescaled to [0, 1]. missing:
-    'error' or 'drop'. prevalence: share of labels 1 where decisions are made, which rows are weighted and scores moved
-    to; or sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
+    as on the command line. With arrays, `weight`, `group` (or a mapping), `cluster` and `features`, shape (T, d), are
+    arrays too. The decision is given as threshold=, utility=, cost_fp= and cost_fn=, or odds=; decision_threshold= says
+    where the model is operated, if not at t*. proba: of several classes, in place of scores, a pattern such as 'lr:*'
+    for each model; the decision is then abstain=, or utility= with a column for each class. metrics: such as
+    'ece(bins=20)', by default all; or pack: the measures of a field, 'clinical', 'credit' or 'fairness'. reference: a
+    frame or path(s) to hold the scores against. positive: the label value that counts as 1. logit: scores are log-odds;
+    margin: margins, rescaled to [0, 1]. log: 'lm-eval' or 'inspect', who wrote the files. missing: 'error' or 'drop'.
+    prevalence: share of labels 1 where decisions are made, to which rows are weighted and scores moved; or
+    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
     >>> answer["brier"].value
     0.0625
     """
-    asked = locals()
-    question, packed = _question(asked), pack_of(pack, metrics)
+    question, packed = asked_question(locals()), pack_of(pack, metrics)
     choices = metrics_of(metrics) or all_choices(bool(question.data.classes))
     plan = replace(question.plan, choices=choices if packed is None else packed.choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
@@ -178,7 +178,7 @@ def recommend(
     enough. tolerance: gain per decision too small to matter.
     """
     asked = locals()
-    question, preferences, terms = _question(asked), preferences_of(asked), terms_of(asked)
+    question, preferences, terms = asked_question(asked), preferences_of(asked), terms_of(asked)
     if question.plan.task is None and question.plan.class_task is None:
         raise NEEDS_TASK
     choices = recommending.evidence_choices(bool(question.data.classes), every=True)
@@ -232,7 +232,7 @@ def gate(
     parsed = [gating.parse_rule(text) for text in names_of("rules", rules)]
     if not parsed:
         raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
-    question = _question({**locals(), "intervals": any(rule.needs_interval for rule in parsed)})
+    question = asked_question({**locals(), "intervals": any(rule.needs_interval for rule in parsed)})
     plan = replace(question.plan, choices=gating.choices_of(parsed))
     return GateAnswer(Gated(gating.gate(question.data, plan, parsed, earlier(baseline))), question)
 
@@ -343,7 +343,7 @@ def sweep(
     'abstain=LOW:HIGH', the price of abstention; that varies by default where proba= names several classes.
     """
     asked = locals()
-    question = _question(asked)
+    question = asked_question(asked)
     if vary is not None or question.data.classes:
         return varied_answer(question, asked)
     grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
@@ -396,11 +396,6 @@ def report(
     from decal_cli.plot import planned_for, report_page
 
     asked = locals()
-    question, preferences, terms = _question(asked), preferences_of(asked), terms_of(asked)
+    question, preferences, terms = asked_question(asked), preferences_of(asked), terms_of(asked)
     plan = planned_for(question.data, question.plan)
     return ReportAnswer(report_page(question.data, plan, preferences, terms=terms), question)
-
-
-def _question(asked: Mapping[str, Any]) -> Question:
-    """The data set and the plan, which names no metric yet."""
-    return Question(dataset_of(asked), plan_of(asked, (), task_given(asked)), library_of(asked["data"]))

@@ -42,7 +42,7 @@ Row = dict[str, Any]
 
 
 class LogSource(InMemory):
-    """The rows of a log. repeats: whether some of several questions were answered more than once. notes: what was dropped, and why."""
+    """The rows of a log. repeats: whether some questions were answered more than once. notes: of what was dropped."""
 
     def __init__(self, raw: Raw, rows: Sequence[Row], notes: Sequence[str]) -> None:
         import pyarrow as pa
