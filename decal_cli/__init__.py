@@ -55,12 +55,14 @@ if TYPE_CHECKING:
         GroupingDisplay,
         ReliabilityDisplay,
     )
-    from decal_cli.api.verbs import compare, evaluate, gate, recommend, report, sweep
+    from decal_cli.api.reporting import report
+    from decal_cli.api.verbs import compare, evaluate, gate, recommend, sweep
     from decal_cli.errors import DecalError
 
 _HOMES = {
     "errors": ("DecalError",),
-    "api.verbs": ("compare", "evaluate", "gate", "recommend", "report", "sweep"),
+    "api.reporting": ("report",),
+    "api.verbs": ("compare", "evaluate", "gate", "recommend", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
     "api.calibrator": ("Calibrator",),
     "api.displays": tuple(name for name in __all__ if name.endswith("Display")),

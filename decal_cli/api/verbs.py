@@ -1,4 +1,4 @@
-"""The verbs that judge: evaluate, recommend, gate, compare, sweep and report, on arrays, data frames and files."""
+"""The verbs that judge: evaluate, recommend, gate, compare and sweep, on arrays, data frames and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from decal_cli.api.answer import (
     GateAnswer,
     Question,
     RecommendAnswer,
-    ReportAnswer,
     SweepAnswer,
     asked_question,
     earlier,
@@ -121,7 +120,8 @@ def evaluate(
     >>> answer["brier"].value
     0.0625
     """
-    question, packed = asked_question(locals()), pack_of(pack, metrics)
+    asked = locals()
+    question, packed = asked_question(asked), pack_of(pack, metrics)
     choices = metrics_of(metrics) or all_choices(bool(question.data.classes))
     plan = replace(question.plan, choices=choices if packed is None else packed.choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
@@ -348,54 +348,3 @@ def sweep(
         return varied_answer(question, asked)
     grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
     return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=terms_of(asked)), question.library)
-
-
-@spoken
-def report(
-    data: Data,
-    label: Values | None = None,
-    *,
-    cost: Cost | None = None,
-    unit: str | None = None,
-    per: str | None = None,
-    decisions: float | None = None,
-    names: Names | None = None,
-    satisfied_at: float | None = None,
-    tolerance: float | None = None,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    weight: Values | None = None,
-    group: Several = (),
-    cluster: Values | None = None,
-    log: str | None = None,
-    features: Several = (),
-    positive: object = None,
-    logit: bool = False,
-    margin: bool = False,
-    missing: Missing = "error",
-    prevalence: float | None = None,
-    sampled_negatives: float | None = None,
-    keep_scores: bool = False,
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
-) -> ReportAnswer:
-    """Measure, recommend and draw: one page, which `answer.save('report.html')` writes and a notebook shows.
-
-    data, label, the columns and the decision as for `evaluate`, what post-training costs as for `recommend`. Without a
-    decision nothing is recommended.
-    """
-    from decal_cli.plot import planned_for, report_page
-
-    asked = locals()
-    question, preferences, terms = asked_question(asked), preferences_of(asked), terms_of(asked)
-    plan = planned_for(question.data, question.plan)
-    return ReportAnswer(report_page(question.data, plan, preferences, terms=terms), question)
