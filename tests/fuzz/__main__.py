@@ -8,10 +8,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.fuzz import files, names, numbers, readers, settings, specs
+from tests.fuzz import classes, files, names, numbers, readers, settings, specs
 from tests.fuzz.harness import fuzz
 
-FUZZERS = {each.__name__.rpartition(".")[2]: each.case for each in (readers, specs, settings, numbers, files, names)}
+FUZZERS = {
+    each.__name__.rpartition(".")[2]: each.case for each in (readers, specs, settings, numbers, files, names, classes)
+}
 SIZES = {
     "readers": 60_000,
     "specs": 60_000,
@@ -19,6 +21,7 @@ SIZES = {
     "numbers": 21_000,
     "files": 21_000,
     "names": 8_000,
+    "classes": 6_000,
 }
 
 
