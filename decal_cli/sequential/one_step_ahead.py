@@ -26,10 +26,11 @@ class AlmostOneStepAhead(Forecaster):
 
     Arunachaleswaran et al. 2025. The bias of a point of the grid 0, 1/m, ..., 1 is the sum of point - label over the
     rows that count to it. There are always two neighbours of which the lower one has a bias of at most 0 and the upper
-    one of at least 0. Of the first such pair it predicts the one that is further from 1/2; once the label is known, the
-    row counts to the one that is nearer to it. So no bias exceeds 1, and no row counts further off than 1/m. m is
-    sqrt(T), rounded. Without a horizon T it is the power of 2 whose square is at most 8 times the row's number, and
-    what counted to a point of the old grid counts to it on the new one: the distance is at most 4 sqrt(T).
+    one of at least 0. Of such pairs it takes the one nearest to the share of label 1 so far, and predicts its end that
+    is further from 1/2; once the label is known, the row counts to the end that is nearer to the label. So no bias
+    exceeds 1, and no row counts further off than 1/m. m is sqrt(T), rounded. Without a horizon T it is the power of 2
+    whose square is at most 8 times the row's number, and what counted to a point of the old grid counts to it on the
+    new one: the distance is at most 4 sqrt(T).
     """
 
     title = "almost one step ahead"
@@ -38,7 +39,7 @@ class AlmostOneStepAhead(Forecaster):
 
     def __init__(self, horizon: int | None = None) -> None:
         self.horizon = horizon
-        self.row = 0
+        self.row = self.learned = self.positives = 0
         self.steps = _steps(1, horizon)
         # In steps, so that it is a whole number and no rounding adds up.
         self.bias = np.zeros(self.steps + 1, dtype=np.int64)
@@ -49,12 +50,17 @@ class AlmostOneStepAhead(Forecaster):
         self.row += 1
         self._refine(_steps(self.row, self.horizon))
         # The bias of 0 is never above 0 and that of 1 never below: there is such a pair.
-        lower = int(np.argmax((self.bias[:-1] <= 0) & (self.bias[1:] >= 0)))
+        lowers = np.flatnonzero((self.bias[:-1] <= 0) & (self.bias[1:] >= 0))
+        share = self.positives / self.learned if self.learned else 0.5
+        # Any pair serves the theorem. One near the share is where labels that come late are awaited.
+        lower = int(lowers[np.abs(lowers + 0.5 - share * self.steps).argmin()])
         self.pairs.append(Pair(lower, self.steps))
         return (lower if 2 * lower < self.steps else lower + 1) / self.steps
 
     def learn_one(self, score: float, label: int) -> None:
         """Count the oldest row without a label to the neighbour that is nearer to it."""
+        self.learned += 1
+        self.positives += label
         lower, steps = self.pairs.popleft()
         point = (lower + label) * (self.steps // steps)
         self.bias[point] += point - self.steps * label
@@ -67,12 +73,14 @@ class AlmostOneStepAhead(Forecaster):
             self.steps, self.bias = steps, bias
 
     def state(self) -> State:
-        """Rows predicted, the bias of each point, and the pairs of rows without a label."""
-        return {"row": self.row, "bias": self.bias.tolist(), "pairs": [list(pair) for pair in self.pairs]}
+        """Rows predicted, labels learned, the bias of each point, and the pairs of rows without a label."""
+        counts = {"row": self.row, "learned": self.learned, "positives": self.positives}
+        return {**counts, "bias": self.bias.tolist(), "pairs": [list(pair) for pair in self.pairs]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        self.row, self.bias = int(state["row"]), np.array(state["bias"], dtype=np.int64)
+        self.row, self.learned, self.positives = (int(state[name]) for name in ("row", "learned", "positives"))
+        self.bias = np.array(state["bias"], dtype=np.int64)
         self.steps = _steps(max(self.row, 1), self.horizon)
         self.pairs = deque(Pair(int(lower), int(steps)) for lower, steps in state["pairs"])
         if len(self.bias) != self.steps + 1 or self.bias[0] > 0 or self.bias[-1] < 0:

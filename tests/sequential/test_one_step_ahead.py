@@ -59,6 +59,13 @@ def test_no_answer_to_the_prediction_drives_it_away(seed: int) -> None:
 def test_its_predictions_by_hand() -> None:
     """T = 4, so that the grid is 0, .5, 1."""
     p = AlmostOneStepAhead(4).replay(np.zeros(4), np.array([1, 1, 0, 0], dtype=np.uint8), known_after_rows(4, 0))
-    # The first label 1 counts to .5, whose bias falls to -.5: the next pair is .5 and 1, of which 1 is further from
-    # 1/2. The second counts to 1, with bias 0. The label 0 counts to .5, whose bias is 0 again: the pair is 0 and .5.
-    np.testing.assert_allclose(p, [0, 1, 1, 0])
+    # Both pairs will do, and are as far from 1/2: the lower one, of which 0 is further off. The first label 1 counts to
+    # .5, whose bias falls to -.5: only the pair of .5 and 1 is left. The second counts to 1, with bias 0. The label 0
+    # counts to .5, whose bias is 0 again: of both pairs the upper one is nearer to the share, 2/3.
+    np.testing.assert_allclose(p, [0, 1, 1, 1])
+
+
+def test_late_labels_leave_it_near_the_base_rate() -> None:
+    label = (np.random.default_rng(5).random(3000) < 0.7).astype(np.uint8)
+    p = AlmostOneStepAhead().replay(np.zeros(3000), label, known_after_rows(3000, 200))
+    assert np.abs(p[400:] - 0.7).mean() < 0.1
