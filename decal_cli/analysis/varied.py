@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
+from decal_cli.analysis.moving import moving
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, Result, measure, parse
@@ -16,9 +17,21 @@ from decal_cli.metrics.confidence import wilson_ends
 from decal_cli.metrics.numerics.class_decisions import actions_of
 from decal_cli.metrics.numerics.selective import risk_at
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.clusters import mean_over
+from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
-from decal_cli.task import ClassDecision, Task, TaskSeries, Varied, by_entry, by_price
+from decal_cli.task import (
+    PREVALENCE,
+    BinaryTask,
+    ClassDecision,
+    Task,
+    TaskSeries,
+    Varied,
+    by_entry,
+    by_prevalence,
+    by_price,
+)
 
 WORTH = ("expected_utility", "external_regret", "gain_recalibration", "gain_beyond", "gain_post_training")
 """Metrics at every value, as `evaluate` has them for that task."""
@@ -101,13 +114,16 @@ class VariedSweep:
     @property
     def signature(self) -> str:
         """What one must know to reproduce the numbers, on one line."""
-        entry = "abstain" if self.series.entry is None else ":".join(map(str, self.series.entry))
+        named = PREVALENCE if self.series.prevalence else "abstain"
+        entry = named if self.series.entry is None else ":".join(map(str, self.series.entry))
         return f"{self.head.signature}|vary:{entry}={self.values[0]:g}..{self.values[-1]:g}x{len(self.values)}"
 
 
 def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool = False) -> TaskSeries:
     """The tasks of a sweep. costs: the user's task is given as costs. Errors: DecalError."""
     of_price = varied is None or varied.name == "abstain"
+    if varied is not None and varied.name == PREVALENCE:
+        return _by_prevalence(dataset, plan, varied)
     if not dataset.classes:
         task = plan.task
         if varied is None or task is None or of_price:
@@ -130,43 +146,89 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
     return by_entry(varied, decision, dataset.classes, costs)
 
 
+def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
+    dataset.need_two_classes("sweep --prevalence-range")
+    if dataset.population is not None:
+        raise DecalError("--prevalence and --prevalence-range both name the population", "give one of them")
+    if plan.task is None:
+        raise DecalError(
+            "--prevalence-range says what one decision is worth where labels 1 are rarer or more frequent, and none is "
+            "named",
+            "give --threshold, --utility, --cost-fp/--cost-fn or --odds",
+        )
+    return by_prevalence(varied, plan.task)
+
+
 def sweep_tasks(
     dataset: Dataset, plan: Plan, series: TaskSeries, progress: Progress = lambda text: None
 ) -> VariedSweep:
     """Every model at every value, on all rows and on every group."""
     reports = []
     for model in dataset.models:
+        share = population_share(model.rows) if series.prevalence else None
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            reports.append(_report(model, group, rows, plan, series))
+            reports.append(_report(model, group, _at_each(rows, share, series), plan, series, share))
     source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
     head = Evaluation(plan, *source, (), plan.decision_for(dataset.classes), dataset.population)
     return VariedSweep(head, series, tuple(reports))
 
 
-def _report(model: Predictions, group: str | None, rows: Rows, plan: Plan, series: TaskSeries) -> VariedReport:
+def _at_each(rows: Rows, share: float | None, series: TaskSeries) -> list[Rows]:
+    """The rows at each value: as they are, or counted as a population with that share of labels 1."""
+    if share is None:
+        return [rows] * len(series.values)
+    return [Population(value, share, kept=False).counted(rows) for value in series.values]
+
+
+def _report(
+    model: Predictions, group: str | None, at_each: list[Rows], plan: Plan, series: TaskSeries, share: float | None
+) -> VariedReport:
+    rows = at_each[0]
     inputs = Inputs(rows, None, plan.seed)
-    sure = plan.confidence if plan.intervals else None
+    sure = rows.sure(plan.confidence) if plan.intervals else None
     c = rows.class_table if rows.classes else None
     worth: dict[str, list[Result]] = {}
     actions: list[Ints] = []
-    for task in series.tasks:
+    for counted, task in zip(at_each, series.tasks, strict=True):
         # A table of its own, so that what it keeps of one task is gone with the next.
         at = inputs.having(task) if c is None else inputs.having(task, replace(c))
+        if counted is not rows:
+            at = Inputs(counted, None, plan.seed).having(task)
         for name in WORTH:
             if rows.features is not None or name not in OF_FEATURES:
                 worth.setdefault(name, []).append(measure(parse(name), at, sure))
-        actions.append(_actions(rows, task))
+        actions.append(_actions(counted, task))
+    courses = {name: _course_of(name, results) for name, results in worth.items()}
+    if share is not None and plan.binary is not None:
+        courses |= _moved(at_each, plan.binary, share, series, sure)
     return VariedReport(
         model.name,
         group,
         len(rows),
         model.dropped,
-        {name: _course_of(name, results) for name, results in worth.items()},
-        dict(_done(rows, series, actions, sure)),
+        courses,
+        dict(_done(at_each, series, actions, sure)),
         None if c is None or not series.price else risk_coverage(c, inputs, sure),
         c,
     )
+
+
+def _moved(
+    at_each: list[Rows], task: BinaryTask, share: float, series: TaskSeries, sure: float | None
+) -> dict[str, Course]:
+    """What it is worth to move the scores to each share of labels 1, and what they are worth if they are kept."""
+    moves = [
+        moving(rows, task, Population(value, share, kept=False), sure)
+        for value, rows in zip(series.values, at_each, strict=True)
+    ]
+    gain = np.array([move.gain for move in moves])
+    low, high = (None, None) if sure is None else np.array([move.interval for move in moves], dtype=np.float64).T
+    kept = np.array([move.kept for move in moves])
+    return {
+        "utility_kept": Course("Utility of scores that are kept", "utility, scores kept", "utility", kept),
+        "gain_moving": Course("Gain of moving the scores", "gain of moving the scores", "utility", gain, low, high),
+    }
 
 
 def _actions(rows: Rows, task: Task | ClassDecision) -> Ints:
@@ -189,27 +251,30 @@ def _course_of(name: str, results: list[Result]) -> Course:
     )
 
 
-def _done(rows: Rows, series: TaskSeries, actions: list[Ints], sure: float | None) -> Iterator[tuple[str, Course]]:
+def _done(
+    at_each: list[Rows], series: TaskSeries, actions: list[Ints], sure: float | None
+) -> Iterator[tuple[str, Course]]:
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
+    rows = at_each[0]
     everyone = np.ones(len(rows), dtype=bool)
     if series.price:
         label, last = np.asarray(rows.label), len(rows.classes)
         accepted = [taken != last for taken in actions]
         wrong = [taken != label for taken in actions]
-        yield "coverage", _shares(rows, accepted, [everyone] * len(actions), sure, "Coverage", "coverage")
+        yield "coverage", _shares(at_each, accepted, [everyone] * len(actions), sure, "Coverage", "coverage")
         text = "Errors among the accepted"
-        yield "accepted_error", _shares(rows, wrong, accepted, sure, text, text.lower(), "no row is accepted")
+        yield "accepted_error", _shares(at_each, wrong, accepted, sure, text, text.lower(), "no row is accepted")
         return
     names = series.tasks[0].actions
     numbers = range(len(names)) if len(names) <= MAX_SHARES or series.entry is None else [series.entry[0]]
     for number in numbers:
         which = [taken == number for taken in actions]
         title = f"Share of rows: {names[number]}"
-        yield f"share[{names[number]}]", _shares(rows, which, [everyone] * len(actions), sure, title, names[number])
+        yield f"share[{names[number]}]", _shares(at_each, which, [everyone] * len(actions), sure, title, names[number])
 
 
 def _shares(
-    rows: Rows,
+    at_each: list[Rows],
     parts: list[np.ndarray],
     wholes: list[np.ndarray],
     sure: float | None,
@@ -218,14 +283,23 @@ def _shares(
     none: str | None = None,
 ) -> Course:
     """Shares of rows with Wilson's intervals."""
-    weight = rows.weights
-    sums = [(weight[part & whole].sum(), weight[whole].sum(), (weight[whole] ** 2).sum())
-            for part, whole in zip(parts, wholes, strict=True)]  # fmt: skip
-    part, whole, squares = np.array(sums, dtype=np.float64).T
-    share = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-    effective = np.divide(whole**2, squares, out=np.ones(len(part)), where=squares > 0)
+    shares = [_share(rows, part, whole) for rows, part, whole in zip(at_each, parts, wholes, strict=True)]
+    share, effective = np.array(shares, dtype=np.float64).T
     low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
     return Course(title, heading, "share", share, low, high, none if np.isnan(share).any() else None)
+
+
+def _share(rows: Rows, part: np.ndarray, whole: np.ndarray) -> tuple[float, float]:
+    """Share of a part of some rows, NaN where there are none, and how many independent rows it rests on."""
+    weight = rows.weights[whole]
+    if not len(weight):
+        return np.nan, 1.0
+    effective = float(weight.sum() ** 2 / (weight**2).sum())
+    inside = part[whole].astype(np.float64)
+    share, error = mean_over(inside, weight, None if rows.unit is None else rows.unit[whole])
+    if rows.unit is not None and error > 0:
+        effective = min(share * (1 - share) / error**2, effective)
+    return share, effective
 
 
 def risk_coverage(c: ClassTable, inputs: Inputs, sure: float | None) -> RiskCoverage:

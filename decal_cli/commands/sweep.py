@@ -20,7 +20,7 @@ from decal_cli.render.formats import format_for
 from decal_cli.render.results.sweep import Curves
 from decal_cli.render.results.varied import VariedCurves
 from decal_cli.render.terms import Terms
-from decal_cli.task import Varied, parse_varied
+from decal_cli.task import PREVALENCE, Varied, parse_varied
 
 
 def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
@@ -32,7 +32,7 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     check_plot(curves.plot, form)
     terms = terms_of(curves, settings)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
-    varied = None if curves.vary is None else parse_varied(curves.vary)
+    varied = _varied(curves)
     plan = replace(plan_of((), task, out, settings), intervals=not curves.no_intervals)
     data = data_of(source, settings, out.output)
     if varied is not None or data.classes:
@@ -42,6 +42,15 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
         result = swept(data, plan, grid, progress)
         drawing = () if curves.plot is None else write_plot(result, curves.plot, _pictures(curves), out)
     emit(Curves(result, curves.all_thresholds, drawing, terms), form, out)
+
+
+def _varied(curves: SweepOptions) -> Varied | None:
+    """What varies beside t*, if anything."""
+    if curves.prevalence_range is None:
+        return None if curves.vary is None else parse_varied(curves.vary)
+    if curves.vary is not None:
+        raise DecalError("--vary and --prevalence-range both say what varies", "give one of them")
+    return parse_varied(f"{PREVALENCE}={curves.prevalence_range}", "--prevalence-range")
 
 
 def _sweep_tasks(

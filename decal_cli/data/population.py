@@ -9,7 +9,7 @@ from decal_cli.data.dataset import Dataset
 from decal_cli.errors import DecalError
 from decal_cli.limits import MIN_PREVALENCE
 from decal_cli.roles import Columns
-from decal_cli.tables.population import Population
+from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 
 
@@ -29,7 +29,7 @@ def in_population(dataset: Dataset, columns: Columns) -> Dataset:
 
 
 def _population(rows: Rows, columns: Columns) -> Population:
-    sampled = float(rows.weights @ rows.label / rows.weights.sum())
+    sampled = population_share(rows)
     if not 0 < sampled < 1:
         raise DecalError(
             f"every label is {sampled:.0f}: there is nothing to count as other labels", "give rows of both labels"

@@ -10,6 +10,11 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 
 
+def population_share(rows: Rows) -> float:
+    """The share of labels 1, by weight."""
+    return float(rows.weights @ rows.label / rows.weights.sum())
+
+
 @dataclass(frozen=True)
 class Population:
     """Where decisions are made. prevalence: the share of labels 1 there; sampled: in the rows, by weight.

@@ -11,10 +11,20 @@ from decal_cli.task.actions import (
 )
 from decal_cli.task.classes import ClassDecision, ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
-from decal_cli.task.varied import TaskSeries, Varied, by_entry, by_price, parse_varied, stepped
+from decal_cli.task.varied import (
+    PREVALENCE,
+    TaskSeries,
+    Varied,
+    by_entry,
+    by_prevalence,
+    by_price,
+    parse_varied,
+    stepped,
+)
 
 __all__ = [
     "MAX_DIGITS",
+    "PREVALENCE",
     "SPELLINGS",
     "BinaryTask",
     "ClassDecision",
@@ -25,6 +35,7 @@ __all__ = [
     "UtilityRows",
     "Varied",
     "by_entry",
+    "by_prevalence",
     "by_price",
     "need_two_actions",
     "parse_odds",

@@ -1,4 +1,4 @@
-"""Tasks that differ in one number: the price of abstention, or one entry of the utility."""
+"""Tasks that differ in one number: the price of abstention, one entry of the utility, or the share of labels 1."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY
+from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY, MIN_PREVALENCE
 from decal_cli.task.actions import Task, task_of_rows
 from decal_cli.task.classes import ABSTAIN, ClassDecision, abstaining, few_names
 
 N_VALUES = 21
 """Values of 'LOW:HIGH', evenly spaced."""
+_RANGE = "give for example --prevalence-range 0.01:0.1"
+PREVALENCE = "prevalence"
+"""What is written for the share of labels 1 where decisions are made."""
 PRICES = "0.02:0.98:0.02"
 """Prices of abstention where none are named."""
 _FIX = "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0.5:0.05'"
@@ -20,7 +23,7 @@ _FIX = "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0
 
 @dataclass(frozen=True)
 class Varied:
-    """What varies, as the user spells it. name: 'ACTION:CLASS', or 'abstain'; values: increasing."""
+    """What varies, as the user spells it. name: 'ACTION:CLASS', 'abstain' or 'prevalence'; values: increasing."""
 
     name: str
     values: tuple[float, ...]
@@ -30,7 +33,8 @@ class Varied:
 class TaskSeries:
     """Tasks by the value of what varies. title: what that is, in words; own: its value in the user's task, if any.
 
-    price: whether it is the price of abstention. entry: the numbers of the action and the class, where it is not.
+    price: whether it is the price of abstention. prevalence: whether it is the share of labels 1, which leaves the task
+    as it is. entry: the numbers of the action and the class, where it is neither.
     """
 
     title: str
@@ -39,12 +43,13 @@ class TaskSeries:
     own: float | None
     price: bool = False
     entry: tuple[int, int] | None = None
+    prevalence: bool = False
 
 
-def parse_varied(text: str) -> Varied:
-    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError."""
+def parse_varied(text: str, option: str = "--vary") -> Varied:
+    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError, which names the option."""
     name, found, given = text.rpartition("=")
-    shown = f"--vary {text!r}"
+    shown = f"{option} {(text if option == '--vary' else given)!r}"
     if not found or not name.strip():
         raise DecalError(f"{shown} does not say what takes which values", _FIX)
     try:
@@ -53,7 +58,8 @@ def parse_varied(text: str) -> Varied:
             raise ValueError
         values = _values(ends) if ":" in given else sorted(set(ends))
     except (ValueError, OverflowError):
-        raise DecalError(f"{shown}: {given!r} are no values", _FIX) from None
+        fix = _FIX if option == "--vary" else _RANGE
+        raise DecalError(f"{shown}: {given!r} are no values", fix) from None
     if len(values) > MAX_THRESHOLDS:
         raise DecalError(f"{shown} names more than {MAX_THRESHOLDS} values", "take a larger step")
     return Varied(name.strip(), tuple(values))
@@ -88,6 +94,18 @@ def by_price(varied: Varied | None, classes: Sequence[str], own: float | None) -
     values = tuple(sorted({*values, *(() if own is None else (own,))}))
     tasks = tuple(abstaining(price).for_classes(classes) for price in values)
     return TaskSeries("price of abstention", values, tasks, own, price=True)
+
+
+def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
+    """One task where labels 1 are rarer or more frequent. Errors: DecalError, for what is no share."""
+    least = MIN_PREVALENCE
+    if outside := [value for value in varied.values if not least <= value <= 1 - least]:
+        raise DecalError(
+            f"the prevalence {outside[0]:g} is not a share between 0 and 1",
+            "give for example --prevalence-range 0.01:0.1",
+        )
+    tasks = (task,) * len(varied.values)
+    return TaskSeries("share of labels 1", varied.values, tasks, None, prevalence=True)
 
 
 def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str], costs: bool) -> TaskSeries:

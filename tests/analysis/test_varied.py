@@ -15,7 +15,7 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.numerics.selective import area_influence, risk_at
 from decal_cli.tables.table import tabulate
 from decal_cli.task import ClassTask, parse_varied, task_of
-from tests.helpers.command import Decal, valid_json
+from tests.helpers.command import BINARY, Decal, valid_json
 
 CLASSES = ("a", "b", "c")
 COSTS = "a,0,2,2;b,5,0,2;c,5,1,0"
@@ -164,3 +164,44 @@ def test_options_that_do_not_fit_are_one_line(
 ) -> None:
     ran = decal("sweep", write(tmp_path / "rows.csv"), "--proba", "m:*", "--label", "y", *options)
     assert ran.code == 2 and said in ran.err and ran.err.count("\n") == 1, ran.err
+
+
+SHARES = "0.05:0.5:0.15"
+
+
+def test_at_each_share_of_labels_1_it_is_what_evaluate_says_of_that_population(decal: Decal) -> None:
+    named = (BINARY, "--score", "p", "--label", "y", "--threshold", "0.3", "--format", "json")
+    curves = valid_json(decal("sweep", *named, "--prevalence-range", SHARES).out)["vary"]
+    assert curves["at"] == [0.05, 0.2, 0.35, 0.5]
+    assert curves["varies"] == "share of labels 1"
+    for k, share in enumerate(curves["at"]):
+        moved, kept = (
+            valid_json(decal("evaluate", *named, "--prevalence", share, *more).out)["metrics"]["expected_utility"]
+            for more in ((), ("--keep-scores",))
+        )
+        of_moved, of_kept, gain = (
+            curves["curves"][name] for name in ("expected_utility", "utility_kept", "gain_moving")
+        )
+        assert of_moved["value"][k] == pytest.approx(moved["value"], abs=1e-12)
+        assert (of_moved["low"][k], of_moved["high"][k]) == pytest.approx(moved["interval"], abs=1e-9)
+        assert of_kept["value"][k] == pytest.approx(kept["value"], abs=1e-12)
+        assert gain["value"][k] == pytest.approx(moved["value"] - kept["value"], abs=1e-12)
+        assert gain["low"][k] <= gain["value"][k] <= gain["high"][k]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--prevalence-range", "0.1:0.2"), "--threshold"),
+        (("--threshold", "0.3", "--prevalence-range", "0:0.2"), "not a share"),
+        (("--threshold", "0.3", "--prevalence-range", "low:high"), "no values"),
+        (("--threshold", "0.3", "--prevalence-range", "0.1:0.2", "--prevalence", "0.1"), "give one of them"),
+        (("--threshold", "0.3", "--prevalence-range", "0.1:0.2", "--vary", "abstain=0:1"), "give one of them"),
+        (("--threshold", "0.3", "--prevalence-range", "0.1:0.2", "--prior", "beta:1,2"), "drop it"),
+    ],
+)
+def test_a_range_of_shares_that_cannot_be_swept_is_one_line(decal: Decal, more: tuple[str, ...], words: str) -> None:
+    done = decal("sweep", BINARY, "--score", "p", "--label", "y", *more)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert len(done.err.splitlines()) == 1

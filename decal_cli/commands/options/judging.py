@@ -140,6 +140,11 @@ class SweepOptions(AmountOptions):
         "Adds the expectation of every curve.",
         metavar="PRIOR",
     )
+    prevalence_range: str | None = option(
+        "Shares of labels 1 where decisions are made, LOW:HIGH[:STEP]: what the decision is worth at each, with the "
+        "scores moved to it and kept.",
+        metavar="RANGE",
+    )
     vary: str | None = option(
         "Vary a number of the task in place of t*: 'ACTION:CLASS=LOW:HIGH[:STEP]', an entry of --utility or "
         "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba.",

@@ -121,7 +121,14 @@ class VariedCurves:
         sweep = self.sweep
         reports, notes = worst_of_each(sweep.reports, _by_utility)
         head = replace(sweep.head, notes=(*sweep.head.notes, *notes))
-        lines = [*source_lines(head), f"{sweep.series.title} varies; at each value the task is another"]
+        what = (
+            "rows are counted as a population with it"
+            if sweep.series.prevalence
+            else "at each value the task is another"
+        )
+        lines = [*source_lines(head), f"{sweep.series.title} varies; {what}"]
+        if sweep.series.prevalence:
+            lines.append("scores are moved to it, and their order stays; where they are kept, it is said")
         if sweep.series.price:
             lines.append("at price c, abstaining is worth 1 - c, naming the right class 1 and a wrong one 0")
         if sweep.head.plan.intervals:
@@ -151,7 +158,7 @@ class VariedCurves:
 
     def _table(self, title: str, courses: Sequence[Course], shown: list[int]) -> Table:
         series = self.sweep.series
-        head = Column("price" if series.price else "value", words=True)
+        head = Column("price" if series.price else "labels 1" if series.prevalence else "value", words=True)
         columns = [Column(each.heading, sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
         rows = []
         for k in shown:
