@@ -30,6 +30,7 @@ from decal_cli.analysis.online import (
 from decal_cli.commands.common import emit, first_given, inputs_of, plan_of, settings_of, terms_of
 from decal_cli.commands.options import OnlineOptions, OutputOptions, StreamOptions, TaskOptions
 from decal_cli.commands.options.acting import OF_STREAM
+from decal_cli.commands.plotting import check_plot_file
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import Settings
 from decal_cli.data import Columns, Stream, StreamColumns, as_parquet, read_stream
@@ -37,6 +38,7 @@ from decal_cli.data.output import check_not_read, check_writable, only_run, writ
 from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.documents import read_document
 from decal_cli.errors import DecalError, Exit
+from decal_cli.plot import can_draw, draw_replay, replay_pictures
 from decal_cli.render.formats import format_for, offered
 from decal_cli.render.results.online import Replayed
 from decal_cli.sequential import parse
@@ -64,6 +66,8 @@ def _run(
     rules = [OnlineRule.parse(text) for text in over_time.rule]
     if form in offered(["checks"]) and not rules:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
+    if over_time.plot is not None:
+        check_plot_file(over_time.plot)
     begun = _begun(over_time, source, out, plan)
     paths, stdin = inputs_of(source, settings, out.output)
     check_not_read(over_time.state, paths)
@@ -84,9 +88,12 @@ def _run(
     if over_time.state is not None:
         write_whole(over_time.state, state_text(replay).encode(), "state")
         notes += (f"state {over_time.state}: had {before:,} rows, and has {replay.rows:,} now",)
+    if over_time.plot is not None:
+        write_whole(over_time.plot, draw_replay(result, over_time.plot), "plot")
+    drawings = replay_pictures(result) if form == "html" and can_draw() else ()
     plan = replace(plan, task=replay.plan.task)
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
-    emit(Replayed(result, evaluation, terms, gates), form, out)
+    emit(Replayed(result, evaluation, terms, gates, drawings), form, out)
     return outcome(gates)
 
 

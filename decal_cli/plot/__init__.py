@@ -2,6 +2,7 @@
 
 from decal_cli.plot.experiment import experiment_files, experiment_pictures
 from decal_cli.plot.groups import draw_groups
+from decal_cli.plot.online import draw_replay, replay_pictures
 from decal_cli.plot.page import PICTURES, SHARED, Panel, can_draw, draw, draw_on, draw_panels, ready
 from decal_cli.plot.report import CLASS_PICTURES, draw_classes_on, planned_for, report_page
 from decal_cli.plot.study import STUDY_PICTURES, draw_relation, draw_study
@@ -21,6 +22,7 @@ __all__ = [
     "draw_on",
     "draw_panels",
     "draw_relation",
+    "draw_replay",
     "draw_study",
     "draw_tasks",
     "draw_tasks_on",
@@ -30,6 +32,7 @@ __all__ = [
     "experiment_pictures",
     "planned_for",
     "ready",
+    "replay_pictures",
     "report_page",
     "task_pictures",
 ]

@@ -151,6 +151,11 @@ class OnlineOptions(TermsOptions):
         "Go on from this file where an earlier run ended, and write it anew; it is begun where there is none.",
         metavar="STATE",
     )
+    plot: str | None = option(
+        "Draw the utility won, the evidence against the score and its reliability by period into this .png, .svg or "
+        ".pdf file. The HTML page has them too.",
+        metavar="FILE",
+    )
     rule: list[str] = option(
         "Rule that must hold, such as 'e_calibration<20' or 'lower(gain)<0.01': the exit code is 1 where one fails. "
         "It may be checked every day. Repeatable.",

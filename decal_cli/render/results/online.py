@@ -11,7 +11,20 @@ from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online import Judged, MethodReport
 from decal_cli.data import shown_time
 from decal_cli.numbers import percent, plain, short
-from decal_cli.render.blocks import Block, Cell, Check, Checks, Column, Notes, Paragraph, Row, Signature, Source, Table
+from decal_cli.render.blocks import (
+    Block,
+    Cell,
+    Check,
+    Checks,
+    Column,
+    Notes,
+    Paragraph,
+    Picture,
+    Row,
+    Signature,
+    Source,
+    Table,
+)
 from decal_cli.render.cells import number, words
 from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.online_advice import conclusion_of_replay
@@ -35,7 +48,9 @@ class Replayed:
         evaluation: Evaluation,
         terms: Terms | None = None,
         gates: Sequence[GateRow] = (),
+        drawings: Sequence[Picture] = (),
     ) -> None:
+        self.drawings = drawings
         self.judged = judged
         self.gates = gates
         self.evaluation = evaluation
@@ -52,6 +67,7 @@ class Replayed:
         yield self._window_table()
         yield self._method_table()
         yield Notes(tuple(self._notes()), quiet=True)
+        yield from self.drawings
         yield Paragraph(self._alarm_sentence(), strong="Calibration:")
         if self.judged.prior_shift is not None:
             yield Paragraph(self._shift_sentence(), strong="Share of label 1:", close=True)
