@@ -15,6 +15,8 @@ __all__ = [
     "GainsDisplay",
     "GateAnswer",
     "GroupingDisplay",
+    "OnlineAnswer",
+    "OnlineForecaster",
     "RecommendAnswer",
     "ReliabilityDisplay",
     "ReportAnswer",
@@ -26,6 +28,7 @@ __all__ = [
     "evaluate",
     "fit",
     "gate",
+    "online",
     "recommend",
     "report",
     "study",
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
         GroupingDisplay,
         ReliabilityDisplay,
     )
+    from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
     from decal_cli.api.reporting import report
     from decal_cli.api.verbs import compare, evaluate, gate, recommend, sweep
     from decal_cli.errors import DecalError
@@ -65,6 +69,7 @@ _HOMES = {
     "api.verbs": ("compare", "evaluate", "gate", "recommend", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
     "api.calibrator": ("Calibrator",),
+    "api.online": ("OnlineAnswer", "OnlineForecaster", "online"),
     "api.displays": tuple(name for name in __all__ if name.endswith("Display")),
     "api.answer": tuple(name for name in __all__ if name.endswith("Answer")),
 }

@@ -24,7 +24,7 @@ WHOLE = {
     "--no-intervals": "intervals=False",
 }
 """Options without a value."""
-VERBS = "evaluate|recommend|gate|compare|sweep|report|fit|apply|study"
+VERBS = "evaluate|recommend|gate|compare|sweep|report|fit|apply|study|online"
 _VALUE = r"'[^']*'|<\w+>|[A-Z]+\b|drop\b|error\b|[^\s,;:/]*[\d._][^\s,;]*[^\s,;:.)]|\d"
 _LABEL = r"(?<=--positive )(?!and\b|or\b)[^\s,;]+"
 """A label, which may be any word."""

@@ -11,8 +11,8 @@ from typing import BinaryIO
 from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.gate import outcome
 from decal_cli.analysis.online import (
+    AskedOnline,
     Delay,
-    OnlinePlan,
     OnlineRule,
     Period,
     Replay,
@@ -20,14 +20,12 @@ from decal_cli.analysis.online import (
     check_same,
     judge_online,
     judged,
-    needs_score,
     online_plan,
     predicted_columns,
     replay_of,
     state_text,
-    unasked_period,
 )
-from decal_cli.commands.common import emit, first_given, inputs_of, plan_of, settings_of, terms_of
+from decal_cli.commands.common import emit, inputs_of, plan_of, settings_of, terms_of
 from decal_cli.commands.options import OnlineOptions, OutputOptions, StreamOptions, TaskOptions
 from decal_cli.commands.options.acting import OF_STREAM
 from decal_cli.commands.plotting import check_plot_file
@@ -35,13 +33,11 @@ from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import Settings
 from decal_cli.data import Columns, Stream, StreamColumns, as_parquet, read_stream
 from decal_cli.data.output import check_not_read, check_writable, only_run, write_whole
-from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.documents import read_document
 from decal_cli.errors import DecalError, Exit
 from decal_cli.plot import can_draw, draw_replay, replay_pictures
 from decal_cli.render.formats import format_for, offered
 from decal_cli.render.results.online import Replayed
-from decal_cli.sequential import parse
 
 PREDICTIONS = ".parquet"
 """The suffix of a file of predictions."""
@@ -148,31 +144,14 @@ def _begin(
     options: OnlineOptions, paths: Sequence[str], stdin: BinaryIO | None, columns: Columns, plan: Plan
 ) -> tuple[Stream, Replay]:
     """The first rows."""
-    task = plan.two_actions("online")
-    if task is None:
-        raise DecalError(
-            "a replay needs the decision it is for", "give --threshold, --utility, --cost-fp/--cost-fn or --odds"
-        )
-    delay = Delay.parse(options.delay or "0")
-    specs = [parse(text) for text in options.method]
-    scoreless = bool(specs) and not any(map(needs_score, specs)) and not columns.score
-    stream = read_stream(paths, columns, StreamColumns(options.time, delay.column, False if scoreless else None), stdin)
-    if options.every is not None:
-        every = Period.parse(options.every)
-    else:
-        every = unasked_period(stream.time, stream.clock, options.state is None)
-    start = OnlinePlan(
-        task=task,
-        methods=(),
-        clock=stream.clock,
-        score=None if stream.score is None else str(stream.columns["score"][0]),
-        time=options.time,
-        group=None if stream.group is None else str(stream.columns["group"][0]),
-        logit=columns.logit,
-        delay=delay,
-        every=every,
-        horizon=options.horizon,
-        seed=plan.seed,
-        confidence=plan.confidence,
+    asked = AskedOnline(
+        options.time,
+        options.delay,
+        options.warm_up,
+        options.every,
+        options.horizon,
+        tuple(options.method),
+        options.state is None,
     )
-    return stream, Replay(online_plan(options.method, first_given(options.warm_up, WARM_UP), start))
+    stream = read_stream(paths, columns, asked.columns(columns), stdin)
+    return stream, asked.replay(stream, plan, columns.logit)

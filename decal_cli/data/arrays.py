@@ -15,6 +15,7 @@ from decal_cli.data.files import translated
 from decal_cli.data.labels import label_text
 from decal_cli.data.population import in_population
 from decal_cli.data.sources import InMemory
+from decal_cli.data.stream import Stream, StreamColumns, stream_of
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
 from decal_cli.roles import ROLES, Columns, several
@@ -54,6 +55,34 @@ def from_arrays(
             names = _several(table, given, role) if several(role) else _one(table, given, role)
             columns = columns.updated({role: names})
     return in_population(dataset([_source(table, columns)], columns), columns)
+
+
+def stream_from_arrays(
+    data_or_score: Any,
+    label: Any = None,
+    *,
+    columns: Columns,
+    beside: StreamColumns,
+    time: Any = None,
+    group: Any = None,
+) -> Stream:
+    """Check arrays, or the columns of a table, as `read_stream` checks files.
+
+    time, group: (T,), or the name of a column. Errors: DecalError.
+    """
+    table: dict[str, Any] = {}
+    if is_table(data_or_score):
+        table.update(_columns_of(data_or_score, "data"))
+    else:
+        table["score"] = _column(data_or_score, "score")
+        columns = replace(columns, score=("score",))
+    if label is not None:
+        columns = replace(columns, label=_one(table, label, "label"))
+    if time is not None:
+        beside = replace(beside, time=_one(table, time, "time"))
+    if group is not None:
+        columns = replace(columns, group=(_one(table, group, "group"),))
+    return stream_of([_table_source(_collected(table, tuple(table)), tuple(table))], columns, beside)
 
 
 def is_table(value: Any) -> bool:
@@ -185,8 +214,6 @@ def _numbers(array: np.ndarray) -> Any:
 
 
 def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
-    import pyarrow as pa
-
     if not table:
         raise DecalError(f"{SHOWN}: has no columns", "give scores and labels")
 
@@ -198,7 +225,13 @@ def _source(table: dict[str, Any], columns: Columns) -> ArraySource:
     columns = by_usual_names(list(table), columns, labels_of)
     chosen = choose(list(table), columns, SHOWN)
     used = tuple(dict.fromkeys((*chosen.numbers, *chosen.texts, *chosen.features)))
-    table = _collected(table, used)
+    return _table_source(_collected(table, used), used)
+
+
+def _table_source(table: dict[str, Any], used: tuple[str, ...]) -> ArraySource:
+    """The used columns of a table, all of one length."""
+    import pyarrow as pa
+
     lengths = {name: len(column) for name, column in table.items() if not isinstance(column, _Uncollected)}
     first, count = next(iter(lengths.items()))
     for name, length in lengths.items():

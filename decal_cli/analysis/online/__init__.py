@@ -1,6 +1,7 @@
 """Over time: rows in order, forecasters that never look ahead, and what acting on them is worth."""
 
 from decal_cli.analysis.online.advice import Direction, OnlineAdvice
+from decal_cli.analysis.online.asked import AskedOnline
 from decal_cli.analysis.online.judged import Judged, MethodReport, PriorShift, judged
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
@@ -9,6 +10,7 @@ from decal_cli.analysis.online.state_file import check_goes_on, check_same, is_s
 from decal_cli.analysis.online.windows import Window
 
 __all__ = [
+    "AskedOnline",
     "Delay",
     "Direction",
     "Judged",

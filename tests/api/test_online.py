@@ -1,0 +1,87 @@
+"""`decal.online` and the forecaster that predicts one row and learns one label."""
+
+import doctest
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import decal_cli as decal
+from decal_cli.api import online as module
+from decal_cli.api.words import InputError
+from decal_cli.sequential import ONLINE
+from tests.helpers.command import Decal
+from tests.helpers.stream import ON_LINE, stream_columns, write_stream
+
+GIVEN = {"time": "t", "label": "y", "score": "p", "threshold": 0.5, "warm_up": 200}
+
+
+def frame() -> dict[str, np.ndarray]:
+    columns = stream_columns()
+    return {"t": np.array(columns["t"], "M8[D]"), "p": np.array(columns["p"], float), "y": np.array(columns["y"], int)}
+
+
+def test_arrays_frames_and_files_give_what_the_command_prints(decal_line: dict, tmp_path: Path) -> None:
+    columns = frame()
+    of_frame = decal.online(columns, **GIVEN)
+    of_arrays = decal.online(columns["p"], columns["y"], time=columns["t"], threshold=0.5, warm_up=200)
+    of_file = decal.online(str(write_stream(tmp_path / "s.csv", stream_columns())), **GIVEN)
+    for answer in (of_frame, of_arrays, of_file):
+        assert answer.to_dict()["methods"] == decal_line["methods"]
+        assert answer.judged.advice.action == "recalibrate-online"
+    assert "recalibrate-online with" in repr(of_frame)
+    assert "Recalibrate online" in str(of_frame)
+
+
+@pytest.fixture
+def decal_line(decal: Decal, tmp_path: Path) -> dict:
+    path = write_stream(tmp_path / "stream.csv", stream_columns())
+    return json.loads(decal("online", path, *ON_LINE, "-f", "json").out)
+
+
+def test_rules_and_predictions() -> None:
+    answer = decal.online(frame(), **GIVEN, methods="online-platt", rules=["e_calibration<20", "rows>=100"])
+    assert not answer.passed
+    assert [row.passed for row in answer.rules] == [False, True]
+    predicted = answer.predictions("pandas")
+    assert list(predicted.columns) == ["row", "t", "p", "y", "p_online_platt"]
+    assert len(predicted) == 1500
+
+
+@pytest.mark.parametrize("method", ONLINE)
+def test_one_by_one_is_the_replay(method: str) -> None:
+    columns = {name: values[:300] for name, values in frame().items() if name != "t"}
+    answer = decal.online(columns, label="y", score="p", threshold=0.5, methods=method, seed=3)
+    forecaster = decal.OnlineForecaster(method, seed=3)
+    predicted = []
+    for score, label in zip(columns["p"].tolist(), columns["y"].tolist(), strict=True):
+        predicted.append(forecaster.predict_one(score))
+        forecaster.learn_one(score, label)
+        if len(predicted) == 150:
+            state = json.loads(json.dumps(forecaster.state()))
+            forecaster = decal.OnlineForecaster(method, seed=3)
+            forecaster.restore(state)
+    name = f"p_{method.replace('-', '_')}" if method != "as-it-is" else "p"
+    np.testing.assert_allclose(predicted, answer.predictions("pandas")[name], rtol=1e-12)
+
+
+def test_what_a_forecaster_refuses() -> None:
+    forecaster = decal.OnlineForecaster("online-platt")
+    with pytest.raises(InputError, match="predict it first"):
+        forecaster.learn_one(0.3, 1)
+    with pytest.raises(InputError, match=r"outside \[0, 1\]"):
+        forecaster.predict_one(1.3)
+    forecaster.predict_one(0.3)
+    with pytest.raises(InputError, match="neither 0 nor 1"):
+        forecaster.learn_one(0.3, 2)
+    with pytest.raises(InputError, match="no state of online-platt"):
+        forecaster.restore({})
+    with pytest.raises(InputError, match="did you mean"):
+        decal.OnlineForecaster("online-plat")
+    with pytest.raises(InputError, match="delay"):
+        decal.online(frame(), **{**GIVEN, "time": None}, delay="7d")
+
+
+def test_the_docstring_example_holds() -> None:
+    assert doctest.testmod(module).failed == 0
