@@ -21,4 +21,4 @@ def docstring(function: Callable[..., Any]) -> str:
     except OSError:
         return ""
     node = ast.parse(textwrap.dedent(source)).body[0]
-    return (ast.get_docstring(node) if isinstance(node, ast.FunctionDef) else None) or ""
+    return (ast.get_docstring(node) if isinstance(node, ast.FunctionDef | ast.ClassDef) else None) or ""

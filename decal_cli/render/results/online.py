@@ -31,6 +31,7 @@ from decal_cli.render.results.online_advice import conclusion_of_replay
 from decal_cli.render.results.online_data import replayed_data, window_data
 from decal_cli.render.results.source import source_lines, title_of
 from decal_cli.render.terms import Terms
+from decal_cli.sequential.calibration_alarm import MAX_LOG_E
 from decal_cli.sequential.forecaster import Guarantee
 
 MAX_SHOWN_WINDOWS = 24
@@ -104,6 +105,11 @@ class Replayed:
             f"{delay_words(plan.delay.text, plan.delay.kind, plan.clock)}"
         )
 
+    @property
+    def _unit(self) -> str:
+        """Of amounts in tables."""
+        return self.terms.measured_in(self.terms.unit)
+
     def _window_table(self) -> Table:
         judged, plan = self.judged, self.judged.plan
         shown = judged.windows[-MAX_SHOWN_WINDOWS:]
@@ -113,9 +119,9 @@ class Replayed:
             Column(plan.every.text if plan.every.rows is None else "rows", words=True),
             Column("n"),
             Column("base rate"),
-            Column("mean score" if plan.score else "mean forecast"),
-            *(Column(head, self.terms.heading, wraps=True) for head in heads),
-            *([Column("gain", self.terms.heading, wraps=True)] if beside else []),
+            Column("mean score" if plan.score else "forecast"),
+            *(Column(head, wraps=True) for head in heads),
+            *([Column("gain")] if beside else []),
             Column("e-value"),
         ]
         rows = []
@@ -135,7 +141,7 @@ class Replayed:
             rows.append(Row(tuple(cells)))
         dropped = len(judged.windows) - len(shown)
         earlier = f"; {dropped:,} earlier ones are not shown" if dropped else ""
-        return Table(tuple(columns), tuple(rows), title=f"Utility by window{earlier}", keys=1)
+        return Table(tuple(columns), tuple(rows), title=f"Utility by window, {self._unit}{earlier}", keys=1)
 
     def _beside(self) -> MethodReport | None:
         """The method that is shown beside the first: the one advised, else the recalibrator that won most."""
@@ -150,14 +156,14 @@ class Replayed:
         judged = self.judged
         columns = (
             Column("forecaster", words=True),
-            Column("gain", self.terms.heading),
-            Column("above 0 since", words=True, drops=1),
+            Column("gain"),
+            Column("clear since", words=True, drops=1),
             Column("V-regret", "worst"),
-            Column("at", drops=2),
+            Column("at", drops=1),
             Column("U-cal."),
             Column("CDL"),
             Column("distance", "to calibration", drops=2),
-            Column("bound", words=True, drops=1),
+            Column("bound", words=True),
         )
         rows = []
         for each in judged.methods:
@@ -174,7 +180,7 @@ class Replayed:
                 words(_bound(each.guarantee)),
             )
             rows.append(Row(cells, chosen=each.spec.key == judged.advice.method))
-        title = f"Forecasters; gains are over {judged.methods[0].title}"
+        title = f"Forecasters; gains over {judged.methods[0].title}, {self._unit}"
         return Table(columns, tuple(rows), title=title, keys=1, picks=True)
 
     def _notes(self) -> Iterator[str]:
@@ -241,4 +247,6 @@ def delay_words(text: str, kind: str, clock: str) -> str:
 def e_text(log_e: float) -> str:
     """An e-value; a large or small one as a power of ten."""
     power = log_e / math.log(10)
+    if log_e >= MAX_LOG_E:
+        return f"over 10^{math.floor(power)}"
     return f"10^{power:.0f}" if abs(power) >= MAX_EXPONENT else plain(math.exp(log_e))

@@ -40,7 +40,7 @@ def _sentences(judged: Judged, terms: Terms) -> Iterator[str]:
             )
         return
     yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}."
-    if judged.rows_per_day is not None:
+    if judged.rows_per_day is not None and terms.per is None:
         a_day = advice.gain * judged.rows_per_day
         yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day:,.3g} {terms.noun} a day."
     if advice.since is not None:
