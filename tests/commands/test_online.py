@@ -132,7 +132,7 @@ HOSTILE = {
     "a score is missing": ("p,y\n.1,0\n,1\n", (), "score missing in 1 of 2 rows"),
     "a time without dates": ("t,p,y\n1,.1,0\n2,.2,1\n", ("--time", "t", "--delay", "7d"), "rows have no dates"),
     "a delay that is none": ("p,y\n.1,0\n.2,1\n", ("--delay", "-3"), "is no delay"),
-    "a delay of another kind": (f"t,c,p,y\n{DAY},3,.1,0\n{DAY},4,.2,1\n", ("--time", "t", "--delay", "c"), "holds numbers"),
+    "a delay of another kind": (f"t,c,p,y\n{DAY},3,.1,0\n{DAY},4,.2,1\n", ("--time", "t", "--delay", "c"), "numbers"),
     "a window of no rows": ("p,y\n.1,0\n.2,1\n", ("--every", "0"), "is no window"),
     "months without dates": ("p,y\n.1,0\n.2,1\n", ("--every", "month"), "rows have no dates"),
     "a horizon of no rows": ("p,y\n.1,0\n.2,1\n", ("--horizon", "0"), "is no number of rows"),
