@@ -176,5 +176,5 @@ def test_77_classes_fit_on_100_columns(decal: Decal, tmp_path: Path) -> None:
     ran = decal("evaluate", path, "--proba", "lr:*", "--abstain", ".9", COLUMNS="100")
     assert ran.code == 0, ran.err
     assert max(map(len, ran.out.splitlines())) <= 100
-    assert "cells of action and class that lose most" in ran.out
+    assert "cells of action and class that lose most" in ran.out and "the 20 of 77 with the lowest recall" in ran.out
     json.loads(decal("evaluate", path, "--proba", "lr:*", "-f", "json").out)

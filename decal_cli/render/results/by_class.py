@@ -16,6 +16,8 @@ MAX_ACROSS = 8
 """Classes that stand side by side; of more, the cells that cost most are listed."""
 N_COSTLIEST = 10
 """So many of them."""
+MAX_CLASSES_SHOWN, N_LOWEST = 30, 20
+"""Classes that the table of classes shows; of more, so many with the lowest recall."""
 
 
 class ClassData(TypedDict):
@@ -79,10 +81,14 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
     columns = [Column("class", words=True)]
     columns += [Column(name) for name in ("rows", "predicted", "right", "precision", "recall")]
     rows = []
-    for each in counted.classes:
+    shown, size = counted.classes, len(counted.classes)
+    if size > MAX_CLASSES_SHOWN:
+        shown = tuple(sorted(shown, key=lambda each: (each.recall is None, each.recall or 0.0, each.name))[:N_LOWEST])
+    for each in shown:
         counts = (Cell((_count(value),)) for value in (each.rows, each.predicted, each.right))
         rows.append(Row((words(each.name), *counts, number(each.precision), number(each.recall))))
-    yield Table(tuple(columns), tuple(rows), title=f"{whose}classes", keys=1)
+    which = "" if len(shown) == size else f", the {len(shown)} of {size} with the lowest recall (--format json has all)"
+    yield Table(tuple(columns), tuple(rows), title=f"{whose}classes{which}", keys=1)
     if counted.actions is not None:
         names = tuple(each.name for each in counted.classes)
         few = len(names) <= MAX_ACROSS and len(counted.actions.actions) <= 2 * MAX_ACROSS

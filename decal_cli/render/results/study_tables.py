@@ -197,7 +197,9 @@ def _closer(summary: Summary) -> Iterator[Table]:
         of_task = [by_task(summary.points, *pair) for pair in pairs]
         rows = [(name, *(_plain(r2[name]) for r2 in of_task)) for name in of_task[0]]
         what = "What predicts the gains"
-        yield table_of_words(f"{what}, task by task", "r2 of one task.", ("task", *titles), rows)
+        # With few files and scores, no task alone has enough points.
+        if any(cell != DASH for _, *cells in rows for cell in cells):
+            yield table_of_words(f"{what}, task by task", "r2 of one task.", ("task", *titles), rows)
     else:
         titles = [f"{short_title(estimate)} → {target.removesuffix(beyond)}" for estimate, target in pairs]
         at = [by_threshold(summary.points, *pair) for pair in pairs]
