@@ -1,0 +1,96 @@
+"""The replay: it never looks ahead, and its sums are those of the rows."""
+
+import numpy as np
+import pytest
+
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.online import AskedOnline, Replay, judged
+from decal_cli.data import Stream
+from decal_cli.sequential import ONLINE
+from decal_cli.sequential.difference import difference_sequence
+from decal_cli.task import BinaryTask
+
+ROWS, DAY = 240, 86_400_000_000
+TASK = BinaryTask.of_threshold(0.4)
+SHORT = ("rolling-isotonic(window=60)", "fading-isotonic(half_life=10)", "hedge(bins=3)")
+"""Some that learn from fewer rows than there are here."""
+DELAYS = {"none": None, "rows": "15", "time": "6d", "column": "came", "longer than the stream": "900d"}
+
+
+def stream_of_rows(seed: int, delay: str) -> Stream:
+    rng = np.random.default_rng(seed)
+    score = rng.random(ROWS).round(2)
+    label = (rng.random(ROWS) < score**2).astype(np.uint8)
+    # Three rows have the same time.
+    time = np.arange(ROWS) // 3 * DAY
+    arrival = time + rng.integers(0, 20, ROWS) * DAY if delay == "column" else None
+    group = rng.choice(["a", "b"], ROWS)
+    columns = {"score": ("p",), "label": "y", "group": ("g",)}
+    return Stream((), columns, (), (), "dates", score, label, ROWS, time, arrival, group)
+
+
+def replay_of(stream: Stream, delay: str) -> Replay:
+    asked = AskedOnline(time="t", delay=DELAYS[delay], warm_up=50, methods=(*ONLINE, *SHORT))
+    return asked.replay(stream, Plan((), TASK, seed=3), logit=False)
+
+
+def known_from(stream: Stream, delay: str) -> np.ndarray:
+    """The first row of which each row's label may be known: by hand, row by row."""
+    first = np.full(ROWS, ROWS)
+    for row in range(ROWS):
+        for later in range(row + 1, ROWS):
+            if stream.time[later] == stream.time[row]:
+                continue
+            known = {
+                "none": True,
+                "rows": later - row > 15,
+                "time": stream.time[later] - stream.time[row] >= 6 * DAY,
+                "column": stream.arrival is not None and stream.arrival[: row + 1].max() <= stream.time[later],
+                "longer than the stream": False,
+            }[delay]
+            if known:
+                first[row] = later
+                break
+    return first
+
+
+@pytest.mark.parametrize("delay", DELAYS)
+def test_what_is_changed_after_a_time_changes_no_prediction_before_it_is_known(delay: str) -> None:
+    stream, other = stream_of_rows(1, delay), stream_of_rows(2, delay)
+    before = replay_of(stream, delay).advance(stream)
+    assert set(before) == {*ONLINE, *SHORT, "frozen-isotonic(warm_up=50)"} - {"frozen-isotonic"}
+    known = known_from(stream, delay)
+    for row in np.random.default_rng(4).choice(ROWS, 6, replace=False).tolist():
+        score, label = stream.score.copy(), stream.label.copy()
+        score[row + 1 :], label[row:] = other.score[row + 1 :], 1 - stream.label[row:]
+        changed = Stream(**{**vars(stream), "score": score, "label": label})
+        after = replay_of(changed, delay).advance(changed)
+        for method in before:
+            # Rows up to this one have the score they had; later ones do, until the label of this row is known.
+            assert after[method][: row + 1].tobytes() == before[method][: row + 1].tobytes(), method
+        only_label = Stream(
+            **{**vars(stream), "label": np.where(np.arange(ROWS) == row, 1 - stream.label, stream.label)}
+        )
+        after = replay_of(only_label, delay).advance(only_label)
+        for method in before:
+            first = known[row]
+            assert after[method][:first].tobytes() == before[method][:first].tobytes(), method
+        if known[row] < ROWS - 30:
+            assert any((after[method] != before[method]).any() for method in ("running-mean", "online-platt"))
+
+
+def test_sums_are_those_of_the_rows() -> None:
+    stream = stream_of_rows(1, "none")
+    replay = replay_of(stream, "none")
+    predictions = replay.advance(stream)
+    result = judged(replay)
+    acts = {name: each >= 0.4 for name, each in predictions.items()}
+    for report in result.methods:
+        acting = acts[report.spec.key]
+        utility = np.where(acting, np.where(stream.label == 1, 0.0, -0.4), np.where(stream.label == 1, -0.6, 0.0))
+        assert report.utility == pytest.approx(utility.mean(), abs=1e-12)
+        if report.gain is not None and report.interval is not None:
+            ends = difference_sequence(acts["as-it-is"], acting, stream.label, TASK, 0.05)
+            assert report.interval == pytest.approx((ends.low[-1], ends.high[-1]), abs=1e-12)
+    assert result.rows_per_day == pytest.approx(ROWS / 79)
+    assert sum(window.rows for window in result.windows) == ROWS
