@@ -1,4 +1,4 @@
-"""Pictures of a sweep, a study or a replay: the only room that knows matplotlib, which is imported when one is drawn."""
+"""Pictures of a sweep, a study or a replay: the only room that knows matplotlib, imported when one is drawn."""
 
 from decal_cli.plot.experiment import experiment_files, experiment_pictures
 from decal_cli.plot.groups import draw_groups
