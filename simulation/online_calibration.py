@@ -8,9 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.sequential import forecaster_of
+from decal_cli.sequential import parse as parse_online
 from decal_cli.sequential.clock import known_after_rows
 from decal_cli.sequential.decision_loss import CdlForecaster
 from decal_cli.sequential.one_step_ahead import AlmostOneStepAhead
+from decal_cli.sequential.worst_regret import worst_v_regret
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from simulation.sequences import SEQUENCES
@@ -101,3 +104,28 @@ def _distance(forecaster: AlmostOneStepAhead, kind: str, rows: int, rng: np.rand
     level, index = np.unique(np.round(ahead, 9), return_inverse=True)
     bias = np.bincount(index, level[index] - label)
     return float(np.abs(ahead - prediction).sum() + np.abs(bias).sum())
+
+
+DELAYS, N_DELAYED, N_SEEDS_DELAYED = (0, 10, 100, 1000), 10_000, 10
+
+
+def delay_table(seed: int, share: float) -> Iterator[str]:
+    """Worst V-regret in units of sqrt(T) where labels come late, mean over seeds: on the worst kind of sequence."""
+    methods = ("hedge", "ftpl", "cdl-algorithm", "almost-one-step-ahead", "running-mean")
+    yield f"| delay in rows | T | seeds | {' | '.join(method.replace('-', ' ') for method in methods)} |"
+    yield "|---" * (3 + len(methods)) + "|"
+    seeds = max(2, round(N_SEEDS_DELAYED * share))
+    for delay in DELAYS:
+        known, cells = known_after_rows(N_DELAYED, delay), []
+        for method in methods:
+            of_kinds = []
+            for kind, draw in SEQUENCES.items():
+                worst = []
+                for number in range(seeds):
+                    rng = np.random.default_rng([seed, 9, KINDS.index(kind), number])
+                    label = draw(N_DELAYED, 2, rng).astype(np.uint8)
+                    forecaster = forecaster_of(parse_online(method), number, N_DELAYED)
+                    worst.append(worst_v_regret(forecaster.replay(np.zeros(N_DELAYED), label, known), label).regret)
+                of_kinds.append((float(np.mean(worst)) / math.sqrt(N_DELAYED), kind))
+            cells.append("{:.2f}, {}".format(*max(of_kinds)))
+        yield f"| {delay:,} | {N_DELAYED:,} | {seeds} | {' | '.join(cells)} |"

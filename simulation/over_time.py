@@ -19,7 +19,7 @@ from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 from simulation.base_rate_regret import classes_table, growth_table, regret_table
 from simulation.drifts import drift_table
-from simulation.online_calibration import cdl_table, distance_table
+from simulation.online_calibration import cdl_table, delay_table, distance_table
 from simulation.study import PAGE, write
 
 N_CALIBRATED, N_SHIFTED, N_SEQUENCES = 2000, 1000, 1000
@@ -126,6 +126,7 @@ TABLES: dict[str, Callable[[int, float], Iterator[str]]] = {
     "classes": classes_table,
     "cdl": cdl_table,
     "distance": distance_table,
+    "delays": delay_table,
 }
 
 
