@@ -219,10 +219,10 @@ def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
         rows.append(Row((words(plain(float(risk.coverage[k]))), number(float(risk.error[k]), ends))))
     yield Table(columns, tuple(rows), title="Risk-coverage curve", keys=1)
     area = risk.area
-    text = f"{DASH} ({area.reason})"
+    text = f"{DASH} AURC: {area.reason}"
     if area.value is not None:
-        text = " ".join(filter(None, (short(area.value, 4), span(area.interval, 4))))
-    yield Notes((AURC_TEXT.format(text),), quiet=True, close=True)
+        text = AURC_TEXT.format(" ".join(filter(None, (short(area.value, 4), span(area.interval, 4)))))
+    yield Notes((text,), quiet=True, close=True)
 
 
 def _cell(course: Course, k: int, factor: float) -> Cell:
