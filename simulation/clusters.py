@@ -33,7 +33,7 @@ N_POPULATION = 400_000
 
 
 class World(NamedTuple):
-    """clusters: how many; tail: standard deviation of the logarithm of their sizes; score, label: how much is shared."""
+    """clusters: how many; tail: spread of the logarithm of their sizes; score, label: how much of each is shared."""
 
     name: str
     clusters: int

@@ -132,4 +132,5 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
 def ladder_results(report: Swept, task: Task, plan: Plan) -> dict[str, Result]:
     """The waterfall's values and intervals at one decision, in its utilities, as `evaluate` has them."""
     inputs = Inputs.of(report.table, report.probed, task, seed=plan.seed)
-    return {name: measure(parse(name), inputs, plan.confidence if plan.intervals else None) for name in LADDER}
+    sure = report.table.design.confidence(plan.confidence) if plan.intervals else None
+    return {name: measure(parse(name), inputs, sure) for name in LADDER}

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.analysis.moving import moving
 from decal_cli.data import Dataset, Predictions
@@ -169,7 +170,10 @@ def sweep_tasks(
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_report(model, group, _at_each(rows, share, series), plan, series, share))
-    source = dataset.inputs, dataset.columns, dataset.guessed, dataset.all_notes
+    notes = dataset.all_notes
+    if dataset.clusters is not None:
+        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
+    source = dataset.inputs, dataset.columns, dataset.guessed, notes
     head = Evaluation(plan, *source, (), plan.decision_for(dataset.classes), dataset.population)
     return VariedSweep(head, series, tuple(reports))
 

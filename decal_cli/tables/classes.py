@@ -64,12 +64,18 @@ class ClassTable:
     def effective_rows(self) -> float:
         """Rows; of weighted or clustered rows, as many as say as much by themselves."""
         rows = self.total if self.weight is None else self.total**2 / float((self.weight**2).sum())
-        return rows if self.unit is None else rows / self.top.design.effect
+        return rows if self.unit is None else rows / self.effect
 
     def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
         """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""
         weight = self.weight if self.weight is None or not squares else self.weight**2
-        return np.bincount(number, weight, size).astype(np.float64)
+        counts = np.bincount(number, weight, size).astype(np.float64)
+        return self.effect * counts if squares else counts
+
+    @property
+    def effect(self) -> float:
+        """The design effect of squared weights: how many rows say as much as one by itself."""
+        return 1.0 if self.unit is None else self.top.design.effect
 
     def mean(self, values: Floats) -> Estimate:
         """Mean over rows of one value each, and its standard error, that of a ratio of sums."""

@@ -18,7 +18,7 @@ from decal_cli.metrics.paired import difference
 from decal_cli.tables.clusters import Clustered, design_effect
 from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, ClassDecision
 
 TASK = BinaryTask.of_threshold(0.3)
 
@@ -105,11 +105,11 @@ def test_bins_of_clusters_vary_together() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_clusters_of_one_row_change_no_bit(weighted: bool) -> None:
     rng = np.random.default_rng(5)
-    score = expit(rng.normal(size=300))
-    label, weight = (rng.random(300) < score).astype(np.uint8), rng.gamma(2, size=300) if weighted else None
-    features = rng.normal(size=(300, 2))
+    score = expit(rng.normal(size=120))
+    label, weight = (rng.random(120) < score).astype(np.uint8), rng.gamma(2, size=120) if weighted else None
+    features = rng.normal(size=(120, 2))
     without = Rows(score, label, weight, features=features)
-    single = Rows(score, label, weight, rng.permutation(300), features=features)
+    single = Rows(score, label, weight, rng.permutation(120), features=features)
     one, other = (measure_all(METRICS.specs(), Inputs(rows, TASK), rows.sure(0.9)) for rows in (without, single))
     assert one == other
 
@@ -187,3 +187,40 @@ def test_design_effect_by_hand() -> None:
     # Clusters (1, 1) and (0, 0): off the mean .5, .5, -.5, -.5; (1 + 1) / (4 x .25).
     assert design_effect(np.array([1.0, 1, 0, 0]), None, np.array([0, 0, 1, 1])) == pytest.approx(2)
     assert design_effect(np.array([1.0, 0, 1, 0]), None, np.array([0, 0, 1, 1])) == pytest.approx(0)
+
+
+def widths(rows: Rows, inputs: Inputs) -> dict[str, float]:
+    classes = bool(rows.classes)
+    specs = [spec for spec in METRICS.specs() if spec.declared.takes(classes) and not spec.declared.form(classes).slow]
+    results = measure_all(specs, inputs, rows.sure(0.9))
+    return {spec.key: each.interval[1] - each.interval[0] for spec, each in results.items() if each.interval}
+
+
+WIDER = {"u_cal", "v_cal", "v_cal_kleinberg", "swap_regret", "cfdl", "concavity_gap_null"}
+"""Near 0, or drawn on other cells: their intervals may be other than those of the rows themselves."""
+
+
+def test_rows_repeated_within_a_cluster_say_no_more_than_once() -> None:
+    rng, times = np.random.default_rng(0), 4
+    latent = rng.normal(size=400)
+    score, label = expit(1.5 * latent), (rng.random(400) < expit(latent - 0.3)).astype(np.uint8)
+    once, unit = Rows(score, label), np.repeat(np.arange(400), times)
+    often = Rows(np.repeat(score, times), np.repeat(label, times), None, unit)
+    alone, together = (widths(rows, Inputs(rows, TASK)) for rows in (once, often))
+    assert alone.keys() == together.keys()
+    off = {key: together[key] / alone[key] for key in alone if alone[key] > 0 and key not in WIDER}
+    assert len(off) > 30 and {key: ratio for key, ratio in off.items() if not 0.75 < ratio < 1.35} == {}
+
+
+def test_the_same_of_several_classes() -> None:
+    rng, times = np.random.default_rng(0), 4
+    logits = rng.normal(size=(300, 3))
+    score, true = (np.exp(c * logits) / np.exp(c * logits).sum(axis=1, keepdims=True) for c in (1.5, 1.0))
+    label = (rng.random(300)[:, None] > true.cumsum(axis=1)).sum(axis=1)
+    names, unit = ("a", "b", "c"), np.repeat(np.arange(300), times)
+    decision = ClassDecision(((1, 0, 0), (0, 1, 0), (0, 0, 1), (0.7, 0.7, 0.7)), (*names, "abstain"))
+    once = Rows(score, label, classes=names)
+    often = Rows(np.repeat(score, times, axis=0), np.repeat(label, times), None, unit, classes=names)
+    alone, together = (widths(rows, Inputs(rows, None, 0, decision)) for rows in (once, often))
+    off = {key: together[key] / alone[key] for key in alone if alone[key] > 0 and key not in WIDER}
+    assert len(off) > 8 and {key: ratio for key, ratio in off.items() if not 0.75 < ratio < 1.35} == {}

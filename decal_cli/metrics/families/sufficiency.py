@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+
 from decal_cli.crossfit.probe import Probed
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.metrics.declare import like, metric, null_of
 from decal_cli.metrics.numerics import concavity, gaps, rank_correlation
+from decal_cli.tables.clusters import design_effect
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, FEWEST_ROWS, Floats, Table
 
@@ -77,6 +80,10 @@ def _correlation(probed: Probed, of: Correlation) -> float:
 def _fisher(probed: Probed, value: float, less: int, variance: float, confidence: float) -> Interval:
     """tanh(atanh(value) -/+ z sqrt(variance / (rows - less)))."""
     rows = float(probed.weight.sum()) ** 2 / float((probed.weight**2).sum())
+    if probed.unit is not None:
+        ranks = [np.argsort(np.argsort(each, kind="stable"), kind="stable") for each in (probed.score, probed.probe)]
+        products = math.prod(rank - rank.mean() for rank in ranks)
+        rows /= max(design_effect(np.asarray(products), probed.weight, probed.unit), 1.0)
     if abs(value) >= 1 or rows <= less:
         raise Undefined("the correlation is 1 or -1 on these rows")
     reach = quantile(confidence) * math.sqrt(variance / (rows - less))

@@ -159,7 +159,8 @@ def _promises(c: ClassTable, decision: ClassDecision, most: int | None) -> Promi
     if most is None:
         return Promises(gaps, gaps, gaps)
     squared = _promised_squares(c, decision)[order] - promise**2
-    noise, null = (np.add.reduceat(weight**2 * each, starts) / c.total**2 for each in (gap**2, squared))
+    weight2 = c.effect * weight**2
+    noise, null = (np.add.reduceat(weight2 * each, starts) / c.total**2 for each in (gap**2, squared))
     return Promises(gaps, noise, np.maximum(null, 0.0))
 
 
