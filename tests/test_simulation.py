@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation import base_rate_regret, drifts, online_calibration
+from decal_cli.metrics import Inputs, parse, value_of
+from simulation import base_rate_regret, drifts, online_calibration, several
 from simulation.base_rate_regret import KINDS, Regrets
 from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, SMALL, draw_kind
 from simulation.over_time import TABLES
@@ -147,3 +148,19 @@ def test_short_runs_stay_within_what_the_page_says(kind: str) -> None:
 def test_drifts_are_found_after_they_begin() -> None:
     runs = [drifts.run_of(np.random.default_rng([21, k]), 1.0, 0.0) for k in range(4)]
     assert all(run.alarm is not None and run.alarm < drifts.BEFORE + 400 for run in runs)
+
+
+@pytest.mark.parametrize("kind", several.RIGHT)
+def test_the_right_action_is_advised_for_four_classes(kind: str) -> None:
+    assert several.actions(kind, 4000, 2, np.random.default_rng(16))[several.RIGHT[kind]] >= 1
+
+
+def test_four_classes_know_what_their_intervals_are_to_hold() -> None:
+    rng = np.random.default_rng(17)
+    world = several.draw_kind("miscalibrated, and hidden structure", rng)
+    fresh, rows = world.draw(20_000, rng), world.draw(1000, rng).rows
+    truth = several.truths(world, rows, 0, fresh)
+    for key in ("brier", "log_loss", "expected_utility"):
+        value = value_of(parse(key), Inputs(fresh.rows, class_decision=world.decision))
+        assert value == pytest.approx(truth[key], abs=0.03)
+    assert truth["gain_post_training"] == truth["gain_recalibration"] + truth["gain_beyond"] > 0.02

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan
+from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined, printable
@@ -20,6 +22,7 @@ from decal_cli.methods import (
     Saved,
     actions_taken,
     added_columns,
+    compared,
     judge,
     new_name,
     parse,
@@ -32,6 +35,7 @@ from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
+from decal_cli.numbers import short
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
@@ -63,7 +67,7 @@ class Fitting:
     scores: the rows that it is judged on, with the score as it is and the new one: those it was fitted to, each scored
     by a model that other folds fitted (cross_fitted), or those of a test file. judged: their evaluation. differences:
     metrics of the score as it is and of the new one, empty where the model moves the threshold and leaves the score.
-    gain: None without a task.
+    gain: None without a task. why: what `auto` compared, where it took another method than the advice names.
     """
 
     chosen: MethodSpec
@@ -77,6 +81,7 @@ class Fitting:
     differences: Mapping[str, Difference]
     gain: Gain | None
     seconds: float
+    why: str = ""
 
 
 def one_model(data: Dataset) -> Dataset:
@@ -104,8 +109,22 @@ def unseen(test: Dataset, data: Dataset) -> Dataset:
     return test
 
 
-def advised(data: Dataset, plan: Plan, wanted: Preferences) -> MethodSpec:
-    """The method that the flowchart ends in. Errors: DecalError, where it ends in none."""
+class Advised(NamedTuple):
+    """The method that `auto` stands for; why: what was compared, where the advice names another, else empty."""
+
+    chosen: MethodSpec
+    why: str = ""
+
+
+OF_FEW_ROWS = tuple(map(parse, ("isotonic", "platt", "beta", "quadratic", "spline")))
+"""What is compared where isotonic regression may waste the rows."""
+
+
+def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
+    """The method that the flowchart ends in; of few rows the recalibration that predicts held-out rows best.
+
+    Errors: DecalError, where it ends in none.
+    """
     if judged_by(data, plan) is None:
         fix = "give --utility or --abstain" if data.classes else "give --threshold"
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", fix)
@@ -122,10 +141,25 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> MethodSpec:
             f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}",
             "see why with decal recommend, or name a method",
         )
-    return parse(advice.method)
+    method = parse(advice.method)
+    few = len(data.models[0].rows) < MIN_ISOTONIC_ROWS and not data.classes
+    return _of_few(data, plan, method) if few and method == OF_FEW_ROWS[0] else Advised(method)
 
 
-def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None = None) -> Fitting:
+def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
+    ranked = compared(OF_FEW_ROWS, training_rows(data.models[0], judged_by(data, plan), plan.seed))
+    if not ranked or ranked[0].chosen == advice:
+        return Advised(advice)
+    best, *others = ranked
+    listed = ", ".join(f"{each.chosen.key} {short(each.brier, 4)}" for each in others)
+    why = (
+        f"With few rows, {best.chosen.key} has the lowest Brier score on held-out rows: {short(best.brier, 4)} "
+        f"({listed}). The advice names isotonic; the gain below is that of {best.chosen.key}."
+    )
+    return Advised(best.chosen, why)
+
+
+def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None = None, why: str = "") -> Fitting:
     """Fit a method to the one model of a data set; judge it there by cross-fitting, or on a test set.
 
     Errors: DecalError where the method cannot be fitted to these rows, with the reason.
@@ -161,7 +195,7 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     columns = tuple(added_columns(performance.applied, training.name, name, dataset.classes))
     seconds = performance.seconds
     return Fitting(
-        chosen, model, training, scores, evaluation, columns, test is None, shared, differences, gain, seconds
+        chosen, model, training, scores, evaluation, columns, test is None, shared, differences, gain, seconds, why
     )
 
 

@@ -35,10 +35,9 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     known = {role: names for role, names in data.columns.items() if role != "proba"}
     test = fits.unseen(read(options.test, columns.updated(known)), data) if options.test else None
     with progress_of() as progress:
-        if chosen is None:
-            chosen = fits.advised(data, plan, wanted)
-        progress(chosen.key)
-        fitting = fits.fit(data, plan, chosen, test)
+        method, why = fits.advised(data, plan, wanted) if chosen is None else (chosen, "")
+        progress(method.key)
+        fitting = fits.fit(data, plan, method, test, why)
     saved = fits.saved(fitting, data, plan, columns.logit)
     write_whole(options.model, to_text(saved).encode(), "model file")
     emit(Fitted(fitting, options.model, terms), options.format)

@@ -19,7 +19,7 @@ from decal_cli.methods.declare import (
 )
 from decal_cli.methods.model_file import Saved, from_text, score_rows, to_text
 from decal_cli.methods.predictions import added_columns, new_name, training_rows, with_score
-from decal_cli.methods.trial import Performance, judge, try_out, won, won_over
+from decal_cli.methods.trial import Performance, Predicting, compared, judge, try_out, won, won_over
 
 named = METHODS.named
 parse = METHODS.parse
@@ -31,10 +31,12 @@ __all__ = [
     "MethodSpec",
     "Model",
     "Performance",
+    "Predicting",
     "Saved",
     "Training",
     "actions_taken",
     "added_columns",
+    "compared",
     "fit",
     "fit_each",
     "from_text",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,25 @@ def try_out(spec: MethodSpec, rows: Training) -> Performance:
     applied = Applied(**columns)
     seconds = time.process_time() - before
     return Performance(spec, applied, _gain(applied, rows, WIDENED), seconds)
+
+
+class Predicting(NamedTuple):
+    """A method and its Brier score on held-out rows."""
+
+    chosen: MethodSpec
+    brier: float
+
+
+def compared(specs: Sequence[MethodSpec], rows: Training) -> list[Predicting]:
+    """Methods for scores of two classes that can be fitted, by their Brier score on held-out rows, the best first."""
+    results = []
+    for spec in specs:
+        try:
+            score = try_out(spec, rows).applied.score
+        except Undefined:
+            continue
+        results.append(Predicting(spec, float(np.average((score - rows.label) ** 2, weights=rows.weights))))
+    return sorted(results, key=lambda each: each.brier)
 
 
 def fitted_folds(spec: MethodSpec, rows: Training) -> Iterator[tuple[NDArray[np.bool_], Model, Training]]:

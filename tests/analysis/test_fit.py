@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -68,6 +69,23 @@ class TestAuto:
         pq.write_table(pq.read_table(FIT).slice(0, 300), tmp_path / "few.parquet")
         done = decal("fit", "auto", "few.parquet", *STORY, "-o", "m.json")
         assert done.code == 2 and "cannot tell yet" in refusal(done) and "leans to" in done.err
+
+    def test_of_few_rows_it_takes_the_curve_that_predicts_best(self, decal: Decal, tmp_path: Path) -> None:
+        rng = np.random.default_rng(4)
+        logit = rng.normal(1.5, 2.0, 400)
+        score, label = 1 / (1 + np.exp(-logit)), rng.random(400) < 1 / (1 + np.exp(1.2 - 0.5 * logit))
+        named = ("-s", "p", "-y", "y", "-t", "0.5")
+        for rows, method in ((400, "platt"), (1200, "isotonic")):
+            repeated = np.tile(np.arange(400), rows // 400)
+            table = pa.table({"p": score[repeated], "y": label[repeated].astype(int)})
+            pq.write_table(table, tmp_path / f"{rows}.parquet")
+            done = decal("fit", "auto", f"{rows}.parquet", *named, "-o", f"{rows}.json", "-f", "json")
+            fit = json.loads(done.out)["fit"]
+            assert fit["method"] == method and ("why" in fit) == (rows == 400)
+            advice = decal("recommend", f"{rows}.parquet", *named).out
+            assert ("takes a curve with few parameters" in " ".join(advice.split())) == (rows == 400)
+        text = " ".join(decal("fit", "auto", "400.parquet", *named, "-o", "again.json").out.split())
+        assert "With few rows, platt has the lowest Brier score on held-out rows" in text
 
     def test_the_method_comes_before_the_files(self, decal: Decal) -> None:
         line = refusal(decal("fit", FIT, *STORY, "-o", "m.json"))

@@ -47,6 +47,8 @@ MOVED_BY = 0.05
 CLEAR_SIGNAL = 0.001
 """P-value up to which the features clearly say more than the score."""
 
+MIN_ISOTONIC_ROWS = 1000
+"""Of fewer rows curves with few parameters often recalibrate better than isotonic regression: `fit auto` compares."""
 FITS: Mapping[Action, str] = {"recalibrate": "isotonic", "post-train": "blend"}
 """The method that each action names; `decal fit` knows it by this name, and the gains are estimates of what it wins."""
 GAINS: Mapping[Action, str] = {"recalibrate": RECALIBRATION, "post-train": POST_TRAINING}

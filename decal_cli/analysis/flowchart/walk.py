@@ -21,6 +21,7 @@ from decal_cli.analysis.flowchart.evidence import (
     BEYOND,
     CONSTANT_LEAD,
     GAINS,
+    MIN_ISOTONIC_ROWS,
     NEW_THRESHOLD,
     OVER_CONSTANT,
     POST_TRAINING,
@@ -211,6 +212,8 @@ def _compared(value: float, interval: Interval, wanted: float) -> tuple[Answer, 
 def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item = evidence.item(GAINS[action])
     fit = f"`decal fit {evidence.fits[action]}` fits it and evaluates it on held-out rows."
+    if evidence.fits[action] == "isotonic" and evidence.rows < MIN_ISOTONIC_ROWS:
+        fit += " `decal fit auto` takes a curve with few parameters where that predicts these few rows better."
     return Advice(
         steps,
         action,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from decal_cli.analysis.fit import Fitting, Gain, how_judged
 from decal_cli.data.words import file_word
@@ -43,6 +43,7 @@ class FitData(TypedDict):
     column: what `decal apply` adds. rows: that the model was fitted
     to. judged: on which rows the figures are, those it was fitted to, each scored by a model that other folds fitted,
     or those of --test. seconds: processor time of the fits of all folds, 0 with --test. gain: null without a task.
+    why: what auto compared, where it took another method than the advice names.
     metrics: empty where the model moves the threshold and leaves the score.
     """
 
@@ -54,6 +55,7 @@ class FitData(TypedDict):
     judged: Literal["cross-fitted", "test"]
     seconds: Size
     gain: FitGainData | None
+    why: NotRequired[str]
     metrics: dict[str, ChangeData]
 
 
@@ -83,6 +85,8 @@ class Fitted:
         method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
         written = "" if self.path is None else f", written to {self.path}"
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
+        if fitting.why:
+            yield Paragraph(fitting.why, close=True)
         note = note_of(fitting.model)
         if note is not None:
             yield Paragraph(note, close=True)
@@ -125,6 +129,8 @@ class Fitted:
                 for key, each in fitting.differences.items()
             },
         }
+        if fitting.why:
+            document["why"] = fitting.why
         return {**provenance(fitting.judged), "fit": document}
 
 
