@@ -182,8 +182,8 @@ def fit(
         known = {role: names for role, names in rows.columns.items() if role != "proba"}
         named = {**asked, **known, "data": test}
         unseen = fits.unseen(dataset_of(named), rows)
-    method, why = fits.advised(rows, plan, preferences) if chosen is None else (chosen, "")
-    fitting = fits.fit(rows, plan, method, unseen, why)
+    followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
+    fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
     saved = fits.saved(fitting, rows, plan, bool(logit))
     return FitAnswer(Fitted(fitting, None, terms), saved, plan, library_of(data))
 

@@ -35,9 +35,9 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     known = {role: names for role, names in data.columns.items() if role != "proba"}
     test = fits.unseen(read(options.test, columns.updated(known)), data) if options.test else None
     with progress_of() as progress:
-        method, why = fits.advised(data, plan, wanted) if chosen is None else (chosen, "")
-        progress(method.key)
-        fitting = fits.fit(data, plan, method, test, why)
+        followed = fits.advised(data, plan, wanted) if chosen is None else fits.Advised(chosen)
+        progress(followed.chosen.key)
+        fitting = fits.fit(data, plan, followed.chosen, test, followed.why)
     saved = fits.saved(fitting, data, plan, columns.logit)
     write_whole(options.model, to_text(saved).encode(), "model file")
     emit(Fitted(fitting, options.model, terms), options.format)
