@@ -141,9 +141,9 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
             f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}",
             "see why with decal recommend, or name a method",
         )
-    method = parse(advice.method)
+    chosen = parse(advice.method)
     few = len(data.models[0].rows) < MIN_ISOTONIC_ROWS and not data.classes
-    return _of_few(data, plan, method) if few and method == OF_FEW_ROWS[0] else Advised(method)
+    return _of_few(data, plan, chosen) if few and chosen == OF_FEW_ROWS[0] else Advised(chosen)
 
 
 def _of_few(data: Dataset, plan: Plan, advice: MethodSpec) -> Advised:
