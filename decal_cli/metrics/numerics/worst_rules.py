@@ -170,7 +170,7 @@ def _worst(
         return WorstRule(0.0, np.zeros((0, len(classes))))
     margin = MARGIN * (np.abs(payoffs[:, None] - payoffs).max(axis=2) > DIFFERENT)
     _, payoffs = program.cut(pairs, margin)
-    utility = np.unique(np.clip(np.round(payoffs, N_DECIMALS), 0.0, 1.0), axis=0)[:, np.argsort(classes)]
+    utility = np.unique(np.clip(np.round(payoffs, N_DECIMALS), 0.0, 1.0) + 0.0, axis=0)[:, np.argsort(classes)]
     return WorstRule(value, utility[_needed(shown, compared(shown), utility)])
 
 
