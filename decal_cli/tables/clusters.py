@@ -39,6 +39,8 @@ MIN_CLUSTERS = draw.FOLDS
 """Effective clusters below which there is no interval, and clusters below which none can be held out."""
 FEW_CLUSTERS = 30
 """Effective clusters below which intervals of clustered rows are rough."""
+MAX_DENSE = 1 << 21
+"""Clusters times cells up to which their counts are held as a whole matrix."""
 MAX_GRAM_CELLS = 1024
 """Cells up to which every pair of them has its covariance."""
 
@@ -243,11 +245,15 @@ class Clustered(Design):
     def _gram(self) -> Floats | None:
         if self.size > MAX_GRAM_CELLS:
             return None
-        from scipy.sparse import csr_matrix
-
         rows = self.rows
         weight = self._weights * np.sqrt(self.times)[rows.unit]
         place = rows.cell + self.size * (rows.label > 0)
+        if len(self.times) * self.size <= MAX_DENSE:
+            size = 2 * self.size
+            sums = np.bincount(rows.unit * size + place, weight, len(self.times) * size).reshape(-1, size)
+            return np.asarray(sums.T @ sums)
+        from scipy.sparse import csr_matrix
+
         counts = csr_matrix((weight, (rows.unit, place)), shape=(len(self.times), 2 * self.size))
         return np.asarray((counts.T @ counts).toarray())
 
