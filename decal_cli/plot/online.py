@@ -61,11 +61,9 @@ def _panels(judged: Judged) -> list[tuple[str, str, Drawn]]:
     panels: list[tuple[str, str, Drawn]] = [("Utility won by recalibration, added up", gain, _gain)]
     if not judged.course.total:
         panels = []
-    return [
-        *panels,
-        ("Evidence that the score is not calibrated", evidence, _evidence),
-        ("Reliability by period", reliability, _reliability),
-    ]
+    if judged.plan.score is not None:
+        panels.append(("Evidence that the score is not calibrated", evidence, _evidence))
+    return [*panels, ("Reliability by period", reliability, _reliability)]
 
 
 def _times(judged: Judged) -> NDArray[Any]:

@@ -29,7 +29,9 @@ def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], li
     state = folder / f"{len(cuts)}.json"
     for start, end in zip(cuts, [*cuts[1:], None], strict=True):
         piece = write_stream(folder / "piece.csv", columns, start, end)
-        done = decal("online", piece, *ON_LINE, *line, "--state", state)
+        # What is written beside the state changes nothing in it.
+        beside = ("-o", folder / "predicted.parquet") if start else ()
+        done = decal("online", piece, *ON_LINE, *line, *beside, "--state", state)
         assert done.code == 0, done.err
     return state.read_bytes()
 

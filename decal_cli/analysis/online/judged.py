@@ -30,7 +30,8 @@ class MethodReport:
 
     utility: per row. gain: over the first method, per row, None for that; interval: its confidence sequence after the
     last row; since: the row after which that was first above 0, at alpha over the number of methods compared. worst:
-    V-regret, a sum over rows; guarantee: what a theorem says, None without one. losses: by the names of LOSSES.
+    V-regret, a sum over rows; guarantee: what a theorem says, None without one, and where
+    labels were known later than it says. losses: by the names of LOSSES.
     """
 
     spec: OnlineSpec
@@ -66,7 +67,8 @@ class PriorShift:
 class Judged:
     """A replay, judged.
 
-    rows_per_day: None where time is no date. prior_shift: None until the warm-up is over.
+    rows_per_day: None where time is no date. prompt: whether every label was known before the next row. prior_shift:
+    None until the warm-up is over.
     """
 
     plan: OnlinePlan
@@ -82,6 +84,7 @@ class Judged:
     alarm: Alarm | None
     prior_shift: PriorShift | None
     advice: OnlineAdvice
+    prompt: bool = True
 
     def report(self, key: str) -> MethodReport:
         """The method of this name."""
@@ -109,6 +112,7 @@ def judged(replay: Replay) -> Judged:
         alarm=replay.alarm,
         prior_shift=_prior_shift(replay),
         advice=advised(replay),
+        prompt=replay.prompt,
     )
 
 
@@ -124,7 +128,7 @@ def _method(spec: OnlineSpec, replay: Replay) -> MethodReport:
         interval=interval,
         since=tally.since,
         worst=worst_v_regret_of(table),
-        guarantee=replay.forecasters[spec.key].guarantee(replay.rows),
+        guarantee=replay.forecasters[spec.key].guarantee(replay.rows) if replay.prompt else None,
         losses={loss.key: value_of(loss, inputs) for loss in LOSSES},
     )
 

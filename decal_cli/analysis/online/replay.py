@@ -17,7 +17,7 @@ from decal_cli.data import Stream
 from decal_cli.sequential import Forecaster, forecaster_of
 from decal_cli.sequential.calibration_alarm import CalibrationAlarm, first_alarm
 from decal_cli.sequential.inside import InsideGroups
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Ints
 
 BLOCK_ROWS = 1 << 16
 """Rows that are replayed at once: memory does not grow with the stream."""
@@ -25,7 +25,10 @@ Predictions = dict[str, Floats]
 
 
 class Replay:
-    """Rows so far. It goes on with further rows, or from its state, and ends the same however the stream is cut."""
+    """Rows so far. It goes on with further rows, or from its state, and ends the same however the stream is cut.
+
+    prompt: whether every label was known before the next row.
+    """
 
     def __init__(self, plan: OnlinePlan) -> None:
         self.plan = plan
@@ -35,6 +38,7 @@ class Replay:
             np.empty(0), np.empty(0, np.uint8), np.empty(0, dtype), np.empty(0, dtype), np.empty(0, object)
         )
         self.rows = self.positives = 0
+        self.prompt = True
         self.first_time: Any = None
         self.last_time: Any = None
         self.warm = [0, 0]
@@ -60,9 +64,11 @@ class Replay:
         pieces = []
         for start in range(0, stream.labelled, BLOCK_ROWS):
             rows = self._part(stream, slice(start, min(start + BLOCK_ROWS, stream.labelled)))
-            predictions, learned = self._predicted(rows, self.forecasters, len(self.held.label) + len(rows.label))
+            before = len(self.held.label)
+            predictions, known = self._predicted(rows, self.forecasters, before + len(rows.label))
+            self.prompt = self.prompt and bool((known == before + np.arange(len(known))).all())
             self._count(rows, predictions)
-            self.held = self.held.then(rows).rest(learned)
+            self.held = self.held.then(rows).rest(int(known[-1]))
             pieces.append(predictions)
         return {key: np.concatenate([np.empty(0), *(piece[key] for piece in pieces)]) for key in self.forecasters}
 
@@ -83,8 +89,8 @@ class Replay:
         group = np.full(count, "") if stream.group is None else stream.group[part]
         return Held(score, stream.label[part], time, arrival, group.astype(object))
 
-    def _predicted(self, rows: Held, forecasters: Mapping[str, Forecaster], most: int) -> tuple[Predictions, int]:
-        """What each predicts, from at most so many of the labels that are held; and how many of these it learned."""
+    def _predicted(self, rows: Held, forecasters: Mapping[str, Forecaster], most: int) -> tuple[Predictions, Ints]:
+        """What each predicts, from at most so many of the labels that are held; and from how many, row by row."""
         both = self.held.then(rows)
         before = len(self.held.label)
         known = self.plan.delay.known(both.time, both.arrival, before, self.rows - before, self.plan.clock)
@@ -95,7 +101,7 @@ class Replay:
             else each.replay(both.score, both.label, known)
             for key, each in forecasters.items()
         }
-        return predictions, int(known[-1]) if len(known) else 0
+        return predictions, known
 
     def _count(self, rows: Held, predictions: Predictions) -> None:
         task, plan, label = self.plan.task, self.plan, rows.label
@@ -120,7 +126,12 @@ class Replay:
         self.last_time = rows.time[-1].item()
 
     def _bet(self, score: Floats, rows: Held) -> Floats:
-        """log of the e-process after each of the rows, up to the alarm first, where it is raised there."""
+        """log of the e-process after each of the rows, up to the alarm first, where it is raised there.
+
+        Without a score there is nothing to bet against: the share of label 1 so far is nobody's claim.
+        """
+        if self.plan.score is None:
+            return np.zeros(len(score))
         before = copy.deepcopy(self.e_process) if self.alarm is None else None
         log_e = self.e_process.advance(score, rows.label)
         at = first_alarm(log_e, self.plan.alpha) if before is not None else None
@@ -145,6 +156,7 @@ class Replay:
         return {
             "rows": self.rows,
             "positives": self.positives,
+            "prompt": self.prompt,
             "first_time": self.first_time,
             "last_time": self.last_time,
             "warm": self.warm,
@@ -163,7 +175,7 @@ class Replay:
         """Go on from there. Errors: KeyError, IndexError, TypeError or ValueError, where it is no state."""
         self.rows, self.positives = int(state["rows"]), int(state["positives"])
         self.first_time, self.last_time, self.log_e = state["first_time"], state["last_time"], float(state["log_e"])
-        self.warm = [int(each) for each in state["warm"]]
+        self.warm, self.prompt = [int(each) for each in state["warm"]], bool(state["prompt"])
         self.alarm = None if state["alarm"] is None else Alarm(*state["alarm"])
         self.start_times = {int(row): time for row, time in state["start_times"]}
         self.held = Held(

@@ -69,7 +69,8 @@ def _judged(rule: OnlineRule, replay: Replay) -> GateRow:
     name = replay.plan.score or replay.plan.baseline
     value = _value(rule, replay)
     if value is None:
-        return GateRow(rule.text, name, None, None, rule.number, None, "no recalibrator was replayed")
+        lacking = "there is no score" if replay.plan.score is None else "no recalibrator was replayed"
+        return GateRow(rule.text, name, None, None, rule.number, None, lacking)
     return GateRow(rule.text, name, None, value, rule.number, OPERATORS[rule.operator](value, rule.number))
 
 
@@ -77,7 +78,7 @@ def _value(rule: OnlineRule, replay: Replay) -> float | None:
     if rule.measure == "rows":
         return float(replay.rows)
     if rule.measure == "e_calibration":
-        return math.exp(replay.log_e)
+        return None if replay.plan.score is None else math.exp(replay.log_e)
     plan = replay.plan
     if rule.method:
         if rule.method not in replay.course.total:

@@ -69,9 +69,11 @@ class Replayed:
         yield self._method_table()
         yield Notes(tuple(self._notes()), quiet=True)
         yield from self.drawings
-        yield Paragraph(self._alarm_sentence(), strong="Calibration:")
+        scored = self.judged.plan.score is not None
+        if scored:
+            yield Paragraph(self._alarm_sentence(), strong="Calibration:")
         if self.judged.prior_shift is not None:
-            yield Paragraph(self._shift_sentence(), strong="Share of label 1:", close=True)
+            yield Paragraph(self._shift_sentence(), strong="Share of label 1:", close=scored)
         yield conclusion_of_replay(self.judged, self.terms)
         if self.gates:
             yield Checks(self.checks())
@@ -122,7 +124,7 @@ class Replayed:
             Column("mean score" if plan.score else "forecast"),
             *(Column(head, wraps=True) for head in heads),
             *([Column("gain")] if beside else []),
-            Column("e-value"),
+            *([Column("e-value")] if plan.score else []),
         ]
         rows = []
         for window in shown:
@@ -136,7 +138,7 @@ class Replayed:
                 words(percent(window.mean_score)),
                 *(self._amount(utility) for utility in utilities),
                 *([self._amount(utilities[1] - utilities[0])] if beside else []),
-                words(e_text(window.log_e)),
+                *([words(e_text(window.log_e))] if plan.score else []),
             ]
             rows.append(Row(tuple(cells)))
         dropped = len(judged.windows) - len(shown)
@@ -162,8 +164,8 @@ class Replayed:
             Column("at", drops=1),
             Column("U-cal."),
             Column("CDL"),
-            Column("distance", "to calibration", drops=2),
-            Column("bound", words=True),
+            Column("distance", "at most"),
+            *([Column("bound", words=True)] if judged.prompt else []),
         )
         rows = []
         for each in judged.methods:
@@ -176,8 +178,8 @@ class Replayed:
                 words(short(each.worst.kink, 3)),
                 number(each.losses["u_cal"]),
                 number(each.losses["cdl"]),
-                words(f"{short(each.losses['dist_cal_lower'], 3)} – {short(each.losses['dist_cal_upper'], 3)}"),
-                words(_bound(each.guarantee)),
+                number(each.losses["dist_cal_upper"]),
+                *([words(_bound(each.guarantee))] if judged.prompt else []),
             )
             rows.append(Row(cells, chosen=each.spec.key == judged.advice.method))
         title = f"Forecasters; gains over {judged.methods[0].title}, {self._unit}"
@@ -187,7 +189,12 @@ class Replayed:
         judged = self.judged
         level = percent(judged.plan.confidence)
         yield f"Intervals are {level} confidence sequences: they hold after every row at once, whenever one looks."
-        if any(each.spec.declared.randomised for each in judged.methods):
+        yield "V-regret, U-calibration, CDL and the distance to calibration are per row."
+        randomised = any(each.spec.declared.randomised for each in judged.methods)
+        if not judged.prompt:
+            yield "Bounds are not shown: theorems speak of labels that are known before the next row."
+            yield from ["* predicts with random numbers."] if randomised else []
+        elif randomised:
             yield (
                 "* predicts with random numbers: its bound is of an expectation, for V-regret at a fixed threshold; "
                 "V-regret is shown at the worst threshold of this run."
@@ -215,7 +222,7 @@ class Replayed:
         shift = self.judged.prior_shift
         assert shift is not None  # asked before
         text = f"{percent(shift.before)} in the warm-up, {percent(shift.now)} in the latest window"
-        if shift.threshold is None:
+        if shift.threshold is None or self.judged.plan.score is None:
             return f"{text}."
         return f"{text}. If only that changed since the warm-up, act on the score from {short(shift.threshold, 3)}."
 
