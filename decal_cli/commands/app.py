@@ -149,7 +149,15 @@ def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Ou
 @under(JUDGE)
 def online(
     over_time: OnlineOptions,
-    source: StreamOptions,
+    source: Annotated[
+        StreamOptions,
+        {
+            "score": "Score column. Without one, the base rate is forecast.",
+            "group": "Column of groups: every forecaster runs inside each group on its own.",
+            "missing": "Missing scores, and missing labels before later ones: report an error, or drop the rows and "
+            "say how many.",
+        },
+    ],
     task: TaskOptions,
     out: Annotated[
         OutputOptions,
