@@ -23,7 +23,7 @@ AS_IT_IS, BASE_RATE, FROZEN = "as-it-is", "running-mean", "frozen-isotonic"
 """What others are compared with: the score itself, and without a score the base rate; and what warm-up rows teach."""
 MAX_WINDOWS = 24
 """Windows that are chosen unasked."""
-MIWARM_UP, MAX_WARM_UP = 2, 1_000_000
+MIN_WARM_UP, MAX_WARM_UP = 2, 1_000_000
 CALENDAR: dict[str, str] = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "M", "year": "Y"}
 """Periods of the calendar, from the shortest, and the unit of numpy that each is made of."""
 _UNITS = {"s": 1 / 86_400, "min": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0}
@@ -168,8 +168,10 @@ def needs_score(spec: OnlineSpec) -> bool:
 
 def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlinePlan:
     """The plan with the methods that are named, or all; before them what they are compared with. Errors: DecalError."""
-    if not MIWARM_UP <= warm_up <= MAX_WARM_UP:
-        raise DecalError(f"--warm-up {warm_up} is not between {MIWARM_UP} and {MAX_WARM_UP:,}", "give a number of rows")
+    if not MIN_WARM_UP <= warm_up <= MAX_WARM_UP:
+        raise DecalError(
+            f"--warm-up {warm_up} is not between {MIN_WARM_UP} and {MAX_WARM_UP:,}", "give a number of rows"
+        )
     if plan.horizon is not None and plan.horizon < 1:
         raise DecalError(f"--horizon {plan.horizon} is no number of rows", "give how many rows there will be")
     if plan.clock != "dates":

@@ -34,14 +34,20 @@ def _sentences(judged: Judged, terms: Terms) -> Iterator[str]:
     advice, plan = judged.advice, judged.plan
     if advice.gain is None or advice.interval is None:
         if plan.candidates:
-            yield (
-                f"A method is advised where its confidence sequence is above 0 at {percent(plan.alpha)} divided by the "
-                f"{len(plan.candidates)} methods compared; none is."
-            )
+            yield f"A method is advised where its confidence sequence is above 0{_shared(judged)}; none is."
         return
-    yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}."
+    several = ", an interval for all methods compared at once" if len(plan.candidates) > 1 else ""
+    yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}{several}."
     if judged.rows_per_day is not None and terms.per is None:
         a_day = advice.gain * judged.rows_per_day
         yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day:,.3g} {terms.noun} a day."
     if advice.since is not None:
         yield f"This has been clear since row {advice.since:,}."
+
+
+def _shared(judged: Judged) -> str:
+    """What share of the risk one method has."""
+    compared = len(judged.plan.candidates)
+    return f" at {percent(judged.plan.alpha)}" + (
+        f" divided by the {compared} methods compared" if compared > 1 else ""
+    )
