@@ -251,6 +251,7 @@ def study(
     group: Names = (),
     cluster: str | None = None,
     features: Names = (),
+    log: str | None = None,
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",

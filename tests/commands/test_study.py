@@ -218,8 +218,8 @@ def test_without_features_each_method_says_once_what_it_needs(
     assert not list(tmp_path.glob("decal-study/*.png"))
     assert json.loads((tmp_path / "decal-study" / "summary.json").read_text())["study"] == study
     assert set(study["seconds"]) == {
-        "isotonic", "platt", "temperature", "beta", "histogram", "scaling-binning", "meta-cal", "venn-abers",
-        "threshold",
+        "isotonic", "platt", "temperature", "beta", "quadratic", "spline", "histogram", "scaling-binning", "meta-cal",
+        "venn-abers", "threshold",
     }  # fmt: skip
     needing = ["glar", "multicalibration", "refit", "stack", "stack-forest", "stack-boosting", "blend", "probing"]
     assert study["reasons"] == dict.fromkeys(needing, "needs features: name the columns with --features")

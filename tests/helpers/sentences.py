@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 
+from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
 from tests.helpers.page import (
     BEYOND,
     METHOD_GAINS,
@@ -312,6 +313,9 @@ SENTENCES: dict[str, Condition] = {
     ),
     r"For this decision alone the same gain is free, without a new model: (.*)\.": (
         lambda page, match: page.advice["action"] == "recalibrate" and _what(page, match[1])
+    ),
+    r"`decal fit auto` takes a curve with few parameters where that predicts these few rows better\.": (
+        lambda page, m: page.entry["rows"] < MIN_ISOTONIC_ROWS and page.advice["method"] == "isotonic"
     ),
     r"`decal fit (\w+)` fits it and evaluates it on held-out rows\.": (
         lambda page, match: page.advice["method"] == match[1]
