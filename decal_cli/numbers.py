@@ -38,11 +38,15 @@ def span(interval: Interval | None, decimals: int) -> str:
     return "" if interval is None else f"[{short(interval[0], decimals)}, {short(interval[1], decimals)}]"
 
 
+_BEYOND_READING = 1e15
+"""From here on nobody counts digits: e-values reach 1e300."""
+
+
 def plain(value: float) -> str:
     """Four significant digits, never in exponent form for everyday sizes."""
     if value == 0:
         return "0"
-    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+    return f"{value:,.0f}" if 10_000 <= abs(value) < _BEYOND_READING else f"{value:.4g}"
 
 
 def percent(share: float) -> str:

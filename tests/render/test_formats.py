@@ -84,7 +84,8 @@ def test_short_numbers(value: float, decimals: int, text: str) -> None:
 def test_spans_and_plain_numbers() -> None:
     assert span((-0.01, 0.25), 3) == "[-.010, .250]"
     assert span(None, 3) == ""
-    assert [plain(value) for value in (0.0, 0.034761, 12345.6, -0.5)] == ["0", "0.03476", "12,346", "-0.5"]
+    values = (0.0, 0.034761, 12345.6, -0.5, 4.6049e299)
+    assert [plain(value) for value in values] == ["0", "0.03476", "12,346", "-0.5", "4.605e+299"]
 
 
 def test_colour_only_where_it_is_wanted() -> None:
