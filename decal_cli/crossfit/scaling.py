@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.tables.design import dot
 from decal_cli.tables.logistic import RowSlopes, climb
@@ -182,10 +183,12 @@ def softmax_fit(
         value += 0.5 * float((penalty * away**2).sum())
         return value / total, unit * (gradient + penalty * away)[free] / total
 
-    reached = minimize(
-        loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B",
-        options={"maxiter": MAX_STEPS, "ftol": 1e-12, "gtol": 1e-8, "maxcor": 20},
-    )  # fmt: skip
+    # Steps are short: threads for products of few columns would spend their time on waiting for each other.
+    with one_thread():
+        reached = minimize(
+            loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B",
+            options={"maxiter": MAX_STEPS, "ftol": 1e-12, "gtol": 1e-8, "maxcor": 20},
+        )  # fmt: skip
     at = centre.copy()
     at[free] += unit * reached.x
     return at

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """One thread for scikit-learn: callers fit many models at a time, and sums are the same on any machine."""
+    """One thread for linear algebra: callers fit many models at a time, and sums are the same on any machine."""
     from threadpoolctl import threadpool_limits
 
     limits: AbstractContextManager[Any] = threadpool_limits(1)
