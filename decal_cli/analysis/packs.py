@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -178,11 +178,10 @@ class Gap:
         return self.interval is not None and self.interval[0] > 0
 
 
-@dataclass(frozen=True)
-class _Measured:
+class _Measured(NamedTuple):
     group: str
     value: float
-    interval: Interval | None = field(default=None)
+    interval: Interval | None
 
 
 def gaps_of(

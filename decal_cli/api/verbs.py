@@ -340,7 +340,8 @@ def sweep(
     data, label and the columns as for `evaluate`; a decision is needed only for the picture 'waterfall'. thresholds:
     numbers, or text such as '0.05:0.95:0.05'. prior: how often each t* occurs, 'beta:A,B' or a CSV or JSON file. vary:
     a number of the task that varies in place of t*, 'ACTION:CLASS=LOW:HIGH' of utility= or cost_matrix=, or
-    'abstain=LOW:HIGH', the price of abstention; that varies by default where proba= names several classes.
+    'abstain=LOW:HIGH', the price of abstention, which varies by default where proba= names several classes; or
+    'prevalence=LOW:HIGH', the share of labels 1 where decisions are made.
     """
     asked = locals()
     question = asked_question(asked)

@@ -20,7 +20,7 @@ from decal_cli.render.formats import format_for
 from decal_cli.render.results.sweep import Curves
 from decal_cli.render.results.varied import VariedCurves
 from decal_cli.render.terms import Terms
-from decal_cli.task import PREVALENCE, Varied, parse_varied
+from decal_cli.task import Varied, parse_prevalences, parse_varied
 
 
 def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
@@ -50,7 +50,7 @@ def _varied(curves: SweepOptions) -> Varied | None:
         return None if curves.vary is None else parse_varied(curves.vary)
     if curves.vary is not None:
         raise DecalError("--vary and --prevalence-range both say what varies", "give one of them")
-    return parse_varied(f"{PREVALENCE}={curves.prevalence_range}", "--prevalence-range")
+    return parse_prevalences(curves.prevalence_range)
 
 
 def _sweep_tasks(

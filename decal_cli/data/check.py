@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.files import translated
+from decal_cli.data.files import no_rows, translated
 from decal_cli.data.sources import Source
 from decal_cli.data.words import NUMBER, number, quote, value_of
 from decal_cli.errors import DecalError
@@ -45,6 +45,19 @@ class Part:
             if len(chunk):
                 yield at, chunk
             at += len(chunk)
+
+
+def loaded_parts(sources: Sequence[Source], numbers: Sequence[str], texts: Sequence[str]) -> list[Part]:
+    """These columns of every input, one after the other. Errors: DecalError, where one has no rows."""
+    parts: list[Part] = []
+    start = 0
+    for source in sources:
+        table = source.load(numbers, texts)
+        if not table.num_rows:
+            raise no_rows(source.shown)
+        parts.append(Part(source, table, start))
+        start += table.num_rows
+    return parts
 
 
 class Origin:

@@ -9,11 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.data.check import Origin, Part, checked_scores, checked_weights, floats, margin_notes, missing_values
+from decal_cli.data.check import (
+    Origin,
+    Part,
+    checked_scores,
+    checked_weights,
+    floats,
+    loaded_parts,
+    margin_notes,
+    missing_values,
+)
 from decal_cli.data.classes import by_usual_names, class_labels, class_scores, labels_in, unseen_classes
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
-from decal_cli.data.files import no_rows
 from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
@@ -128,14 +136,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         raise DecalError("scores are either log-odds (--logit) or margins (--margin)", "give one of them")
     chosen = chosen_columns(sources, columns)
     digests = Digests(sources)
-    parts: list[Part] = []
-    start = 0
-    for source in sources:
-        table = source.load(chosen.numbers, chosen.texts)
-        if not table.num_rows:
-            raise no_rows(source.shown)
-        parts.append(Part(source, table, start))
-        start += table.num_rows
+    parts = loaded_parts(sources, chosen.numbers, chosen.texts)
     origin = Origin(parts)
     if chosen.models:
         if columns.logit or columns.margin or columns.positive is not None:

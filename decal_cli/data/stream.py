@@ -9,10 +9,9 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats
+from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats, loaded_parts
 from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
 from decal_cli.data.dataset import Digests, Input, labels_of
-from decal_cli.data.files import no_rows
 from decal_cli.data.kinds import Texts, numbers_of, typed_kind
 from decal_cli.data.labels import MISSING_LABEL, group
 from decal_cli.data.sources import Source, open_source
@@ -84,14 +83,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
     """Check and assemble opened inputs."""
     chosen = _chosen(sources, columns, beside)
     digests = Digests(sources)
-    parts: list[Part] = []
-    start = 0
-    for source in sources:
-        table = source.load(chosen.numbers, chosen.texts)
-        if not table.num_rows:
-            raise no_rows(source.shown)
-        parts.append(Part(source, table, start))
-        start += table.num_rows
+    parts = loaded_parts(sources, chosen.numbers, chosen.texts)
     origin = Origin(parts)
     label, missing = labels_of(parts, chosen.label, replace(columns, missing="drop"), origin)
     kept, notes = np.ones(origin.count, dtype=bool), []

@@ -18,6 +18,7 @@ from decal_cli.task.varied import (
     by_entry,
     by_prevalence,
     by_price,
+    parse_prevalences,
     parse_varied,
     stepped,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "by_price",
     "need_two_actions",
     "parse_odds",
+    "parse_prevalences",
     "parse_utility",
     "parse_varied",
     "stepped",

@@ -46,23 +46,32 @@ class TaskSeries:
     prevalence: bool = False
 
 
-def parse_varied(text: str, option: str = "--vary") -> Varied:
-    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError, which names the option."""
+def parse_varied(text: str) -> Varied:
+    """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError."""
     name, found, given = text.rpartition("=")
-    shown = f"{option} {(text if option == '--vary' else given)!r}"
+    shown = f"--vary {text!r}"
     if not found or not name.strip():
         raise DecalError(f"{shown} does not say what takes which values", _FIX)
+    return Varied(name.strip(), _parse_values(given, shown, _FIX))
+
+
+def parse_prevalences(text: str) -> Varied:
+    """The share of labels 1 where decisions are made, with the same spellings of its values. Errors: DecalError."""
+    return Varied(PREVALENCE, _parse_values(text, f"--prevalence-range {text!r}", _RANGE))
+
+
+def _parse_values(given: str, shown: str, fix: str) -> tuple[float, ...]:
+    """'LOW:HIGH', 'LOW:HIGH:STEP' or 'v1,v2,v3', increasing."""
     try:
         ends = [float(part) for part in given.split(":" if ":" in given else ",")]
         if not all(abs(value) <= MAX_UTILITY for value in ends):
             raise ValueError
         values = _values(ends) if ":" in given else sorted(set(ends))
     except (ValueError, OverflowError):
-        fix = _FIX if option == "--vary" else _RANGE
         raise DecalError(f"{shown}: {given!r} are no values", fix) from None
     if len(values) > MAX_THRESHOLDS:
         raise DecalError(f"{shown} names more than {MAX_THRESHOLDS} values", "take a larger step")
-    return Varied(name.strip(), tuple(values))
+    return tuple(values)
 
 
 def _values(ends: Sequence[float]) -> list[float]:

@@ -13,6 +13,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
+from tests.helpers import decision_oracles  # noqa: F401  (adds its oracles)
 from tests.helpers.oracles import ORACLES, weights
 from tests.helpers.worlds import any_rows, any_task, known_rows, needs_seed, value_of
 

@@ -14,11 +14,11 @@ from decal_cli.curves import ThresholdCurve
 from decal_cli.numbers import DASH, PER_DECISION, plain, short
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
+from decal_cli.render.results.long_table import LongTable
 from decal_cli.render.results.lowest import NOT_SHOWN, LowestData, lowest_blocks, lowest_data
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
+from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive
-from decal_cli.render.terms import Terms
 
 MAX_SHOWN = 11
 """Thresholds in the table, unless all are asked for."""
@@ -32,17 +32,6 @@ BLOCKS = {
     "treating all, the threshold as a score, CFDL in {}",
     "ranking": "Deciding 1 from t* on: recall and false positives (ROC), precision, lift",
 }
-COLUMNS: dict[str, type] = {
-    "model": str,
-    "group": str,
-    "curve": str,
-    "threshold": float,
-    "value": float,
-    "low": float,
-    "high": float,
-    "unit": str,
-}
-"""Of the long table, with what they hold."""
 
 
 class ExpectationData(TypedDict):
@@ -114,31 +103,16 @@ class SweptReportsData(Provenance):
     reports: Annotated[list[SweptData], Limit(minItems=2)]
 
 
-class Curves:
-    """A sweep, for formats to write.
+class Curves(LongTable[Sweep]):
+    """A sweep over t*, for formats to write; points without a threshold are expectations."""
 
-    everything: every threshold in the tables, not a choice. drawing: pictures in characters to put below. terms: how
-    amounts are written.
-    """
-
-    def __init__(
-        self, sweep: Sweep, everything: bool = False, drawing: tuple[Block, ...] = (), terms: Terms | None = None
-    ) -> None:
-        self.sweep = sweep
-        self.everything = everything
-        self.drawing = drawing
-        self.terms = terms or Terms()
+    at = "threshold"
 
     @property
     def factor(self) -> float:
         """What utilities are printed times: the decision's u_delta, and the number of decisions where it was given."""
         task = self.sweep.task
         return (1.0 if task is None else task.u_delta) * (self.terms.number if self.terms.with_amounts else 1.0)
-
-    @property
-    def title(self) -> str:
-        """Of a page."""
-        return title_of(self.sweep.head)
 
     def blocks(self) -> Iterator[Block]:
         """Thresholds down, curves across, block by block for each model and group."""
@@ -208,16 +182,6 @@ class Curves:
         if not terms.with_amounts:
             return None
         return {"unit": terms.unit, "per": terms.per, "decisions": terms.number, "factor": self.factor}
-
-    def rows(self) -> Iterator[list[Any]]:
-        """One row per model, group, curve and threshold; those without a threshold are expectations."""
-        yield list(COLUMNS)
-        yield from self._points()
-
-    def columns(self) -> dict[str, tuple[type, list[Any]]]:
-        """The same as typed columns."""
-        columns = zip(*self._points(), strict=True)
-        return {name: (kind, list(values)) for (name, kind), values in zip(COLUMNS.items(), columns, strict=True)}
 
     def _points(self) -> Iterator[list[Any]]:
         for report in self.sweep.reports:

@@ -13,27 +13,16 @@ from decal_cli.analysis.varied import Course, RiskCoverage, VariedReport, Varied
 from decal_cli.numbers import DASH, PER_DECISION, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
+from decal_cli.render.results.long_table import LongTable
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
+from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines
 from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, sparkline, value_at, values_of
 from decal_cli.render.schema import Count, Ends, Limit, Positive, Share
-from decal_cli.render.terms import Terms
 
 AURC_TEXT = (
     "AURC {}: mean over coverages i / T of the share of errors among the i surest rows, ties in any order (Geifman and "
     "El-Yaniv 2017)"
 )
-COLUMNS: dict[str, type] = {
-    "model": str,
-    "group": str,
-    "curve": str,
-    "at": float,
-    "value": float,
-    "low": float,
-    "high": float,
-    "unit": str,
-}
-"""Of the long table, with what they hold."""
 
 
 class CourseData(TypedDict):
@@ -91,30 +80,15 @@ class VariedReportsData(Provenance):
     reports: Annotated[list[VariedData], Limit(minItems=2)]
 
 
-class VariedCurves:
-    """A sweep over tasks, for formats to write.
+class VariedCurves(LongTable[VariedSweep]):
+    """A sweep over tasks, for formats to write."""
 
-    everything: every value in the tables, not a choice. drawing: pictures in characters to put below. terms: how
-    amounts are written.
-    """
-
-    def __init__(
-        self, sweep: VariedSweep, everything: bool = False, drawing: tuple[Block, ...] = (), terms: Terms | None = None
-    ) -> None:
-        self.sweep = sweep
-        self.everything = everything
-        self.drawing = drawing
-        self.terms = terms or Terms()
+    at = "at"
 
     @property
     def factor(self) -> float:
         """What utilities are printed times: the number of decisions, where it was given."""
         return self.terms.number if self.terms.with_amounts else 1.0
-
-    @property
-    def title(self) -> str:
-        """Of a page."""
-        return title_of(self.sweep.head)
 
     def blocks(self) -> Iterator[Block]:
         """Values down, what they lead to across, block by block for each model and group."""
@@ -182,16 +156,6 @@ class VariedCurves:
             names = ("model", "group", "rows", "dropped")
             entries.append({**{name: getattr(report, name) for name in names}, "vary": vary})
         return one_or_several(head, entries)
-
-    def rows(self) -> Iterator[list[Any]]:
-        """One row per model, group, curve and value."""
-        yield list(COLUMNS)
-        yield from self._points()
-
-    def columns(self) -> dict[str, tuple[type, list[Any]]]:
-        """The same as typed columns."""
-        columns = zip(*self._points(), strict=True)
-        return {name: (kind, list(values)) for (name, kind), values in zip(COLUMNS.items(), columns, strict=True)}
 
     def _points(self) -> Iterator[list[Any]]:
         for report in self.sweep.reports:
