@@ -142,6 +142,14 @@ class Columns:
         False, ColumnOption("With --prevalence or --sampled-negatives: leave the scores as they are.")
     )
 
+    aggregated: bool = _declared(
+        False,
+        ColumnOption(
+            "The files hold counts, not rows, as a GROUP BY of the score gives them: columns score, n and pos. Several "
+            "files add up."
+        ),
+    )
+
     def names(self, role: str) -> tuple[str, ...]:
         """The columns named for a role."""
         named = getattr(self, role)

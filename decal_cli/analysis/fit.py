@@ -85,7 +85,8 @@ class Fitting:
 
 
 def one_model(data: Dataset) -> Dataset:
-    """The data set, which holds one model. Errors: DecalError, where it holds several."""
+    """The data set, which holds one model. Errors: DecalError, where it holds several, or no rows."""
+    data.need_rows("fit")
     if len(data.models) != 1:
         names = ", ".join(model.name for model in data.models)
         raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")

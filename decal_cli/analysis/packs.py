@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +12,9 @@ import numpy as np
 from decal_cli.errors import DecalError
 from decal_cli.limits import MIN_RISK
 from decal_cli.metrics import Inputs, Interval, MetricSpec, measure_all, parse
+from decal_cli.tables.design import dot
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.table import Floats
 from decal_cli.task import Task
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -135,24 +136,20 @@ class OutcomeScores(NamedTuple):
 
 def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
     """The scores of label 0, and of label 1; of a label that no row has, nothing."""
-    groups = []
+    t, groups = rows.table, []
     for label in (0, 1):
-        which = np.asarray(rows.label) == label
-        if which.any():
-            score, weight = rows.score[which], rows.weights[which]
-            groups.append(
-                OutcomeScores(
-                    label, len(score), float(np.average(score, weights=weight)), _quantiles(rows.take(which).table)
-                )
-            )
+        n = np.asarray(t.pos if label else t.n - t.pos, dtype=np.float64)
+        count = rows.positives if label else len(rows) - rows.positives
+        if count:
+            groups.append(OutcomeScores(label, count, dot(n, t.score) / float(n.sum()), _quantiles(t.score, n)))
     return tuple(groups)
 
 
-def _quantiles(t: Table) -> tuple[float, ...]:
+def _quantiles(score: Floats, n: Floats) -> tuple[float, ...]:
     """The lowest score that so much of the rows is at or below."""
-    reached: Floats = np.cumsum(t.n) / t.total
+    reached: Floats = np.cumsum(n) / n.sum()
     at = np.searchsorted(reached, np.array(QUANTILES) * (1 - 1e-12))
-    return tuple(float(score) for score in t.score[np.minimum(at, len(t) - 1)])
+    return tuple(float(each) for each in score[np.minimum(at, len(score) - 1)])
 
 
 @dataclass(frozen=True)
@@ -193,10 +190,8 @@ def gaps_of(
     Donner 2008). Of k groups there are k (k - 1) / 2 pairs: each interval is as sure as all of them need (Bonferroni).
     Where clusters have rows in both groups, the interval is wider than it needs to be.
     """
-    for column, values in rows.groups.items():
-        parts = [
-            (group, part) for group, part in replace(rows, groups={column: values}).by_group() if group is not None
-        ]
+    for column in rows.groups:
+        parts = list(rows.of_column(column))
         pairs = max(math.comb(len(parts), 2), 1)
         sure = None if confidence is None else 1 - max((1 - confidence) / pairs, MIN_RISK)
         measured: dict[str, list[_Measured]] = {choice.key: [] for choice in choices}

@@ -149,6 +149,7 @@ def try_methods(
 
     methods: the candidates; all that the user gave enough for where none are named.
     """
+    dataset.need_rows("recommend --try")
     untried = recommend(dataset, plan, preferences, progress)
     rounds = {}
     for model in dataset.models:

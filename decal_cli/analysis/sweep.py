@@ -15,6 +15,7 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.numerics import grouping
+from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import FEWEST_ROWS, Table
 from decal_cli.task import BinaryTask, Task
@@ -112,7 +113,8 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
 def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | None:
     rows = [model.rows for model in models]
     sure = rows[0].sure(plan.confidence)
-    if len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or sure is None or not same_rows(rows):
+    counted = isinstance(rows[0], Aggregated)
+    if counted or len(rows) < 2 or len(rows[0]) < FEWEST_ROWS or sure is None or not same_rows(rows):
         return None
     return lowest_curve([(model.name, model.rows) for model in models], grid.thresholds, sure, plan.seed)
 

@@ -149,6 +149,7 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
 
 def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
     dataset.need_two_classes("sweep --prevalence-range")
+    dataset.need_rows("sweep --prevalence-range")
     if dataset.population is not None:
         raise DecalError("--prevalence and --prevalence-range both name the population", "give one of them")
     if plan.task is None:

@@ -94,6 +94,7 @@ def columns_of(asked: Mapping[str, Any]) -> Columns:
         prevalence=_number_text(asked, "prevalence"),
         sampled_negatives=_number_text(asked, "sampled_negatives"),
         keep_scores=bool(asked.get("keep_scores")),
+        aggregated=bool(asked.get("aggregated")),
     )
 
 

@@ -35,6 +35,7 @@ def report(
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
+    aggregated: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,

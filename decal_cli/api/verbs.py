@@ -89,6 +89,7 @@ def evaluate(
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
+    aggregated: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -113,7 +114,8 @@ def evaluate(
     frame or path(s) to hold the scores against. positive: the label value that counts as 1. logit: scores are log-odds;
     margin: margins, rescaled to [0, 1]. log: 'lm-eval' or 'inspect', who wrote the files. missing: 'error' or 'drop'.
     prevalence: share of labels 1 where decisions are made, to which rows are weighted and scores moved; or
-    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them.
+    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them. aggregated: the data
+    are counts, with columns score, n and pos, as a GROUP BY gives them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
@@ -158,6 +160,7 @@ def recommend(
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
+    aggregated: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -213,6 +216,7 @@ def gate(
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
+    aggregated: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -263,6 +267,7 @@ def compare(
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
+    aggregated: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -323,6 +328,7 @@ def sweep(
     prevalence: float | None = None,
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
+    aggregated: bool = False,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,

@@ -20,6 +20,7 @@ WHOLE = {
     "--logit": "logit=True",
     "--margin": "margin=True",
     "--keep-scores": "keep_scores=True",
+    "--aggregated": "aggregated=True",
     "--try": "methods='all'",
     "--no-intervals": "intervals=False",
 }

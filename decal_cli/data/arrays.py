@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from decal_cli.data.aggregates import aggregates
 from decal_cli.data.classes import by_usual_names
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
@@ -54,6 +55,8 @@ def from_arrays(
         if given is not None:
             names = _several(table, given, role) if several(role) else _one(table, given, role)
             columns = columns.updated({role: names})
+    if columns.aggregated:
+        return aggregates([_table_source(_collected(table, tuple(table)), tuple(table))], columns)
     return in_population(dataset([_source(table, columns)], columns), columns)
 
 

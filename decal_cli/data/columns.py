@@ -114,6 +114,15 @@ def same_columns(chosen: Chosen, first: str, names: Sequence[str], columns: Colu
             )
 
 
+def nearest_of(name: str, names: Sequence[str], shown: str, what: str = "column") -> str:
+    """The name, which is one of these. Errors: DecalError, with the one that is spelt most like it."""
+    if name in names:
+        return name
+    near = nearest(name, names)
+    hint = f"did you mean {quote(near)}? " if near else ""
+    raise DecalError(f"{shown}: no {what} {quote(name)}", f"{hint}{what}s: {listed(names)}")
+
+
 class _Picker:
     def __init__(self, names: list[str], shown: str) -> None:
         self.names = names
@@ -121,11 +130,7 @@ class _Picker:
         self.shown = shown
 
     def one(self, name: str) -> str:
-        if name in self.known:
-            return name
-        near = nearest(name, self.names)
-        hint = f"did you mean {quote(near)}? " if near else ""
-        raise DecalError(f"{self.shown}: no column {quote(name)}", f"{hint}columns: {listed(self.names)}")
+        return nearest_of(name, self.names, self.shown)
 
     def all(self, given: Sequence[str]) -> tuple[str, ...]:
         """Exact names, each once."""

@@ -27,6 +27,7 @@ from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import ALL_COLUMNS, Columns
+from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
@@ -106,6 +107,11 @@ class Dataset:
                 f"decal {verb} takes scores of two classes, and --proba names {len(self.classes)} classes",
                 "other commands take them; for one class against the rest name its column with --score",
             )
+
+    def need_rows(self, verb: str) -> None:
+        """Raise a DecalError where rows were counted before, which the verb cannot work from."""
+        if isinstance(self.models[0].rows, Aggregated):
+            raise DecalError(f"decal {verb} {NEEDS_ROWS}", "give the file of rows, without --aggregated")
 
     @property
     def all_notes(self) -> tuple[str, ...]:

@@ -39,6 +39,8 @@ def read_pair(
     Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
     an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
     """
+    if columns.aggregated:
+        read(paths, columns, stdin).need_rows("compare")
     if id_column is not None and len(paths) == 2:
         return _joined(paths, columns, id_column, stdin)
     if id_column is not None and len(paths) > 2:
@@ -53,6 +55,7 @@ def with_ids(columns: Columns, id_column: str | None) -> Columns:
 
 def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> Paired:
     """The two models of a data set that was read `with_ids`. Errors: DecalError, where there are more or fewer."""
+    whole.need_rows("compare")
     if len(whole.models) != 2:
         raise _not_two(whole)
     together = on_same_rows(whole)

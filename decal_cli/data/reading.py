@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from decal_cli.data.aggregates import aggregates
 from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
@@ -34,6 +35,8 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
         return in_population(_of_logs([raw(path, stdin) for path in paths or ["-"]], columns), columns)
     sources = [open_source(path, stdin) for path in paths or ["-"]]
     try:
+        if columns.aggregated:
+            return aggregates(sources, columns)
         return in_population(_read(sources, columns), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.

@@ -9,6 +9,7 @@ from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated, build_clas
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.errors import Undefined
+from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
@@ -78,8 +79,12 @@ class Inputs:
         for kind in kinds:
             inputs.append(self.get(kind))
             if inputs[-1] is None:
-                raise Undefined(INPUT_KINDS[kind].absent)
+                raise Undefined(self._absent(kind))
         return inputs
+
+    def _absent(self, kind: type) -> str:
+        reason = INPUT_KINDS[kind].absent
+        return NEEDS_ROWS if reason == NO_FEATURES and isinstance(self.rows, Aggregated) else reason
 
 
 NO_FEATURES = "needs features: name the columns with --features"

@@ -154,14 +154,23 @@ class Rows(Unlabelled):
 
     def by_group(self) -> Iterator[tuple[str | None, Rows]]:
         """All rows under None, then the rows of every value of every group column; the parts carry no groups."""
-        rows = replace(self, groups={})
-        yield None, rows
-        for column, values in self.groups.items():
-            names, number = np.unique(values, return_inverse=True)
-            order = np.argsort(number, kind="stable")
-            ends = np.searchsorted(number[order], np.arange(len(names) + 1))
-            for value, start, end in zip(names, ends, ends[1:], strict=False):
-                yield str(value) if len(self.groups) == 1 else f"{column}={value}", rows.take(order[start:end])
+        yield None, self.whole()
+        for column in self.groups:
+            for value, rows in self.of_column(column):
+                yield value if len(self.groups) == 1 else f"{column}={value}", rows
+
+    def whole(self) -> Rows:
+        """All rows, without groups."""
+        return replace(self, groups={})
+
+    def of_column(self, column: str) -> Iterator[tuple[str, Rows]]:
+        """The rows of every value of a group column; the parts carry no groups."""
+        rows = self.whole()
+        names, number = np.unique(self.groups[column], return_inverse=True)
+        order = np.argsort(number, kind="stable")
+        ends = np.searchsorted(number[order], np.arange(len(names) + 1))
+        for value, start, end in zip(names, ends, ends[1:], strict=False):
+            yield str(value), rows.take(order[start:end])
 
     def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
         labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster}

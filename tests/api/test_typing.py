@@ -75,7 +75,7 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert '"py.typed"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-OF_THESE_ROWS = {"margin", "prevalence", "sampled_negatives", "keep_scores"}
+OF_THESE_ROWS = {"margin", "prevalence", "sampled_negatives", "keep_scores", "aggregated"}
 
 
 def _refused(verb: object) -> set[str]:

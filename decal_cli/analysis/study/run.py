@@ -75,6 +75,7 @@ def _units(
         if absent and not present.score and not present.proba:
             continue
         data = read([path], present)
+        data.need_rows("study")
         digests[path] = data.inputs[0].sha256
         if several is None:
             several, setting = bool(data.classes), setting.for_rows(bool(data.classes), path)

@@ -1,0 +1,54 @@
+"""Rows that were counted before decal saw them: the tables of all and of each group, and nothing of a single row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from decal_cli.errors import DecalError
+from decal_cli.tables.rows import Groups, Rows
+from decal_cli.tables.table import Table
+
+NEEDS_ROWS = "needs the rows themselves: aggregates only count them"
+
+
+class Aggregated(Rows):
+    """Labelled rows of which only the tables are known, so that whatever asks for a single row is refused.
+
+    count, ones: the rows, and those with label 1, whatever their weight. parts: group column -> value -> its rows.
+    """
+
+    def __init__(
+        self, table: Table, count: int, ones: int, parts: Mapping[str, Mapping[str, Aggregated]] | None = None
+    ) -> None:
+        groups: Groups = {column: np.array(list(values)) for column, values in (parts or {}).items()}
+        vars(self).update(table=table, groups=groups, count=count, ones=ones, parts=parts or {})
+
+    count: int
+    ones: int
+    parts: Mapping[str, Mapping[str, Aggregated]]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("score", "label"):
+            raise DecalError(f"this {NEEDS_ROWS}", "give the file of rows, without --aggregated")
+        raise AttributeError(name)
+
+    @property
+    def weights(self) -> Any:
+        """No single weight is known. Errors: DecalError."""
+        return self.__getattr__("label")
+
+    @property
+    def positives(self) -> int:
+        return self.ones
+
+    def whole(self) -> Rows:
+        return Aggregated(self.table, self.count, self.ones)
+
+    def of_column(self, column: str) -> Iterator[tuple[str, Rows]]:
+        yield from self.parts[column].items()
