@@ -25,6 +25,7 @@ from decal_cli.commands.options import (
     OnlineOptions,
     OutputOptions,
     PreferenceOptions,
+    SqlOptions,
     StreamOptions,
     StudyOptions,
     SweepOptions,
@@ -197,6 +198,29 @@ def report(
     from decal_cli.commands import report as command
 
     command.run(preferences, source, task, out)
+
+
+@under(JUDGE)
+def sql(
+    options: Annotated[
+        SqlOptions,
+        {
+            "score": "Score column. Repeatable: every column is a model.",
+            "weight": "Column of positive row weights.",
+            "group": "Column of groups that are counted by themselves. Repeatable.",
+        },
+    ],
+) -> None:
+    """Print one SQL statement that counts scores and labels where the rows are.
+
+    Run it in a database or warehouse and export its result as CSV or Parquet: that is all that is needed to judge the
+    score. The statement also checks the rows, and counts those that are wrong in rows of their own.
+
+    Example: decal sql --dialect duckdb --table preds --score p --label y --group site
+    """
+    from decal_cli.commands import sql as command
+
+    command.run(options)
 
 
 @under(ACT)

@@ -31,6 +31,7 @@ OWN = {
     "sweep": "Curves",
     "online": "Over time",
     "report": "Cost of post-training",
+    "sql": "Statement",
     "fit": "Method",
     "apply": "Input",
     "study": "Study",
@@ -54,6 +55,7 @@ def test_usage_names_what_a_command_cannot_do_without(name: str) -> None:
     expected = {
         "fit": ["METHOD", "[FILE]...", "-o MODEL", "[OPTIONS]"],
         "apply": ["MODEL", "FILE", "-o OUT", "[OPTIONS]"],
+        "sql": ["[OPTIONS]"],
         "methods": ["[NAME]", "[OPTIONS]"],
         "metrics": ["[NAME]", "[OPTIONS]"],
     }

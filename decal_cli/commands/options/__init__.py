@@ -1,6 +1,14 @@
 """Every option of the command line, declared once: parser, help, completion and man pages read it from here."""
 
-from decal_cli.commands.options.acting import ApplyOptions, FitOptions, OnlineOptions, StreamOptions, StudyOptions
+from decal_cli.commands.options.acting import (
+    OF_STATEMENT,
+    ApplyOptions,
+    FitOptions,
+    OnlineOptions,
+    SqlOptions,
+    StreamOptions,
+    StudyOptions,
+)
 from decal_cli.commands.options.choices import Missing, PictureName
 from decal_cli.commands.options.common import (
     INPUT_FORMATS,
@@ -24,6 +32,7 @@ from decal_cli.commands.options.judging import (
 
 __all__ = [
     "INPUT_FORMATS",
+    "OF_STATEMENT",
     "AdviceOptions",
     "AmountOptions",
     "ApplyOptions",
@@ -41,6 +50,7 @@ __all__ = [
     "PictureName",
     "PreferenceOptions",
     "SeedOptions",
+    "SqlOptions",
     "StreamOptions",
     "StudyOptions",
     "SweepOptions",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from decal_cli.commands.options.choices import Missing, method_names, method_names_or_auto, online_names
+from decal_cli.commands.options.choices import DialectName, Missing, method_names, method_names_or_auto, online_names
 from decal_cli.commands.options.common import (
     INPUT,
     INPUT_FORMATS,
@@ -70,6 +70,32 @@ class ApplyOptions:
         "Name of the new column.", metavar="COLUMN", shown="the old score's name and the method's, such as p_isotonic"
     )
     force: bool = option("Overwrite the output file if it exists.", False)
+
+
+OF_STATEMENT = ("score", "label", "weight", "group", "positive")
+"""What a statement can say of the columns."""
+
+
+@options("Statement")
+class SqlOptions:
+    """Which rows a database counts, and how."""
+
+    dialect: DialectName = option("Dialect of SQL.", DialectName.duckdb)
+    table: str | None = option("Table that holds the rows: table, schema.table or '\"my.table\"'.", metavar="TABLE")
+    query: str | None = option("Query that gives the rows, in place of a table.", metavar="SQL")
+    cells: bool = option(
+        "Count by cell of the score, 65,536 of equal width, with the sums in each: the result stays small whatever "
+        "the rows.",
+        False,
+    )
+    threshold: list[float] = option(
+        "With --cells: a threshold at which decisions are to be exact. Repeatable.",
+        [],
+        "--threshold",
+        "-t",
+        metavar="T",
+    )
+    named: dict[str, Any] = option("", each={name: DECLARATIONS[name] for name in OF_STATEMENT}, panel=INPUT)
 
 
 @options("Study")

@@ -13,6 +13,16 @@ class Missing(StrEnum):
     drop = "drop"
 
 
+class DialectName(StrEnum):
+    """Whose SQL a statement is in."""
+
+    duckdb = "duckdb"
+    postgres = "postgres"
+    bigquery = "bigquery"
+    snowflake = "snowflake"
+    spark = "spark"
+
+
 class PictureName(StrEnum):
     """What is drawn of a sweep."""
 

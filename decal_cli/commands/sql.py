@@ -1,0 +1,31 @@
+"""One run of `decal sql`."""
+
+from __future__ import annotations
+
+import sys
+
+from decal_cli.commands.options import OF_STATEMENT, SqlOptions
+from decal_cli.commands.settings import find_settings, working_folder
+from decal_cli.data.engines.dialects import DIALECTS
+from decal_cli.data.engines.statement import Question, statement
+from decal_cli.errors import DecalError
+
+
+def run(options: SqlOptions) -> None:
+    """Print the statement."""
+    columns = find_settings(working_folder()).columns.updated(options.named)
+    for role in ("score", "label"):
+        if not columns.names(role):
+            raise DecalError(f"the {role} column is not named", f"name it with --{role}")
+    if options.threshold and not options.cells:
+        raise DecalError(
+            "--threshold is for --cells: without them every score is counted by itself", "drop it, or add --cells"
+        )
+    question = Question(
+        table=options.table,
+        query=options.query,
+        cells=options.cells,
+        thresholds=tuple(options.threshold),
+        **{role: getattr(columns, role) for role in OF_STATEMENT},
+    )
+    sys.stdout.write(statement(question, DIALECTS[options.dialect.value]) + ";\n")

@@ -1,0 +1,92 @@
+"""Dialects of SQL: how each spells types, names and texts. Nothing of a user enters a statement but through here."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from decal_cli.errors import DecalError
+
+_PART = re.compile(r'"((?:[^"]|"")+)"|([^".]+)')
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between engines.
+
+    mark: what stands around a name. escapes: whether a backslash in a text or between backticks escapes what follows.
+    nan: the condition that a number is NaN.
+    """
+
+    double: str
+    integer: str
+    varchar: str
+    mark: str = '"'
+    escapes: bool = False
+    escapes_in_names: bool = False
+    nan: str = "{value} = CAST('NaN' AS {double})"
+
+    def name(self, text: str) -> str:
+        """A name of a column or table, quoted. Errors: DecalError, where no name can be so."""
+        if not text or "\0" in text:
+            raise DecalError(f"{text!r} is not a name of a column or table", "correct it")
+        if self.escapes_in_names:
+            text = text.replace("\\", "\\\\").replace(self.mark, f"\\{self.mark}")
+            return f"{self.mark}{_one_line(text)}{self.mark}"
+        return f"{self.mark}{text.replace(self.mark, self.mark * 2)}{self.mark}"
+
+    def table(self, text: str) -> str:
+        """'schema.table' as quoted names; a part that has a point itself stands in double quotes."""
+        parts, at = [], 0
+        while True:
+            part = _PART.match(text, at)
+            if part is None:
+                raise DecalError(f"{text!r} is not the name of a table", 'write table, schema.table or "my.table"')
+            parts.append(part[1].replace('""', '"') if part[1] is not None else part[2])
+            at = part.end()
+            if at == len(text):
+                return ".".join(map(self.name, parts))
+            if text[at] != ".":
+                raise DecalError(f"{text!r} is not the name of a table", 'write table, schema.table or "my.table"')
+            at += 1
+
+    def text(self, text: str) -> str:
+        """A text as a literal."""
+        if "\0" in text:
+            raise DecalError(f"{text!r} cannot be written in SQL", "correct it")
+        if not self.escapes:
+            return "'" + text.replace("'", "''") + "'"
+        return "'" + _one_line(text.replace("\\", "\\\\").replace("'", "\\'")) + "'"
+
+    def number(self, value: float) -> str:
+        """A float64 to the last bit, and no decimal."""
+        text = repr(float(value))
+        return f"CAST('{text}' AS {self.double})" if "n" in text else text if "e" in text else f"{text}e0"
+
+    def as_double(self, value: str) -> str:
+        return f"CAST({value} AS {self.double})"
+
+    def as_integer(self, value: str) -> str:
+        return f"CAST({value} AS {self.integer})"
+
+    def as_text(self, value: str) -> str:
+        return f"CAST({value} AS {self.varchar})"
+
+    def is_nan(self, value: str) -> str:
+        return self.nan.format(value=value, double=self.double)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "\\n").replace("\r", "\\r")
+
+
+DIALECTS = {
+    "duckdb": Dialect("DOUBLE", "BIGINT", "VARCHAR"),
+    "postgres": Dialect("DOUBLE PRECISION", "BIGINT", "TEXT"),
+    "bigquery": Dialect(
+        "FLOAT64", "INT64", "STRING", mark="`", escapes=True, escapes_in_names=True, nan="IS_NAN({value})"
+    ),
+    "snowflake": Dialect("DOUBLE", "BIGINT", "VARCHAR", escapes=True),
+    "spark": Dialect("DOUBLE", "BIGINT", "STRING", mark="`", escapes=True),
+}
+"""The dialects, by the names that users give."""

@@ -1,0 +1,273 @@
+"""The one statement that counts rows where they are: a GROUP BY in any dialect, with the checks in it.
+
+Its result is an aggregate, which `decal evaluate FILE --aggregated` reads after anyone exported it.
+
+Columns, in this order:
+
+- the columns of groups, under their own names;
+- `model`, the name of the score column, where there are several;
+- levels, one row for each (groups, model, score): `score`, `n`, `pos`, and where weighted `n2`, `pos2` (sums of squared
+  weights; n and pos are then sums of weights) and `rows`, `rows_pos` (numbers of rows);
+- or cells, one row for each (groups, model, cell, label): `cell`, `low`, `high`, `label`, `rows`, `n`, `s1` to `s4`,
+  `l1`, `l2`, and where weighted `n2`, `q1` to `q4`, `k1`, `k2`. n = sum w, s_k = sum w s^k, l_k = sum w loss^k with the
+  log loss of the row, and n2, q_k, k_k the same with w^2. cell = floor(65536 s) + how many of the thresholds s reaches:
+  it grows with the score, and every threshold is an edge. low and high are the edges of the cell, and s < high unless
+  both are 1. l1 and l2 are Infinity where a score of 0 or 1 is wrong;
+- `bad` and `value`. In rows that count scores they are NULL. What is wrong with other rows is counted by rows of its
+  own, where the score or the cell is NULL: `bad` is one of the texts in `checks.PROBLEMS`, `value` an example, and
+  `rows`, or without weights in levels `n`, how many they are. `checks.sound` takes them out, or raises the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from decal_cli.data.engines.checks import PROBLEMS
+from decal_cli.data.engines.dialects import Dialect
+from decal_cli.data.engines.labels import label_of, other_label
+from decal_cli.data.labels import NO_LABEL
+from decal_cli.errors import DecalError
+
+N_CELLS = 1 << 16
+"""Cells of equal width in [0, 1]."""
+OF_LEVELS = ("score", "n", "pos", "n2", "pos2", "rows", "rows_pos")
+OF_CELLS = (
+    *("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2"),
+    *("n2", "q1", "q2", "q3", "q4", "k1", "k2"),
+)
+RESERVED = frozenset({"model", "bad", "value", *OF_LEVELS, *OF_CELLS})
+"""Names of columns of an aggregate, which no column of groups can have."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is counted: the rows of a table, or of a query, by score.
+
+    positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
+    cells are asked for or not.
+    """
+
+    score: tuple[str, ...]
+    label: str
+    table: str | None = None
+    query: str | None = None
+    positive: str | None = None
+    weight: str | None = None
+    group: tuple[str, ...] = ()
+    cells: bool = False
+    thresholds: tuple[float, ...] = ()
+
+
+def checked(question: Question) -> Question:
+    """The same question, its thresholds in order. Errors: DecalError, where it cannot be put."""
+    if (question.table is None) == (question.query is None):
+        raise DecalError("rows come from one table or from one query", "give one of --table and --query")
+    for name in question.score:
+        if "*" in name:
+            raise DecalError(f"score {name!r} is a pattern, and a statement names columns", "name each with --score")
+    if len(set(question.score)) < len(question.score):
+        raise DecalError("a score is named twice", "name each once")
+    for name in question.group:
+        if name.lower() in RESERVED:
+            raise DecalError(
+                f"the group {name!r} has the name of a column of the result",
+                f'rename it: --query \'select *, "{name}" as "group_{name}" from ...\'',
+            )
+    for threshold in question.thresholds:
+        if not 0 <= threshold <= 1:
+            raise DecalError(f"threshold {threshold:g} is not in [0, 1]", "correct --threshold")
+    return replace(question, thresholds=tuple(sorted(set(question.thresholds))))
+
+
+def statement(question: Question, dialect: Dialect) -> str:
+    """The statement, which ends without a semicolon. Errors: DecalError, where the question cannot be put."""
+    question = checked(question)
+    parts = {"decal_given": _given(question, dialect), "decal_read": _read(question, dialect)}
+    if question.positive is not None:
+        parts["decal_labels"] = other_label("decal_y", question.positive, "decal_read", dialect)
+    if len(question.score) > 1:
+        numbers = range(1, len(question.score) + 1)
+        parts["decal_models"] = "    SELECT " + "\n    UNION ALL SELECT ".join(f"{at} AS decal_model" for at in numbers)
+    parts["decal_scored"] = _scored(question, dialect)
+    parts["decal_judged"] = _judged(dialect)
+    parts["decal_rows"] = _rows(question, dialect)
+    if question.cells:
+        parts["decal_placed"] = _placed(question, dialect)
+    named = ",\n".join(f"{name} AS (\n{body}\n)" for name, body in parts.items())
+    return f"WITH {named}\n{_counted(question, dialect)}"
+
+
+def _select(columns: Sequence[str], source: str) -> str:
+    return "    SELECT\n" + ",\n".join(f"        {each}" for each in columns) + f"\n    FROM {source}"
+
+
+def _groups(question: Question) -> list[str]:
+    return [f"decal_g{number}" for number in range(1, len(question.group) + 1)]
+
+
+def _scores(question: Question) -> list[str]:
+    return [f"decal_s{number}" for number in range(1, len(question.score) + 1)]
+
+
+def _model(question: Question) -> list[str]:
+    return ["decal_model"] if len(question.score) > 1 else []
+
+
+def _given(question: Question, dialect: Dialect) -> str:
+    """The columns of the user, under names of ours and of known types."""
+    columns = [f"{dialect.name(name)} AS {ours}" for name, ours in zip(question.group, _groups(question), strict=True)]
+    columns += [
+        f"{dialect.as_double(dialect.name(name))} AS {ours}"
+        for name, ours in zip(question.score, _scores(question), strict=True)
+    ]
+    columns.append(f"TRIM({dialect.as_text(dialect.name(question.label))}) AS decal_y")
+    weight = dialect.number(1) if question.weight is None else dialect.as_double(dialect.name(question.weight))
+    columns.append(f"{weight} AS decal_w")
+    if question.table is not None:
+        return _select(columns, dialect.table(question.table))
+    # On lines of its own, so that a comment at its end comments out nothing of ours.
+    query = (question.query or "").strip().rstrip(";")
+    return _select(columns, f"(\n{query}\n    ) AS decal_query")
+
+
+def _read(question: Question, dialect: Dialect) -> str:
+    """The same with NULL for whatever stands for a missing value."""
+    columns = _groups(question)
+    for each in [*_scores(question), "decal_w"]:
+        columns.append(f"CASE WHEN {dialect.is_nan(each)} THEN NULL ELSE {each} END AS {each}")
+    words = ", ".join(dialect.text(word) for word in sorted(NO_LABEL))
+    columns.append(f"CASE WHEN decal_y IN ({words}) THEN NULL ELSE decal_y END AS decal_y")
+    return _select(columns, "decal_given")
+
+
+def _scored(question: Question, dialect: Dialect) -> str:
+    """One row for each row and model: its score, and its label as 0, 1, 2 for any other value, or NULL."""
+    scores, sources = _scores(question), ["decal_read"]
+    unscored = " OR ".join(f"{each} IS NULL" for each in scores)
+    columns = [*_groups(question), *_model(question), "decal_y", "decal_w"]
+    columns.append(f"{label_of('decal_y', question.positive, dialect)} AS decal_label")
+    columns.append(f"CASE WHEN {unscored} THEN 1 ELSE 0 END AS decal_unscored")
+    if question.positive is None:
+        columns.append("0 AS decal_never")
+    else:
+        columns.append("decal_never")
+        sources.append("decal_labels")
+    if len(scores) == 1:
+        columns.append("decal_s1 AS decal_s")
+    else:
+        cases = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(scores, 1))
+        columns.append(f"CASE decal_model {cases} END AS decal_s")
+        sources.append("decal_models")
+    return _select(columns, " CROSS JOIN ".join(sources))
+
+
+def _judged(dialect: Dialect) -> str:
+    """The same with what is wrong with each row: values that cannot be come before values that are missing."""
+    infinity = dialect.number(math.inf)
+    cases = [
+        f"WHEN {problem.condition.format(infinity=infinity)} THEN {dialect.text(name)}"
+        for name, problem in PROBLEMS.items()
+    ]
+    return _select(["decal_scored.*", f"CASE\n            {_stacked(cases)}\n        END AS decal_bad"], "decal_scored")
+
+
+def _rows(question: Question, dialect: Dialect) -> str:
+    """Sound rows with their score, label and weight; the others with an example of what is wrong."""
+    shown = {name: problem.value for name, problem in PROBLEMS.items() if problem.value}
+    cases = [f"WHEN {dialect.text(name)} THEN {dialect.as_text(value)}" for name, value in shown.items()]
+    columns = [
+        *_groups(question),
+        *_model(question),
+        # A score of -0.0 is 0.
+        "CASE WHEN decal_bad IS NOT NULL THEN NULL WHEN decal_s = 0 THEN 0 ELSE decal_s END AS s",
+        "CASE WHEN decal_bad IS NULL THEN decal_label END AS y",
+        "CASE WHEN decal_bad IS NULL THEN decal_w END AS w",
+        "decal_bad",
+        f"CASE decal_bad\n            {_stacked(cases)}\n        END AS decal_value",
+    ]
+    return _select(columns, "decal_judged")
+
+
+def _stacked(cases: Sequence[str]) -> str:
+    return "\n            ".join(cases)
+
+
+def _placed(question: Question, dialect: Dialect) -> str:
+    """Every row with its place among cells of equal width, how many thresholds its score reaches, and its log loss."""
+    reached = " + ".join(f"CASE WHEN s >= {dialect.number(each)} THEN 1 ELSE 0 END" for each in question.thresholds)
+    infinity = dialect.number(math.inf)
+    cases = [
+        f"WHEN s = 1 - y THEN {infinity}",
+        "WHEN y = 1 THEN 0 - LN(s)",
+        "WHEN 1 - s = 1 THEN s",
+        # -ln(1 - s) to the last digits for small s too: not every engine has log1p.
+        "WHEN y = 0 THEN s * (LN(1 - s) / ((1 - s) - 1))",
+    ]
+    columns = [
+        "decal_rows.*",
+        f"FLOOR(s * {dialect.number(N_CELLS)}) AS decal_place",
+        f"CASE WHEN s IS NULL THEN NULL ELSE {reached or '0'} END AS decal_reached",
+        f"CASE\n            {_stacked(cases)}\n        END AS decal_loss",
+    ]
+    return _select(columns, "decal_rows")
+
+
+def _counted(question: Question, dialect: Dialect) -> str:
+    """The GROUP BY itself."""
+    keys = [*_groups(question), *_model(question)]
+    columns = [f"{ours} AS {dialect.name(name)}" for name, ours in zip(question.group, _groups(question), strict=True)]
+    if len(question.score) > 1:
+        cases = " ".join(f"WHEN {number} THEN {dialect.text(name)}" for number, name in enumerate(question.score, 1))
+        columns.append(f"CASE decal_model {cases} END AS {dialect.name('model')}")
+    of_score, sums = (_cells if question.cells else _levels)(question, dialect)
+    columns += [f"{value} AS {dialect.name(name)}" for name, value in sums.items()]
+    columns += [f"decal_bad AS {dialect.name('bad')}", f"MIN(decal_value) AS {dialect.name('value')}"]
+    keys += [*of_score, "decal_bad"]
+    source = "decal_placed" if question.cells else "decal_rows"
+    listed = ",\n    ".join(columns)
+    return f"SELECT\n    {listed}\nFROM {source}\nGROUP BY {', '.join(keys)}"
+
+
+def _levels(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
+    """What levels are grouped by, and their columns."""
+    rows = {"rows": "COUNT(*)", "rows_pos": dialect.as_integer("SUM(y)")}
+    if question.weight is None:
+        sums = {"n": rows["rows"], "pos": rows["rows_pos"]}
+    else:
+        sums = {"n": "SUM(w)", "pos": "SUM(w * y)", "n2": "SUM(w * w)", "pos2": "SUM(w * w * y)"} | rows
+    return ["s"], {"score": "s"} | sums
+
+
+def _cells(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
+    """What cells are grouped by, and their columns."""
+    low, high = (f"decal_place / {dialect.number(N_CELLS)}", f"(decal_place + 1) / {dialect.number(N_CELLS)}")
+    edges = [0.0, *question.thresholds, 1.0]
+    if question.thresholds:
+        low, high = (
+            f"{function}({edge}, {_case('decal_reached', values, dialect)})"
+            for function, edge, values in (("GREATEST", low, edges[:-1]), ("LEAST", high, edges[1:]))
+        )
+    else:
+        high = f"LEAST({high}, {dialect.number(1)})"
+    sums = {
+        "cell": dialect.as_integer("decal_place + decal_reached"),
+        "low": low,
+        "high": high,
+        "label": "y",
+        "rows": "COUNT(*)",
+        "n": "SUM(w)",
+        **{f"s{power}": f"SUM({' * '.join(['w', *['s'] * power])})" for power in range(1, 5)},
+        **{f"l{power}": f"SUM({' * '.join(['w', *['decal_loss'] * power])})" for power in range(1, 3)},
+    }
+    if question.weight is not None:
+        sums["n2"] = "SUM(w * w)"
+        sums |= {f"q{power}": f"SUM({' * '.join(['w', 'w', *['s'] * power])})" for power in range(1, 5)}
+        sums |= {f"k{power}": f"SUM({' * '.join(['w', 'w', *['decal_loss'] * power])})" for power in range(1, 3)}
+    return ["decal_place", "decal_reached", "y"], sums
+
+
+def _case(number: str, values: Sequence[float], dialect: Dialect) -> str:
+    cases = " ".join(f"WHEN {at} THEN {dialect.number(value)}" for at, value in enumerate(values))
+    return f"CASE {number} {cases} END"
