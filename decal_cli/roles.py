@@ -95,6 +95,14 @@ class Columns:
             shares=("group",),
         ),
     )
+    per: str | None = _declared(
+        None,
+        Role(
+            "With --capacity: column whose every value has that capacity, such as the day; times count as their days.",
+            # A day may be what rows were sampled by, and results may be reported by it.
+            shares=("group", "cluster"),
+        ),
+    )
     features: tuple[str, ...] = _declared(
         (),
         Role(
@@ -123,7 +131,7 @@ class Columns:
     missing: Literal["error", "drop"] = _declared(
         "error",
         ColumnOption(
-            "Missing scores, labels, weights and clusters: report an error, or drop the rows and say how many.",
+            "Missing scores, labels, weights, clusters and days: report an error, or drop the rows and say how many.",
             choices=("error", "drop"),
         ),
     )
@@ -137,6 +145,14 @@ class Columns:
     sampled_negatives: str | None = _declared(
         None,
         ColumnOption("Share of the rows of label 0 that was kept; undone as by --prevalence.", metavar="SHARE"),
+    )
+    capacity: str | None = _declared(
+        None,
+        ColumnOption(
+            "Act only on so many rows, those with the highest scores: a share such as 50/1000 or 0.05, or a count such "
+            "as 200.",
+            metavar="K",
+        ),
     )
     keep_scores: bool = _declared(
         False, ColumnOption("With --prevalence or --sampled-negatives: leave the scores as they are.")

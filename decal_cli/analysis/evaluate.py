@@ -13,6 +13,7 @@ from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_of
+from decal_cli.analysis.places import Places, places_of
 from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Dataset, Input, Predictions
@@ -22,6 +23,7 @@ from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task, need_two_actions
@@ -29,6 +31,8 @@ from decal_cli.version import __version__
 
 IRREDUCIBLE = "irreducible_loss"
 """What is left of the Brier score when calibration and features have taken their parts."""
+CAPACITY = "capacity"
+"""The family of metrics that a table shows where so many rows can be acted on only."""
 WORST = "regret_grouping_worst"
 """What could be lost to grouping, for those who name no features."""
 
@@ -63,6 +67,8 @@ class Report:
     moving: Moving | None = None
     clusters: Clusters | None = None
     by_outcome: tuple[OutcomeScores, ...] = ()
+    places: Places | None = None
+    """Where so many rows can be acted on only."""
     by_action: ActionCounts | None = None
     """Rows by action and label, where decisions are counted and two classes have more than two actions."""
 
@@ -150,6 +156,8 @@ class Evaluation:
     """The pack whose measures these are."""
     gaps: tuple[Gap, ...] = ()
     """Between groups, where the pack compares them."""
+    capacity: Capacity | None = None
+    """How many rows can be acted on; None: all."""
 
     @property
     def task(self) -> Task | None:
@@ -176,6 +184,9 @@ class Evaluation:
         parts += [f"cluster:{self.columns['cluster']}"] if "cluster" in self.columns else []
         if self.population is not None:
             parts.append(f"prevalence:{self.population.prevalence:g}{'kept' if self.population.kept else ''}")
+        if self.capacity is not None:
+            per = f":{self.columns['per']}" if "per" in self.columns else ""
+            parts.append(f"capacity:{self.capacity.text}{per}")
         return "|".join(parts)
 
     def _task_text(self) -> str:
@@ -196,6 +207,8 @@ def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
         return tuple(choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown)
     with_features = any(model.rows.features is not None for model in dataset.models)
     unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
+    if dataset.capacity is not None:
+        unasked |= {metric.name for metric in METRICS.values() if metric.family == CAPACITY}
     return tuple(choice for choice in all_choices() if choice.name in unasked)
 
 
@@ -219,6 +232,7 @@ def evaluate(
     gaps: list[Gap] = []
     sure = plan.confidence if plan.intervals else None
     decision = plan.decision_for(dataset.classes)
+    dataset = with_lists(dataset, plan)
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
@@ -237,7 +251,20 @@ def evaluate(
     if dataset.clusters is not None:
         notes += (*cluster_notes({r.model: (r.rows, r.clusters) for r in reports if r.group is None}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    return Evaluation(plan, *source, tuple(reports), decision, dataset.population, pack, tuple(gaps))
+    return Evaluation(plan, *source, tuple(reports), decision, dataset.population, pack, tuple(gaps), dataset.capacity)
+
+
+def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
+    """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError."""
+    if dataset.capacity is None:
+        return dataset
+    task = need_two_actions(plan.class_task or plan.task, "--capacity")
+    act_from = None if task is None else task.decision_threshold
+    models = (
+        replace(model, rows=listed(model.rows, dataset.capacity, act_from)) if model.rows.listed is None else model
+        for model in dataset.models
+    )
+    return replace(dataset, models=tuple(models))
 
 
 def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, counted: bool, regimes: bool) -> Report:
@@ -260,6 +287,7 @@ def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, c
         _recalibrator(inputs) if counted and rows.classes else None,
         clusters=clusters_of(rows),
         by_action=by_action(inputs) if counted else None,
+        places=places_of(rows, None if plan.binary is None else plan.binary.decision_threshold),
     )
 
 

@@ -95,6 +95,7 @@ def one_model(data: Dataset) -> Dataset:
             "a method is fitted to rows as they are, and --prevalence counts them as others",
             "fit to rows of the population, or drop the option",
         )
+    data.need_no_limit("fit")
     return data
 
 

@@ -125,6 +125,7 @@ def recommend(
     regimes: bool = False,
 ) -> Recommendation:
     """The plan's metrics and the advice on every report; regimes: look at each bin of the score too."""
+    dataset.need_no_limit("recommend")
     plan = replace(plan, task=plan.binary or plan.task)
     if plan.decision_for(dataset.classes) is None and (dataset.classes or plan.task is None):
         raise NO_DECISION

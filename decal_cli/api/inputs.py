@@ -95,7 +95,23 @@ def columns_of(asked: Mapping[str, Any]) -> Columns:
         sampled_negatives=_number_text(asked, "sampled_negatives"),
         keep_scores=bool(asked.get("keep_scores")),
         aggregated=bool(asked.get("aggregated")),
+        capacity=_capacity_text(asked.get("capacity")),
     )
+
+
+def _capacity_text(given: Any) -> str | None:
+    """A capacity as the command line takes it: '50/1000', or a number."""
+    return given if given is None or isinstance(given, str) else text_of(real("capacity", given))
+
+
+def _roles(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given for each role; per is one where there is a capacity, and elsewhere the time of decisions."""
+    given = {name: asked[name] for name in ROLES if not _unnamed(asked.get(name))}
+    if "per" in given and asked.get("capacity") is None:
+        if "decisions" not in asked:
+            raise DecalError("per= is the column of days of a capacity", "give capacity= too")
+        del given["per"]
+    return given
 
 
 def _number_text(asked: Mapping[str, Any], name: str) -> str | None:
@@ -111,7 +127,7 @@ def dataset_of(asked: Mapping[str, Any]) -> Dataset:
     columns = columns_of(asked)
     if columns.log is not None:
         raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
-    roles = {name: asked[name] for name in ROLES if name not in ("score", "label") and not _unnamed(asked.get(name))}
+    roles = {name: given for name, given in _roles(asked).items() if name not in ("score", "label")}
     if label is None and not is_table(data):
         raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")
     try:
@@ -138,7 +154,7 @@ def _unnamed(given: Any) -> bool:
 
 def file_columns(asked: Mapping[str, Any]) -> Columns:
     """What is said of the columns of files, where every role is a name."""
-    named = {role: names_of(role, asked.get(role)) for role in ROLES}
+    named = {role: names_of(role, values) for role, values in _roles(asked).items()}
     given = {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
     return columns_of(asked).updated(given)
 
@@ -231,7 +247,8 @@ def preferences_of(asked: Mapping[str, Any]) -> Preferences:
 def terms_of(asked: Mapping[str, Any]) -> Terms:
     """In which unit and for how many decisions amounts are said, and what the actions are called."""
     decisions = None if asked["decisions"] is None else real("decisions", asked["decisions"])
-    return Terms.of(asked["unit"], asked["per"], decisions, asked.get("names"))
+    per = asked["per"] if asked.get("capacity") is None else None
+    return Terms.of(asked["unit"], per, decisions, asked.get("names"))
 
 
 def thresholds_text(given: str | ArrayLike) -> str:

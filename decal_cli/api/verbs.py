@@ -90,6 +90,8 @@ def evaluate(
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
     aggregated: bool = False,
+    capacity: str | float | None = None,
+    per: Values | None = None,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -114,8 +116,9 @@ def evaluate(
     frame or path(s) to hold the scores against. positive: the label value that counts as 1. logit: scores are log-odds;
     margin: margins, rescaled to [0, 1]. log: 'lm-eval' or 'inspect', who wrote the files. missing: 'error' or 'drop'.
     prevalence: share of labels 1 where decisions are made, to which rows are weighted and scores moved; or
-    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them. aggregated: the data
-    are counts, with columns score, n and pos, as a GROUP BY gives them.
+    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them. capacity: act only on so
+    many rows, those with the highest scores, '50/1000', 0.05 or 200; per: column of what has that capacity, such as the
+    day. aggregated: the data are counts, with columns score, n and pos, as a GROUP BY gives them.
     Raises DecalError, a ValueError, for what cannot be evaluated.
 
     >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
@@ -140,7 +143,7 @@ def recommend(
     methods: Names = (),
     cost: Cost | None = None,
     unit: str | None = None,
-    per: str | None = None,
+    per: Values | None = None,
     decisions: float | None = None,
     names: Names | None = None,
     satisfied_at: float | None = None,
@@ -161,6 +164,7 @@ def recommend(
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
     aggregated: bool = False,
+    capacity: str | float | None = None,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -217,6 +221,8 @@ def gate(
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
     aggregated: bool = False,
+    capacity: str | float | None = None,
+    per: Values | None = None,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -249,7 +255,7 @@ def compare(
     metrics: Names = (),
     id: str | None = None,
     unit: str | None = None,
-    per: str | None = None,
+    per: Values | None = None,
     decisions: float | None = None,
     names: Names | None = None,
     score: Names = (),
@@ -268,6 +274,7 @@ def compare(
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
     aggregated: bool = False,
+    capacity: str | float | None = None,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,
@@ -311,7 +318,7 @@ def sweep(
     prior: str | os.PathLike[str] | None = None,
     vary: str | None = None,
     unit: str | None = None,
-    per: str | None = None,
+    per: Values | None = None,
     decisions: float | None = None,
     score: Names = (),
     proba: Names = (),
@@ -329,6 +336,7 @@ def sweep(
     sampled_negatives: float | None = None,
     keep_scores: bool = False,
     aggregated: bool = False,
+    capacity: str | float | None = None,
     threshold: float | None = None,
     utility: Utilities | None = None,
     cost_matrix: Utilities | None = None,

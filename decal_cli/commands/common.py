@@ -80,21 +80,32 @@ def costs_given(task: TaskOptions, settings: Settings) -> bool:
     return not {"cost_matrix", "cost_fp"}.isdisjoint(_spelled(task, settings))
 
 
-def preferences_of(options: PreferenceOptions, settings: Settings) -> Preferences:
+def preferences_of(options: PreferenceOptions, settings: Settings, source: InputOptions | None = None) -> Preferences:
     """What post-training costs and what is good enough, checked; a total cost is spread over the decisions."""
-    decisions = terms_of(options, settings).decisions
+    decisions = terms_of(options, settings, source).decisions
     return Preferences.parse(options.cost, decisions, options.satisfied_at, options.tolerance)
 
 
-def terms_of(options: AmountOptions, settings: Settings) -> Terms:
-    """The user's terms: of the line, else of the settings."""
+def terms_of(options: AmountOptions, settings: Settings, source: InputOptions | None = None) -> Terms:
+    """The user's terms: of the line, else of the settings. source: whose capacity --per may speak of."""
     on_line = {name: getattr(options, name, None) for name in TERM_KEYS}
-    return Terms.of(**settings.terms | {name: value for name, value in on_line.items() if value is not None})
+    given = settings.terms | {name: value for name, value in on_line.items() if value is not None}
+    if source is not None and columns_of(source, settings).capacity is not None:
+        given = {**given, "per": None}
+    return Terms.of(**given)
 
 
 def columns_of(source: InputOptions, settings: Settings) -> Columns:
     """The columns of the line; where it names none, those of the settings."""
-    return settings.columns.updated(source.named)
+    columns = settings.columns.updated(source.named)
+    # Without a capacity, --per is the time that has so many decisions.
+    return columns if columns.capacity is not None else columns.updated({"per": None})
+
+
+def check_per(source: InputOptions, settings: Settings) -> None:
+    """Raise a DecalError where --per is given to a command that has no decisions to count, and no capacity is."""
+    if "per" in source.named and columns_of(source, settings).capacity is None:
+        raise DecalError(f"--per {source.named['per']} is the column of days of a capacity", "give --capacity too")
 
 
 def inputs_of(source: InputOptions, settings: Settings, output: str | None = None) -> tuple[list[str], BinaryIO | None]:

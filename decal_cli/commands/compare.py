@@ -29,7 +29,7 @@ def run(
     settings = settings_of(out)
     form = format_for(metrics.format, out.output, Compared)
     check_plot(models.plot, form)
-    terms = terms_of(models, settings)
+    terms = terms_of(models, settings, source)
     if models.write_splice is not None:
         format_of(models.write_splice)
         check_new(models.write_splice, "splice", models.force)

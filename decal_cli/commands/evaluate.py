@@ -7,7 +7,7 @@ from dataclasses import replace
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis.packs import pack_named
 from decal_cli.analysis.reference import against
-from decal_cli.commands.common import choices_of, columns_of, data_of, emit, load_ahead, plan_of, settings_of
+from decal_cli.commands.common import check_per, choices_of, columns_of, data_of, emit, load_ahead, plan_of, settings_of
 from decal_cli.commands.options import EvaluateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.data import read
@@ -20,6 +20,7 @@ from decal_cli.render.results.evaluation import Evaluated
 def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Measure, and write what was measured."""
     settings = settings_of(out)
+    check_per(source, settings)
     form = format_for(metrics.format, out.output, Evaluated)
     pack = None if metrics.pack is None else pack_named(metrics.pack)
     if pack is not None and (metrics.metric or metrics.all_metrics):

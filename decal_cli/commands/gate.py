@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis.baseline import read_baseline
-from decal_cli.commands.common import as_bytes, data_of, emit, plan_of, settings_of
+from decal_cli.commands.common import as_bytes, check_per, data_of, emit, plan_of, settings_of
 from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
@@ -20,6 +20,7 @@ from decal_cli.render.results.gates import Gated
 def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> Exit:
     """Judge every rule, write the outcome, and return the exit code."""
     settings = settings_of(out)
+    check_per(source, settings)
     form, files = _forms(gates, out)
     texts = gates.rule or list(settings.gates)
     if not texts:

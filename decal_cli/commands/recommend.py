@@ -24,7 +24,7 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
     plan = plan_of((), task, out, settings)
     if plan.task is None and plan.class_task is None:
         raise recommending.NO_DECISION
-    wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
+    wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
     methods = _methods(preferences.method)
     data = data_of(source, settings, out.output)
     plan = replace(plan, choices=recommending.evidence_choices(bool(data.classes), every=form == "json"))

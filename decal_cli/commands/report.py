@@ -18,7 +18,7 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
     settings = settings_of(out)
     form = format_for("html", out.output, ReportPage)
     plan = plan_of((), task, out, settings)
-    wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
+    wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
     data = data_of(source, settings, out.output)
     plan = planned_for(data, plan)
     with progress_of() as progress:

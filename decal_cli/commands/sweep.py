@@ -30,7 +30,7 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     if curves.plot is None and curves.picture:
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
     check_plot(curves.plot, form)
-    terms = terms_of(curves, settings)
+    terms = terms_of(curves, settings, source)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
     varied = _varied(curves)
     plan = replace(plan_of((), task, out, settings), intervals=not curves.no_intervals)

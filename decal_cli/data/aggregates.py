@@ -24,7 +24,10 @@ COUNTS = ("n", "pos")
 SQUARES = ("n2", "pos2")
 ROWS = ("rows", "rows_pos")
 LEVELS = ("score", *COUNTS)
-OF_ROWS = ("cluster", "features", "proba", "log", "positive", "logit", "margin", "prevalence", "sampled_negatives")
+OF_ROWS = (
+    *("cluster", "features", "proba", "log", "positive", "logit", "margin"),
+    *("prevalence", "sampled_negatives", "per", "capacity"),
+)
 """What can be said of rows, and not of their counts."""
 
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.data.aggregates import aggregates
+from decal_cli.data.capacity import as_used
 from decal_cli.data.classes import by_usual_names
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
 from decal_cli.data.labels import label_text
-from decal_cli.data.population import in_population
 from decal_cli.data.sources import InMemory
 from decal_cli.data.stream import Stream, StreamColumns, stream_of
 from decal_cli.data.words import quote, text_of
@@ -57,7 +57,7 @@ def from_arrays(
             columns = columns.updated({role: names})
     if columns.aggregated:
         return aggregates([_table_source(_collected(table, tuple(table)), tuple(table))], columns)
-    return in_population(dataset([_source(table, columns)], columns), columns)
+    return as_used(dataset([_source(table, columns)], columns), columns)
 
 
 def stream_from_arrays(

@@ -22,12 +22,13 @@ from decal_cli.data.check import (
 from decal_cli.data.classes import by_usual_names, class_labels, class_scores, labels_in, unseen_classes
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
-from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group
+from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group, periods
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import ALL_COLUMNS, Columns
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
@@ -83,7 +84,8 @@ class Dataset:
 
     columns: role -> column(s); guessed: roles found by their usual names. notes: what was dropped, and why. features:
     what reads them, if the user named any. population: the one that rows are counted as; None: their own. clusters:
-    the names of the clusters that rows were sampled in, by number; None where each row stands by itself.
+    the names of the clusters that rows were sampled in, by number; None where each row stands by itself. capacity: of
+    acting on them; None: there is no limit.
     """
 
     inputs: tuple[Input, ...]
@@ -94,6 +96,7 @@ class Dataset:
     features: FeatureReader | None = None
     population: Population | None = None
     clusters: np.ndarray | None = None
+    capacity: Capacity | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -112,6 +115,14 @@ class Dataset:
         """Raise a DecalError where rows were counted before, which the verb cannot work from."""
         if isinstance(self.models[0].rows, Aggregated):
             raise DecalError(f"decal {verb} {NEEDS_ROWS}", "give the file of rows, without --aggregated")
+
+    def need_no_limit(self, verb: str) -> None:
+        """Raise a DecalError where so many rows can be acted on only, which the verb cannot take."""
+        if self.capacity is not None:
+            raise DecalError(
+                f"decal {verb} decides on every row for itself, and --capacity is for all of them together",
+                "drop it; evaluate, gate and compare take it",
+            )
 
     @property
     def all_notes(self) -> tuple[str, ...]:
@@ -161,6 +172,10 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     if chosen.cluster is not None:
         names, cluster, unknown = clusters(parts, chosen.cluster, origin, columns.missing == "drop")
         incomplete |= {} if unknown is None else {"missing cluster": unknown}
+    period = None
+    if chosen.per is not None:
+        period, undated = periods(parts, chosen.per, origin, columns.missing == "drop")
+        incomplete |= {} if undated is None else {"missing day": undated}
     features = None
     if chosen.features:
         features = FeatureReader(sources, chosen.features, origin, all_columns=ALL_COLUMNS in columns.features)
@@ -171,7 +186,9 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     for name, of_model in _scored(parts, chosen, columns, origin):
         reasons = incomplete if of_model.unscored is None else {"missing score": of_model.unscored, **incomplete}
         read_features = None if features is None else features.read
-        rows = Rows(of_model.score, label, weight, cluster, classes=classes, groups=groups, features=read_features)
+        rows = Rows(
+            of_model.score, label, weight, cluster, period, classes=classes, groups=groups, features=read_features
+        )
         model, note = _complete(Predictions(name, of_model.columns, rows, chosen.features), reasons, origin)
         models.append(model)
         notes += [*of_model.notes, *note]

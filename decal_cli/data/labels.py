@@ -19,6 +19,7 @@ MOST_LABELS = 64
 NO_GROUP = "(missing)"
 """What a group of missing values is called: nothing that a column is likely to hold as a text."""
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?")
+_TIME, _DATE_LENGTH = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:.*)?"), len("2026-01-31")
 # 'none' may well be a class.
 NO_LABEL = frozenset(MISSING) - {"None", "none"}
 
@@ -183,6 +184,21 @@ def clusters(parts: Sequence[Part], name: str, origin: Origin, drop: bool) -> tu
             "name the column of what was sampled independently, such as the patient",
         )
     return np.array([names[k] for k in order]), number, missing
+
+
+def periods(parts: Sequence[Part], name: str, origin: Origin, drop: bool) -> tuple[np.ndarray, Any]:
+    """A column of periods: (T,) numbers of them, times as their days; and the mask of missing ones, None for none.
+
+    drop: whether rows without one may be dropped. Errors: DecalError, for a missing value.
+    """
+    names, number = _numbered(parts, name, None)
+    missing = number == names.index(NO_GROUP) if NO_GROUP in names else None
+    if missing is not None and not drop:
+        raise missing_values(missing, name, "day", origin)
+    if all(_TIME.fullmatch(each) for each in names if each != NO_GROUP):
+        names = [each[:_DATE_LENGTH] for each in names]
+    _, rank = np.unique(names, return_inverse=True)
+    return rank[number], missing
 
 
 def _numbered(

@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from decal_cli.data.capacity import as_used
 from decal_cli.data.dataset import Dataset, Predictions
 from decal_cli.data.labels import NO_GROUP
-from decal_cli.data.population import in_population
 from decal_cli.data.reading import read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -117,7 +117,7 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     if len(named) > 2:
         raise DecalError(f"{len(named)} scores are named for two files", "name one for both files, or one for each")
     # The rows are counted in another population when it is known which they are.
-    own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False})
+    own = columns.updated({"prevalence": None, "sampled_negatives": None, "keep_scores": False, "capacity": None})
     wanted_a = own.updated({role: scores[:1], "group": (*columns.group, id_column)})
     # What is said of a row is read from the first file; the second gives a score, and a label to agree with.
     elsewhere: dict[str, Any] = {role: DEFAULTS[role] for role in ROLES if role != "label"}
@@ -157,7 +157,7 @@ def _joined(paths: Sequence[str], columns: Columns, id_column: str, stdin: Binar
     inputs = sides[0].inputs + sides[1].inputs
     source = roles, sides[0].guessed, (a, b), tuple(notes), sides[0].features
     whole = Dataset(inputs, *source, clusters=sides[0].clusters)
-    whole = in_population(whole, columns)
+    whole = as_used(whole, columns)
     return Paired(_without_ids(whole, columns, id_column), ids_a[at_a], id_column)
 
 

@@ -9,13 +9,13 @@ from typing import BinaryIO
 import numpy as np
 
 from decal_cli.data.aggregates import aggregates
+from decal_cli.data.capacity import as_used
 from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
 from decal_cli.data.files import Raw, no_rows, raw
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
-from decal_cli.data.population import in_population
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
@@ -32,12 +32,12 @@ def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) 
     if list(paths).count("-") > 1:
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
     if columns.log is not None:
-        return in_population(_of_logs([raw(path, stdin) for path in paths or ["-"]], columns), columns)
+        return as_used(_of_logs([raw(path, stdin) for path in paths or ["-"]], columns), columns)
     sources = [open_source(path, stdin) for path in paths or ["-"]]
     try:
         if columns.aggregated:
             return aggregates(sources, columns)
-        return in_population(_read(sources, columns), columns)
+        return as_used(_read(sources, columns), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.
         for source in sources:

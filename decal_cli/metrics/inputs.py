@@ -9,6 +9,7 @@ from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated, build_clas
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.errors import Undefined
+from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.rows import Rows
@@ -135,6 +136,12 @@ def _two_actions(inputs: Inputs) -> BinaryTask | None:
     return None if task is None else task.two_actions
 
 
+def _at_capacity(inputs: Inputs) -> AtCapacity | None:
+    _need_two_classes(inputs)
+    rows = inputs.rows
+    return None if rows is None or rows.listed is None else AtCapacity(rows, rows.listed)
+
+
 INPUT_KINDS: dict[type, InputKind] = {
     Table: InputKind("table", "", _table),
     ClassTable: InputKind(
@@ -151,6 +158,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     ClassProbed: InputKind("features", NO_FEATURES, _class_probed),
     Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
     BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
+    AtCapacity: InputKind("capacity", "needs a capacity: --capacity", _at_capacity),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),
     Regions: _of_features(build_regions),
     Probed: _of_features(build_probe),

@@ -37,7 +37,7 @@ class Terms:
         if self.per is not None and self.decisions is None:
             raise DecalError(
                 f"--per {self.per} needs the number of decisions",
-                f"give --decisions, the number of decisions per {self.per}",
+                f"give --decisions, the number of decisions per {self.per}; or, if it is a column of days, --capacity",
             )
 
     @classmethod

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from decal_cli.tables.clusters import places
 from decal_cli.tables.features import Features, Matrix, mixed_bits
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
+
+if TYPE_CHECKING:
+    from decal_cli.tables.listed import Listed
 
 Groups = Mapping[str, NDArray[Any]]
 """Name of a group column -> its values, str (T,)."""
@@ -74,12 +77,15 @@ class Rows(Unlabelled):
     """Labelled rows. label: (T,), 0 or 1. weight: float64 (T,), positive, or None. cluster: (T,), or None.
 
     Labels of several classes are numbers of classes. A cluster says which rows were sampled together; None means that
-    every row was sampled by itself.
+    every row was sampled by itself. period: (T,), or None: rows of one period share a capacity. listed: which of them
+    are acted on where that is limited, or None.
     """
 
     label: NDArray[Any]
     weight: Floats | None = None
     cluster: NDArray[Any] | None = None
+    period: NDArray[Any] | None = None
+    listed: Listed | None = None
 
     @cached_property
     def table(self) -> Table:
@@ -170,11 +176,14 @@ class Rows(Unlabelled):
         order = np.argsort(number, kind="stable")
         ends = np.searchsorted(number[order], np.arange(len(names) + 1))
         for value, start, end in zip(names, ends, ends[1:], strict=False):
-            yield str(value), rows.take(order[start:end])
+            part = rows.take(order[start:end])
+            yield str(value), part if part.listed is None else replace(part, listed=part.listed.given)
 
     def _cut(self, which: NDArray[Any]) -> dict[str, Any]:
-        labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster}
-        return super()._cut(which) | {name: _at(values, which) for name, values in labelled.items()}
+        labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster, "period": self.period}
+        cut: dict[str, Any] = {name: _at(values, which) for name, values in labelled.items()}
+        listed = None if self.listed is None else self.listed.take(which)
+        return super()._cut(which) | cut | {"listed": listed}
 
 
 A = TypeVar("A", NDArray[Any], Features | Matrix)

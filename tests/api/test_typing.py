@@ -75,12 +75,12 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert '"py.typed"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-OF_THESE_ROWS = {"margin", "prevalence", "sampled_negatives", "keep_scores", "aggregated"}
+OF_THESE_ROWS = {"margin", "prevalence", "sampled_negatives", "keep_scores", "aggregated", "capacity"}
 
 
 def _refused(verb: object) -> set[str]:
     """What speaks of several classes, of other populations and of margins, which these verbs do not take."""
-    return {"proba", "classes", "abstain", *OF_THESE_ROWS} if verb in (decal.fit, decal.study) else set()
+    return {"proba", "classes", "abstain", "per", *OF_THESE_ROWS} if verb in (decal.fit, decal.study) else set()
 
 
 @pytest.mark.parametrize("verb", JUDGING, ids=lambda verb: verb.__name__)

@@ -110,7 +110,7 @@ def test_at_the_edges_a_metric_has_a_finite_value_or_a_reason(edge: str) -> None
 def test_without_a_task_what_needs_one_says_so() -> None:
     for metric in METRICS.values():
         if BinaryTask in metric.needs:
-            with pytest.raises(Undefined, match=r"needs a task|needs features"):
+            with pytest.raises(Undefined, match=r"needs a task|needs features|needs a capacity"):
                 value_of(Spec(metric), Inputs.of(known_rows("hand").table))
 
 

@@ -31,6 +31,7 @@ FAMILIES = {
     "agents",
     "smooth",
     "task",
+    "capacity",
     "practice",
     "regret",
 }
@@ -49,6 +50,10 @@ def test_a_table_prints_a_readable_choice() -> None:
     ]
 
 
+OF_ROWS = ("regret", "sufficiency", "features", "capacity")
+"""Families whose metrics need more of the rows than their table."""
+
+
 def test_a_declaration_says_everything() -> None:
     for name, metric in METRICS.items():
         assert metric.title and metric.source and metric.interval_text, name
@@ -56,7 +61,7 @@ def test_a_declaration_says_everything() -> None:
         assert metric.summary.endswith("."), name
         assert len(metric.summary) <= 120, name
         assert len(metric.text.splitlines()) >= 3, f"{name}: a formula in words below the summary"
-        assert {Table, ClassTable} & set(metric.needs) or metric.family in ("regret", "sufficiency", "features"), name
+        assert {Table, ClassTable} & set(metric.needs) or metric.family in OF_ROWS, name
         for parameter in metric.parameters:
             assert parameter.text, f"{name}: {parameter.name} has no help"
             assert parameter.parse(str(parameter.default)) == parameter.default, name

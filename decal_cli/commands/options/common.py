@@ -62,7 +62,11 @@ class AmountOptions:
     decisions: float | None = option(
         "Number of decisions: amounts are printed for so many, and a total --cost is spread over them.", metavar="N"
     )
-    per: str | None = option("The time that has so many decisions, such as year.", metavar="TIME")
+    per: str | None = option(
+        "The time that has so many decisions, such as year. With --capacity: column whose every value has that "
+        "capacity, such as the day.",
+        metavar="TIME",
+    )
 
 
 @options(DECISION)

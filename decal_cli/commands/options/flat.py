@@ -28,7 +28,12 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     def spread(**given: Any) -> None:
         command(**{name: group.filled(given) for name, group in groups.items()})
 
-    parameters = [parameter for group in groups.values() for parameter in group.parameters()]
+    # Of an option that two groups read, the first one says the help.
+    named: dict[str, inspect.Parameter] = {}
+    for group in groups.values():
+        for parameter in group.parameters():
+            named.setdefault(parameter.name, parameter)
+    parameters = list(named.values())
     spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del spread.__wrapped__

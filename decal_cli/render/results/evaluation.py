@@ -10,6 +10,7 @@ from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.reference import Reference
 from decal_cli.render.blocks import Block, Signature, Source
 from decal_cli.render.results.by_class import ByClassData, by_class_data, cell_rows, class_blocks
+from decal_cli.render.results.capacity import WithPlaces, places_data
 from decal_cli.render.results.measurements import MetricKey, ResultData, metric_notes, metric_table, result_data
 from decal_cli.render.results.packs import OutcomeData, PackData, outcome_data, pack_blocks, pack_data
 from decal_cli.render.results.reference import ReferenceData, reference_blocks, reference_data
@@ -29,7 +30,7 @@ class ClustersData(TypedDict):
     design_effect: Annotated[float, Limit(minimum=0)]
 
 
-class MeasuredData(TypedDict):
+class MeasuredData(WithPlaces):
     """One model on all rows (group null) or on one group of them; regimes: its bins, where they were asked for.
 
     positives: null for rows of several classes, which have by_class. clusters: where rows were sampled in such.
@@ -129,6 +130,7 @@ def measured(report: Report) -> dict[str, Any]:
         "metrics": {key: result_data(key, result) for key, result in report.results.items()},
         **({"regimes": [regime_data(regime) for regime in report.regimes]} if report.regimes else {}),
     }
+    document |= places_data(report)
     if report.by_class is not None:
         document["by_class"] = by_class_data(report.by_class)
     if report.clusters is not None:

@@ -13,6 +13,7 @@ from decal_cli.metrics import Result, Witness, parse
 from decal_cli.numbers import DASH, MAX_DECIMALS, plain, short, span
 from decal_cli.render.blocks import Block, Column, Notes, Row, Table
 from decal_cli.render.cells import metric_cells, number
+from decal_cli.render.results.capacity import places_lines
 from decal_cli.render.results.source import pair
 from decal_cli.render.schema import Ends, Inside, Limit, Share, Words
 from decal_cli.task import utility_text
@@ -143,7 +144,9 @@ def metric_notes(evaluation: Evaluation) -> list[Block]:
     """What stands below the table: tasks to paste, why cells are empty, what intervals and features do not say."""
     reports = evaluation.reports
     worst = worst_lines(reports)
-    quiet = [*part_lines(reports), *undefined_reasons(reports), *unknown_lines(evaluation)]
+    per = evaluation.columns.get("per")
+    places = places_lines(reports, per if isinstance(per, str) else None)
+    quiet = [*places, *part_lines(reports), *undefined_reasons(reports), *unknown_lines(evaluation)]
     blocks: list[Block] = [Notes(tuple(worst), copy=True)] if worst else []
     blocks += [Notes(tuple(quiet), quiet=True)] if quiet else []
     return [replace(block, close=bool(number)) for number, block in enumerate(blocks)]

@@ -75,7 +75,9 @@ class PopulationData(TypedDict):
 
 
 class Provenance(TypedDict):
-    """What every document says; population: only where rows are counted as those of another."""
+    """What every document says; population: only where rows are counted as those of another; capacity: as it was
+    given, where so many rows can be acted on only.
+    """
 
     schema: Literal[1]
     decal: str
@@ -87,6 +89,7 @@ class Provenance(TypedDict):
     class_task: NotRequired[ClassTaskData]
     intervals: IntervalsData | None
     population: NotRequired[PopulationData]
+    capacity: NotRequired[str]
 
 
 def provenance(evaluation: Evaluation) -> Provenance:
@@ -110,6 +113,8 @@ def provenance(evaluation: Evaluation) -> Provenance:
             "sampled": population.sampled,
             "scores": "kept" if population.kept else "moved",
         }
+    if evaluation.capacity is not None:
+        document["capacity"] = evaluation.capacity.text
     decision = evaluation.decision
     if decision is not None:
         rows = [list(row) for row in decision.utility]
@@ -170,7 +175,17 @@ def source_lines(evaluation: Evaluation) -> list[str]:
     lines += [task_line(evaluation.task)] if evaluation.task else []
     lines += [_class_line(evaluation.decision)] if evaluation.decision else []
     lines += [_population_line(evaluation.population)] if evaluation.population else []
+    lines += [_capacity_line(evaluation)] if evaluation.capacity else []
     return lines + list(evaluation.notes)
+
+
+def _capacity_line(evaluation: Evaluation) -> str:
+    """Which rows are acted on, in words."""
+    assert evaluation.capacity is not None  # asked where there is one
+    per = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
+    task = evaluation.plan.binary
+    below = "" if task is None else f"; a row below {plain(task.decision_threshold)} is not, even if places are free"
+    return f"capacity {evaluation.capacity.text}{per}: the rows with the highest scores are acted on{below}"
 
 
 def _population_line(population: Population) -> str:

@@ -1,0 +1,229 @@
+"""Limited capacity: what the rows that can be acted on are worth, where one can act on so many of them only."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import confidence as intervals
+from decal_cli.metrics import covered
+from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.declare import metric
+from decal_cli.metrics.numerics import at_capacity
+from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.tables.table import Floats
+from decal_cli.task import BinaryTask
+
+_WILSON = f"{intervals.WILSON}, with the error of a share whose threshold moves with the rows"
+_LINEAR = "normal, from what every row adds to first order, with the threshold that moves with the rows"
+LISTED = f"{covered.POPULATION}, where the same share of its rows can be acted on"
+
+
+def _captured(at: AtCapacity, whole: float, empty: str) -> float:
+    if whole <= 0:
+        raise Undefined(empty)
+    return min(at.captured / whole, 1.0)
+
+
+_NO_POSITIVES = "no row has label 1"
+_NO_ONE = "no row is acted on"
+
+
+def _capture_interval(at: AtCapacity, *, confidence: float) -> Interval:
+    parts = at.weight * at.label
+    return at.share(at.captured, at.positives, at.adds_captured, parts, confidence)
+
+
+@metric(
+    title="Capture at capacity",
+    better="higher",
+    unit="share",
+    source="recall at k",
+    range=(0, 1),
+    interval=_capture_interval,
+    interval_text=_WILSON,
+    covers=LISTED,
+)
+def capture(at: AtCapacity) -> float:
+    """Share of the rows with label 1 that are acted on when the highest scores get the places.
+
+    Rows of label 1 acted on / rows of label 1. Rows that tie for the last places share them by expectation; with a
+    task, rows below its decision threshold are not acted on, even if places are free.
+    """
+    return _captured(at, at.positives, _NO_POSITIVES)
+
+
+def _precision_interval(at: AtCapacity, *, confidence: float) -> Interval:
+    return at.share(at.captured, at.acted, at.adds_captured, at.adds_acted, confidence)
+
+
+@metric(
+    title="Precision at capacity",
+    better="higher",
+    unit="share",
+    source="precision at k",
+    range=(0, 1),
+    interval=_precision_interval,
+    interval_text=_WILSON,
+    covers=LISTED,
+)
+def precision_at_capacity(at: AtCapacity) -> float:
+    """Share of label 1 among the rows that are acted on when the highest scores get the places.
+
+    Rows of label 1 acted on / rows acted on; ties and the decision threshold as for capture.
+    """
+    return _captured(at, at.acted, _NO_ONE)
+
+
+def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
+    value = lift(at)
+    if value <= 0:
+        raise Undefined("no row of label 1 is acted on")
+    parts = at.adds_captured / at.captured + at.weight / at.total
+    parts -= at.adds_acted / at.acted + at.weight * at.label / at.positives
+    reach = math.exp(intervals.quantile(confidence) * at.error(parts))
+    return value / reach, value * reach
+
+
+@metric(
+    title="Lift at capacity",
+    better="higher",
+    unit="share",
+    source="lift at k",
+    range=(0, math.inf),
+    interval=_lift_interval,
+    interval_text="normal for its logarithm, from what every row adds to first order",
+    covers=LISTED,
+)
+def lift(at: AtCapacity) -> float:
+    """How many times more label 1 is among the rows that are acted on than among all rows.
+
+    precision_at_capacity / base rate. 1: no better than a random choice of as many rows.
+    """
+    if at.positives <= 0:
+        raise Undefined(_NO_POSITIVES)
+    return _captured(at, at.acted, _NO_ONE) * at.total / at.positives
+
+
+def _of_sum(at: AtCapacity, parts: Floats, value: float, confidence: float) -> Interval:
+    reach = intervals.quantile(confidence) * at.error(parts - value * at.weight) / at.total
+    return value - reach, value + reach
+
+
+def _utility_parts(at: AtCapacity, task: BinaryTask) -> Floats:
+    (u00, u01), _ = task.utility
+    return at.weight * np.where(at.label > 0, u01, u00) + at.adds_worth(task)
+
+
+def _utility_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
+    ends = [cell for row in task.utility for cell in row]
+    value = utility_at_capacity(at, task)
+    return intervals.within(_of_sum(at, _utility_parts(at, task), value, confidence), (min(ends), max(ends)))
+
+
+@metric(
+    title="Utility at capacity",
+    better="higher",
+    unit="utility",
+    source="worked by hand: expected utility of acting on the highest scores as far as there are places",
+    interval=_utility_interval,
+    interval_text=_LINEAR,
+    covers=LISTED,
+)
+def utility_at_capacity(at: AtCapacity, task: BinaryTask) -> float:
+    """Mean utility per row when only so many rows can be acted on, those with the highest scores.
+
+    expected_utility with decision 1 for the rows that have a place and reach the decision threshold, else 0.
+    """
+    (u00, u01), _ = task.utility
+    idle = (at.total - at.positives) * u00 + at.positives * u01
+    return (idle + float((at.weight * at.listed.acted) @ at.worth(task))) / at.total
+
+
+def _left(at: AtCapacity, task: BinaryTask) -> Floats:
+    """The chance of each row that it reaches the threshold and has no place."""
+    return np.asarray((at.rows.score >= task.decision_threshold) - at.listed.acted)
+
+
+def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
+    unlimited = at.weight * (at.rows.score >= task.decision_threshold) * at.worth(task)
+    return _of_sum(at, unlimited - at.adds_worth(task), capacity_cost(at, task), confidence)
+
+
+@metric(
+    title="Cost of the limited capacity",
+    better="lower",
+    unit="utility",
+    source="worked by hand: expected_utility - utility_at_capacity",
+    range=(-1, 1),
+    interval=_cost_interval,
+    interval_text=_LINEAR,
+    covers=LISTED,
+)
+def capacity_cost(at: AtCapacity, task: BinaryTask) -> float:
+    """Utility per row that is lost because not every row that reaches the decision threshold can be acted on.
+
+    expected_utility - utility_at_capacity. Below 0 where acting on the rows without a place would lose utility.
+    """
+    return float((at.weight * _left(at, task)) @ at.worth(task)) / at.total
+
+
+def _shadow_price_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
+    error = at_capacity.next_rate_error(at.lists)
+    if error is None:
+        raise Undefined("no list is full, or too few rows are near its threshold")
+    full = float(at.lists.full.mean())
+    reach = intervals.quantile(confidence) * error * full * task.u_delta
+    value = shadow_price(at, task)
+    bounds = -task.threshold * full * task.u_delta, (1 - task.threshold) * full * task.u_delta
+    return intervals.within((value - reach, value + reach), bounds)
+
+
+@metric(
+    title="Worth of one more place",
+    better="neither",
+    unit="utility",
+    source="shadow price of the capacity; frequency at the threshold: local linear regression, Fan 1993",
+    range=(-1, 1),
+    interval=_shadow_price_interval,
+    interval_text="normal, from the noise of the labels around the threshold and that of the threshold; none where it "
+    "rests on fewer than 10 rows",
+    covers="the population's utility of acting on the row that is next",
+)
+def shadow_price(at: AtCapacity, task: BinaryTask) -> float:
+    """Utility that one more place would add: what acting on the next row is worth, by the labels of rows like it.
+
+    u_delta (q - t*), where q is the frequency of label 1 at the score of the next row, by a straight line through the
+    rows with scores around it; of several lists the mean, of one more place in each. 0 where places are free.
+    """
+    rates = at.lists.rates
+    if rates is None:
+        return 0.0
+    full = float(at.lists.full.mean())
+    return task.u_delta * full * (float(rates.rate.mean()) - task.threshold)
+
+
+def _threshold_interval(at: AtCapacity, *, confidence: float) -> Interval:
+    if not at.lists.full.any():
+        raise Undefined("places are free, so that the decision threshold is what counts")
+    return at_capacity.threshold_interval(at.lists, confidence)
+
+
+@metric(
+    title="Threshold at capacity",
+    better="neither",
+    unit="score",
+    source="the k-th largest score",
+    range=(0, 1),
+    interval=_threshold_interval,
+    interval_text="that of a quantile (Woodruff 1952); with several lists, of the mean of their thresholds",
+    covers=f"{covered.POPULATION}: the score from which on there is this share of its rows",
+)
+def capacity_threshold(at: AtCapacity) -> float:
+    """Lowest score that is acted on: the k-th largest one, or the decision threshold where places are free.
+
+    With several lists, such as those of days, the mean of their thresholds.
+    """
+    return float(at.lists.threshold.mean())

@@ -1,0 +1,94 @@
+"""`--capacity` as a user meets it."""
+
+from pathlib import Path
+
+import pytest
+
+import decal_cli as decal_api
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
+
+COLUMNS = (BINARY, "--score", "p", "--label", "y")
+
+
+def test_a_table_shows_what_the_places_are_worth_and_says_who_gets_them(decal: Decal) -> None:
+    done = decal("evaluate", *COLUMNS, "-t", "0.3", "--capacity", "50/1000")
+    text = " ".join(done.out.split())
+    assert "capacity 50/1000: the rows with the highest scores are acted on; a row below 0.3 is not, even if" in text
+    assert "100 of 2,000 rows are acted on, from a score of" in text and "|capacity:50/1000" in text
+    document = valid_json(decal("evaluate", *COLUMNS, "-t", "0.3", "--capacity", "100", "-f", "json").out)
+    places, metrics = document["places"], document["metrics"]
+    assert places["places"] == places["acted"] == pytest.approx(100) and document["capacity"] == "100"
+    assert metrics["capacity_threshold"]["value"] == places["thresholds"][0]
+    assert metrics["utility_at_capacity"]["value"] + metrics["capacity_cost"]["value"] == pytest.approx(
+        metrics["expected_utility"]["value"]
+    )
+    assert metrics["lift"]["value"] == pytest.approx(metrics["capture"]["value"] / 0.05)
+
+
+def test_settings_python_and_gates_take_it(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_text("capacity = 0.05\n")
+    document = valid_json(decal("evaluate", *COLUMNS, "-f", "json").out)
+    answer = decal_api.evaluate(BINARY, score="p", label="y", capacity=0.05)
+    assert answer["capture"].value == document["metrics"]["capture"]["value"]
+    rule = f"capture>={answer['capture'].value - 1e-9}"
+    assert decal("gate", *COLUMNS, "--rule", rule).code == 0
+    assert decal("gate", *COLUMNS, "--rule", "lower(capture)>=.4").code == 1
+    assert decal_api.gate(BINARY, score="p", label="y", rules=rule, capacity="50/1000").passed
+
+
+def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:
+    lines = [f"2026-01-0{1 + k % 3} 1{k % 9}:00,{(k * 37) % 100 / 100},{k % 2}" for k in range(90)]
+    (tmp_path / "days.csv").write_text("day,p,y\n" + "\n".join(lines) + "\n")
+    by_day = valid_json(decal("evaluate", "days.csv", "--capacity", "7", "--per", "day", "-f", "json").out)
+    assert by_day["places"]["lists"] == by_day["places"]["full"] == 3
+    assert by_day["places"]["acted"] == pytest.approx(21)
+    assert by_day["columns"]["per"] == "day"
+    text = " ".join(decal("evaluate", "days.csv", "--capacity", "7", "--per", "day").out.split())
+    assert "capacity 7 for each value of day" in text and "every place is taken in 3 of 3 values of day" in text
+    # More places than rows: all are acted on.
+    all_of_them = decal("evaluate", "days.csv", "--capacity", "31", "--per", "day")
+    assert "90 of 90 places are taken, and no row that would be acted on is without one" in all_of_them.out
+
+
+WRONG = {
+    ("--capacity", "0"): "--capacity 0 is not positive; give for example 50/1000, 0.05 or 200",
+    ("--capacity", "-5"): "--capacity -5 is not positive",
+    ("--capacity", "nan"): "--capacity nan is not a count or a share",
+    ("--capacity", "inf"): "--capacity inf is not a count or a share",
+    ("--capacity", "many"): "--capacity many is not a count or a share",
+    ("--capacity", "50/0"): "--capacity 50/0 is not positive",
+    ("--capacity", "0/1000"): "--capacity 0/1000 is not positive",
+    ("--capacity", "50/-1"): "--capacity 50/-1 is not positive",
+    ("--capacity", "1/2/3"): "--capacity 1/2/3 is not a count or a share",
+    ("--capacity", "2000/1000"): "--capacity 2000/1000 is more than all rows",
+    ("--capacity", "2.5"): "--capacity 2.5 is neither a whole count nor a share below 1",
+    ("--capacity", "2001"): "--capacity 2001 is more than the 2,000 rows; give a smaller count or a share",
+    ("--per", "group"): "--per group is the column of days of a capacity; give --capacity too",
+    ("--capacity", "9", "--per", "nowhere"): "no column 'nowhere'",
+    ("--capacity", "9", "--per", "p"): "column 'p' is taken both as score and as per",
+    ("--capacity", "9", "--utility", "0,-9;-1,-2;-2,0"): "--capacity takes a decision between two actions",
+}
+
+
+@pytest.mark.parametrize("options", WRONG, ids=" ".join)
+def test_what_cannot_be_is_one_line(decal: Decal, options: tuple[str, ...]) -> None:
+    assert WRONG[options] in refusal(decal("evaluate", *COLUMNS, *options))
+
+
+def test_other_things_that_it_does_not_go_with(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "gaps.csv").write_text("day,p,y\nmon,.2,1\n,.4,1\ntue,.3,0\n")
+    line = refusal(decal("evaluate", "gaps.csv", "--capacity", "1", "--per", "day"))
+    assert "column 'day': day missing in 1 of 3 rows (row 2)" in line and "--missing drop" in line
+    assert decal("evaluate", "gaps.csv", "--capacity", "1", "--per", "day", "--missing", "drop").code == 0
+    (tmp_path / "classes.csv").write_text("y,p_a,p_b,p_c\n" + "a,.5,.3,.2\nb,.2,.5,.3\nc,.2,.2,.6\n" * 5)
+    line = refusal(decal("evaluate", "classes.csv", "--proba", "p_*", "--capacity", "2"))
+    assert "--capacity is for scores of two classes" in line
+    line = refusal(decal("fit", "isotonic", *COLUMNS, "--capacity", "9", "-o", "m.json"))
+    assert "decal fit decides on every row for itself" in line and not (tmp_path / "m.json").exists()
+    assert "decal study decides" in refusal(decal("study", BINARY, "--score", "p", "--label", "y", "--capacity", "9"))
+    line = refusal(decal("recommend", *COLUMNS, "-t", ".3", "--per", "day"))
+    assert "--per day needs the number of decisions" in line and "if it is a column of days, --capacity" in line
+    with pytest.raises(ValueError, match="per= is the column of days of a capacity; give capacity= too"):
+        decal_api.evaluate(BINARY, score="p", label="y", per="group")
+    with pytest.raises(ValueError, match="=0 is not positive"):
+        decal_api.evaluate(BINARY, score="p", label="y", capacity=0)

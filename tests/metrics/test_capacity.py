@@ -1,0 +1,194 @@
+"""Limited capacity against lists that are written out, by hand, and in simulated worlds."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
+from decal_cli.tables.listed import Capacity, listed
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import any_rows, known_rows
+
+TASK = BinaryTask.of_utility([[0.0, -0.7], [-0.3, 0.0]])
+"""t* = .3."""
+FAMILY = [metric.name for metric in METRICS.values() if metric.family == "capacity"]
+
+
+def share(part: float) -> Capacity:
+    return Capacity(str(part), part, 1.0)
+
+
+def count(places: int) -> Capacity:
+    return Capacity(str(places), places)
+
+
+def measured(rows: Rows, capacity: Capacity, task: BinaryTask | None = TASK) -> Inputs:
+    return Inputs(listed(rows, capacity, None if task is None else task.decision_threshold), task)
+
+
+def value(key: str, inputs: Inputs) -> float | None:
+    try:
+        return value_of(parse(key), inputs)
+    except Undefined:
+        return None
+
+
+BY_HAND = {
+    "capture": 3.5 / 5,
+    "precision_at_capacity": 3.5 / 4,
+    "lift": 3.5 / 4 / 0.5,
+    "utility_at_capacity": -0.7 * 5 / 10 + (3.5 * 0.7 - 0.5 * 0.3) / 10,
+    "capacity_cost": (0.5 * 0.7 - 0.5 * 0.3) / 10,
+    "capacity_threshold": 0.6,
+    # The line through ten rows has mean .5 at .49 and slope 1.05 / .949.
+    "shadow_price": 0.5 + 1.05 / 0.949 * (0.6 - 0.49) - 0.3,
+}
+"""Four places: three rows of score .9, all of label 1, and one place for two rows of score .6, one of label 1."""
+
+
+@pytest.mark.parametrize("key", FAMILY)
+def test_the_hand_made_world_has_the_values_worked_by_hand(key: str) -> None:
+    assert value(key, measured(known_rows("hand"), count(4))) == pytest.approx(BY_HAND[key], abs=1e-12)
+
+
+def written_out(rows: Rows, places: int, act_from: float) -> list[np.ndarray]:
+    """Every list of so many rows that the scores allow: rows that tie for the last places take them in turn."""
+    order = sorted(np.flatnonzero(rows.score >= act_from), key=lambda row: -rows.score[row])
+    if len(order) <= places:
+        return [np.array(order, dtype=int)]
+    last = rows.score[order[places - 1]]
+    sure = [row for row in order if rows.score[row] > last]
+    tied = [row for row in order if rows.score[row] == last]
+    chosen = itertools.combinations(tied, places - len(sure))
+    return [np.array([*sure, *some], dtype=int) for some in chosen]
+
+
+@given(rows=any_rows(least=1, most=9, weights="none"))
+def test_at_every_capacity_the_values_are_those_of_lists_that_are_written_out(rows: Rows) -> None:
+    label = np.asarray(rows.label, dtype=float)
+    for places in range(1, len(rows) + 1):
+        inputs = measured(rows, count(places))
+        lists = written_out(rows, places, 0.3)
+        captured = np.mean([label[each].sum() for each in lists])
+        acted = len(lists[0])
+        wrong = np.where(label > 0, -0.7, 0.0)
+        utility = np.mean([(np.delete(wrong, each).sum() - 0.3 * (1 - label[each]).sum()) for each in lists])
+        unlimited = written_out(rows, len(rows), 0.3)[0]
+        most = np.delete(wrong, unlimited).sum() - 0.3 * (1 - label[unlimited]).sum()
+        expected = {
+            "capture": captured / label.sum() if label.any() else None,
+            "precision_at_capacity": captured / acted if acted else None,
+            "utility_at_capacity": utility / len(rows),
+            "capacity_cost": (most - utility) / len(rows),
+            "lift": captured / acted / label.mean() if acted and label.any() else None,
+        }
+        for key, known in expected.items():
+            assert value(key, inputs) == (None if known is None else pytest.approx(known, abs=1e-12)), key
+        assert (value("utility_at_capacity", inputs) or 0.0) + (value("capacity_cost", inputs) or 0.0) == pytest.approx(
+            value_of(parse("expected_utility"), inputs), abs=1e-12
+        )
+
+
+@given(rows=any_rows(least=2, most=30, weights="none"), days=st.integers(1, 4), places=st.integers(1, 9))
+def test_days_have_the_lists_that_each_has_by_itself(rows: Rows, days: int, places: int) -> None:
+    day = np.arange(len(rows)) * days // len(rows)
+    together = listed(replace(rows, period=day), count(places), 0.3).listed
+    assert together is not None
+    for number in range(days):
+        which = day == number
+        alone = listed(rows.take(which), count(places), 0.3).listed if which.any() else None
+        if alone is not None:
+            assert together.acted[which] == pytest.approx(alone.acted, abs=1e-12)
+
+
+@given(rows=any_rows(least=1, most=30, weights="whole"), part=st.sampled_from([0.05, 0.2, 0.5, 1.0]))
+def test_a_whole_weight_counts_as_that_many_rows(rows: Rows, part: float) -> None:
+    assert rows.weight is not None
+    copies = replace(rows, weight=None).take(np.repeat(np.arange(len(rows)), rows.weight.astype(int)))
+    one, other = measured(rows, share(part)), measured(copies, share(part))
+    for key in FAMILY:
+        # Neighbours of the next row are counted by rows, so that weights change which they are.
+        if key != "shadow_price":
+            known = value(key, one)
+            assert value(key, other) == (None if known is None else pytest.approx(known, rel=1e-9, abs=1e-9)), key
+
+
+@given(rows=any_rows(least=2, most=30), part=st.sampled_from([0.1, 0.4]))
+def test_the_order_of_rows_changes_nothing_and_groups_add_up(rows: Rows, part: float) -> None:
+    group = np.where(np.arange(len(rows)) % 3 == 0, "a", "b")
+    whole = listed(replace(rows, groups={"g": group}), share(part), 0.3)
+    shuffled = measured(rows.take(np.random.default_rng(0).permutation(len(rows))), share(part))
+    utility = 0.0
+    for name, each in whole.by_group():
+        if name is not None:
+            of_group = value_of(parse("utility_at_capacity"), Inputs(each, TASK))
+            utility += of_group * float(each.weights.sum() / whole.weights.sum())
+    assert utility == pytest.approx(value_of(parse("utility_at_capacity"), Inputs(whole, TASK)), abs=1e-9)
+    for key in FAMILY:
+        known = value(key, Inputs(whole, TASK))
+        assert value(key, shuffled) == (None if known is None else pytest.approx(known, rel=1e-9, abs=1e-9)), key
+
+
+@given(rows=any_rows(), part=st.sampled_from([0.01, 0.3, 1.0]))
+def test_intervals_hold_their_values_and_stay_in_bounds(rows: Rows, part: float) -> None:
+    inputs = measured(rows, share(part))
+    for key in FAMILY:
+        known, ends = value(key, inputs), interval_of(parse(key), inputs, 0.9)
+        low, high = METRICS[key].bounds(TASK)
+        if known is None:
+            assert ends is None
+        elif ends is not None:
+            assert low - 1e-9 <= ends[0] <= known + 1e-9 <= ends[1] + 2e-9 <= high + 3e-9, key
+
+
+def test_a_count_beyond_the_rows_of_a_day_acts_on_all_of_them() -> None:
+    rows = replace(known_rows("hand"), period=np.array([0, 0, 1, 1, 1, 1, 1, 1, 1, 1]))
+    listing = listed(rows, count(3), None).listed
+    assert listing is not None
+    assert listing.acted.sum() == pytest.approx(5.0)
+    assert listing.lists.full.tolist() == [False, True]
+
+
+def drawn(rng: np.random.Generator, kind: str, size: int) -> Rows:
+    """A score that is too steep; rows by themselves, in days of about 60, in clusters of 1 to 19, or weighted."""
+    unit = day = weight = None
+    if kind == "days":
+        day = np.repeat(np.arange(size), rng.poisson(60, size) + 1)
+    elif kind == "clusters":
+        unit = np.repeat(np.arange(size), rng.integers(1, 20, size))
+    rows = size if kind in ("rows", "weights") else len(day if unit is None else unit)
+    z = rng.normal(-1, 1, rows)
+    between = np.zeros(rows)
+    if unit is not None:
+        z, between = 0.8 * rng.normal(-1, 1, size)[unit] + 0.6 * z, rng.normal(size=size)[unit]
+    if kind == "weights":
+        weight = rng.uniform(0.2, 3, rows)
+    label = rng.random(rows) < 1 / (1 + np.exp(-0.7 * z - between))
+    return Rows(1 / (1 + np.exp(-z)), label.astype(int), weight, unit, day)
+
+
+WORLDS = {"rows": 500, "days": 30, "clusters": 100, "weights": 700}
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+def test_intervals_cover_the_population(kind: str) -> None:
+    """90 % of 60 samples: fewer than 46 or all of them would be a 1 in 1,000 event, had each the coverage it claims."""
+    capacity = count(5) if kind == "days" else share(0.1)
+    population = measured(drawn(np.random.default_rng(5), kind, 200 * WORLDS[kind]), capacity)
+    truth = {key: value_of(parse(key), population) for key in FAMILY}
+    rng, held = np.random.default_rng(3), dict.fromkeys(FAMILY, 0)
+    for _ in range(60):
+        sample = measured(drawn(rng, kind, WORLDS[kind]), capacity)
+        for key in FAMILY:
+            ends = interval_of(parse(key), sample, 0.9)
+            assert ends is not None, key
+            held[key] += ends[0] <= truth[key] <= ends[1]
+    assert min(held.values()) >= 46, held
