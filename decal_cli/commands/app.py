@@ -15,6 +15,7 @@ from decal_cli.commands.options import (
     AdviceOptions,
     ApplyOptions,
     CompareOptions,
+    EngineOptions,
     EvaluateOptions,
     FitOptions,
     GateOptions,
@@ -70,7 +71,7 @@ def decal(
 
 
 @under(JUDGE)
-def evaluate(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def evaluate(metrics: EvaluateOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Measure scores against labels: losses, calibration, and the regret of acting on them.
 
     With --features, it also estimates what post-training could gain.
@@ -83,7 +84,7 @@ def evaluate(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, 
 
 
 @under(JUDGE)
-def recommend(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def recommend(preferences: AdviceOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Find out whether a model is suboptimal for your decision, and what to do about it.
 
     The recommendation names an action and a method, with the gain to expect.
@@ -96,7 +97,7 @@ def recommend(preferences: AdviceOptions, source: InputOptions, task: TaskOption
 
 
 @under(JUDGE)
-def gate(gates: GateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def gate(gates: GateOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Pass or fail a model by rules, for continuous integration.
 
     The exit code is 0 when every rule passes, 1 when one fails, and 2 when one cannot be judged.
@@ -137,7 +138,7 @@ def compare(
 
 
 @under(JUDGE)
-def sweep(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def sweep(curves: SweepOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
     """Show what every threshold t* costs: curves of Brier loss, regret and net benefit.
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
@@ -187,7 +188,7 @@ def online(
 @under(JUDGE)
 def report(
     preferences: PreferenceOptions,
-    source: InputOptions,
+    source: EngineOptions,
     task: TaskOptions,
     out: Annotated[OutputOptions, {"output": "HTML file to write."}],
 ) -> None:

@@ -15,6 +15,7 @@ from decal_cli.analysis.recommend import Preferences
 from decal_cli.commands.memory import reserve
 from decal_cli.commands.options import (
     AmountOptions,
+    EngineOptions,
     InputOptions,
     MetricOptions,
     OutputOptions,
@@ -138,6 +139,14 @@ def load_ahead(choices: Sequence[MetricSpec]) -> None:
 
 def data_of(source: InputOptions, settings: Settings, output: str | None = None) -> Dataset:
     """What the line and the settings say is to be read; output: where the result goes."""
+    if isinstance(source, EngineOptions) and (source.engine is not None or source.query is not None):
+        if source.files or source.engine is None:
+            raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
+        # Late: most runs read files.
+        from decal_cli.data.engines.reading import read_engine
+
+        reserve()
+        return read_engine(source.engine, columns_of(source, settings), source.query)
     paths, stdin = inputs_of(source, settings, output)
     return read(paths, columns_of(source, settings), stdin)
 

@@ -295,18 +295,23 @@ class ArraySource(InMemory):
     def check_unchanged(self) -> None: ...
 
     def sha256(self) -> str:
-        """Hex digest of the used columns, in Arrow's own encoding."""
-        import hashlib
-
-        import pyarrow as pa
-
-        digest = hashlib.sha256()
-        with pa.ipc.new_stream(pa.PythonFile(_Hashing(digest), mode="w"), self.table.schema.remove_metadata()) as sink:
-            sink.write_table(self.table.replace_schema_metadata(None), max_chunksize=1 << 16)
-        return digest.hexdigest()
+        """Hex digest of the used columns."""
+        return table_digest(self.table)
 
     def line(self, row: int) -> int | None:
         return None
+
+
+def table_digest(table: Any) -> str:
+    """Hex digest of a pyarrow table, in Arrow's own encoding."""
+    import hashlib
+
+    import pyarrow as pa
+
+    digest = hashlib.sha256()
+    with pa.ipc.new_stream(pa.PythonFile(_Hashing(digest), mode="w"), table.schema.remove_metadata()) as sink:
+        sink.write_table(table.replace_schema_metadata(None), max_chunksize=1 << 16)
+    return digest.hexdigest()
 
 
 class _Hashing:

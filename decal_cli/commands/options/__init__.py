@@ -13,6 +13,7 @@ from decal_cli.commands.options.choices import Missing, PictureName
 from decal_cli.commands.options.common import (
     INPUT_FORMATS,
     AmountOptions,
+    EngineOptions,
     InputOptions,
     OutputOptions,
     SeedOptions,
@@ -37,6 +38,7 @@ __all__ = [
     "AmountOptions",
     "ApplyOptions",
     "CompareOptions",
+    "EngineOptions",
     "EvaluateOptions",
     "FitOptions",
     "GateOptions",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from decal_cli.data.words import quote
+from decal_cli.data.dataset import Dataset
+from decal_cli.data.words import number, quote
 from decal_cli.errors import DecalError
 
 
@@ -25,6 +26,10 @@ class Problem:
     fix: str = ""
 
 
+BAD, VALUE = "bad", "value"
+"""The columns that say what is wrong."""
+Dropped = dict[str | None, dict[str, int]]
+"""By model, how many rows were dropped for each problem."""
 PROBLEMS = {
     "score outside [0, 1]": Problem(
         "score",
@@ -34,7 +39,7 @@ PROBLEMS = {
         "name a column of probabilities, or correct the rows",
     ),
     "label never positive": Problem(
-        "label", "decal_never = 1", "decal_y", "label is never the positive one, it is {value}", "correct --positive"
+        "label", "decal_never = 1", "decal_y", "label is never the positive value, it is {value}", "correct --positive"
     ),
     "label of a third value": Problem(
         "label",
@@ -50,53 +55,81 @@ PROBLEMS = {
         "weight {value} is not positive and finite{times}",
         "correct the weight or remove the row",
     ),
-    "missing score": Problem("score", "decal_unscored = 1"),
+    "missing score": Problem("score", "decal_s IS NULL"),
     "missing label": Problem("label", "decal_label IS NULL"),
     "missing weight": Problem("weight", "decal_w IS NULL"),
 }
 """By what stands in the column `bad`, the worst first: a row has one."""
 
 
-def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = None) -> tuple[Any, dict[str, int]]:
-    """The rows of an aggregate that count scores, without `bad` and `value`; and the dropped rows by what was missing.
+def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = None) -> tuple[Any, Dropped]:
+    """The rows of an aggregate that count scores, without `bad` and `value`; and what was dropped.
 
     table: a pyarrow Table as `statement` describes it; `bad` and `value` may be absent. shown: what it is called. drop:
     whether rows with missing values may be dropped. names: the user's columns by role, as far as they are known.
     Errors: DecalError, with the worst problem and how many rows have it.
     """
-    if "bad" not in table.column_names:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if BAD not in table.column_names:
         return table, {}
-    wrong = table.filter(table["bad"].is_valid()).to_pylist()
-    kept = table.filter(table["bad"].is_null())
-    kept = kept.drop_columns([name for name in ("bad", "value") if name in kept.column_names])
+    # A CSV file has '' for NULL.
+    is_bad = pc.not_equal(table[BAD].cast(pa.string()).fill_null(""), "")
+    wrong = table.filter(is_bad).to_pylist()
+    kept = table.filter(pc.invert(is_bad)).drop_columns([name for name in (BAD, VALUE) if name in table.column_names])
     rows = "rows" if "rows" in table.column_names else "n"
-    counts: dict[str, int] = {}
-    for problem in [*PROBLEMS, *sorted({str(each["bad"]) for each in wrong} - set(PROBLEMS))]:
-        having = [each for each in wrong if each["bad"] == problem]
-        if not having:
-            continue
-        # A row that lacks a value lacks it for every model.
-        having = [each for each in having if each.get("model") == having[0].get("model")]
-        counts[problem] = sum(int(each[rows] or 0) for each in having)
-        known = PROBLEMS.get(problem)
-        if known is None:
-            raise DecalError(f"{shown}, column 'bad': {quote(problem)} is not known", "export what decal sql asks for")
-        if known.text or not drop:
-            raise _error(known, having, counts[problem], shown, names or {})
-    return kept, counts
+    unknown = sorted({str(each[BAD]) for each in wrong} - PROBLEMS.keys())
+    if unknown:
+        raise DecalError(f"{shown}, column 'bad': {quote(unknown[0])} is not known", "export what decal sql asks for")
+    dropped: Dropped = {}
+    for name, problem in PROBLEMS.items():
+        having = [each for each in wrong if each[BAD] == name]
+        if having and (problem.text or not drop):
+            # The first model that has it: all have the same labels and weights.
+            having = [each for each in having if each.get("model") == having[0].get("model")]
+            raise _error(problem, having, sum(int(each[rows]) for each in having), shown, names or {})
+        for each in having:
+            of_model = dropped.setdefault(each.get("model"), {})
+            of_model[name] = of_model.get(name, 0) + int(each[rows])
+    if dropped and not kept.num_rows:
+        raise DecalError(f"{shown}: no row is left ({_why(next(iter(dropped.values())))})", "name other columns")
+    return kept, dropped
+
+
+def with_dropped(data: Dataset, dropped: Dropped) -> Dataset:
+    """The data set of the sound rows of one input, which says what was dropped."""
+    if not dropped:
+        return data
+    models, notes, most = [], [], 0
+    for model in data.models:
+        counts = dropped.get(model.name) or dropped.get(None) or {}
+        count = sum(counts.values())
+        models.append(replace(model, dropped=count))
+        if count:
+            total = len(model.rows) + count
+            notes.append(f"{model.name}: dropped {count:,} of {total:,} rows ({_why(counts)})")
+            most = max(most, count)
+    inputs = (replace(data.inputs[0], rows=data.inputs[0].rows + most), *data.inputs[1:])
+    return replace(data, inputs=inputs, models=tuple(models), notes=(*notes, *data.notes))
+
+
+def _why(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}: {count:,}" if len(counts) > 1 else name for name, count in counts.items())
 
 
 def _error(
     problem: Problem, having: list[dict[str, Any]], count: int, shown: str, names: Mapping[str, str]
 ) -> DecalError:
-    column = having[0].get("model") if problem.role == "score" else None
-    column = column or names.get(problem.role)
+    model = having[0].get("model") if problem.role == "score" else None
+    column = model or names.get(problem.role)
     place = shown if column is None else f"{shown}, column {quote(column)}"
     if not problem.text:
+        lacking = f"{count:,} rows" if count > 1 else "1 row"
         return DecalError(
-            f"{place}: {problem.role} missing in {count:,} rows", "fill them in, or drop these rows with --missing drop"
+            f"{place}: {problem.role} missing in {lacking}", "fill them in, or drop these rows with --missing drop"
         )
-    values = [str(each["value"]) for each in having if each.get("value") is not None]
-    value = min(values) if values else "missing"
+    values = [str(each[VALUE]) for each in having if each.get(VALUE) is not None]
+    value = "missing" if not values else quote(min(values)) if problem.role == "label" else number(float(values[0]))
     times = f" ({count:,} such rows)" if count > 1 else ""
-    return DecalError(f"{place}: {problem.text.format(value=quote(value), times=times)}", problem.fix)
+    return DecalError(f"{place}: {problem.text.format(value=value, times=times)}", problem.fix)

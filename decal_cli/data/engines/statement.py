@@ -4,7 +4,7 @@ Its result is an aggregate, which `decal evaluate FILE --aggregated` reads after
 
 Columns, in this order:
 
-- the columns of groups, under their own names;
+- the columns of groups as texts, under their own names;
 - `model`, the name of the score column, where there are several;
 - levels, one row for each (groups, model, score): `score`, `n`, `pos`, and where weighted `n2`, `pos2` (sums of squared
   weights; n and pos are then sums of weights) and `rows`, `rows_pos` (numbers of rows);
@@ -41,6 +41,15 @@ RESERVED = frozenset({"model", "bad", "value", *OF_LEVELS, *OF_CELLS})
 """Names of columns of an aggregate, which no column of groups can have."""
 
 
+def types_of(names: Sequence[str]) -> dict[str, str]:
+    """The types of the columns of an aggregate, as Arrow calls them."""
+    whole = {"cell", "label", "rows", "rows_pos"}
+    if "cell" not in names and "n2" not in names:
+        whole |= {"n", "pos"}
+    texts = set(names) - {*OF_LEVELS, *OF_CELLS}
+    return {name: "string" if name in texts else "int64" if name in whole else "float64" for name in names}
+
+
 @dataclass(frozen=True)
 class Question:
     """What is counted: the rows of a table, or of a query, by score.
@@ -62,8 +71,6 @@ class Question:
 
 def checked(question: Question) -> Question:
     """The same question, its thresholds in order. Errors: DecalError, where it cannot be put."""
-    if (question.table is None) == (question.query is None):
-        raise DecalError("rows come from one table or from one query", "give one of --table and --query")
     for name in question.score:
         if "*" in name:
             raise DecalError(f"score {name!r} is a pattern, and a statement names columns", "name each with --score")
@@ -79,6 +86,17 @@ def checked(question: Question) -> Question:
         if not 0 <= threshold <= 1:
             raise DecalError(f"threshold {threshold:g} is not in [0, 1]", "correct --threshold")
     return replace(question, thresholds=tuple(sorted(set(question.thresholds))))
+
+
+def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
+    """What stands after FROM: a table or a query, one of which is named. Errors: DecalError."""
+    if (table is None) == (query is None):
+        raise DecalError("rows come from one table or from one query", "name a table, or give --query")
+    if table is not None:
+        return dialect.table(table)
+    # On lines of its own, so that a comment at its end comments out nothing of ours.
+    text = (query or "").strip().rstrip(";")
+    return f"(\n{text}\n    ) AS decal_query"
 
 
 def statement(question: Question, dialect: Dialect) -> str:
@@ -117,7 +135,10 @@ def _model(question: Question) -> list[str]:
 
 def _given(question: Question, dialect: Dialect) -> str:
     """The columns of the user, under names of ours and of known types."""
-    columns = [f"{dialect.name(name)} AS {ours}" for name, ours in zip(question.group, _groups(question), strict=True)]
+    columns = [
+        f"{dialect.as_text(dialect.name(name))} AS {ours}"
+        for name, ours in zip(question.group, _groups(question), strict=True)
+    ]
     columns += [
         f"{dialect.as_double(dialect.name(name))} AS {ours}"
         for name, ours in zip(question.score, _scores(question), strict=True)
@@ -125,11 +146,7 @@ def _given(question: Question, dialect: Dialect) -> str:
     columns.append(f"TRIM({dialect.as_text(dialect.name(question.label))}) AS decal_y")
     weight = dialect.number(1) if question.weight is None else dialect.as_double(dialect.name(question.weight))
     columns.append(f"{weight} AS decal_w")
-    if question.table is not None:
-        return _select(columns, dialect.table(question.table))
-    # On lines of its own, so that a comment at its end comments out nothing of ours.
-    query = (question.query or "").strip().rstrip(";")
-    return _select(columns, f"(\n{query}\n    ) AS decal_query")
+    return _select(columns, source_of(question.table, question.query, dialect))
 
 
 def _read(question: Question, dialect: Dialect) -> str:
@@ -145,10 +162,8 @@ def _read(question: Question, dialect: Dialect) -> str:
 def _scored(question: Question, dialect: Dialect) -> str:
     """One row for each row and model: its score, and its label as 0, 1, 2 for any other value, or NULL."""
     scores, sources = _scores(question), ["decal_read"]
-    unscored = " OR ".join(f"{each} IS NULL" for each in scores)
     columns = [*_groups(question), *_model(question), "decal_y", "decal_w"]
     columns.append(f"{label_of('decal_y', question.positive, dialect)} AS decal_label")
-    columns.append(f"CASE WHEN {unscored} THEN 1 ELSE 0 END AS decal_unscored")
     if question.positive is None:
         columns.append("0 AS decal_never")
     else:

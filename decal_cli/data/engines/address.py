@@ -1,0 +1,85 @@
+"""Where an engine is, as a user writes it, and how it is shown: never with a password."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from decal_cli.errors import DecalError
+
+SPELLINGS = "duckdb:FILE?table=NAME or postgresql://USER@HOST/DATABASE?table=NAME"
+_ENGINE = re.compile(r"(duckdb|postgres(?:ql)?):(.*)", re.DOTALL)
+_SECRETS = frozenset({"password", "sslpassword"})
+
+
+@dataclass(frozen=True)
+class Address:
+    """An engine and the table in it.
+
+    engine: its name, which is that of its dialect. target: what its driver opens. shown: the same without anything
+    secret. secrets: what must not be shown.
+    """
+
+    engine: str
+    target: str
+    shown: str
+    table: str | None = None
+    secrets: tuple[str, ...] = ()
+
+    def public(self, text: str) -> str:
+        """A text of the driver without secrets."""
+        for secret in sorted(self.secrets, key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+
+def is_address(text: str) -> bool:
+    """Whether a text names an engine and not a file."""
+    return _ENGINE.match(text) is not None
+
+
+def address_of(text: str) -> Address:
+    """The engine that a text names. Errors: DecalError, which shows nothing of a text that is not understood."""
+    spelt = _ENGINE.fullmatch(text)
+    if spelt is None:
+        raise DecalError("--engine names no engine that decal knows", f"write {SPELLINGS}")
+    kind, rest = spelt.groups()
+    return _of_file(rest) if kind == "duckdb" else _of_server(text)
+
+
+def _of_file(rest: str) -> Address:
+    path, _, query = rest.partition("?")
+    table = _table(_parameters(query, "duckdb"), "duckdb")
+    path = unquote(path).removeprefix("//")
+    return Address("duckdb", path or ":memory:", f"duckdb:{path}", table)
+
+
+def _of_server(text: str) -> Address:
+    try:
+        parts = urlsplit(text)
+        host, port, user, password = parts.hostname or "", parts.port, parts.username, parts.password
+    except ValueError:
+        raise DecalError("--engine is not a URL", f"write {SPELLINGS}") from None
+    parameters = _parameters(parts.query, "postgresql")
+    table = parameters.pop("table", None)
+    secrets = [value for name, value in parameters.items() if name in _SECRETS]
+    secrets += [] if not password else [password, unquote(password)]
+    target = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(parameters), ""))
+    where = f"{user}@{host}" if user else host
+    shown = urlunsplit(("postgresql", where if port is None else f"{where}:{port}", parts.path, "", ""))
+    return Address("postgres", target, shown, table, tuple(filter(None, secrets)))
+
+
+def _parameters(query: str, engine: str) -> dict[str, str]:
+    pairs = parse_qsl(query, keep_blank_values=True)
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise DecalError(f"--engine {engine}: a parameter is given twice", "give each once")
+    return dict(pairs)
+
+
+def _table(parameters: dict[str, str], engine: str) -> str | None:
+    table = parameters.pop("table", None)
+    if parameters:
+        raise DecalError(f"--engine {engine}: {next(iter(parameters))!r} is not a parameter", f"write {SPELLINGS}")
+    return table

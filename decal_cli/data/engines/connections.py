@@ -1,0 +1,133 @@
+"""Connections to engines: each answers a statement with a table, and says in one line why it cannot.
+
+Drivers are loaded when one is asked for. Nothing is written, and nothing that is secret is ever shown.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, Protocol
+
+from decal_cli.data.engines.address import Address
+from decal_cli.data.engines.statement import types_of
+from decal_cli.data.words import first_line
+from decal_cli.errors import DecalError
+
+CONNECT_SECONDS = 15
+"""How long a server may take to answer that it is there."""
+
+
+class Engine(Protocol):
+    """An engine that is connected to."""
+
+    def names(self, source: str) -> list[str]:
+        """The columns of what stands after FROM."""
+
+    def answer(self, statement: str) -> Any:
+        """The result of a statement as a pyarrow Table, its columns of the types of an aggregate."""
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def connected(address: Address) -> Iterator[Engine]:
+    """The engine at an address, whose errors are lines. Errors: DecalError."""
+    connect, extra = _ENGINES[address.engine]
+    try:
+        with closing(connect(address)) as engine:
+            yield engine
+    except ImportError as error:
+        if error.name not in ("duckdb", "psycopg"):
+            raise
+        raise DecalError(
+            f"{address.shown}: needs {error.name}, which is not installed", f"pip install 'decal[{extra}]'"
+        ) from None
+    except (DecalError, KeyboardInterrupt, MemoryError):
+        raise
+    except Exception as error:
+        # Whatever a driver raises: each has exceptions of its own, and some raise bare ones.
+        if not type(error).__module__.startswith(("duckdb", "_duckdb", "psycopg")):
+            raise
+        said = address.public(first_line(error)).rstrip("!. ")
+        raise DecalError(f"{address.shown}: {said}", "check --engine, the table or --query, and the rights") from None
+
+
+class DuckDB:
+    """A DuckDB file, opened for reading, or a DuckDB in memory that reads files."""
+
+    def __init__(self, address: Address) -> None:
+        import duckdb
+
+        in_memory = address.target == ":memory:"
+        if not in_memory:
+            _check_database(address)
+        self.connection = duckdb.connect(address.target, read_only=not in_memory)
+
+    def names(self, source: str) -> list[str]:
+        return list(self.connection.sql(f"SELECT * FROM {source} LIMIT 0").columns)
+
+    def answer(self, statement: str) -> Any:
+        return self.connection.sql(statement).to_arrow_table()
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+def _check_database(address: Address) -> None:
+    """Raise a DecalError where a file is no database: what DuckDB does with it depends on what it is."""
+    try:
+        with open(address.target, "rb") as file:
+            magic = file.read(12)[8:]
+    except OSError as error:
+        raise DecalError(f"{address.shown}: {error.strerror or error}", "name a DuckDB file") from None
+    if magic != b"DUCK":
+        raise DecalError(f"{address.shown}: is not a DuckDB database", "give a file of rows without --engine")
+
+
+class Postgres:
+    """A Postgres server: one transaction that reads one snapshot."""
+
+    def __init__(self, address: Address) -> None:
+        import psycopg
+
+        self.connection = psycopg.connect(address.target, connect_timeout=CONNECT_SECONDS, application_name="decal")
+        self.connection.read_only = True
+        self.connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+
+    def names(self, source: str) -> list[str]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {source} LIMIT 0".encode())
+            return [each.name for each in cursor.description or ()]
+
+    def answer(self, statement: str) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv as pacsv
+
+        content = io.BytesIO()
+        export = f"COPY (\n{statement}\n) TO STDOUT (FORMAT csv, HEADER)".encode()
+        with self.connection.cursor() as cursor, cursor.copy(export) as copy:
+            for piece in copy:
+                content.write(piece)
+        content.seek(0)
+        names = pacsv.open_csv(content).schema.names
+        content.seek(0)
+        convert = pacsv.ConvertOptions(
+            column_types={name: getattr(pa, kind)() for name, kind in types_of(names).items()},
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            null_values=[""],
+        )
+        parse = pacsv.ParseOptions(newlines_in_values=True)
+        return pacsv.read_csv(content, parse_options=parse, convert_options=convert)
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+_ENGINES: dict[str, tuple[Callable[[Address], Engine], str]] = {
+    "duckdb": (DuckDB, "duckdb"),
+    "postgres": (Postgres, "postgres"),
+}
+"""By dialect, how to connect, and the extra that installs the driver."""

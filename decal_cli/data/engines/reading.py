@@ -1,0 +1,80 @@
+"""Engines -> Dataset: one statement counts the rows there, and its result is read as an aggregate."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+from decal_cli.data.aggregates import aggregates
+from decal_cli.data.arrays import table_digest
+from decal_cli.data.columns import choose
+from decal_cli.data.dataset import Dataset
+from decal_cli.data.engines.address import Address, address_of
+from decal_cli.data.engines.checks import sound, with_dropped
+from decal_cli.data.engines.connections import connected
+from decal_cli.data.engines.dialects import DIALECTS
+from decal_cli.data.engines.statement import Question, source_of, statement, types_of
+from decal_cli.data.sources import InMemory
+from decal_cli.errors import DecalError
+from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
+
+COUNTED = ("score", "label", "weight", "group", "positive", "missing")
+"""What can be said of the columns of rows that an engine counts."""
+
+
+def read_engine(engine: str, columns: Columns, query: str | None = None) -> Dataset:
+    """The rows that an engine holds, counted there. Errors: DecalError, one line, without what is secret."""
+    address = address_of(engine)
+    for name in DECLARATIONS:
+        if name not in COUNTED and getattr(columns, name) != DEFAULTS[name]:
+            option = "--from" if name == "log" else f"--{name.replace('_', '-')}"
+            raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
+    dialect = DIALECTS[address.engine]
+    source = source_of(address.table, query, dialect)
+    with connected(address) as connection:
+        chosen = choose(connection.names(source), columns, address.shown)
+        question = Question(
+            chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group
+        )
+        table = connection.answer(statement(question, dialect))
+    shown = _shown(address, query)
+    if not table.num_rows:
+        raise DecalError(f"{shown}: has no rows", "name another table or query")
+    of_role = {"score": chosen.score[0], "label": chosen.label, "weight": chosen.weight or ""}
+    table, dropped = sound(table, shown, columns.missing == "drop", of_role)
+    levels = Columns(chosen.score, group=chosen.group, aggregated=True)
+    data = replace(aggregates([CountedSource(shown, table)], levels), columns=chosen.roles(), guessed=chosen.guessed)
+    return with_dropped(data, dropped)
+
+
+def _shown(address: Address, query: str | None) -> str:
+    if query is None:
+        return f"{address.shown}?table={address.table}"
+    return f"{address.shown}?query={hashlib.sha256(query.encode()).hexdigest()[:8]}"
+
+
+class CountedSource(InMemory):
+    """The result of a statement."""
+
+    def __init__(self, shown: str, table: Any) -> None:
+        import pyarrow as pa
+
+        self.shown = self.path = shown
+        self.names: list[str] = table.column_names
+        types = types_of(self.names)
+        self.table = table.cast(pa.schema([(name, getattr(pa, types[name])()) for name in self.names]))
+
+    @property
+    def raw(self) -> CountedSource:
+        return self
+
+    def check_unchanged(self) -> None: ...
+
+    def sha256(self) -> str:
+        """Hex digest of what was counted: of keys and numbers of rows, which no order of summation changes."""
+        keys = [name for name, kind in types_of(self.names).items() if kind != "float64" or name == "score"]
+        return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
+
+    def line(self, row: int) -> int | None:
+        return None

@@ -1,0 +1,264 @@
+"""Engines: the numbers are those of the rows, and what goes wrong is one line that tells no secret."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from decal_cli.data.engines.address import address_of, is_address
+from decal_cli.errors import DecalError
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
+from tests.helpers.server import PASSWORD, Server, programs, running
+
+SAID = ("--score", "p", "--label", "y", "--threshold", "0.3")
+CREATE = {
+    "duckdb": 'CREATE TABLE preds (p DOUBLE, q DECIMAL(9, 6), y VARCHAR, w DOUBLE, "the site" VARCHAR)',
+    "postgres": 'CREATE TABLE preds (p DOUBLE PRECISION, q NUMERIC(9, 6), y TEXT, w REAL, "the site" TEXT)',
+}
+
+
+def preds(rows: int = 1500) -> dict[str, list[Any]]:
+    """Ties, -0.0 and 1, rare positives, weights, labels as text, groups with a quote in their name."""
+    rng = np.random.default_rng(3)
+    p = np.where(rng.random(rows) < 0.5, np.round(rng.beta(1, 6, rows), 2), rng.beta(1, 6, rows))
+    p[:9] = [-0.0, 0.0, -0.0, 1.0, 1.0, 1e-9, 1e-9, 0.3, 0.3]
+    y = rng.random(rows) < p
+    return {
+        "p": p.tolist(),
+        "q": np.round(np.sqrt(np.abs(p)), 6).tolist(),
+        "y": np.where(y, "yes", "no").tolist(),
+        "w": (rng.integers(1, 64, rows) / 16).tolist(),
+        "the site": np.array(["a", "it's", "", "ü"])[rng.integers(0, 4, rows)].tolist(),
+    }
+
+
+ROWS = preds()
+TUPLES = list(zip(*ROWS.values(), strict=True))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = programs()
+    if folder is None:
+        pytest.skip("no Postgres is installed (apt-get install postgresql)")
+    with running(tmp_path_factory.mktemp("postgres"), folder) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of an engine that holds the rows, without a table."""
+    if request.param == "duckdb":
+        path = tmp_path_factory.mktemp("duckdb") / "file.db"
+        with duckdb.connect(path) as connection:
+            connection.execute(CREATE["duckdb"])
+            connection.register("rows", pa.table(ROWS))
+            connection.execute("INSERT INTO preds SELECT * FROM rows")
+        return f"duckdb:{path}"
+    started: Server = request.getfixturevalue("server")
+    with started.connect() as connection:
+        connection.execute(CREATE["postgres"])
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO preds VALUES (%s, %s, %s, %s, %s)", TUPLES)
+    return started.address()
+
+
+both = pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
+
+
+def close_to(got: Any, expected: Any) -> bool:
+    """Whether two documents agree, numbers to 1e-12."""
+    if isinstance(expected, dict):
+        return got.keys() == expected.keys() and all(close_to(got[key], expected[key]) for key in expected)
+    if isinstance(expected, list):
+        return len(got) == len(expected) and all(map(close_to, got, expected))
+    if isinstance(expected, float) and not isinstance(expected, bool):
+        return bool(got == pytest.approx(expected, rel=1e-12, abs=1e-14))
+    return bool(got == expected)
+
+
+def reports(done: Any) -> list[dict[str, Any]]:
+    """The reports of a document, without what needs single rows."""
+    document = valid_json(done.out)
+    kept = []
+    for report in document.get("reports", [document]):
+        metrics = {key: each for key, each in report["metrics"].items() if each["value"] is not None}
+        kept.append({"model": report.get("model"), "group": report.get("group"), "metrics": metrics})
+    return kept
+
+
+MEASURED = [
+    word
+    for name in ("brier", "log_loss", "auc", "ece", "regret_calibration", "expected_utility")
+    for word in ("-m", name)
+]
+
+
+@both
+@pytest.mark.parametrize("options", [(), ("--weight", "w")], ids=["rows", "weights"])
+def test_an_engine_gives_the_numbers_of_the_file(decal: Decal, engine: str, tmp_path: Path, options: tuple) -> None:
+    pq.write_table(pa.table(ROWS), tmp_path / "preds.parquet")
+    said = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--group", "the site", "--threshold", "0.3")
+    said = (*said, *options, *MEASURED, "--format", "json")
+    of_file = decal("evaluate", tmp_path / "preds.parquet", *said)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *said)
+    assert of_engine.code == of_file.code == 0, of_engine.err
+    expected, got = reports(of_file), reports(of_engine)
+    if options:  # Draws of weighted rows that nearly tie turn on the last bit of a sum.
+        for each in (*expected, *got):
+            each["metrics"] = {key: value["value"] for key, value in each["metrics"].items()}
+    assert close_to(got, expected)
+    assert PASSWORD not in of_engine.out
+
+
+@both
+def test_a_gate_and_a_sweep_work_from_counts(decal: Decal, engine: str) -> None:
+    said = ("--engine", engine, "--query", "select * from preds -- all of them", *SAID, "--positive", "yes")
+    assert decal("gate", *said, "--rule", "brier<=0.2").code == 0
+    assert decal("gate", *said, "--rule", "brier<=0.001").code == 1
+    assert decal("sweep", *said, "--no-intervals").code == 0
+
+
+@pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
+def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path: Path) -> None:
+    said = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes")
+    assert "Expected utility per 1,000 decisions" in decal("recommend", *said).out
+    assert decal("report", *said, "-o", tmp_path / "report.html").code == 0
+
+
+@both
+def test_provenance_names_the_engine_and_what_was_counted(decal: Decal, engine: str) -> None:
+    def run(query: str) -> dict[str, Any]:
+        words = ("--engine", engine, "--query", query, *SAID, "--positive", "yes", "-m", "brier", "--format", "json")
+        return valid_json(decal("evaluate", *words).out)
+
+    documents = [run(f"select * from preds {more}") for more in ("", "order by w", "where p < 0.9")]
+    (first, again, less) = (document["inputs"][0] for document in documents)
+    assert first["path"].startswith(engine.split("//")[0].split("?")[0][:10])
+    assert (first["rows"], first["positives"]) == (len(ROWS["y"]), ROWS["y"].count("yes"))
+    assert first["sha256"] == again["sha256"] != less["sha256"]
+    assert PASSWORD not in json.dumps(documents) and "s3cret" not in json.dumps(documents)
+
+
+@both
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("select 1.5 as p, 'yes' as y from preds", "column 'p': score 1.5 is outside [0, 1] (1,500 such rows)"),
+        ("select case when w < 1 then p end as p, y from preds", "column 'p': score missing in"),
+        ("select p, case when w > 1 then y end as y from preds", "column 'y': label missing in"),
+        ("select p, case when w > 3 then 'maybe' else y end as y from preds", "column 'y': label is 'no'"),
+        ("select p, 'no' as y from preds", "label is never the positive value, it is 'no'"),
+        ("select p from preds", "'y'"),
+        ("select p, y from preds where 1 = 0", "has no rows"),
+        ("select p, y from nowhere", "nowhere"),
+        ("select y as p, y from preds", "no"),
+        ("select p, y from", "yntax"),
+        ("drop table preds", "yntax"),
+    ],
+)
+def test_bad_rows_and_queries_are_one_line(decal: Decal, engine: str, query: str, text: str) -> None:
+    line = refusal(decal("evaluate", "--engine", engine, "--query", query, *SAID, "--positive", "yes"))
+    assert text in line
+    assert "s3cret" not in line
+
+
+@both
+def test_rows_with_missing_values_are_dropped_when_asked(decal: Decal, engine: str) -> None:
+    query = "select case when w < 1 then p end as p, y from preds"
+    words = ("--engine", engine, "--query", query, *SAID, "--positive", "yes", "--missing", "drop")
+    kept = sum(w < 1 for w in ROWS["w"])
+    out = decal("evaluate", *words, "-m", "brier").out
+    assert f"p: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out
+
+
+@both
+@pytest.mark.parametrize("table", ["nope", 'preds"; drop table preds; --', "preds; drop table preds"])
+def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> None:
+    refusal(decal("evaluate", "--engine", f"{engine}?table={table.replace(';', '%3B').replace(' ', '%20')}", *SAID))
+    assert decal("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "brier").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--engine", "mysql://me:s3cret@host/db"), "names no engine"),
+        (("--engine", "duckdb:none.db?table=preds"), "No such file or directory"),
+        (("--engine", "duckdb:none.db?tabel=preds"), "'tabel' is not a parameter"),
+        (("--engine", "duckdb:?table=a&table=b"), "given twice"),
+        (("--engine", "duckdb:"), "name a table, or give --query"),
+        (("--engine", "duckdb:?table=a", "--query", "select 1"), "one table or from one query"),
+        (("--engine", "duckdb:?table=a", "preds.csv"), "give files, or --engine without files"),
+        (("--query", "select 1"), "give files, or --engine"),
+        (("--engine", "duckdb:?table=a", "--features", "x*"), "--features needs the rows"),
+        (("--engine", "duckdb:?table=a", "--cluster", "c"), "--cluster needs the rows"),
+        (("--engine", "postgresql://me:s3cret@host:x/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a"), "refused"),
+        (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a&s3cret=1"), "invalid"),
+    ],
+)
+def test_an_engine_that_cannot_be_asked(decal: Decal, words: tuple[str, ...], text: str) -> None:
+    line = refusal(decal("evaluate", *words, *SAID))
+    assert text in line
+    assert "s3cret" not in line.replace('"s3cret"', "")
+
+
+@pytest.mark.parametrize(
+    ("module", "address"), [("duckdb", "duckdb:?table=a"), ("psycopg", "postgresql://host/db?table=a")]
+)
+def test_an_error_names_the_extra(decal: Decal, monkeypatch: pytest.MonkeyPatch, module: str, address: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    extra = "duckdb" if module == "duckdb" else "postgres"
+    line = refusal(decal("evaluate", "--engine", address, *SAID))
+    assert f"needs {module}, which is not installed; pip install 'decal[{extra}]'" in line
+
+
+def test_a_file_that_is_no_database(decal: Decal) -> None:
+    assert "is not a DuckDB database" in refusal(decal("evaluate", "--engine", f"duckdb:{BINARY}?table=a", *SAID))
+
+
+def test_a_secret_is_in_no_part_of_an_address() -> None:
+    address = address_of("postgresql://me:a%20b@host:99/db?table=x&sslpassword=c")
+    assert (address.shown, address.table) == ("postgresql://me@host:99/db", "x")
+    assert address.public("a%20b, a b, c") == "***, ***, ***"
+    assert address.target == "postgresql://me:a%20b@host:99/db?sslpassword=c"
+    assert is_address("postgres://host/db") and not is_address("preds.csv") and not is_address("s3://bucket/x")
+    with pytest.raises(DecalError):
+        address_of("preds.csv")
+
+
+def test_a_wrong_password_and_a_missing_right(decal: Decal, server: Server) -> None:
+    wrong = server.address("preds", password="wr0ng")
+    line = refusal(decal("evaluate", "--engine", wrong, *SAID))
+    assert "password authentication failed" in line and "wr0ng" not in line
+    with server.connect() as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS hidden (p DOUBLE PRECISION, y INTEGER)")
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    line = refusal(decal("evaluate", "--engine", server.address("hidden", "guest", "guest"), *SAID))
+    assert "permission denied for table hidden" in line
+
+
+@pytest.mark.parametrize("kill", ["pg_terminate_backend", "pg_cancel_backend"])
+def test_a_connection_that_is_cut_is_one_line(decal: Decal, server: Server, kill: str) -> None:
+    """The query ends its own connection, in the middle of the statement."""
+    query = f"select p, y from (select 0.5 as p, 1 as y, {kill}(pg_backend_pid()), pg_sleep(2)) as cut"
+    line = refusal(decal("evaluate", "--engine", server.address(), "--query", query, *SAID))
+    assert "terminat" in line or "cancel" in line or "closed" in line
+    assert "s3cret" not in line
+
+
+def test_nothing_is_written_by_a_query(decal: Decal, server: Server) -> None:
+    with server.connect() as connection:
+        connection.execute("CREATE SEQUENCE IF NOT EXISTS counter")
+    query = "select nextval('counter')::float8 / 10 as p, 1 as y"
+    assert "read-only" in refusal(decal("evaluate", "--engine", server.address(), "--query", query, *SAID))
