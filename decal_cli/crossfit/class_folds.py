@@ -9,7 +9,7 @@ are learned on rows that neither has seen: what the method `blend` does on all r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +32,7 @@ from decal_cli.crossfit.scaling import (
     structure,
 )
 from decal_cli.errors import Undefined
+from decal_cli.tables.design import dot
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
@@ -44,7 +45,8 @@ SLOPE_PENALTY = 3.0
 Mask = NDArray[np.bool_]
 
 
-class Recalibrated(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
     """Rows as given: probabilities from scalings that have not seen them, (T, K); the fold of each row, (T,).
 
     chosen: the scaling of lowest log loss on held-out rows.
@@ -55,7 +57,8 @@ class Recalibrated(NamedTuple):
     chosen: str
 
 
-class ClassProbed(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ClassProbed:
     """Rows with features: probabilities of the probe from models that have not seen them, shape (T, K)."""
 
     score: Floats
@@ -118,7 +121,7 @@ def _log_losses(score: Floats, label: Ints) -> Floats:
 
 def _least(losses: Mapping[str, Floats], weight: Floats, which: Mask) -> str:
     """The name of the lowest weighted sum of losses of these rows; the simplest one of equals."""
-    return min(losses, key=lambda name: float(weight[which] @ losses[name][which]))
+    return min(losses, key=lambda name: dot(weight[which], losses[name][which]))
 
 
 class ClassRegression:

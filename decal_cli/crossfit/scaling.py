@@ -152,6 +152,14 @@ def softmax_fit(
     x: shape (T, d). penalty: of half the squared distance from the centre, shape (1 + d, K) each, the intercepts first.
     free: which of them may move; by default all.
     """
+    # Products are short: threads would spend their time on waiting for each other.
+    with one_thread():
+        return _softmax_fit(x, label, weight, penalty, centre, free)
+
+
+def _softmax_fit(
+    x: Floats, label: Ints, weight: Floats, penalty: Floats, centre: Floats, free: NDArray[np.bool_] | None
+) -> Floats:
     # Loaded late: whoever evaluates scores of two classes needs no scipy.
     from scipy.optimize import minimize
 
@@ -183,12 +191,10 @@ def softmax_fit(
         value += 0.5 * float((penalty * away**2).sum())
         return value / total, unit * (gradient + penalty * away)[free] / total
 
-    # Steps are short: threads for products of few columns would spend their time on waiting for each other.
-    with one_thread():
-        reached = minimize(
-            loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B",
-            options={"maxiter": MAX_STEPS, "ftol": 1e-12, "gtol": 1e-8, "maxcor": 20},
-        )  # fmt: skip
+    reached = minimize(
+        loss, np.zeros(int(free.sum())), jac=True, method="L-BFGS-B",
+        options={"maxiter": MAX_STEPS, "ftol": 1e-11, "gtol": 1e-7, "maxcor": 20},
+    )  # fmt: skip
     at = centre.copy()
     at[free] += unit * reached.x
     return at

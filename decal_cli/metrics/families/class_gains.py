@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated
-from decal_cli.crossfit.probe import WIDENED
 from decal_cli.crossfit.probe import gain_post_training as summed
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, normal
@@ -17,20 +16,24 @@ from decal_cli.tables.table import Estimate, Floats
 from decal_cli.task import ClassDecision
 
 
-def _won(c: ClassTable, decision: ClassDecision, score: Floats) -> Floats:
-    """What deciding by these probabilities is worth at each row's label."""
-    return np.array(decision.utility)[class_decisions.actions_of(score, decision), c.label]
+def _won(c: ClassTable, decision: ClassDecision, fitted: Recalibrated | ClassProbed) -> Floats:
+    """What deciding by fitted probabilities is worth at each row's label; computed once."""
+
+    def won() -> Floats:
+        return np.asarray(np.array(decision.utility)[class_decisions.actions_of(fitted.score, decision), c.label])
+
+    return c.cached(("won", decision, fitted), won)
 
 
 def _mean(c: ClassTable, decision: ClassDecision, gain: Floats) -> Estimate:
     """The mean gain with its error, which holds one more row that might have changed: with none, it would be 0."""
     mean, error = c.mean(gain)
     unseen = decision.unit / (2 * np.sqrt(c.effective_rows * len(c)))
-    return Estimate(mean, WIDENED * float(np.hypot(error, unseen)))
+    return Estimate(mean, float(np.hypot(error, unseen)))
 
 
 def _recalibration(c: ClassTable, decision: ClassDecision, recalibrated: Recalibrated) -> Estimate:
-    return _mean(c, decision, _won(c, decision, recalibrated.score) - row_utility(c, decision))
+    return _mean(c, decision, _won(c, decision, recalibrated) - row_utility(c, decision))
 
 
 def _interval(decision: ClassDecision, gain: Estimate, confidence: float) -> Interval:
@@ -60,7 +63,7 @@ def gain_recalibration(c: ClassTable, decision: ClassDecision, recalibrated: Rec
 
 def _over_constant(c: ClassTable, decision: ClassDecision, recalibrated: Recalibrated) -> Estimate:
     always = np.array(decision.utility)[class_decisions.best_constant(c, decision), c.label]
-    return _mean(c, decision, _won(c, decision, recalibrated.score) - always)
+    return _mean(c, decision, _won(c, decision, recalibrated) - always)
 
 
 def _over_constant_interval(
@@ -76,7 +79,7 @@ def gain_over_constant(c: ClassTable, decision: ClassDecision, recalibrated: Rec
 
 
 def _beyond(c: ClassTable, decision: ClassDecision, recalibrated: Recalibrated, probed: ClassProbed) -> Estimate:
-    return _mean(c, decision, _won(c, decision, probed.score) - _won(c, decision, recalibrated.score))
+    return _mean(c, decision, _won(c, decision, probed) - _won(c, decision, recalibrated))
 
 
 def _beyond_interval(

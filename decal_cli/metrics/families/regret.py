@@ -353,7 +353,7 @@ def _post_training_interval(t: Table, probed: Probed, task: Task, seed: Seed, *,
     size_free=False,
     shown=True,
     interval=_beyond_interval,
-    interval_text=regret_intervals.HELD_OUT,
+    interval_text=regret_intervals.WIDENED_HELD_OUT,
     covers=covered.LEARNED,
 )
 def gain_beyond(probed: Probed, task: Task) -> float:

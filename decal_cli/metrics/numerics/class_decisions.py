@@ -15,8 +15,10 @@ from decal_cli.task.classes import ClassDecision
 TIE = 1e-12
 """Expected utilities this close, as a share of the largest utility, are equal: the first action is taken, or for two
 classes the last."""
+WORTH_BLOCK = 1 << 13
+"""Rows whose expected utilities are held at once: with those of ten actions they fit the processor's cache."""
 N_DRAWS = 400
-MAX_PROMISE_CELLS = 4096
+MAX_PROMISE_CELLS = 2048
 """Cells of the promised utility on which its error is drawn."""
 
 
@@ -64,8 +66,8 @@ def _best(score: Floats, utility: Floats) -> Iterator[tuple[slice, Floats, Ints]
     """Blocks of rows, what every action is worth for each, shape (A, k), and the best one, shape (k,)."""
     near = TIE * float(np.abs(utility).max())
     actions = range(len(utility))
-    for start in range(0, len(score), BLOCK):
-        part = slice(start, start + BLOCK)
+    for start in range(0, len(score), WORTH_BLOCK):
+        part = slice(start, start + WORTH_BLOCK)
         worth = utility @ score[part].T
         enough = worth.max(axis=0) - near
         best = np.zeros(worth.shape[1], dtype=np.int64)
@@ -146,15 +148,32 @@ def promises(c: ClassTable, decision: ClassDecision, most: int | None = None) ->
     return c.cached(("promises", decision, most), lambda: _promises(c, decision, most))
 
 
-def _promises(c: ClassTable, decision: ClassDecision, most: int | None) -> Promises:
+class _ByPromise(NamedTuple):
+    """Rows in order of their promise: their numbers, promises, promises less utilities, weights, (T,) each.
+
+    starts: the first row of each level.
+    """
+
+    order: Ints
+    promise: Floats
+    gap: Floats
+    weight: Floats
+    starts: Ints
+
+
+def _by_promise(c: ClassTable, decision: ClassDecision) -> _ByPromise:
     decided = decide(c, decision)
-    order = c.cached(("by promise", decision), lambda: np.argsort(decided.promise, kind="stable"))
+    order = np.argsort(decided.promise, kind="stable")
     promise = decided.promise[order]
     starts = np.flatnonzero(np.concatenate(([True], promise[1:] != promise[:-1])))
+    weight = np.ones(len(c)) if c.weight is None else c.weight[order]
+    return _ByPromise(order, promise, promise - decided.won[order], weight, starts)
+
+
+def _promises(c: ClassTable, decision: ClassDecision, most: int | None) -> Promises:
+    order, promise, gap, weight, starts = c.cached(("by promise", decision), lambda: _by_promise(c, decision))
     if most is not None and len(starts) > most:
         starts = starts[np.unique(np.linspace(0, len(starts), most, endpoint=False).astype(np.int64))]
-    weight = np.ones(len(c)) if c.weight is None else c.weight[order]
-    gap = promise - decided.won[order]
     gaps = np.add.reduceat(weight * gap, starts) / c.total
     if most is None:
         return Promises(gaps, gaps, gaps)

@@ -25,7 +25,8 @@ CROSSINGS = (
     "drawn from the smoothed calibration curve"
 )
 AS_TREES_SEE = "as far as trees of 5 leaves in each bin could see it on more rows: not what only products show"
-HELD_OUT = "normal; standard error of the gain on held-out labels, widened because folds learn from each other's rows"
+HELD_OUT = "normal; standard error of the gain on held-out labels"
+WIDENED_HELD_OUT = f"{HELD_OUT}, widened because folds learn from each other's rows"
 OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
 
 
