@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated
+from decal_cli.crossfit.probe import WIDENED
 from decal_cli.crossfit.probe import gain_post_training as summed
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, normal
@@ -79,7 +80,9 @@ def gain_over_constant(c: ClassTable, decision: ClassDecision, recalibrated: Rec
 
 
 def _beyond(c: ClassTable, decision: ClassDecision, recalibrated: Recalibrated, probed: ClassProbed) -> Estimate:
-    return _mean(c, decision, _won(c, decision, probed) - _won(c, decision, recalibrated))
+    mean, error = _mean(c, decision, _won(c, decision, probed) - _won(c, decision, recalibrated))
+    # Its weights are learned on what other folds hold out, which were fitted to rows of this one.
+    return Estimate(mean, WIDENED * error)
 
 
 def _beyond_interval(
@@ -88,7 +91,9 @@ def _beyond_interval(
     return _interval(decision, _beyond(c, decision, recalibrated, probed), confidence)
 
 
-@for_classes("gain_beyond", interval=_beyond_interval, interval_text=regret_intervals.HELD_OUT, covers=covered.LEARNED)
+@for_classes(
+    "gain_beyond", interval=_beyond_interval, interval_text=regret_intervals.WIDENED_HELD_OUT, covers=covered.LEARNED
+)
 def gain_beyond(c: ClassTable, decision: ClassDecision, recalibrated: Recalibrated, probed: ClassProbed) -> float:
     """Expected gain in utility per decision from post-training on the features, beyond recalibration.
 
