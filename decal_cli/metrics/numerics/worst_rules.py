@@ -25,7 +25,7 @@ from decal_cli.tables.table import Floats, Ints
 
 NEIGHBOURS = 12
 """Points next to each, whose constraints the program begins with."""
-N_ADDED = 4
+N_ADDED = 12
 """Violated constraints of each point that a round adds."""
 MAX_ROUNDS = 200
 VIOLATED, MARGIN = 1e-9, 1e-9
