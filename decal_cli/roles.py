@@ -103,6 +103,36 @@ class Columns:
             shares=("group", "cluster"),
         ),
     )
+    amount: str | None = _declared(
+        None,
+        Role(
+            "Column of what a miss costs in this row, such as the amount of a transaction; give --cost-fp, or "
+            "--cost-fp-column, too. Every row then has a threshold of its own.",
+            read_as="numbers",
+        ),
+    )
+    cost_fp_column: str | None = _declared(
+        None,
+        Role(
+            "Column of what a false positive costs in this row; give --amount, --cost-fn-column or --cost-fn too.",
+            read_as="numbers",
+        ),
+    )
+    cost_fn_column: str | None = _declared(
+        None,
+        Role(
+            "Column of what a false negative costs in this row; give --cost-fp-column or --cost-fp too.",
+            read_as="numbers",
+        ),
+    )
+    utility_columns: tuple[str, ...] = _declared(
+        (),
+        Role(
+            "Columns of the utilities of this row, four names in the order of --utility: 'tn,fn,fp,tp'.",
+            read_as="numbers",
+            metavar="COLUMNS",
+        ),
+    )
     features: tuple[str, ...] = _declared(
         (),
         Role(
@@ -110,8 +140,9 @@ class Columns:
             "embedding column. Repeatable.",
             read_as="features",
             globs=True,
-            # An age band may be both; a feature that is the label or the score is a leak or a slip.
-            shares=("group",),
+            # An age band may be both, and an amount says something; a feature that is the label or the score is a leak
+            # or a slip.
+            shares=("group", "amount", "cost_fp_column", "cost_fn_column", "utility_columns"),
         ),
     )
     log: str | None = _declared(
@@ -131,7 +162,8 @@ class Columns:
     missing: Literal["error", "drop"] = _declared(
         "error",
         ColumnOption(
-            "Missing scores, labels, weights, clusters and days: report an error, or drop the rows and say how many.",
+            "Missing scores, labels, weights, clusters, amounts and days: report an error, or drop the rows and "
+            "say how many.",
             choices=("error", "drop"),
         ),
     )
@@ -166,6 +198,11 @@ class Columns:
         ),
     )
 
+    def __post_init__(self) -> None:
+        """Four utility columns may be named in one text."""
+        if len(self.utility_columns) == 1:
+            object.__setattr__(self, "utility_columns", tuple(map(str.strip, self.utility_columns[0].split(","))))
+
     def names(self, role: str) -> tuple[str, ...]:
         """The columns named for a role."""
         named = getattr(self, role)
@@ -184,6 +221,9 @@ ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if i
 """The roles among them, in the order of a report."""
 DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
 """The value of each when the user gives none. Its type tells one column from several, and a switch from a value."""
+
+ROW_UTILITIES = ("amount", "cost_fp_column", "cost_fn_column", "utility_columns")
+"""The roles that give each row utilities of its own."""
 
 
 def several(name: str) -> bool:

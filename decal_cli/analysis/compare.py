@@ -128,6 +128,8 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
     """
     if len(dataset.models) != 2:
         raise DecalError(f"a comparison needs exactly two models, not {len(dataset.models)}", "name two with --score")
+    plan = plan.for_rows(dataset)
+    plan.need_shared("compare")
     choices = tuple(dict.fromkeys((*plan.choices, *HEADLINE)))
     values = evaluating.evaluate(dataset, replace(plan, choices=choices, intervals=False), progress)
     evaluation = replace(values, plan=plan)
@@ -152,11 +154,11 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
     return Comparison(evaluation, (first.name, second.name), tuple(contests), joined, reason)
 
 
-def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
+def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
     """The readable choice of an evaluation, less what cannot tell two models apart."""
     return tuple(
         choice
-        for choice in evaluating.shown_choices(dataset)
+        for choice in evaluating.shown_choices(dataset, plan)
         if choice.declared.better != "neither"
         and choice.name != evaluating.WORST
         and (dataset.classes or paired_metrics.method(choice.declared) is not None)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from decal_cli.analysis.by_class import ActionCounts, ByClass, by_action, by_class
+from decal_cli.analysis.by_row import ByRow, by_row_of, by_row_text, utilities_for
 from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
@@ -26,7 +27,7 @@ from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population
 from decal_cli.tables.table import BINS, CELLS, Table
-from decal_cli.task import BinaryTask, ClassDecision, ClassTask, Task, need_two_actions
+from decal_cli.task import BinaryTask, ClassDecision, ClassTask, RowTask, Task, need_two_actions
 from decal_cli.version import __version__
 
 IRREDUCIBLE = "irreducible_loss"
@@ -83,6 +84,7 @@ class Plan:
     seed: int = SEED
     intervals: bool = True
     class_task: ClassTask | None = None
+    row_task: RowTask | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -116,18 +118,44 @@ class Plan:
         return ClassDecision(self.task.undominated, tuple(self.task.actions[k] for k in self.task.envelope))
 
     @property
+    def decides(self) -> bool:
+        """Whether a decision is named, of whichever kind."""
+        return not (self.task is None and self.class_task is None and self.row_task is None)
+
+    @property
     def binary(self) -> BinaryTask | None:
         """The task of two classes, where two of its actions are ever taken; else None."""
         return None if self.task is None else self.task.two_actions
 
+    def need_shared(self, verb: str) -> None:
+        """Raise a DecalError where every row has utilities of its own, which the verb cannot take."""
+        if self.row_task is not None:
+            named = self.row_task.columns[0].replace("_", "-")
+            raise DecalError(
+                f"decal {verb} takes one utility for all rows, and --{named} gives each row its own",
+                "drop it here; evaluate, recommend, gate, compare and sweep take it",
+            )
+
+    def for_rows(self, dataset: Dataset) -> Plan:
+        """The plan for these rows: with one task for all of them, where their utilities are all the same."""
+        task = self.row_task
+        if task is None:
+            return self
+        utilities = utilities_for(dataset, task)
+        if not all(one.alike for one in utilities):
+            return self
+        tn, fn, fp, tp = utilities[0].utility[:, 0].tolist()
+        return replace(self, task=BinaryTask.of_utility(((tn, fn), (fp, tp))), row_task=None)
+
     def two_actions(self, verb: str) -> BinaryTask | None:
         """The task, where it has two actions. Errors: DecalError, where it has more, which the verb cannot take."""
+        self.need_shared(verb)
         return need_two_actions(self.class_task or self.task, f"decal {verb}")
 
 
 def planned(
     choices: Sequence[MetricSpec],
-    task: Task | ClassTask | None,
+    task: Task | ClassTask | RowTask | None,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
     intervals: bool = True,
@@ -135,6 +163,8 @@ def planned(
     """The plan for a task of whichever kind."""
     if isinstance(task, ClassTask):
         return Plan(tuple(choices), None, confidence, seed, intervals, task)
+    if isinstance(task, RowTask):
+        return Plan(tuple(choices), None, confidence, seed, intervals, row_task=task)
     return Plan(tuple(choices), task, confidence, seed, intervals)
 
 
@@ -158,6 +188,8 @@ class Evaluation:
     """Between groups, where the pack compares them."""
     capacity: Capacity | None = None
     """How many rows can be acted on; None: all."""
+    by_row: ByRow | None = None
+    """What the utilities of the rows come to, where every row has its own."""
 
     @property
     def task(self) -> Task | None:
@@ -190,6 +222,8 @@ class Evaluation:
         return "|".join(parts)
 
     def _task_text(self) -> str:
+        if self.by_row is not None:
+            return by_row_text(self.by_row)
         if self.plan.class_task is None:
             return _task_text(self.task)
         return hashlib.sha256(repr(self.plan.class_task).encode()).hexdigest()[:8]
@@ -201,15 +235,26 @@ def all_choices(of_classes: bool = False, slow: bool = False) -> tuple[MetricSpe
     return tuple(choice for choice in declared if slow or not choice.declared.form(of_classes).slow)
 
 
-def shown_choices(dataset: Dataset) -> tuple[MetricSpec, ...]:
+def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
     """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
     if dataset.classes:
         return tuple(choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown)
+    if plan.row_task is not None:
+        return tuple(choice for choice in all_choices() if _shown_by_row(choice))
     with_features = any(model.rows.features is not None for model in dataset.models)
     unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
     if dataset.capacity is not None:
         unasked |= {metric.name for metric in METRICS.values() if metric.family == CAPACITY}
     return tuple(choice for choice in all_choices() if choice.name in unasked)
+
+
+BY_ROW = ("expected_utility", "eu_never", "eu_always", "eu_by_amount", "gain_over_amount")
+"""What is shown of rows with utilities of their own beside the metrics that are shown of all rows."""
+
+
+def _shown_by_row(choice: MetricSpec) -> bool:
+    metric = choice.declared
+    return choice.name in BY_ROW or (metric.shown and (metric.of_rows is not None or not metric.takes_task))
 
 
 def evaluate(
@@ -231,12 +276,13 @@ def evaluate(
     reports: list[Report] = []
     gaps: list[Gap] = []
     sure = plan.confidence if plan.intervals else None
+    plan = plan.for_rows(dataset)
     decision = plan.decision_for(dataset.classes)
     dataset = with_lists(dataset, plan)
     for model in dataset.models:
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
-            inputs = Inputs(rows, plan.task, plan.seed, decision)
+            inputs = Inputs(rows, plan.task, plan.seed, decision, plan.row_task)
             report = _report(model, group, inputs, plan, counted, regimes)
             if counted and dataset.population is not None and plan.binary is not None:
                 of_rows = None if sure is None else rows.sure(sure)
@@ -246,18 +292,22 @@ def evaluate(
             reports.append(report)
         if pack is not None and pack.compares_groups:
             progress(f"{model.name}: gaps between groups")
-            gaps += gaps_of(model.name, model.rows, pack.choices, plan.task, plan.seed, sure)
+            asked = Inputs(None, plan.task, plan.seed, row_task=plan.row_task)
+            gaps += gaps_of(model.name, model.rows, pack.choices, asked, sure)
     notes = dataset.all_notes
     if dataset.clusters is not None:
         notes += (*cluster_notes({r.model: (r.rows, r.clusters) for r in reports if r.group is None}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    return Evaluation(plan, *source, tuple(reports), decision, dataset.population, pack, tuple(gaps), dataset.capacity)
+    by_row = None if plan.row_task is None else by_row_of(dataset, plan.row_task)
+    shown = pack, tuple(gaps), dataset.capacity, by_row
+    return Evaluation(plan, *source, tuple(reports), decision, dataset.population, *shown)
 
 
 def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
     """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError."""
     if dataset.capacity is None:
         return dataset
+    plan.need_shared("evaluate --capacity")
     task = need_two_actions(plan.class_task or plan.task, "--capacity")
     act_from = None if task is None else task.decision_threshold
     models = (

@@ -272,6 +272,7 @@ def _differences(scores: Dataset, plan: Plan, applied: Applied) -> tuple[Evaluat
 
 def judged_by(dataset: Dataset, plan: Plan) -> Task | ClassDecision | None:
     """The task of these rows, whatever its actions."""
+    plan.need_shared("fit")
     return plan.decision_for(dataset.classes) if dataset.classes or plan.class_task else plan.binary or plan.task
 
 

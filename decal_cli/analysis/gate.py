@@ -135,6 +135,7 @@ def gate(
     progress: Progress = lambda text: None,
 ) -> GateOutcome:
     """The metrics under the rules, and the rules' judgement. Errors: DecalError, for a rule that nothing could fail."""
+    plan = plan.for_rows(dataset)
     task = plan.decision_for(dataset.classes) if dataset.classes else plan.task
     for rule in rules:
         _check_bound(rule, task, bool(dataset.classes))

@@ -15,7 +15,6 @@ from decal_cli.metrics import Inputs, Interval, MetricSpec, measure_all, parse
 from decal_cli.tables.design import dot
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
-from decal_cli.task import Task
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Of the scores of each label."""
@@ -182,7 +181,7 @@ class _Measured(NamedTuple):
 
 
 def gaps_of(
-    model: str, rows: Rows, choices: Sequence[MetricSpec], task: Task | None, seed: int, confidence: float | None
+    model: str, rows: Rows, choices: Sequence[MetricSpec], asked: Inputs, confidence: float | None
 ) -> Iterator[Gap]:
     """The largest gap of every metric between the groups of every column; metrics that fewer than two have: none.
 
@@ -197,7 +196,7 @@ def gaps_of(
         measured: dict[str, list[_Measured]] = {choice.key: [] for choice in choices}
         for group, part in parts:
             for choice, result in measure_all(
-                choices, Inputs(part, task, seed), None if sure is None else part.sure(sure)
+                choices, asked.of_rows(part), None if sure is None else part.sure(sure)
             ).items():
                 if result.value is not None:
                     measured[choice.key].append(_Measured(group, result.value, result.interval))

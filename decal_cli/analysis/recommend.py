@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate
-from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, FITS, GAINS, TRY, Advice, Evidence, Item, walk
+from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, FITS, GAINS, HEADROOM, TRY, Advice, Evidence, Item, walk
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
@@ -126,8 +126,9 @@ def recommend(
 ) -> Recommendation:
     """The plan's metrics and the advice on every report; regimes: look at each bin of the score too."""
     dataset.need_no_limit("recommend")
+    plan = plan.for_rows(dataset)
     plan = replace(plan, task=plan.binary or plan.task)
-    if plan.decision_for(dataset.classes) is None and (dataset.classes or plan.task is None):
+    if plan.decision_for(dataset.classes) is None and (dataset.classes or not plan.decides):
         raise NO_DECISION
     evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes)
     return Recommendation(
@@ -151,6 +152,8 @@ def try_methods(
     methods: the candidates; all that the user gave enough for where none are named.
     """
     dataset.need_rows("recommend --try")
+    plan = plan.for_rows(dataset)
+    plan.need_shared("recommend --try")
     untried = recommend(dataset, plan, preferences, progress)
     rounds = {}
     for model in dataset.models:
@@ -228,7 +231,9 @@ NO_DECISION = DecalError(
 
 def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
     task = plan.binary
-    results = {key: report.results[key] for key in EVIDENCE_KEYS if key in report.results}
+    # Where rows have thresholds of their own, no share of what these scores can give is defined.
+    keys = [key for key in EVIDENCE_KEYS if key in report.results and (plan.row_task is None or key != HEADROOM)]
+    results = {key: report.results[key] for key in keys}
     if _one_label(report):
         # Rows of one label say which constant action suits them, not what a method would win.
         undefined = Result(None, None, "needs rows of both labels")

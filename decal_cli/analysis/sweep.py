@@ -96,6 +96,8 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     """Every curve of every model, on all rows and on every group; the task's threshold is one of the grid's."""
     dataset.need_two_classes("sweep")
     dataset.need_no_limit("sweep")
+    plan = plan.for_rows(dataset)
+    plan.need_shared("sweep")
     plan.decision_for(dataset.classes)
     grid = grid.having(() if plan.task is None else plan.task.thresholds)
     reports = []

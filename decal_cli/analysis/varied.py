@@ -165,6 +165,7 @@ def sweep_tasks(
     dataset: Dataset, plan: Plan, series: TaskSeries, progress: Progress = lambda text: None
 ) -> VariedSweep:
     """Every model at every value, on all rows and on every group."""
+    plan.need_shared("sweep --vary")
     reports = []
     for model in dataset.models:
         share = population_share(model.rows) if series.prevalence else None

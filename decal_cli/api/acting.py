@@ -46,6 +46,7 @@ from decal_cli.methods import Saved, parse, to_text
 from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import Fitted
 from decal_cli.render.results.study import Studied
+from decal_cli.task import RowTask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -279,7 +280,9 @@ def study(
             raise DecalError(f"{what}={count} is not positive", "give 1 or more")
     at = tuple(float(t) for t in parse_thresholds(thresholds_text(thresholds)))
     sure = Plan((), confidence=real("confidence", confidence)).confidence
-    setting = studies.Setting(at, methods_of(methods), sure, studies.tasks_named(task_given(asked)))
+    task = task_given(asked)
+    assert not isinstance(task, RowTask)  # no keyword names one
+    setting = studies.Setting(at, methods_of(methods), sure, studies.tasks_named(task))
     kept = folder_of(os.fspath(folder))
     result = studies.run(list(dict.fromkeys(paths)), file_columns(asked), setting, range(seeds), Path(kept), workers)
     return StudyAnswer(Studied(studies.summarise(result)), library_of(None))

@@ -20,8 +20,8 @@ from decal_cli.data.words import number, text_of
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.terms import Terms
-from decal_cli.roles import DECLARATIONS, ROLES, several
-from decal_cli.task import SPELLINGS, ClassTask, Task, task_of
+from decal_cli.roles import DECLARATIONS, ROLES, ROW_UTILITIES, several
+from decal_cli.task import SPELLINGS, ClassTask, RowTask, Task, row_task_of, task_of
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -177,7 +177,7 @@ def swapped(call: str) -> DecalError:
 MATRICES = ("utility", "cost_matrix")
 
 
-def task_given(asked: Mapping[str, Any]) -> Task | ClassTask | None:
+def task_given(asked: Mapping[str, Any]) -> Task | ClassTask | RowTask | None:
     """The decision, in one of its spellings."""
     given = {name: asked[name] for name in SPELLINGS if asked.get(name) is not None}
     for name, value in given.items():
@@ -188,6 +188,8 @@ def task_given(asked: Mapping[str, Any]) -> Task | ClassTask | None:
     for name in MATRICES:
         if isinstance(given.get(name), np.ndarray):
             given[name] = given[name].tolist()
+    if columns := [role for role in ROW_UTILITIES if not _unnamed(asked.get(role))]:
+        return row_task_of(columns, given)
     return task_of(**given)
 
 
@@ -205,7 +207,7 @@ def whole(name: str, value: Any) -> int:
     return int(value)
 
 
-def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: Task | ClassTask | None) -> Plan:
+def plan_of(asked: Mapping[str, Any], choices: Sequence[MetricSpec], task: Task | ClassTask | RowTask | None) -> Plan:
     """What is to be computed."""
     confidence, seed = real("confidence", asked["confidence"]), whole("seed", asked["seed"])
     return planned(choices, task, confidence, seed, bool(asked.get("intervals", True)))

@@ -80,6 +80,10 @@ def evaluate(
     weight: Values | None = None,
     group: Several = (),
     cluster: Values | None = None,
+    amount: Values | None = None,
+    cost_fp_column: Values | None = None,
+    cost_fn_column: Values | None = None,
+    utility_columns: Several = (),
     log: str | None = None,
     features: Several = (),
     positive: object = None,
@@ -154,6 +158,10 @@ def recommend(
     weight: Values | None = None,
     group: Several = (),
     cluster: Values | None = None,
+    amount: Values | None = None,
+    cost_fp_column: Values | None = None,
+    cost_fn_column: Values | None = None,
+    utility_columns: Several = (),
     log: str | None = None,
     features: Several = (),
     positive: object = None,
@@ -186,7 +194,7 @@ def recommend(
     """
     asked = locals()
     question, preferences, terms = asked_question(asked), preferences_of(asked), terms_of(asked)
-    if question.plan.task is None and question.plan.class_task is None:
+    if not question.plan.decides:
         raise NEEDS_TASK
     choices = recommending.evidence_choices(bool(question.data.classes), every=True)
     plan = replace(question.plan, choices=choices)
@@ -211,6 +219,10 @@ def gate(
     weight: Values | None = None,
     group: Several = (),
     cluster: Values | None = None,
+    amount: Values | None = None,
+    cost_fp_column: Values | None = None,
+    cost_fn_column: Values | None = None,
+    utility_columns: Several = (),
     log: str | None = None,
     features: Several = (),
     positive: object = None,
@@ -264,6 +276,10 @@ def compare(
     weight: Values | None = None,
     group: Several = (),
     cluster: Values | None = None,
+    amount: Values | None = None,
+    cost_fp_column: Values | None = None,
+    cost_fn_column: Values | None = None,
+    utility_columns: Several = (),
     log: str | None = None,
     features: Several = (),
     positive: object = None,
@@ -303,7 +319,7 @@ def compare(
             dataset_of(grouped), replace(columns_of(asked), group=names_of("group", group) if id else ()), id
         )
     question = Question(paired.dataset, plan_of(asked, (), task_given(asked)), library_of(data))
-    choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset)
+    choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset, question.plan)
     result = comparing.compare(paired.dataset, replace(question.plan, choices=choices))
     spliced = None if result.splice is None else comparing.spliced(paired, result)
     return CompareAnswer(Compared(result, terms_of(asked)), question, spliced)
@@ -326,6 +342,10 @@ def sweep(
     weight: Values | None = None,
     group: Several = (),
     cluster: Values | None = None,
+    amount: Values | None = None,
+    cost_fp_column: Values | None = None,
+    cost_fn_column: Values | None = None,
+    utility_columns: Several = (),
     log: str | None = None,
     features: Several = (),
     positive: object = None,

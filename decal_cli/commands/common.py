@@ -32,7 +32,8 @@ from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.formats import DEFAULT, write
 from decal_cli.render.page import Page
 from decal_cli.render.terms import Terms
-from decal_cli.task import ClassTask, Task, task_of
+from decal_cli.roles import ROW_UTILITIES
+from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 
 T = TypeVar("T")
 
@@ -54,10 +55,19 @@ def choices_of(metrics: MetricOptions, form: str) -> tuple[MetricSpec, ...]:
     return named or (all_choices() if metrics.all_metrics or form in WHOLE else ())
 
 
-def plan_of(choices: Sequence[MetricSpec], task: TaskOptions, sure: SeedOptions, settings: Settings) -> Plan:
-    """What is to be computed, as the line says, else the settings, else the defaults."""
+def plan_of(
+    choices: Sequence[MetricSpec],
+    task: TaskOptions,
+    sure: SeedOptions,
+    settings: Settings,
+    source: InputOptions | None = None,
+) -> Plan:
+    """What is to be computed, as the line says, else the settings, else the defaults.
+
+    source: what is said of the columns, where they may say what decisions are worth.
+    """
     confidence = first_given(sure.confidence, settings.confidence, CONFIDENCE)
-    given, seed = _task(task, settings), first_given(sure.seed, settings.seed, SEED)
+    given, seed = _task(task, settings, source), first_given(sure.seed, settings.seed, SEED)
     return planned(choices, given, confidence, seed)
 
 
@@ -66,9 +76,16 @@ def first_given(*values: T | None) -> T:
     return next(value for value in values if value is not None)
 
 
-def _task(task: TaskOptions, settings: Settings) -> Task | ClassTask | None:
+def _task(task: TaskOptions, settings: Settings, source: InputOptions | None) -> Task | ClassTask | RowTask | None:
     """The task of the line; where it names none, that of the settings."""
-    return task_of(**_spelled(task, settings))
+    spelled = _spelled(task, settings)
+    if source is not None:
+        # A whole task on the line is in place of the columns that the settings name.
+        whole = set(spelled) - {"cost_fp", "cost_fn", "decision_threshold"} or {"cost_fp", "cost_fn"} <= set(spelled)
+        columns = Columns().updated(source.named) if whole else columns_of(source, settings)
+        if roles := [role for role in ROW_UTILITIES if columns.names(role)]:
+            return row_task_of(roles, spelled)
+    return task_of(**spelled)
 
 
 def _spelled(task: TaskOptions, settings: Settings) -> dict[str, Any]:

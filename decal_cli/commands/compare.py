@@ -34,7 +34,7 @@ def run(
         format_of(models.write_splice)
         check_new(models.write_splice, "splice", models.force)
     choices = choices_of(metrics, form)
-    plan = replace(plan_of(choices, task, out, settings), intervals=not metrics.no_intervals)
+    plan = replace(plan_of(choices, task, out, settings, source), intervals=not metrics.no_intervals)
     paths, stdin = inputs_of(source, settings, out.output)
     check_not_read(models.write_splice, paths)
     paired = read_pair(paths, columns_of(source, settings), models.id, stdin)
@@ -42,7 +42,7 @@ def run(
         choices = choices if metrics.metric else evaluating.all_choices(of_classes=True) if choices else ()
         if models.write_splice is not None or models.plot is not None:
             raise DecalError("--plot and --write-splice are for scores of two classes", "leave them out")
-    plan = replace(plan, choices=choices or comparing.shown_choices(paired.dataset))
+    plan = replace(plan, choices=choices or comparing.shown_choices(paired.dataset, plan))
     with progress_of() as progress:
         result = comparing.compare(paired.dataset, plan, progress)
         drawing = () if models.plot is None else write_plot(_curves(paired.dataset, plan), models.plot, SHARED, out)

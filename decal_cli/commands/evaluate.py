@@ -30,7 +30,7 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
             "--plot draws groups side by side", "give --pack fairness and --group; decal sweep draws curves"
         )
     choices = choices_of(metrics, form) if pack is None else pack.choices
-    plan = replace(plan_of(choices, task, out, settings), intervals=not metrics.no_intervals)
+    plan = replace(plan_of(choices, task, out, settings, source), intervals=not metrics.no_intervals)
     if metrics.regimes and plan.two_actions("evaluate --regimes") is None:
         raise DecalError("--regimes needs a decision", "give --threshold, --utility, --cost-fp/--cost-fn or --odds")
     if metrics.plot is not None:
@@ -42,7 +42,7 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
     data = data_of(source, settings, out.output)
     if data.classes and not metrics.metric:
         choices = evaluating.all_choices(of_classes=True, slow=metrics.all_metrics) if choices else ()
-    plan = replace(plan, choices=choices or evaluating.shown_choices(data))
+    plan = replace(plan, choices=choices or evaluating.shown_choices(data, plan))
     reference = None
     if metrics.reference is not None:
         known = read([metrics.reference], columns_of(source, settings))

@@ -22,7 +22,7 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     chosen = _named(options.method)
     settings = find_settings(Path.cwd())
     check_new(options.model, "model file", options.force)
-    plan = plan_of((), task, options, settings)
+    plan = plan_of((), task, options, settings, source)
     columns = columns_of(source, settings)
     if columns.margin:
         raise DecalError(

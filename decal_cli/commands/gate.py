@@ -28,7 +28,7 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
     rules = [gating.parse_rule(text) for text in texts]
     path = gates.baseline or settings.baseline
     baseline = None if path is None else read_baseline(path)
-    plan = plan_of(gating.choices_of(rules), task, out, settings)
+    plan = plan_of(gating.choices_of(rules), task, out, settings, source)
     plan = replace(plan, intervals=any(rule.needs_interval for rule in rules))
     data = data_of(source, settings, out.output)
     for path in (*files, gates.write_baseline):

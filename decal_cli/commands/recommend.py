@@ -21,8 +21,8 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
     """Ask the questions, with methods fitted where that is wanted, and write the advice."""
     settings = settings_of(out)
     form = format_for(preferences.format, out.output, Recommended)
-    plan = plan_of((), task, out, settings)
-    if plan.task is None and plan.class_task is None:
+    plan = plan_of((), task, out, settings, source)
+    if not plan.decides:
         raise recommending.NO_DECISION
     wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
     methods = _methods(preferences.method)

@@ -17,7 +17,7 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
     settings = settings_of(out)
     form = format_for("html", out.output, ReportPage)
-    plan = plan_of((), task, out, settings)
+    plan = plan_of((), task, out, settings, source)
     wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
     data = data_of(source, settings, out.output)
     plan = planned_for(data, plan)

@@ -33,7 +33,7 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     terms = terms_of(curves, settings, source)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
     varied = _varied(curves)
-    plan = replace(plan_of((), task, out, settings), intervals=not curves.no_intervals)
+    plan = replace(plan_of((), task, out, settings, source), intervals=not curves.no_intervals)
     data = data_of(source, settings, out.output)
     if varied is not None or data.classes:
         _sweep_tasks(curves, data, plan, varied, costs_given(task, settings), terms, form, out)

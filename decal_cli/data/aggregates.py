@@ -14,7 +14,7 @@ from decal_cli.data.labels import group
 from decal_cli.data.sources import Source
 from decal_cli.data.words import listed, number, quote
 from decal_cli.errors import DecalError
-from decal_cli.roles import Columns
+from decal_cli.roles import ROW_UTILITIES, Columns
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.design import INDEPENDENT, Weighted
 from decal_cli.tables.table import Floats, Table
@@ -25,7 +25,7 @@ SQUARES = ("n2", "pos2")
 ROWS = ("rows", "rows_pos")
 LEVELS = ("score", *COUNTS)
 OF_ROWS = (
-    *("cluster", "features", "proba", "log", "positive", "logit", "margin"),
+    *("cluster", "features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
     *("prevalence", "sampled_negatives", "per", "capacity"),
 )
 """What can be said of rows, and not of their counts."""

@@ -219,7 +219,7 @@ def checked_scores(
         infinite = np.isinf(values)
         row, any_size = int(infinite.argmax()), columns.logit or columns.margin
         raise DecalError(
-            f"{origin.place(name, row)}: score is {number(values[row])}{_times(infinite)}",
+            f"{origin.place(name, row)}: score is {number(values[row])}{times(infinite)}",
             "clip them to a finite range where they are written" if any_size else "correct or remove the row",
         )
     if columns.margin:
@@ -257,10 +257,11 @@ def _outside(values: np.ndarray, name: str, origin: Origin, low: float, high: fl
         fix = "it looks like rounding: clip scores to [0, 1] where they are written"
     else:
         fix = "for log-odds add --logit, for margins of any size --margin, else name a column of probabilities"
-    return DecalError(f"{origin.place(name, row)}: score {number(values[row])} is outside [0, 1]{_times(outside)}", fix)
+    return DecalError(f"{origin.place(name, row)}: score {number(values[row])} is outside [0, 1]{times(outside)}", fix)
 
 
-def _times(bad: np.ndarray) -> str:
+def times(bad: np.ndarray) -> str:
+    """How many rows have the same fault, where several do."""
     count = int(np.count_nonzero(bad))
     return f" ({count} such rows)" if count > 1 else ""
 
@@ -293,7 +294,7 @@ def checked_weights(
         if bad.any():
             row = int(bad.argmax())
             raise DecalError(
-                f"{origin.place(name, row)}: weight {number(values[row])} is not positive and finite{_times(bad)}",
+                f"{origin.place(name, row)}: weight {number(values[row])} is not positive and finite{times(bad)}",
                 "correct the weight or remove the row",
             )
     if missing is not None and columns.missing == "error":
@@ -314,7 +315,7 @@ def _rescaled(weight: np.ndarray, name: str, origin: Origin) -> np.ndarray:
     if light.any():
         row = int(light.argmax())
         raise DecalError(
-            f"{origin.place(name, row)}: weight is less than {MIN_SHARE_OF_MEAN:g} of the mean weight{_times(light)},"
+            f"{origin.place(name, row)}: weight is less than {MIN_SHARE_OF_MEAN:g} of the mean weight{times(light)},"
             " and sums would lose it",
             "drop such rows, or correct the weights",
         )

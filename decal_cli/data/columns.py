@@ -56,6 +56,8 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     """
     if repeated := [n for n, times in Counter(names).items() if n and times > 1]:
         raise DecalError(f"{shown}: duplicate column {listed(repeated)}", "rename one of the two")
+    if columns.utility_columns:
+        _check_four(columns.utility_columns)
     pick = _Picker(list(names), shown)
     named = {name for role in ROLES for name in columns.names(role)}
     by_role: dict[str, tuple[str, ...]] = {}
@@ -83,6 +85,19 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
     return Chosen(
         **values, guessed=tuple(role for role in ROLES if by_role[role] and not columns.names(role)), models=models
     )
+
+
+def _check_four(names: Sequence[str]) -> None:
+    """Raise a DecalError unless so many utility columns are named."""
+    if len(names) not in (0, 4):
+        shown = ",".join(names)
+        raise DecalError(
+            f"--utility-columns {quote(shown)} names {len(names)} columns and not four",
+            "name them in the order of --utility: tn,fn,fp,tp",
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
+        raise DecalError(f"--utility-columns names {quote(twice)} twice", "name four columns: tn,fn,fp,tp")
 
 
 def _check_no_clash(by_role: dict[str, tuple[str, ...]], shown: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from decal_cli.data.amounts import amounts_of
 from decal_cli.data.check import (
     Origin,
     Part,
@@ -176,6 +177,8 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     if chosen.per is not None:
         period, undated = periods(parts, chosen.per, origin, columns.missing == "drop")
         incomplete |= {} if undated is None else {"missing day": undated}
+    amounts, unpriced = amounts_of(parts, chosen, columns, origin)
+    incomplete |= {} if unpriced is None else {"missing amount": unpriced}
     features = None
     if chosen.features:
         features = FeatureReader(sources, chosen.features, origin, all_columns=ALL_COLUMNS in columns.features)
@@ -186,9 +189,8 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     for name, of_model in _scored(parts, chosen, columns, origin):
         reasons = incomplete if of_model.unscored is None else {"missing score": of_model.unscored, **incomplete}
         read_features = None if features is None else features.read
-        rows = Rows(
-            of_model.score, label, weight, cluster, period, classes=classes, groups=groups, features=read_features
-        )
+        beside: dict[str, Any] = {"groups": groups, "features": read_features, "amounts": amounts}
+        rows = Rows(of_model.score, label, weight, cluster, period, classes=classes, **beside)
         model, note = _complete(Predictions(name, of_model.columns, rows, chosen.features), reasons, origin)
         models.append(model)
         notes += [*of_model.notes, *note]

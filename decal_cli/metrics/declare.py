@@ -48,6 +48,8 @@ class Metric(Declaration):
     value_text: Callable[..., str] | None = None
     of_classes: Metric | None = None
     """What it is for rows of several classes, where it is something else there."""
+    of_rows: Metric | None = None
+    """What it is where every row has utilities of its own, where it needs a task."""
 
     @property
     def bounds_in_u_delta(self) -> bool:
@@ -145,12 +147,9 @@ def for_classes(
     *,
     interval: Callable[..., Interval] | None,
     range: tuple[float, float] | None = None,
-    interval_text: str = "",
-    covers: str = "",
     shown: bool | None = None,
-    source: str = "",
-    witness: Callable[..., Witness] | None = None,
     slow: bool = False,
+    **texts: Any,
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Declare what a metric of two classes is for rows of several; what is not given is as it is there.
 
@@ -159,26 +158,54 @@ def for_classes(
     """
 
     def declare(function: Callable[..., float]) -> Callable[..., float]:
-        of_two = METRICS[name]
-        form = replace(
-            of_two,
-            function=function,
-            range=range or of_two.range,
-            interval=interval,
-            interval_text=interval_text or (of_two.interval_text if interval else "none"),
-            covers=covers or of_two.covers,
-            needs=_positional(function),
-            shown=of_two.shown if shown is None else shown,
-            source=source or of_two.source,
-            witness=witness,
-            slow=slow,
-            loads="",
-            value_text=None,
-        )
-        METRICS[name] = replace(of_two, of_classes=form)
+        form = _form(name, function, interval, range, **texts)
+        shows = form.shown if shown is None else shown
+        METRICS[name] = replace(METRICS[name], of_classes=replace(form, shown=shows, slow=slow))
         return function
 
     return declare
+
+
+def for_rows(
+    name: str, *, interval: Callable[..., Interval] | None, **texts: Any
+) -> Callable[[Callable[..., float]], Callable[..., float]]:
+    """Declare what a metric that needs a task is where every row has utilities of its own, as `for_classes` does.
+
+    The function asks by annotation for RowUtilities, and for what is held out by them.
+    """
+
+    def declare(function: Callable[..., float]) -> Callable[..., float]:
+        METRICS[name] = replace(METRICS[name], of_rows=_form(name, function, interval, (-math.inf, math.inf), **texts))
+        return function
+
+    return declare
+
+
+def _form(
+    name: str,
+    function: Callable[..., float],
+    interval: Callable[..., Interval] | None,
+    range: tuple[float, float] | None,
+    interval_text: str = "",
+    covers: str = "",
+    source: str = "",
+    witness: Callable[..., Witness] | None = None,
+) -> Metric:
+    """What a declared metric is on other rows; what is not given is as it is on those it was declared for."""
+    of_two = METRICS[name]
+    return replace(
+        of_two,
+        function=function,
+        range=range or of_two.range,
+        interval=interval,
+        interval_text=interval_text or (of_two.interval_text if interval else "none"),
+        covers=covers or of_two.covers,
+        needs=_positional(function),
+        source=source or of_two.source,
+        witness=witness,
+        loads="",
+        value_text=None,
+    )
 
 
 def like(

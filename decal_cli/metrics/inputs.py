@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated, build_class_probe, build_recalibrated
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
+from decal_cli.crossfit.row_utilities import HeldOut, build_held_out
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.row_utilities import RowUtilities, utilities_of
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
-from decal_cli.task import BinaryTask, Task
+from decal_cli.task import BinaryTask, RowTask, Task
 from decal_cli.task.classes import ClassDecision
 
 
@@ -41,11 +43,13 @@ class Inputs:
         task: Task | None = None,
         seed: int = 0,
         class_decision: ClassDecision | None = None,
+        row_task: RowTask | None = None,
     ) -> None:
         self.rows = rows
         self.task = task
         self.seed = seed
         self.class_decision = class_decision
+        self.row_task = row_task
         self._built: dict[type, Any] = {}
         self._others: Inputs | None = None
 
@@ -62,10 +66,14 @@ class Inputs:
     def having(self, *inputs: object) -> Inputs:
         """These in place of their kind; all other kinds are shared with the inputs as they were."""
         tasks = [value for value in inputs if isinstance(value, Task)]
-        others = Inputs(self.rows, tasks[0] if tasks else self.task, self.seed, self.class_decision)
+        others = Inputs(self.rows, tasks[0] if tasks else self.task, self.seed, self.class_decision, self.row_task)
         others._built = {type(value): value for value in inputs if value is not None and value not in tasks}
         others._others = self
         return others
+
+    def of_rows(self, rows: Rows) -> Inputs:
+        """Other rows, of which the same is asked."""
+        return Inputs(rows, self.task, self.seed, self.class_decision, self.row_task)
 
     def get(self, kind: type) -> Any:
         """The input of this kind, None where the user did not give what it is made from."""
@@ -142,6 +150,23 @@ def _at_capacity(inputs: Inputs) -> AtCapacity | None:
     return None if rows is None or rows.listed is None else AtCapacity(rows, rows.listed)
 
 
+NO_UTILITIES = "needs utilities of each row: --amount, --cost-fn-column, --cost-fp-column or --utility-columns"
+
+
+def _row_utilities(inputs: Inputs) -> RowUtilities | None:
+    """Of the rows in an order that depends on their content alone, as folds of them need it."""
+    task = inputs.row_task
+    if inputs.rows is None or task is None:
+        return None
+    rows = inputs.rows.in_order()
+    return RowUtilities(rows, utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor))
+
+
+def _held_out(inputs: Inputs) -> HeldOut | None:
+    utilities: RowUtilities | None = inputs.get(RowUtilities)
+    return None if utilities is None else build_held_out(utilities, seed=inputs.seed)
+
+
 INPUT_KINDS: dict[type, InputKind] = {
     Table: InputKind("table", "", _table),
     ClassTable: InputKind(
@@ -159,6 +184,8 @@ INPUT_KINDS: dict[type, InputKind] = {
     Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
     BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
     AtCapacity: InputKind("capacity", "needs a capacity: --capacity", _at_capacity),
+    RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
+    HeldOut: InputKind("utilities of each row", NO_UTILITIES, _held_out),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),
     Regions: _of_features(build_regions),
     Probed: _of_features(build_probe),

@@ -18,9 +18,22 @@ from decal_cli.tables.table import Table
 MetricSpec = Spec[Metric]
 
 
+NOT_BY_ROW = "is for utilities that all rows share, and here each row has its own"
+
+
+def _form(spec: MetricSpec, inputs: Inputs) -> Metric:
+    """What the metric is on these rows; as declared, where it has no meaning on them."""
+    metric = spec.declared
+    if inputs.row_task is not None and metric.takes_task:
+        return metric.of_rows or metric
+    return metric.form(inputs.of_classes)
+
+
 def value_of(spec: MetricSpec, inputs: Inputs) -> float:
     """The metric's value, never NaN or infinite; raises Undefined with its reason."""
-    metric = spec.declared.form(inputs.of_classes)
+    metric = _form(spec, inputs)
+    if inputs.row_task is not None and metric.takes_task:
+        raise Undefined(NOT_BY_ROW)
     value = float(metric.function(*inputs.all_of(metric.needs), **spec.parameters))
     if not math.isfinite(value):
         raise Undefined("is not finite for this table")
@@ -37,7 +50,7 @@ def value_or_none(spec: MetricSpec, inputs: Inputs) -> float | None:
 
 def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval | None:
     """The analytic interval; None where the metric declares none, or it is undefined."""
-    metric = spec.declared.form(inputs.of_classes)
+    metric = _form(spec, inputs)
     interval = metric.interval
     if not callable(interval):
         return None
@@ -51,7 +64,7 @@ def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval
 
 def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:
     """The task that attains the value, where the metric declares one and there is one."""
-    metric = spec.declared.form(inputs.of_classes)
+    metric = _form(spec, inputs)
     if metric.witness is None:
         return None
     try:
@@ -62,7 +75,7 @@ def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:
 
 def _text(spec: MetricSpec, inputs: Inputs) -> str:
     """How the value is written, where the metric says so."""
-    metric = spec.declared.form(inputs.of_classes)
+    metric = _form(spec, inputs)
     return "" if metric.value_text is None else metric.value_text(*inputs.all_of(metric.needs), **spec.parameters)
 
 
@@ -86,7 +99,7 @@ def measure_all(
     values = {
         spec: result.value
         for spec, result in results.items()
-        if spec.declared.form(inputs.of_classes).interval == "bootstrap" and result.value is not None
+        if _form(spec, inputs).interval == "bootstrap" and result.value is not None
     }
     if not values:
         return results

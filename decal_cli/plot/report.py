@@ -36,6 +36,7 @@ MAX_PICTURED = 8
 
 def planned_for(dataset: Dataset, plan: Plan) -> Plan:
     """The plan of a report: every metric of these rows. Errors: DecalError, for a task of other rows."""
+    plan.need_shared("report")
     plan.decision_for(dataset.classes)
     task = plan.binary or plan.task
     return replace(plan, task=task, choices=evidence_choices(bool(dataset.classes), every=True))

@@ -78,7 +78,8 @@ class Rows(Unlabelled):
 
     Labels of several classes are numbers of classes. A cluster says which rows were sampled together; None means that
     every row was sampled by itself. period: (T,), or None: rows of one period share a capacity. listed: which of them
-    are acted on where that is limited, or None.
+    are acted on where that is limited, or None. amounts: what says how much decisions on a row are worth, by role, (T,)
+    or (T, 4).
     """
 
     label: NDArray[Any]
@@ -86,6 +87,7 @@ class Rows(Unlabelled):
     cluster: NDArray[Any] | None = None
     period: NDArray[Any] | None = None
     listed: Listed | None = None
+    amounts: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def table(self) -> Table:
@@ -140,8 +142,9 @@ class Rows(Unlabelled):
 
     @cached_property
     def order(self) -> Ints:
-        """Indices that sort the rows by their content alone: score, label, weight, features, cluster, groups."""
+        """Indices that sort the rows by their content alone: score, label, weight, features, and all else."""
         keys = [np.asarray(values, dtype=str) for values in self.groups.values()]
+        keys += [column for values in self.amounts.values() for column in np.atleast_2d(values.T)]
         keys += [] if self.unit is None else [self.unit]
         keys += [] if self.features is None else [row_hashes(self.typed)]
         keys += [] if self.weight is None else [self.weight]
@@ -183,7 +186,8 @@ class Rows(Unlabelled):
         labelled = {"label": self.label, "weight": self.weight, "cluster": self.cluster, "period": self.period}
         cut: dict[str, Any] = {name: _at(values, which) for name, values in labelled.items()}
         listed = None if self.listed is None else self.listed.take(which)
-        return super()._cut(which) | cut | {"listed": listed}
+        amounts = {role: values[which] for role, values in self.amounts.items()}
+        return super()._cut(which) | cut | {"listed": listed, "amounts": amounts}
 
 
 A = TypeVar("A", NDArray[Any], Features | Matrix)

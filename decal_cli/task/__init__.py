@@ -9,6 +9,7 @@ from decal_cli.task.actions import (
     need_two_actions,
     task_of_rows,
 )
+from decal_cli.task.by_row import RowTask, row_task_of
 from decal_cli.task.classes import ClassDecision, ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
 from decal_cli.task.varied import (
@@ -31,6 +32,7 @@ __all__ = [
     "ClassDecision",
     "ClassTask",
     "Matrix",
+    "RowTask",
     "Task",
     "TaskSeries",
     "UtilityRows",
@@ -43,6 +45,7 @@ __all__ = [
     "parse_prevalences",
     "parse_utility",
     "parse_varied",
+    "row_task_of",
     "stepped",
     "task_of",
     "task_of_rows",

@@ -81,9 +81,9 @@ def test_a_table_of_very_many_levels_says_on_how_many_cells_it_was_resampled() -
 
 
 def test_the_readable_choice_shows_the_worst_case_only_without_features() -> None:
-    keys = [choice.key for choice in shown_choices(from_arrays(SCORE, LABEL))]
+    keys = [choice.key for choice in shown_choices(from_arrays(SCORE, LABEL), Plan(()))]
     assert "regret_grouping_worst" in keys
-    keys = [choice.key for choice in shown_choices(from_arrays(SCORE, LABEL, features=FEATURES))]
+    keys = [choice.key for choice in shown_choices(from_arrays(SCORE, LABEL, features=FEATURES), Plan(()))]
     assert "regret_grouping_worst" not in keys
 
 

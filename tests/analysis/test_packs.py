@@ -32,7 +32,7 @@ def test_a_pack_names_metrics_of_scores_of_two_classes(name: str) -> None:
 def test_a_gap_is_that_of_the_two_extreme_groups_at_a_level_for_all_pairs() -> None:
     """Zou and Donner 2008, by hand, from intervals at 1 - .05 / 3: three groups make three pairs."""
     rows, choice = grouped(), parse("selection_rate")
-    (gap,) = gaps_of("m", rows, [choice], TASK, 0, 0.95)
+    (gap,) = gaps_of("m", rows, [choice], Inputs(None, TASK), 0.95)
     parts = {str(name): rows.take(rows.groups["site"] == name) for name in "abc"}
     each = {name: measure_all([choice], Inputs(part, TASK), 1 - 0.05 / 3)[choice] for name, part in parts.items()}
     rate = {name: float(np.mean(part.score >= 0.3)) for name, part in parts.items()}
@@ -53,14 +53,14 @@ def test_groups_that_are_alike_differ_beyond_noise_at_most_as_often_as_stated() 
         rows = Rows(
             score, (rng.uniform(size=300) < score).astype(int), groups={"g": rng.integers(4, size=300).astype(str)}
         )
-        clear += next(iter(gaps_of("m", rows, [parse("selection_rate")], TASK, 0, 0.9))).clear
+        clear += next(iter(gaps_of("m", rows, [parse("selection_rate")], Inputs(None, TASK), 0.9))).clear
     # .1 of 200, and three standard errors.
     assert clear <= 33
 
 
 def test_a_metric_that_one_group_alone_has_makes_no_gap() -> None:
     rows = Rows(np.array([0.2, 0.8, 0.5, 0.6]), np.array([0, 1, 1, 1]), groups={"g": np.array(["a", "a", "b", "b"])})
-    keys = [gap.metric for gap in gaps_of("m", rows, [parse("auc"), parse("brier")], TASK, 0, None)]
+    keys = [gap.metric for gap in gaps_of("m", rows, [parse("auc"), parse("brier")], Inputs(None, TASK), None)]
     assert keys == ["brier"]
 
 

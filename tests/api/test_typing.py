@@ -11,7 +11,7 @@ import pytest
 
 import decal_cli as decal
 from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER
-from decal_cli.roles import DECLARATIONS, DEFAULTS, several
+from decal_cli.roles import DECLARATIONS, DEFAULTS, ROW_UTILITIES, several
 from decal_cli.task import SPELLINGS
 from tests.helpers.command import ROOT
 
@@ -75,12 +75,13 @@ def test_the_package_says_that_it_is_typed() -> None:
     assert '"py.typed"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-OF_THESE_ROWS = {"margin", "prevalence", "sampled_negatives", "keep_scores", "aggregated", "capacity"}
+OF_THESE_ROWS = {"margin", "prevalence", "sampled_negatives", "keep_scores", "aggregated", "capacity", "per"}
 
 
 def _refused(verb: object) -> set[str]:
-    """What speaks of several classes, of other populations and of margins, which these verbs do not take."""
-    return {"proba", "classes", "abstain", "per", *OF_THESE_ROWS} if verb in (decal.fit, decal.study) else set()
+    """What speaks of several classes, other populations, utilities of rows and margins: these verbs do not take it."""
+    given = {"proba", "classes", "abstain", *OF_THESE_ROWS, *ROW_UTILITIES}
+    return given if verb in (decal.fit, decal.study) else set()
 
 
 @pytest.mark.parametrize("verb", JUDGING, ids=lambda verb: verb.__name__)

@@ -34,6 +34,7 @@ FAMILIES = {
     "capacity",
     "practice",
     "regret",
+    "amounts",
 }
 
 
@@ -50,7 +51,7 @@ def test_a_table_prints_a_readable_choice() -> None:
     ]
 
 
-OF_ROWS = ("regret", "sufficiency", "features", "capacity")
+OF_ROWS = ("regret", "amounts", "sufficiency", "features", "capacity")
 """Families whose metrics need more of the rows than their table."""
 
 

@@ -136,13 +136,13 @@ def loss_interval(regions: Regions, confidence: float) -> Interval:
     return low, min(max(high + missed(regions, confidence), 0.0), 1.0)
 
 
-def least_variance(rate: Floats, threshold: float) -> Floats:
+def least_variance(rate: Floats, threshold: Floats | float) -> Floats:
     """Vmin: the largest grouping loss at which recalibrated decisions may be right for every row of a bin."""
     off = rate - threshold
     return np.where(off >= 0, (1 - rate) * off, -rate * off)
 
 
-def bounds_of_bins(loss: Floats, rate: Floats, threshold: float) -> Bounds:
+def bounds_of_bins(loss: Floats, rate: Floats, threshold: Floats | float) -> Bounds:
     """The bounds of each bin, in any shape; losses are cut to [0, c (1 - c)]."""
     loss, off = np.clip(loss, 0.0, rate * (1 - rate)), rate - threshold
     lower = np.maximum(loss - least_variance(rate, threshold), 0.0)

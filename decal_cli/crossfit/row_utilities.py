@@ -1,0 +1,49 @@
+"""What is learned on some rows and decides others, each by its own threshold: recalibration, and the amount alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.crossfit.regions import fits_of_other_folds
+from decal_cli.errors import Undefined
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
+
+
+class HeldOut(NamedTuple):
+    """What other folds say of each row, shape (T,) each, in the order of the rows."""
+
+    isotonic: Floats
+    """Isotonic regression of the score."""
+    large: NDArray[np.bool_]
+    """Whether the cost of a miss is at least the one from which acting won most on the other folds."""
+
+
+def build_held_out(utilities: RowUtilities, *, seed: int) -> HeldOut:
+    """Five folds, clusters whole. Errors: Undefined, where there are too few rows to hold some out."""
+    rows = utilities.rows
+    if rows.too_few_to_hold_out:
+        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+    fold = rows.places(Seed(seed).generator("row utilities")) % FOLDS
+    large = np.empty(len(rows), dtype=bool)
+    for k in range(FOLDS):
+        here = fold == k
+        large[here] = utilities.benefit[here] >= least_amount(utilities, np.flatnonzero(~here))
+    return HeldOut(fits_of_other_folds(rows, fold), large)
+
+
+def least_amount(utilities: RowUtilities, which: Ints | slice = slice(None)) -> float:
+    """The cost of a miss from which acting on every row wins most on these rows; infinity where it never wins."""
+    amount, worth = utilities.benefit[which], (utilities.rows.weights * utilities.worth)[which]
+    order = np.argsort(-amount, kind="stable")
+    amount = amount[order]
+    won = np.cumsum(worth[order])
+    # A threshold cannot part rows of one amount.
+    last = np.append(amount[1:] != amount[:-1], True)
+    best = int(np.argmax(np.where(last, won, -np.inf)))
+    return float(amount[best]) if won[best] > 0 else float("inf")

@@ -1,0 +1,129 @@
+"""`--amount` and its kin as a user meets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import decal_cli as decal_api
+from tests.helpers.command import Decal, refusal, valid_json
+
+HEADER = "p,q,y,amount,fee,tn,fn,fp,tp,site\n"
+OWN = ("--amount", "amount", "--cost-fp", "5")
+
+
+@pytest.fixture(autouse=True)
+def table(tmp_path: Path) -> Path:
+    """Scores that are too bold, and amounts."""
+    rng = np.random.default_rng(3)
+    lines = [HEADER]
+    for k in range(400):
+        z = rng.normal()
+        y, amount, fee = int(rng.random() < 1 / (1 + np.exp(1 - z))), rng.lognormal(3, 1), 1 + rng.random()
+        p, q = 1 / (1 + np.exp(1 - 2 * z)), 1 / (1 + np.exp(1 - z - rng.normal()))
+        lines.append(f"{p:.4f},{q:.4f},{y},{amount:.2f},{fee:.2f},0,{-amount:.2f},{-fee:.2f},0,{k % 80}\n")
+    (tmp_path / "a.csv").write_text("".join(lines))
+    return tmp_path / "a.csv"
+
+
+def test_evaluate_shows_utilities_and_what_the_amount_alone_would_win(decal: Decal) -> None:
+    done = decal("evaluate", "a.csv", "-s", "p", *OWN)
+    text = " ".join(done.out.split())
+    assert done.code == 0 and "act when score >= t* of the row, 5 / (5 + amount): t* from" in text
+    for shown in ("Expected utility", "Utility of never acting", "Utility of flagging by amount alone",
+                  "Gain over flagging by amount alone", "Calibration regret", "Gain of recalibration"):  # fmt: skip
+        assert shown in text
+    assert "Net benefit" not in text and "task:amount=amount,cost_fp=5" in text
+    document = valid_json(decal("evaluate", "a.csv", "-s", "p", *OWN, "-f", "json").out)
+    own = document["row_task"]
+    assert document["task"] is None and own["columns"] == {"amount": ["amount"]} and own["cost_fp"] == 5
+    assert "all rows share" in document["metrics"]["net_benefit"]["reason"]
+
+
+def test_the_same_decision_in_three_spellings(decal: Decal, table: Path) -> None:
+    def eu(*options: str) -> float:
+        document = valid_json(decal("evaluate", "a.csv", "-s", "p", *options, "-f", "json").out)
+        number: float = document["metrics"]["expected_utility"]["value"]
+        return number
+
+    costs = eu("--amount", "amount", "--cost-fp-column", "fee")
+    assert eu("--cost-fn-column", "amount", "--cost-fp-column", "fee") == pytest.approx(costs, rel=1e-12)
+    assert eu("--utility-columns", "tn,fn,fp,tp") == pytest.approx(costs, rel=1e-12)
+    assert eu(*(part for name in ("tn", "fn", "fp", "tp") for part in ("--utility-columns", name))) == pytest.approx(
+        costs, rel=1e-12
+    )
+    answer = decal_api.evaluate(table, score="p", utility_columns="tn,fn,fp,tp")
+    assert answer["expected_utility"].value == pytest.approx(costs, rel=1e-12)
+
+
+def test_settings_and_arrays_take_it_too(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_text('score = "p"\namount = "amount"\ntask = {cost_fp = 5}\n')
+    by_settings = valid_json(decal("evaluate", "a.csv", "-f", "json").out)["metrics"]
+    # A whole task on the line is in place of the columns of the settings.
+    assert valid_json(decal("evaluate", "a.csv", "-t", "0.3", "-f", "json").out)["task"]["threshold"] == 0.3
+    rows = np.genfromtxt(tmp_path / "a.csv", delimiter=",", names=True)
+    answer = decal_api.evaluate(rows["p"], rows["y"].astype(int), amount=rows["amount"], cost_fp=5)
+    for name in ("expected_utility", "gain_recalibration", "eu_by_amount", "brier"):
+        assert answer[name].value == pytest.approx(by_settings[name]["value"], rel=1e-12)
+
+
+def test_recommend_and_gate_take_it(decal: Decal) -> None:
+    document = valid_json(decal("recommend", "a.csv", "-s", "p", *OWN, "--cluster", "site", "-f", "json").out)
+    assert document["recommendation"]["stakes"] > 0 and document["recommendation"]["path"]
+    assert "act on the recalibrated score" in decal("recommend", "a.csv", "-s", "p", *OWN).out
+    assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "lower(gain_over_amount)>-100").code == 0
+    assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "net_benefit>=0").code == 2
+
+
+BAD = [
+    (("--amount", "amount"), "--amount says what a miss costs; give --cost-fp, or --cost-fp-column, too"),
+    (("--cost-fp-column", "fee"), "--cost-fp-column says what a false alarm costs; give --amount, or --cost-fn, too"),
+    ((*OWN, "--cost-fn", "2"), "the task is given more than once: --amount, --cost-fn"),
+    ((*OWN, "--cost-fn-column", "amount"), "the task is given more than once: --amount, --cost-fn-column"),
+    ((*OWN, "--cost-fp-column", "fee"), "the task is given more than once: --cost-fp-column, --cost-fp"),
+    ((*OWN, "-t", "0.3"), "the task is given more than once: --amount, --threshold, --cost-fp"),
+    ((*OWN, "--utility-columns", "tn,fn,fp,tp"), "the task is given more than once: --amount, --utility-columns"),
+    ((*OWN, "--decision-threshold", "0.4"), "--decision-threshold is one threshold, and --amount gives every row"),
+    (("--amount", "amount", "--cost-fp", "0"), "--cost-fp 0 is not a positive number"),
+    (("--amount", "amount", "--cost-fp", "nan"), "--cost-fp nan is not a positive number"),
+    (("--amount", "amonut", "--cost-fp", "5"), "no column 'amonut'; did you mean 'amount'?"),
+    (("--amount", "y", "--cost-fp", "5"), "column 'y' is taken both as"),
+    (("--utility-columns", "tn,fn,fp"), "--utility-columns 'tn,fn,fp' names 3 columns and not four"),
+    (("--utility-columns", "tn,tn,fp,tp"), "--utility-columns names 'tn' twice"),
+    (("--utility-columns", "fp,tp,tn,fn"), "wrong decisions are worth more than right ones"),
+    (("--utility-columns", "tn,fn,fp,tp", "--regimes"), "takes one utility for all rows"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), BAD, ids=[" ".join(options) for options, _ in BAD])
+def test_a_bad_decision_is_one_line(decal: Decal, options: tuple[str, ...], says: str) -> None:
+    assert says in refusal(decal("evaluate", "a.csv", "-s", "p", "-y", "y", *options))
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ("-3", "column 'amount', row 2 (line 3): amount -3 is negative"),
+        ("", "column 'amount': amount missing in 1 of 3 rows (row 2)"),
+        ("nan", "column 'amount': amount missing in 1 of 3 rows (row 2)"),
+        ("inf", "column 'amount', row 2 (line 3): amount inf is beyond 1e+15"),
+        ("1e16", "column 'amount', row 2 (line 3): amount 1e+16 is beyond 1e+15"),
+        ("lots", "'lots'"),
+    ],
+)
+def test_a_bad_amount_is_one_line(decal: Decal, tmp_path: Path, cell: str, says: str) -> None:
+    (tmp_path / "b.csv").write_text(f"p,y,amount\n0.2,0,3\n0.7,1,{cell}\n0.4,1,2\n")
+    assert says in refusal(decal("evaluate", "b.csv", *OWN))
+
+
+def test_rows_without_an_amount_can_be_dropped(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "b.csv").write_text("p,y,amount\n" + "0.2,0,3\n0.7,1,\n0.4,1,2\n" * 10)
+    assert "dropped 10 of 30 rows (missing amount)" in decal("evaluate", "b.csv", *OWN, "--missing", "drop").out
+
+
+@pytest.mark.parametrize(("verb", "options"), [("fit", ("isotonic", "a.csv", "-o", "m.json")), ("study", ("a.csv",))])
+def test_verbs_that_cannot_take_it_say_so(decal: Decal, verb: str, options: tuple[str, ...]) -> None:
+    columns = ("-s", "p", "--amount", "amount", *(("--cost-fp", "5") if verb == "fit" else ()))
+    assert "--amount gives each row its own" in refusal(decal(verb, *options, *columns))

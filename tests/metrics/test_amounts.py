@@ -1,0 +1,202 @@
+"""Utilities of each row: against loops over rows, and against the one task that rows have where they are all alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
+
+from decal_cli.analysis.evaluate import Plan, evaluate
+from decal_cli.crossfit.row_utilities import least_amount
+from decal_cli.data import from_arrays
+from decal_cli.errors import Undefined
+from decal_cli.metrics import Inputs, interval_of, parse, value_of
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.row_utilities import RowUtilities, utilities_of
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import BINS
+from decal_cli.task import BinaryTask, RowTask
+
+ALIKE = ("expected_utility", "eu_never", "eu_always", "utility_at_stake", "external_regret", "regret_calibration",
+         "regret_grouping_worst")  # fmt: skip
+"""Metrics that no fold of rows is drawn for."""
+COSTS = RowTask(("amount", "cost_fp_column"))
+
+
+def priced(rows: int = 400, seed: int = 0, weighted: bool = False, clustered: bool = False) -> Rows:
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.random(rows), 2)
+    label = (rng.random(rows) < score**1.6).astype(np.uint8)
+    amounts = {"amount": np.round(rng.lognormal(1, 1, rows), 1), "cost_fp_column": rng.choice([0.0, 1.0, 3.5], rows)}
+    amounts["amount"][:5] = 0.0
+    weight = rng.uniform(0.5, 2, rows) if weighted else None
+    return Rows(score, label, weight, rng.integers(0, 60, rows) if clustered else None, amounts=amounts)
+
+
+def value(text: str, rows: Rows, task: RowTask = COSTS) -> float:
+    return value_of(parse(text), Inputs(rows, row_task=task))
+
+
+def interval(text: str, rows: Rows, task: RowTask = COSTS) -> tuple[float, float]:
+    ends = interval_of(parse(text), Inputs(rows, row_task=task), 0.9)
+    assert ends is not None
+    return ends
+
+
+def threshold_of(miss: float, alarm: float) -> float:
+    """From which score on acting pays: never where a miss costs nothing."""
+    return np.inf if miss <= 0 else alarm / (alarm + miss)
+
+
+def payoffs_of(rows: Rows, acts: np.ndarray) -> np.ndarray:
+    """What each row costs, as a utility."""
+    lost = np.zeros(len(rows))
+    for k in range(len(rows)):
+        if acts[k] and not rows.label[k]:
+            lost[k] = rows.amounts["cost_fp_column"][k]
+        elif not acts[k] and rows.label[k]:
+            lost[k] = rows.amounts["amount"][k]
+    return -lost
+
+
+def acts_on(rows: Rows, score: np.ndarray) -> np.ndarray:
+    at = [threshold_of(*pair) for pair in zip(rows.amounts["amount"], rows.amounts["cost_fp_column"], strict=True)]
+    return np.array([p >= t or abs(p - t) < 1e-12 for p, t in zip(score, at, strict=True)])
+
+
+def mean_error(rows: Rows, values: np.ndarray) -> tuple[float, float]:
+    """Weighted mean and its sandwich error, cluster by cluster."""
+    share = rows.weights / rows.weights.sum()
+    mean = float(share @ values)
+    off = share * (values - mean)
+    if rows.cluster is not None:
+        off = np.array([off[rows.cluster == name].sum() for name in np.unique(rows.cluster)])
+    return mean, float(np.sqrt((off**2).sum()))
+
+
+@pytest.mark.parametrize("kind", [{}, {"weighted": True}, {"clustered": True}, {"weighted": True, "clustered": True}])
+def test_utilities_are_those_of_a_loop_over_rows(kind: dict[str, bool]) -> None:
+    rows = priced(**kind)
+    acted = payoffs_of(rows, acts_on(rows, rows.score))
+    never, always = (payoffs_of(rows, np.full(len(rows), acts)) for acts in (False, True))
+    best = max((never, always), key=lambda each: float(rows.weights @ each))
+    for text, values in (("expected_utility", acted), ("eu_never", never), ("eu_always", always),
+                         ("external_regret", best - acted)):  # fmt: skip
+        mean, error = mean_error(rows, values)
+        assert value(text, rows) == pytest.approx(mean, abs=1e-12)
+        assert interval(text, rows) == pytest.approx((mean - 1.6448536 * error, mean + 1.6448536 * error), abs=1e-7)
+    stake = mean_error(rows, np.maximum(never, always) - best)[0]
+    assert value("utility_at_stake", rows) == pytest.approx(stake, abs=1e-12)
+
+
+def test_the_calibration_regret_is_that_of_a_loop_over_rows() -> None:
+    rows = priced(weighted=True).in_order()
+    edges = rows.table.score[rows.table.bin_starts(BINS)]
+    place, acts, lost, most = np.searchsorted(edges, rows.score, side="right"), acts_on(rows, rows.score), 0.0, 0.0
+    for k in np.unique(place):
+        here = place == k
+        rate = np.average(rows.label[here], weights=rows.weights[here])
+        for row in np.flatnonzero(here):
+            miss, alarm = rows.amounts["amount"][row], rows.amounts["cost_fp_column"][row]
+            if miss > 0 and alarm > 0:
+                t = alarm / (alarm + miss)
+                lost += rows.weights[row] * (miss + alarm) * abs(rate - t) * ((rate >= t) != acts[row])
+                spread = np.sqrt(rate * (1 - rate) + (rate - t) ** 2) - abs(rate - t)
+                most += rows.weights[row] * (miss + alarm) * spread / 2
+    assert value("regret_calibration", rows) == pytest.approx(lost / rows.weights.sum(), abs=1e-10)
+    assert value("regret_grouping_worst", rows) == pytest.approx(most / rows.weights.sum(), abs=1e-10)
+
+
+def test_gains_compare_held_out_decisions_of_each_row() -> None:
+    rows = priced(weighted=True, clustered=True).in_order()
+    fold = rows.places(Seed(0).generator("row utilities")) % FOLDS
+    recalibrated, large = np.empty(len(rows)), np.empty(len(rows), dtype=bool)
+    for k in range(FOLDS):
+        learn, here = fold != k, fold == k
+        fit = IsotonicRegression(out_of_bounds="clip")
+        fit.fit(rows.score[learn], rows.label[learn], rows.weights[learn])
+        recalibrated[here] = fit.predict(rows.score[here])
+        amounts = np.unique(rows.amounts["amount"][learn])
+        others = rows.take(learn)
+        worth = [others.weights @ payoffs_of(others, others.amounts["amount"] >= least) for least in amounts]
+        large[here] = rows.amounts["amount"][here] >= amounts[int(np.argmax(worth))]
+    new, now = (payoffs_of(rows, acts_on(rows, p)) for p in (recalibrated, rows.score))
+    by_amount = payoffs_of(rows, large)
+    assert value("gain_recalibration", rows) == pytest.approx(mean_error(rows, new - now)[0], abs=1e-10)
+    assert value("eu_by_amount", rows) == pytest.approx(mean_error(rows, by_amount)[0], abs=1e-10)
+    assert value("gain_over_amount", rows) == pytest.approx(mean_error(rows, now - by_amount)[0], abs=1e-10)
+    low, high = interval("gain_recalibration", rows)
+    assert high - low > 2 * 1.64 * 1.2 * mean_error(rows, new - now)[1]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 999), alarm=st.integers(1, 30), miss=st.integers(1, 30), weighted=st.booleans())
+def test_rows_that_are_alike_have_the_numbers_of_one_task(seed: int, alarm: int, miss: int, weighted: bool) -> None:
+    """By the formulas for rows: nothing here knows that they are alike."""
+    rows = priced(120, seed, weighted)
+    alike = Rows(rows.score, rows.label, rows.weight, amounts={"amount": np.full(120, float(miss))})
+    own, shared = RowTask(("amount",), cost_fp=float(alarm)), BinaryTask.of_costs(alarm, miss)
+    for text in ALIKE:
+        plain = Inputs(alike, shared)
+        assert value(text, alike, own) == pytest.approx(value_of(parse(text), plain), rel=1e-12, abs=1e-12)
+        if text not in ("utility_at_stake", "regret_grouping_worst"):
+            assert interval(text, alike, own) == pytest.approx(interval_of(parse(text), plain, 0.9), rel=1e-9, abs=1e-9)
+
+
+def test_rows_that_are_alike_are_one_task_for_every_metric() -> None:
+    rows = priced(300)
+    plain = from_arrays(rows.score, rows.label)
+    alike = from_arrays(rows.score, rows.label, amount=np.full(300, 4.0))
+    choices = tuple(map(parse, (*ALIKE, "gain_recalibration", "gain_over_constant", "net_benefit", "utility_share")))
+    own = evaluate(alike, Plan(choices, row_task=RowTask(("amount",), cost_fp=1.0)))
+    shared = evaluate(plain, Plan(choices, BinaryTask.of_costs(1, 4)))
+    assert own.reports[0].results == shared.reports[0].results and own.by_row is None
+
+
+def test_costs_utilities_and_amounts_say_the_same() -> None:
+    rows = priced(100)
+    miss, alarm, zero = rows.amounts["amount"], rows.amounts["cost_fp_column"], np.zeros(100)
+    costs = utilities_of({"cost_fn_column": miss, "cost_fp_column": alarm}, None, None, 1.0)
+    table = utilities_of({"utility_columns": np.column_stack((zero, -miss, -alarm, zero))}, None, None, 1.0)
+    assert np.array_equal(costs, table) and np.array_equal(costs, utilities_of(rows.amounts, None, None, 1.0))
+    twice = utilities_of({"cost_fn_column": miss, "cost_fp_column": 2 * alarm}, None, None, 1.0)
+    assert np.array_equal(twice, utilities_of(rows.amounts, None, None, 2.0))
+
+
+def test_thresholds_beyond_0_and_1_always_and_never_act() -> None:
+    """By hand: utilities tn, fn, fp, tp of five rows, none of which a score of 0 or 1 changes but the last."""
+    table = np.array([[0, 1, -1, 0], [-1, -1, 0, 0], [0, 0, 0, 0], [0, 0, -5, 0], [0, -3, -1, 0]], dtype=float)
+    rows = Rows(np.array([1.0, 0.0, 1.0, 1.0, 0.25]), np.array([1, 0, 1, 0, 1]), amounts={"utility_columns": table})
+    u = RowUtilities(rows, utilities_of(rows.amounts, None, None, 1.0))
+    assert np.isinf(u.threshold[[0, 2, 3]]).all() and u.threshold[4] == 0.25
+    assert u.threshold[1] <= 0 and u.acts(rows.score).tolist() == [False, True, False, False, True]
+    assert u.mean(u.payoff(u.acts(rows.score))).mean == pytest.approx((1 + 0 + 0 + 0 + 0) / 5)
+
+
+def test_the_least_amount_parts_no_rows_of_one_amount() -> None:
+    """By hand: at 7 and more 7 - 1 + 7 - 1; from 3 on 3 + 3 - 1 - 1 more less; ties of 7 stay together."""
+    label, amount = np.array([1, 0, 1, 0, 0, 1]), np.array([7.0, 7.0, 7.0, 3.0, 3.0, 0.5])
+    rows = Rows(np.full(6, 0.5), label, amounts={"amount": amount})
+    u = RowUtilities(rows, utilities_of(rows.amounts, 1.0, None, 1.0))
+    assert least_amount(u) == 7.0
+    assert least_amount(u, np.array([3, 4])) == np.inf
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    rows = priced(200, weighted=True)
+    turned = rows.take(np.random.default_rng(1).permutation(200))
+    for text in ("gain_recalibration", "eu_by_amount", "regret_calibration"):
+        assert value(text, turned) == pytest.approx(value(text, rows), rel=1e-12)
+
+
+def test_what_needs_one_task_says_so() -> None:
+    with pytest.raises(Undefined, match="utilities that all rows share"):
+        value("net_benefit", priced())
+    with pytest.raises(Undefined, match="a miss costs the same in every row"):
+        value("eu_by_amount", Rows(priced().score, priced().label, amounts={"amount": np.ones(400)}),
+              RowTask(("amount",), cost_fp=1.0))  # fmt: skip
+    with pytest.raises(Undefined, match="--amount"):
+        value_of(parse("eu_by_amount"), Inputs(priced()))
