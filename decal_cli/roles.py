@@ -193,8 +193,8 @@ class Columns:
     aggregated: bool = _declared(
         False,
         ColumnOption(
-            "The files hold counts, not rows, as a GROUP BY of the score gives them: columns score, n and pos. Several "
-            "files add up."
+            "The files hold counts, not rows, as a GROUP BY of the score gives them: score, n and pos, or cells. "
+            "Several files add up."
         ),
     )
 

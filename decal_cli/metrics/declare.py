@@ -46,6 +46,8 @@ class Metric(Declaration):
     slow: bool = False
     """Takes seconds: measured where it is named, or every metric is."""
     value_text: Callable[..., str] | None = None
+    within_cells: tuple[Callable[..., float], bool] | None = None
+    """How far its value from cells of the score may be from that of the rows, and whether it rests on draws besides."""
     of_classes: Metric | None = None
     """What it is for rows of several classes, where it is something else there."""
     of_rows: Metric | None = None

@@ -67,7 +67,8 @@ class Inputs:
         """These in place of their kind; all other kinds are shared with the inputs as they were."""
         tasks = [value for value in inputs if isinstance(value, Task)]
         others = Inputs(self.rows, tasks[0] if tasks else self.task, self.seed, self.class_decision, self.row_task)
-        others._built = {type(value): value for value in inputs if value is not None and value not in tasks}
+        built = (value for value in inputs if value is not None and value not in tasks)
+        others._built = {Table if isinstance(value, Table) else type(value): value for value in built}
         others._others = self
         return others
 
@@ -81,6 +82,11 @@ class Inputs:
             source = self if self._others is None or issubclass(kind, Task) else self._others
             self._built[kind] = INPUT_KINDS[kind].build(self) if source is self else source.get(kind)
         return self._built[kind]
+
+    @property
+    def table(self) -> Table | None:
+        """The table, where rows are of two classes and there is one."""
+        return None if self.of_classes else self.get(Table)
 
     def all_of(self, kinds: Sequence[type]) -> list[Any]:
         """The inputs of these kinds; Undefined says what the user did not give."""

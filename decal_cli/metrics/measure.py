@@ -9,10 +9,12 @@ from dataclasses import replace
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
-from decal_cli.metrics.confidence import Interval, holding, within
+from decal_cli.metrics.confidence import Interval, holding
+from decal_cli.metrics.confidence import within as inside
 from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
+from decal_cli.metrics.within_cells import within_cells
 from decal_cli.tables.table import Table
 
 MetricSpec = Spec[Metric]
@@ -82,11 +84,12 @@ def _text(spec: MetricSpec, inputs: Inputs) -> str:
 def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -> Result:
     """Value and analytic interval, or the reason why the metric is undefined; no interval where confidence is None."""
     try:
+        within = within_cells(spec, inputs)
         value = value_of(spec, inputs)
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
     interval = None if confidence is None else interval_of(spec, inputs, confidence)
-    return Result(value, interval, witness=_witness(spec, inputs), text=_text(spec, inputs))
+    return Result(value, interval, witness=_witness(spec, inputs), text=_text(spec, inputs), within=within)
 
 
 def measure_all(
@@ -109,7 +112,7 @@ def measure_all(
     )
     task = inputs.task
     cut = {
-        spec: holding(within(interval, spec.declared.bounds(task)), values[spec])
+        spec: holding(inside(interval, spec.declared.bounds(task)), values[spec])
         for spec, interval in intervals.items()
     }
     return results | {spec: replace(results[spec], interval=interval) for spec, interval in cut.items()}

@@ -23,11 +23,22 @@ class Witness(NamedTuple):
     of_two: Witness | None = None
 
 
+class Within(NamedTuple):
+    """Of a value computed from cells of the score: how far it may be from that of the rows; 0 is exact.
+
+    drawn: it rests on folds or draws, which are of cells besides; bound is of what they estimate.
+    """
+
+    bound: float
+    drawn: bool = False
+
+
 @dataclass(frozen=True)
 class Result:
     """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum.
 
-    text: how the value is written where rounding it as usual would change what it means; empty elsewhere.
+    text: how the value is written where rounding it as usual would change what it means; empty elsewhere. within: of a
+    value from cells of the score.
     """
 
     value: float | None
@@ -35,3 +46,4 @@ class Result:
     reason: str | None = None
     witness: Witness | None = None
     text: str = ""
+    within: Within | None = None

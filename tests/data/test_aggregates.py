@@ -36,8 +36,19 @@ def levels(data: pd.DataFrame, score: str = "p", weighted: bool = False) -> pd.D
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_counts_give_the_numbers_of_their_rows(weighted: bool) -> None:
-    data = rows()
-    shared = {"threshold": 0.3, "group": "site"}
+    data = rows(count=150)
+    names = (
+        "brier",
+        "log_loss",
+        "corp_mcb",
+        "auc",
+        "average_precision",
+        "ece",
+        "ece_null",
+        "gain_recalibration",
+        "cdl",
+    )
+    shared = {"threshold": 0.3, "group": "site", "metrics": names}
     whole = decal.evaluate(data, label="y", score="p", weight="w" if weighted else None, **shared).to_dict()
     counted = decal.evaluate(levels(data, weighted=weighted), aggregated=True, score="p", **shared).to_dict()
     for expected, got in zip(whole["reports"], counted["reports"], strict=True):
@@ -110,14 +121,14 @@ def test_verbs_that_need_rows_say_so() -> None:
         ({"n": [2, -1]}, "column 'n', row 2: -1 is not positive"),
         ({"n": [2, 0]}, "column 'n', row 2: 0 is not positive"),
         ({"n": [2, 1.5]}, "column 'n', row 2: 1.5 is not a whole number of rows"),
-        ({"pos": [3, 1]}, "column 'pos', row 1: 3 is not between 0 and n"),
+        ({"pos": [3, 1]}, "column 'pos', row 1: 3 is more than n"),
         ({"pos": [float("nan"), 1]}, "column 'pos', row 1: nan is missing or not finite"),
         ({"score": [0.5, float("inf")]}, "column 'score', row 2: inf is missing or not finite"),
         ({"score": [0.5, 1.5]}, "column 'score', row 2: 1.5 is outside"),
         ({"n2": [1, 1]}, "no column 'pos2'"),
         (
             {"n2": [1, 1], "pos2": [0, 0], "rows": [2, 2], "rows_pos": [0, 0]},
-            "column 'n2', row 1: 1 cannot be that of n",
+            "column 'n2', row 1: 1 cannot be the sum of squared weights",
         ),
     ],
 )

@@ -17,6 +17,7 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import corp, grouping, regret_intervals
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
+from decal_cli.tables.cells import PowerLoss
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import CellRun, Estimate, Floats, Table
 
@@ -354,9 +355,10 @@ def _observed_expected_interval(t: Table, *, confidence: float) -> intervals.Int
     def residual(score: Floats) -> Floats:
         return np.stack((-ratio * score / expected, (1 - ratio * score) / expected))
 
+    slope = -ratio / expected
     if ratio == 0:
         return 0.0, intervals.wilson(0.0, 1.0, t.effective_rows, confidence)[1] / expected
-    error = t.average((block, residual(block.score)) for block in t.blocks()).error
+    error = t.mean_of(PowerLoss(residual, ((0.0, slope), (1 / expected, slope)))).error
     factor = math.exp(intervals.quantile(confidence) * error / ratio)
     return ratio / factor, ratio * factor
 

@@ -11,6 +11,7 @@ import numpy as np
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.numerics import gaps
+from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
 from decal_cli.tables.design import dot
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Loss, Table
@@ -25,12 +26,15 @@ _MIN_FLOAT = 5e-324
 """The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
 
 
-def squared(score: Floats) -> Floats:
-    """(p - y)^2 of scores, shape (k,), at label 0 and at label 1: shape (2, k)."""
+def _squared(score: Floats) -> Floats:
     losses = np.empty((2, len(score)))
     np.square(score, out=losses[0])
     np.square(np.subtract(1, score, out=losses[1]), out=losses[1])
     return losses
+
+
+squared = PowerLoss(_squared, ((0.0, 0.0, 1.0), (1.0, -2.0, 1.0)))
+"""(p - y)^2 of scores, shape (k,), at label 0 and at label 1: shape (2, k)."""
 
 
 @lru_cache(maxsize=64)
@@ -50,7 +54,7 @@ def logarithmic(eps: float = 0.0) -> Loss:
             of_label[0, small] = np.log1p(-score[small])
         return np.negative(of_label, out=of_label)
 
-    return loss
+    return loss if eps else LogLoss(loss)
 
 
 LOSSES: dict[LossName, Loss] = {"brier": squared, "log": logarithmic()}
@@ -58,6 +62,10 @@ LOSSES: dict[LossName, Loss] = {"brier": squared, "log": logarithmic()}
 
 def need_finite_log(t: Table, advice: str = "") -> None:
     """Raise Undefined, with the count, where a score of exactly 0 or 1 is wrong."""
+    if isinstance(t, CellTable):
+        if t.infinite:
+            raise Undefined("infinite: a row with score 0 has label 1, or one with score 1 has label 0")
+        return
     at_zero = float(t.pos[0]) if t.score[0] == 0 else 0.0
     at_one = float(t.n[-1] - t.pos[-1]) if t.score[-1] == 1 else 0.0
     if at_zero + at_one > 0:

@@ -10,6 +10,7 @@ from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.packs import Pack
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Result, Witness, parse
+from decal_cli.metrics.result import Within
 from decal_cli.numbers import DASH, MAX_DECIMALS, plain, short, span
 from decal_cli.render.blocks import Block, Column, Notes, Row, Table
 from decal_cli.render.cells import metric_cells, number
@@ -57,14 +58,27 @@ class WorstAgentData(TypedDict):
     two_actions: NotRequired[TwoActionsData]
 
 
+class WithinData(TypedDict):
+    """Of a value from cells of the score. bound: how far it may be from that of the rows, 0 where it is exact. drawn:
+    it rests on folds or draws of cells, and bound is of what they estimate.
+    """
+
+    bound: Annotated[float, Limit(minimum=0)]
+    drawn: bool
+
+
 class DefinedData(TypedDict):
-    """A value with its interval, null where it has none; parameters: those of the metric, defaults included."""
+    """A value with its interval, null where it has none; parameters: those of the metric, defaults included.
+
+    within: where it is computed from cells of the score.
+    """
 
     value: float
     interval: Ends | None
     reason: None
     parameters: dict[str, int | float | str]
     worst_agent: NotRequired[WorstAgentData]
+    within: NotRequired[WithinData]
 
 
 class UndefinedData(TypedDict):
@@ -92,6 +106,8 @@ def result_data(key: str, result: Result) -> ResultData:
     }
     if result.witness is not None:
         defined["worst_agent"] = _worst_agent(result.witness)
+    if result.within is not None:
+        defined["within"] = {"bound": result.within.bound, "drawn": result.within.drawn}
     return defined
 
 
@@ -146,10 +162,36 @@ def metric_notes(evaluation: Evaluation) -> list[Block]:
     worst = worst_lines(reports)
     per = evaluation.columns.get("per")
     places = places_lines(reports, per if isinstance(per, str) else None)
-    quiet = [*places, *part_lines(reports), *undefined_reasons(reports), *unknown_lines(evaluation)]
+    quiet = [
+        *within_lines(reports),
+        *places,
+        *part_lines(reports),
+        *undefined_reasons(reports),
+        *unknown_lines(evaluation),
+    ]
     blocks: list[Block] = [Notes(tuple(worst), copy=True)] if worst else []
     blocks += [Notes(tuple(quiet), quiet=True)] if quiet else []
     return [replace(block, close=bool(number)) for number, block in enumerate(blocks)]
+
+
+def within_lines(reports: Sequence[Report]) -> list[str]:
+    """Of values from cells of the score: which are exact, and how far the others may be from those of the rows."""
+    bounds: dict[str, Within] = {}
+    for report in reports:
+        for key, result in report.results.items():
+            if result.within is not None and result.value is not None:
+                bounds[key] = max(result.within, bounds.get(key, result.within))
+    if not bounds:
+        return []
+    exact = [key for key, each in bounds.items() if not each.bound and not each.drawn]
+    near = [f"{key} {plain(each.bound)}" for key, each in bounds.items() if each.bound and not each.drawn]
+    drawn = [f"{key} {plain(each.bound)}" for key, each in bounds.items() if each.drawn]
+    lines = [f"from cells of the score; exact: {', '.join(exact) or 'none'}"]
+    lines += [f"at most so far from the value of the rows: {', '.join(near)}"] if near else []
+    lines += [
+        f"from folds or draws of cells, and what these estimate is at most so far off: {', '.join(drawn)}"
+    ] * bool(drawn)
+    return lines
 
 
 def unknown_lines(evaluation: Evaluation) -> list[str]:

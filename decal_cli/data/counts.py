@@ -1,0 +1,207 @@
+"""Counts of rows as columns of numbers, levels or cells: checked, cut by model and group, and made into tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from decal_cli.data.check import Origin
+from decal_cli.data.words import number
+from decal_cli.errors import DecalError
+from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.cells import N_POWERS, CellTable
+from decal_cli.tables.design import INDEPENDENT, Weighted
+from decal_cli.tables.table import Floats, Table
+
+_ROUNDING = 1e-9
+"""Of sums of floats, which engines add in orders of their own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(ABC):
+    """Columns of numbers by name, shape (m,), in any order and with repetitions, which add up."""
+
+    columns: Mapping[str, Floats]
+
+    needed: ClassVar[tuple[str, ...]]
+    of_weights: ClassVar[tuple[str, ...]]
+    """What there is besides where rows are weighted: all of it, or nothing."""
+    what: ClassVar[str]
+
+    def take(self, which: np.ndarray) -> Self:
+        """These counts, by mask."""
+        return type(self)({name: values[which] for name, values in self.columns.items()})
+
+    @property
+    def weighted(self) -> bool:
+        """Whether n is a sum of weights."""
+        return "n2" in self.columns
+
+    @property
+    @abstractmethod
+    def rows(self) -> tuple[Floats, Floats]:
+        """Rows, and rows with label 1."""
+
+    @abstractmethod
+    def table(self, scale: float, origin: Origin) -> Table:
+        """All of it added up; weights are multiplied by the scale, a power of two."""
+
+    @abstractmethod
+    def check(self, origin: Origin) -> None:
+        """Raise a DecalError that names the first value that cannot be, with its file, column and row."""
+
+    @property
+    def scale(self) -> float:
+        """The power of two that brings the mean weight near 1, as weights of rows are read."""
+        if not self.weighted:
+            return 1.0
+        return float(2.0 ** -round(np.log2(float(self.columns["n"].sum()) / float(self.rows[0].sum()))))
+
+    def counted(self, scale: float, groups: Mapping[str, np.ndarray], origin: Origin) -> Aggregated:
+        """The rows that these count, and those of every group."""
+        parts = {
+            column: {str(value): self.take(values == value).counted(scale, {}, origin) for value in np.unique(values)}
+            for column, values in groups.items()
+        }
+        count, ones = (int(values.sum()) for values in self.rows)
+        return Aggregated(self.table(scale, origin), count, ones, parts)
+
+    def need(self, sound: np.ndarray, name: str, problem: str, origin: Origin) -> None:
+        """Raise a DecalError that names the first value of a column that is not sound."""
+        if not sound.all():
+            row = int(np.argmin(sound))
+            place = origin.place(name, row)
+            raise DecalError(f"{place}: {number(self.columns[name][row])} {problem}", "correct the aggregates")
+
+    def need_counts(self, name: str, origin: Origin, least: int = 0) -> None:
+        """The same for a column that must hold whole numbers of rows."""
+        values = self.columns[name]
+        self.need(values == np.floor(values), name, "is not a whole number of rows", origin)
+        self.need(values >= least, name, "is not positive" if least else "is negative", origin)
+
+    def need_squares(self, origin: Origin) -> None:
+        """The same for sums of squares of positive weights (Cauchy-Schwarz)."""
+        n, n2, rows = (self.columns[name] for name in ("n", "n2", "rows"))
+        sound = (n2 * rows >= n**2 * (1 - _ROUNDING)) & (n2 <= n**2 * (1 + _ROUNDING))
+        self.need(sound, "n2", "cannot be the sum of squared weights that add up to n", origin)
+
+
+class Levels(Counts):
+    """Distinct scores with their rows and positives."""
+
+    needed = ("score", "n", "pos")
+    of_weights = ("n2", "pos2", "rows", "rows_pos")
+    what = "levels"
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        names = ("rows", "rows_pos") if self.weighted else ("n", "pos")
+        return self.columns[names[0]], self.columns[names[1]]
+
+    def table(self, scale: float, origin: Origin) -> Table:
+        columns = {name: self.columns[name] for name in ("n", "pos", *(("n2", "pos2") if self.weighted else ()))}
+        # In an order that does not depend on that of the files: sums of floats do.
+        order = np.lexsort((*reversed(columns.values()), self.columns["score"]))
+        score = self.columns["score"][order]
+        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+        n, pos, *squares = (np.add.reduceat(values[order], starts) for values in columns.values())
+        if not squares:
+            return Table(score[starts], n.astype(np.int64), pos.astype(np.int64), INDEPENDENT)
+        n2, pos2 = squares
+        design = Weighted(n2 * scale**2, np.minimum(pos2, n2) * scale**2)
+        return Table(score[starts], n * scale, np.minimum(pos, n) * scale, design)
+
+    def check(self, origin: Origin) -> None:
+        for name, values in self.columns.items():
+            self.need(np.isfinite(values), name, "is missing or not finite", origin)
+        score, n, pos = (self.columns[name] for name in self.needed)
+        self.need((score >= 0) & (score <= 1), "score", "is outside [0, 1]", origin)
+        if not self.weighted:
+            self.need_counts("n", origin, 1)
+            self.need_counts("pos", origin)
+            self.need(pos <= n, "pos", "is more than n", origin)
+            return
+        n2, pos2, rows, ones = (self.columns[name] for name in self.of_weights)
+        self.need_counts("rows", origin, 1)
+        self.need_counts("rows_pos", origin)
+        self.need(ones <= rows, "rows_pos", "is more than rows", origin)
+        self.need(n > 0, "n", "is not positive", origin)
+        self.need((pos >= 0) & (pos <= n * (1 + _ROUNDING)), "pos", "is not between 0 and n", origin)
+        self.need_squares(origin)
+        self.need((pos2 >= 0) & (pos2 <= n2 * (1 + _ROUNDING)), "pos2", "is not between 0 and n2", origin)
+        self.need((ones > 0) == (pos > 0), "rows_pos", "does not agree with pos", origin)
+
+
+class Cells(Counts):
+    """Cells of the score with the sums of their rows, by label."""
+
+    needed = ("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2")
+    of_weights = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
+    what = "cells"
+    sums = needed[5:]
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        rows = self.columns["rows"]
+        return rows, rows * self.columns["label"]
+
+    def table(self, scale: float, origin: Origin) -> Table:
+        of = self.columns
+        # In an order that does not depend on that of the files: sums of floats do.
+        order = np.lexsort((*(of[name] for name in reversed(self.sums)), of["label"], of["high"], of["low"]))
+        low, high, label = (of[name][order] for name in ("low", "high", "label"))
+        starts = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])))
+        first, last = low[starts], high[starts]
+        apart = last[:-1] <= first[1:]
+        if not apart.all():
+            at = int(np.argmin(apart))
+            cells = " and ".join(f"[{number(first[k])}, {number(last[k])})" for k in (at, at + 1))
+            raise DecalError(
+                f"{origin.shown}: cells {cells} overlap", "aggregate all files with the same --threshold options"
+            )
+        place = (np.cumsum(np.isin(np.arange(len(low)), starts)) - 1) + len(starts) * label.astype(np.int64)
+
+        def added(names: tuple[str, ...]) -> Floats:
+            flat = [np.bincount(place, of[name][order], 2 * len(starts)) for name in names]
+            return np.array(flat, dtype=np.float64).reshape(len(names), 2, len(starts)).swapaxes(0, 1)
+
+        squares = added(self.of_weights) * scale**2 if self.weighted else None
+        return CellTable.of_sums(first, last, added(self.sums) * scale, squares)
+
+    def check(self, origin: Origin) -> None:
+        of = self.columns
+        endless = ("l1", "l2", "k1", "k2")
+        for name, values in of.items():
+            sound = ~np.isnan(values) if name in endless else np.isfinite(values)
+            self.need(sound, name, "is missing or not finite", origin)
+        low, high = of["low"], of["high"]
+        self.need((low >= 0) & (low <= 1), "low", "is outside [0, 1]", origin)
+        self.need((high > low) & (high <= 1) | (high == 1) & (low == 1), "high", "is not between low and 1", origin)
+        self.need((of["label"] == 0) | (of["label"] == 1), "label", "is not 0 or 1", origin)
+        self.need_counts("rows", origin, 1)
+        self.need(of["n"] > 0, "n", "is not positive", origin)
+        if not self.weighted:
+            self.need(of["n"] == of["rows"], "n", "is not rows, and there is no n2 of weighted rows", origin)
+        self._need_moments(self.sums, origin)
+        if self.weighted:
+            self.need_squares(origin)
+            self._need_moments(self.of_weights, origin)
+
+    def _need_moments(self, names: tuple[str, ...], origin: Origin) -> None:
+        """Sums of powers between those of the edges, and of losses that agree."""
+        count, low, high = self.columns[names[0]], self.columns["low"], self.columns["high"]
+        for power in range(1, N_POWERS):
+            name = names[power]
+            values = self.columns[name]
+            least, most = count * low**power * (1 - _ROUNDING), count * high**power * (1 + _ROUNDING)
+            problem = f"cannot be the sum over {names[0]} of scores between low and high to the power of {power}"
+            self.need((values >= least) & (values <= most), name, problem, origin)
+        first, second = (self.columns[name] for name in names[N_POWERS:])
+        self.need(first >= 0, names[N_POWERS], "is negative", origin)
+        with np.errstate(invalid="ignore", over="ignore"):
+            sound = np.where(np.isinf(first), np.isinf(second), count * second >= first**2 * (1 - _ROUNDING))
+        self.need(sound.astype(bool), names[-1], f"does not agree with {names[N_POWERS]}", origin)

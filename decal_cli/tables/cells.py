@@ -1,0 +1,153 @@
+"""Cells of the score with the exact sums of their rows: what is left of rows that are too many to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.tables.design import INDEPENDENT, Estimate, Moments, Weighted
+from decal_cli.tables.table import Floats, Loss, Table
+
+GRID = 1 << 16
+"""Cells of equal width in [0, 1]."""
+N_POWERS = 5
+"""Sums of s^0 to s^4 are kept."""
+N_SUMS = N_POWERS + 2
+"""And those of the log loss and of its square."""
+
+
+@dataclass(frozen=True)
+class PowerLoss:
+    """A loss that is a polynomial of the score. compute: the same, directly; powers: coefficients, by label."""
+
+    compute: Loss
+    powers: tuple[tuple[float, ...], tuple[float, ...]]
+
+    def __call__(self, score: Floats) -> Floats:
+        return self.compute(score)
+
+
+@dataclass(frozen=True)
+class LogLoss:
+    """The log loss of scores as they are."""
+
+    compute: Loss
+
+    def __call__(self, score: Floats) -> Floats:
+        return self.compute(score)
+
+
+@dataclass(frozen=True, eq=False)
+class CellTable(Table):
+    """Cells, each as one level at the mean score of its rows, with the exact sums of what its rows have.
+
+    low, high: edges, shape (m,); a score is in [low, high), and 1 in a cell of its own. sums: by label, shape
+    (2, N_SUMS, m): of w s^k for k = 0..4, w loss and w loss^2; squares: the same of w^2, where rows are weighted. What
+    is made of this table (bins, folds, resamples) is a table of the mean scores.
+    """
+
+    low: Floats = None  # type: ignore[assignment]
+    high: Floats = None  # type: ignore[assignment]
+    sums: Floats = None  # type: ignore[assignment]
+    squares: Floats | None = None
+
+    @classmethod
+    def of_sums(cls, low: Floats, high: Floats, sums: Floats, squares: Floats | None = None) -> CellTable:
+        """The table of some cells, in order of their edges and none of them empty."""
+        neg, pos = sums[:, 0]
+        score = sums[:, 1].sum(axis=0) / (neg + pos)
+        # A mean lies in its cell; rounding must not carry it out and break the order of levels.
+        score = np.clip(score, low, np.where(high > low, np.nextafter(high, low), high))
+        if squares is None:
+            n = (neg + pos).astype(np.int64)
+            return cls(score, n, pos.astype(np.int64), INDEPENDENT, low, high, sums)
+        design = Weighted(squares[:, 0].sum(axis=0), squares[1, 0])
+        return cls(score, neg + pos, pos, design, low, high, sums, squares)
+
+    @property
+    def cells(self) -> Table:
+        """This table: its levels are few enough to resample."""
+        return self
+
+    def mean_of(self, loss: Loss) -> Estimate:
+        """Exact for the losses whose sums are known; any other is that of the mean scores."""
+        if isinstance(loss, PowerLoss):
+            return self.cached(loss, lambda _: self._of_powers(loss.powers))
+        if isinstance(loss, LogLoss):
+            return self.cached(loss, lambda _: self._of_log())
+        return super().mean_of(loss)
+
+    def _of_powers(self, powers: Sequence[Sequence[float]]) -> Estimate:
+        """Mean of a polynomial of the score, by label, of degree 2 at most."""
+        first = cross = second = 0.0
+        for label, coefficients in enumerate(powers):
+            sums, squares = self._totals(label)
+            squared = np.convolve(coefficients, coefficients)
+            first += float(np.dot(coefficients, sums[: len(coefficients)]))
+            cross += float(np.dot(coefficients, squares[: len(coefficients)]))
+            second += float(np.dot(squared, squares[: len(squared)]))
+        return self._estimate(first, cross, second)
+
+    def _of_log(self) -> Estimate:
+        totals = [self._totals(label) for label in (0, 1)]
+        first = sum(float(sums[N_POWERS]) for sums, _ in totals)
+        cross = sum(float(squares[N_POWERS]) for _, squares in totals)
+        second = sum(float(squares[N_POWERS + 1]) for _, squares in totals)
+        return self._estimate(first, cross, second)
+
+    def _totals(self, label: int) -> tuple[Floats, Floats]:
+        """Sums over all rows of one label, and the same of squared weights."""
+        sums = self.sums[label].sum(axis=1)
+        return sums, sums if self.squares is None else self.squares[label].sum(axis=1)
+
+    def _estimate(self, first: float, cross: float, second: float) -> Estimate:
+        squares = float(np.sum(self.n2, dtype=np.float64))
+        moments = Moments(np.array([first]), np.array([cross]), np.array([[second]]), squares)
+        return moments.estimate(self.total)
+
+    @property
+    def infinite(self) -> bool:
+        """Whether a score of exactly 0 or 1 is wrong."""
+        return not bool(np.isfinite(self.sums[:, N_POWERS]).all())
+
+    def straddled(self, threshold: float) -> int | None:
+        """The cell that has scores on both sides of a threshold, as far as its edges tell; None where it is an edge."""
+        at = int(np.searchsorted(self.low, threshold, side="right")) - 1
+        return at if at >= 0 and self.low[at] < threshold < self.high[at] else None
+
+    def moved(self, cell: int, below: bool, above: bool, threshold: float) -> Table:
+        """The table where the negatives of a cell lie above a threshold in it, or not, and so do the positives."""
+        edge = float(np.nextafter(threshold, 0.0))
+        keep = np.arange(len(self)) != cell
+        base = self._plain(keep)
+        n, pos, n2, pos2 = (float(values[cell]) for values in (self.n, self.pos, self.n2, self.pos2))
+        parts = [base]
+        for rows, rows2, label, up in ((n - pos, n2 - pos2, 0, below), (pos, pos2, 1, above)):
+            if rows > 0:
+                at, count = np.array([threshold if up else edge]), np.array([rows]).astype(self.n.dtype)
+                squares = np.array([rows2])
+                design = INDEPENDENT if self.design.plain else Weighted(squares, squares * label)
+                parts.append(Table(at, count, count * label, design))
+        return Table.merge([part for part in parts if len(part)])
+
+    def _plain(self, which: NDArray[np.bool_]) -> Table:
+        return Table(self.score[which], self.n[which], self.pos[which], self.design.taken(which))
+
+
+def cell_of(score: Floats, thresholds: Sequence[float]) -> NDArray[np.int64]:
+    """The number of the cell of each score: it grows with the score, and every threshold is an edge."""
+    cell = (score * GRID).astype(np.int64)
+    for threshold in thresholds:
+        cell += score >= threshold
+    return cell
+
+
+def edges(thresholds: Sequence[float]) -> tuple[Floats, Floats]:
+    """Low and high edges of every cell, by number, shape (GRID + 1 + thresholds,); the last one is that of 1."""
+    low = np.sort(np.concatenate((np.arange(GRID + 1) / GRID, [each for each in thresholds if 0 < each <= 1])))
+    # A threshold of 0 is reached by every score, so that no cell comes before it.
+    low = np.concatenate((np.zeros(sum(each <= 0 for each in thresholds)), low))
+    return low, np.append(low[1:], 1.0)
