@@ -18,21 +18,26 @@ from decal_cli.analysis.disagreements import (
 )
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report
 from decal_cli.analysis.splice import Splice, splice
+from decal_cli.analysis.swap import Ids, Swap, swap
 from decal_cli.curves.crossings import BrierDifference, Crossing, Lead, Side, band, brier_difference
 from decal_cli.data import Dataset, Paired
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.metrics import Metric, MetricSpec, Result, parse
+from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import PairTable, pair_up
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS
 from decal_cli.task import ClassDecision
 
 IDEALS = {"zero": 0.0, "one": 1.0}
 HEADLINE = (parse("expected_utility"), parse("brier"))
 """What the summary is about, independent of the metrics that were asked for."""
+AT_CAPACITY = parse("utility_at_capacity")
+"""The same where so many rows can be acted on only."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ class Contest:
     headline: Mapping[str, Difference]
     thresholds: Thresholds | None
     disagreements: Disagreements | ClassDisagreements | None = None
+    swap: Swap | None = None
+    """Who is acted on by which model, where so many rows can be acted on only; there are no disagreements then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +128,24 @@ class Comparison:
         )
 
 
-def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None, splicing: bool = True) -> Comparison:
+def compare(
+    dataset: Dataset,
+    plan: Plan,
+    progress: Progress = lambda text: None,
+    splicing: bool = True,
+    ids: Ids | None = None,
+) -> Comparison:
     """Compare the two models of a data set whose rows are the same, on all rows and on every group.
 
-    splicing: whether the splice is asked for; gate rules need only the differences.
+    splicing: whether the splice is asked for; gate rules need only the differences. ids: what rows are called, (T,).
     """
     if len(dataset.models) != 2:
         raise DecalError(f"a comparison needs exactly two models, not {len(dataset.models)}", "name two with --score")
     plan = plan.for_rows(dataset)
     plan.need_shared("compare")
-    choices = tuple(dict.fromkeys((*plan.choices, *HEADLINE)))
+    dataset = evaluating.with_lists(dataset, plan)
+    headline = HEADLINE if dataset.capacity is None else (*HEADLINE, AT_CAPACITY)
+    choices = tuple(dict.fromkeys((*plan.choices, *headline)))
     values = evaluating.evaluate(dataset, replace(plan, choices=choices, intervals=False), progress)
     evaluation = replace(values, plan=plan)
     half = len(values.reports) // 2
@@ -146,7 +161,7 @@ def compare(dataset: Dataset, plan: Plan, progress: Progress = lambda text: None
             continue
         pairs = pair_up(a.score, b.score, a.label, a.weight, a.unit)
         whole = whole or pairs
-        contests.append(_contest(of_a, of_b, pairs, plan))
+        contests.append(_contest(of_a, of_b, pairs, (a, b), plan, ids if group is None else None))
     at = contests[0].thresholds
     joined, reason = None, "scores of several classes have no thresholds" if at is None and splicing else None
     if splicing and whole is not None and at is not None:
@@ -186,16 +201,24 @@ Values = Mapping[MetricSpec, float]
 Differences = Mapping[str, Difference]
 
 
-def _contest(of_a: Report, of_b: Report, pairs: PairTable, plan: Plan) -> Contest:
+def _contest(
+    of_a: Report, of_b: Report, pairs: PairTable, rows: tuple[Rows, Rows], plan: Plan, ids: Ids | None
+) -> Contest:
     def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
         sure = pairs.design.confidence(plan.confidence)
-        return {} if sure is None else paired_metrics.intervals(values, pairs, plan.task, sure, plan.seed)
+        if sure is None:
+            return {}
+        a, b = (Inputs(each).get(AtCapacity) for each in rows)
+        listed = {} if a is None else paired_metrics.capacity_intervals(values, a, b, plan.binary, sure)
+        return listed | paired_metrics.intervals(values, pairs, plan.task, sure, plan.seed)
 
     asked, headline = _differences(of_a, of_b, plan, intervals)
-    task = None if plan.task is None else plan.task.two_actions
-    apart = None if task is None else disagreements(pairs, task.decision_threshold)
+    swapped = swap(*rows, ids)
+    apart = None
+    if plan.binary is not None and swapped is None:
+        apart = disagreements(pairs, plan.binary.decision_threshold)
     at = _thresholds(pairs, plan)
-    return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, at, apart)
+    return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, at, apart, swapped)
 
 
 def _class_contest(
@@ -216,14 +239,15 @@ def _differences(
     of_a: Report, of_b: Report, plan: Plan, intervals: Callable[[Values], Mapping[MetricSpec, Interval]]
 ) -> tuple[Differences, Differences]:
     """Of the metrics that were asked for, and of those that the summary is about."""
-    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *HEADLINE))}
+    heads = HEADLINE if of_a.places is None else (*HEADLINE, AT_CAPACITY)
+    differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *heads))}
     values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
     if plan.intervals:
         of_classes = of_a.by_class is not None
         for spec, ends in intervals(values).items():
             differences[spec] = _with_interval(differences[spec], spec, ends, of_classes)
     asked = {spec.key: differences[spec] for spec in plan.choices}
-    return asked, {spec.key: differences[spec] for spec in HEADLINE if spec in values}
+    return asked, {spec.key: differences[spec] for spec in heads if spec in values}
 
 
 def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:

@@ -44,7 +44,7 @@ def run(
             raise DecalError("--plot and --write-splice are for scores of two classes", "leave them out")
     plan = replace(plan, choices=choices or comparing.shown_choices(paired.dataset, plan))
     with progress_of() as progress:
-        result = comparing.compare(paired.dataset, plan, progress)
+        result = comparing.compare(paired.dataset, plan, progress, ids=paired.ids)
         drawing = () if models.plot is None else write_plot(_curves(paired.dataset, plan), models.plot, SHARED, out)
     if models.write_splice is not None:
         write_whole(models.write_splice, as_file(models.write_splice, comparing.spliced(paired, result)), "splice")

@@ -15,11 +15,12 @@ import numpy as np
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import Interval, normal, within
 from decal_cli.metrics.declare import Metric
-from decal_cli.metrics.families import actions, classes, ranking, task
+from decal_cli.metrics.families import actions, capacity, classes, ranking, task
 from decal_cli.metrics.families.loss import brier, log_loss
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, value_or_none
 from decal_cli.metrics.numerics import class_influence
+from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.classes import ClassTable
@@ -54,6 +55,21 @@ def intervals(
 
     intervals |= bootstrap.intervals(rest, apart, pairs.cells.tables, pairs.cells, confidence, seed)
     return {spec: within(interval, _bounds(spec, task)) for spec, interval in intervals.items()}
+
+
+def capacity_intervals(
+    values: Mapping[MetricSpec, float], a: AtCapacity, b: AtCapacity, task: BinaryTask | None, confidence: float
+) -> dict[MetricSpec, Interval]:
+    """Paired intervals of differences of what so many rows, by the scores of A and of B, are worth."""
+    intervals: dict[MetricSpec, Interval] = {}
+    if a.rows.table.effective_rows < FEWEST_ROWS:
+        return intervals
+    for spec, value in values.items():
+        influence = _AT_CAPACITY.get(spec.declared.function)
+        if influence is not None:
+            error = a.error(influence(b, task) - influence(a, task))
+            intervals[spec] = within(normal(Estimate(value, error), confidence), _bounds(spec, task))
+    return intervals
 
 
 def class_intervals(
@@ -97,7 +113,7 @@ def method(metric: Metric, of_classes: bool = False) -> Method | None:
     """
     if of_classes:
         return "analytic" if metric.form(True).function in _PER_ROW else None
-    if metric.function in _PAIRED:
+    if metric.function in _PAIRED or metric.function in _AT_CAPACITY:
         return "analytic"
     if metric.noisy:
         return None
@@ -164,6 +180,15 @@ _PAIRED: dict[Callable[..., float], Difference] = {
     task.net_benefit: _of_payoff(lambda given: net_benefit_payoff(given.two_actions.threshold)),
     task.accuracy: _of_payoff(lambda given: ((1.0, 0.0), (0.0, 1.0))),
 }
+
+_AT_CAPACITY: dict[Callable[..., float], Callable[[AtCapacity, Any], Floats]] = {
+    capacity.capture: lambda at, given: capacity.capture_influence(at),
+    capacity.precision_at_capacity: lambda at, given: capacity.precision_influence(at),
+    capacity.lift: lambda at, given: capacity.lift_influence(at),
+    capacity.utility_at_capacity: capacity.utility_influence,
+    capacity.capacity_cost: capacity.cost_influence,
+}
+"""What each row adds to the metric, to first order, (T,)."""
 
 PerRow = Callable[[ClassTable, Any, Mapping[str, Any]], tuple[Floats, float]]
 """What each row adds to first order, (T,), by the task and the parameters; and what is left of the variance."""

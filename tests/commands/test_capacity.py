@@ -5,17 +5,20 @@ from pathlib import Path
 import pytest
 
 import decal_cli as decal_api
+from decal_cli.metrics import METRICS
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
 
 COLUMNS = (BINARY, "--score", "p", "--label", "y")
 
 
 def test_a_table_shows_what_the_places_are_worth_and_says_who_gets_them(decal: Decal) -> None:
-    done = decal("evaluate", *COLUMNS, "-t", "0.3", "--capacity", "50/1000")
+    shown = [word for name in METRICS if METRICS[name].family == "capacity" for word in ("-m", name)]
+    line = ("evaluate", *COLUMNS, "-t", "0.3", "-m", "expected_utility", *shown, "--capacity")
+    done = decal(*line, "50/1000")
     text = " ".join(done.out.split())
     assert "capacity 50/1000: the rows with the highest scores are acted on; a row below 0.3 is not, even if" in text
     assert "100 of 2,000 rows are acted on, from a score of" in text and "|capacity:50/1000" in text
-    document = valid_json(decal("evaluate", *COLUMNS, "-t", "0.3", "--capacity", "100", "-f", "json").out)
+    document = valid_json(decal(*line, "100", "-f", "json").out)
     places, metrics = document["places"], document["metrics"]
     assert places["places"] == places["acted"] == pytest.approx(100) and document["capacity"] == "100"
     assert metrics["capacity_threshold"]["value"] == places["thresholds"][0]
@@ -27,8 +30,8 @@ def test_a_table_shows_what_the_places_are_worth_and_says_who_gets_them(decal: D
 
 def test_settings_python_and_gates_take_it(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "decal.toml").write_text("capacity = 0.05\n")
-    document = valid_json(decal("evaluate", *COLUMNS, "-f", "json").out)
-    answer = decal_api.evaluate(BINARY, score="p", label="y", capacity=0.05)
+    document = valid_json(decal("evaluate", *COLUMNS, "-m", "capture", "-f", "json").out)
+    answer = decal_api.evaluate(BINARY, score="p", label="y", metrics="capture", capacity=0.05)
     assert answer["capture"].value == document["metrics"]["capture"]["value"]
     rule = f"capture>={answer['capture'].value - 1e-9}"
     assert decal("gate", *COLUMNS, "--rule", rule).code == 0
@@ -48,6 +51,31 @@ def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:
     # More places than rows: all are acted on.
     all_of_them = decal("evaluate", "days.csv", "--capacity", "31", "--per", "day")
     assert "90 of 90 places are taken, and no row that would be acted on is without one" in all_of_them.out
+
+
+def test_two_models_are_compared_by_who_is_acted_on(decal: Decal) -> None:
+    line = ("compare", BINARY, "--score", "q", "--score", "p", "--label", "y", "-t", "0.3", "--capacity", "100")
+    line += ("-m", "precision_at_capacity", "-m", "utility_at_capacity", "-m", "capture")
+    document = valid_json(decal(*line, "-f", "json").out)
+    contest = document["comparison"]["contests"][0]
+    swap, metrics = contest["swap"], contest["metrics"]
+    assert contest["disagreements"] is None
+    for side, other in (("only_a", "a"), ("only_b", "b")):
+        assert swap["both"]["rows"] + swap[side]["rows"] == pytest.approx(100)
+        right = swap["both"]["positives"] + swap[side]["positives"]
+        assert right / 100 == pytest.approx(metrics["precision_at_capacity"][other])
+        assert len(swap[side]["ids"]) == round(swap[side]["rows"])
+    gained = swap["only_b"]["positives"] - swap["only_a"]["positives"]
+    # Of as many rows, each positive more is worth a hit and no false alarm.
+    assert metrics["utility_at_capacity"]["difference"]["value"] == pytest.approx(gained * (0.7 + 0.3) / 2000)
+    low, high = metrics["utility_at_capacity"]["difference"]["interval"]
+    assert low < metrics["utility_at_capacity"]["difference"]["value"] < high
+    text = " ".join(decal(*line, "--group", "group").out.split())
+    assert "Decisions at t* = 0.3, capacity 100:" in text and "Rows acted on: both act on" in text
+    assert "by utility at capacity" in text
+    gate = ("gate", BINARY, "--score", "q", "--score", "p", "--label", "y", "--capacity", "100")
+    assert decal(*gate, "--rule", f"delta(capture)>={metrics['capture']['difference']['value'] - 1e-9}").code == 0
+    assert decal(*gate, "--rule", "lower(delta(lift))>=3").code == 1
 
 
 WRONG = {

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
+from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.metrics.paired import capacity_intervals
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
@@ -173,6 +175,27 @@ def drawn(rng: np.random.Generator, kind: str, size: int) -> Rows:
         weight = rng.uniform(0.2, 3, rows)
     label = rng.random(rows) < 1 / (1 + np.exp(-0.7 * z - between))
     return Rows(1 / (1 + np.exp(-z)), label.astype(int), weight, unit, day)
+
+
+def test_paired_intervals_cover_the_difference_of_two_scores() -> None:
+    def two(rng: np.random.Generator, size: int) -> tuple[Inputs, Inputs]:
+        z, other = rng.normal(-1, 1, size), rng.normal(size=size)
+        label = (rng.random(size) < 1 / (1 + np.exp(-z - 0.5 * other))).astype(int)
+        cluster = np.arange(size) // 2
+        scores = (1 / (1 + np.exp(-z))), 1 / (1 + np.exp(-0.8 * z - 0.5 * other))
+        one, second = (measured(Rows(score, label, None, cluster), share(0.1)) for score in scores)
+        return one, second
+
+    specs = [parse(key) for key in FAMILY if METRICS[key].better == "higher"]
+    a, b = two(np.random.default_rng(5), 200_000)
+    truth = {spec: value_of(spec, b) - value_of(spec, a) for spec in specs}
+    rng, held = np.random.default_rng(3), dict.fromkeys(specs, 0)
+    for _ in range(60):
+        a, b = two(rng, 600)
+        values = {spec: value_of(spec, b) - value_of(spec, a) for spec in specs}
+        for spec, (low, high) in capacity_intervals(values, a.get(AtCapacity), b.get(AtCapacity), TASK, 0.9).items():
+            held[spec] += low <= truth[spec] <= high
+    assert min(held.values()) >= 46, {spec.key: count for spec, count in held.items()}
 
 
 WORLDS = {"rows": 500, "days": 30, "clusters": 100, "weights": 700}

@@ -31,9 +31,13 @@ _NO_POSITIVES = "no row has label 1"
 _NO_ONE = "no row is acted on"
 
 
+def capture_influence(at: AtCapacity) -> Floats:
+    """What each row adds to capture, to first order, shape (T,)."""
+    return (at.adds_captured - capture(at) * at.weight * at.label) / at.positives
+
+
 def _capture_interval(at: AtCapacity, *, confidence: float) -> Interval:
-    parts = at.weight * at.label
-    return at.share(at.captured, at.positives, at.adds_captured, parts, confidence)
+    return at.share(at.captured, at.positives, capture_influence(at), confidence)
 
 
 @metric(
@@ -55,8 +59,13 @@ def capture(at: AtCapacity) -> float:
     return _captured(at, at.positives, _NO_POSITIVES)
 
 
+def precision_influence(at: AtCapacity) -> Floats:
+    """What each row adds to precision_at_capacity, to first order, shape (T,)."""
+    return (at.adds_captured - precision_at_capacity(at) * at.adds_acted) / at.acted
+
+
 def _precision_interval(at: AtCapacity, *, confidence: float) -> Interval:
-    return at.share(at.captured, at.acted, at.adds_captured, at.adds_acted, confidence)
+    return at.share(at.captured, at.acted, precision_influence(at), confidence)
 
 
 @metric(
@@ -77,13 +86,18 @@ def precision_at_capacity(at: AtCapacity) -> float:
     return _captured(at, at.acted, _NO_ONE)
 
 
+def lift_influence(at: AtCapacity) -> Floats:
+    """What each row adds to lift, to first order, shape (T,)."""
+    base = at.positives / at.total
+    of_base = at.weight * (at.label - base) / at.positives
+    return precision_influence(at) / base - lift(at) * of_base
+
+
 def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
     value = lift(at)
     if value <= 0:
         raise Undefined("no row of label 1 is acted on")
-    parts = at.adds_captured / at.captured + at.weight / at.total
-    parts -= at.adds_acted / at.acted + at.weight * at.label / at.positives
-    reach = math.exp(intervals.quantile(confidence) * at.error(parts))
+    reach = math.exp(intervals.quantile(confidence) * at.error(lift_influence(at)) / value)
     return value / reach, value * reach
 
 
@@ -107,20 +121,21 @@ def lift(at: AtCapacity) -> float:
     return _captured(at, at.acted, _NO_ONE) * at.total / at.positives
 
 
-def _of_sum(at: AtCapacity, parts: Floats, value: float, confidence: float) -> Interval:
-    reach = intervals.quantile(confidence) * at.error(parts - value * at.weight) / at.total
+def _around(at: AtCapacity, value: float, influence: Floats, confidence: float) -> Interval:
+    reach = intervals.quantile(confidence) * at.error(influence)
     return value - reach, value + reach
 
 
-def _utility_parts(at: AtCapacity, task: BinaryTask) -> Floats:
+def utility_influence(at: AtCapacity, task: BinaryTask) -> Floats:
+    """What each row adds to utility_at_capacity, to first order, shape (T,)."""
     (u00, u01), _ = task.utility
-    return at.weight * np.where(at.label > 0, u01, u00) + at.adds_worth(task)
+    return (at.weight * np.where(at.label > 0, u01, u00) + at.adds_worth(task)) / at.total
 
 
 def _utility_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
     ends = [cell for row in task.utility for cell in row]
-    value = utility_at_capacity(at, task)
-    return intervals.within(_of_sum(at, _utility_parts(at, task), value, confidence), (min(ends), max(ends)))
+    interval = _around(at, utility_at_capacity(at, task), utility_influence(at, task), confidence)
+    return intervals.within(interval, (min(ends), max(ends)))
 
 
 @metric(
@@ -147,14 +162,19 @@ def _left(at: AtCapacity, task: BinaryTask) -> Floats:
     return np.asarray((at.rows.score >= task.decision_threshold) - at.listed.acted)
 
 
-def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
+def cost_influence(at: AtCapacity, task: BinaryTask) -> Floats:
+    """What each row adds to capacity_cost, to first order, shape (T,)."""
     unlimited = at.weight * (at.rows.score >= task.decision_threshold) * at.worth(task)
-    return _of_sum(at, unlimited - at.adds_worth(task), capacity_cost(at, task), confidence)
+    return np.asarray((unlimited - at.adds_worth(task)) / at.total)
+
+
+def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
+    return _around(at, capacity_cost(at, task), cost_influence(at, task), confidence)
 
 
 @metric(
     title="Cost of the limited capacity",
-    better="lower",
+    better="neither",
     unit="utility",
     source="worked by hand: expected_utility - utility_at_capacity",
     range=(-1, 1),

@@ -89,13 +89,13 @@ class AtCapacity:
             off = np.bincount(self.rows.unit, off).astype(np.float64)
         return math.sqrt(float(off @ off))
 
-    def share(self, part: float, whole: float, of_part: Floats, of_whole: Floats, confidence: float) -> Interval:
+    def share(self, part: float, whole: float, influence: Floats, confidence: float) -> Interval:
         """Interval of part / whole, a proportion: Wilson's, with as many rows as its error says."""
         if whole <= 0:
             raise Undefined("rests on no rows")
         value = part / whole
         effective = self.rows.table.effective_rows * whole / self.total
-        error = self.error(of_part - value * of_whole) / whole
+        error = self.error(influence)
         if 0 < value < 1 and error > 0:
             effective = value * (1 - value) / error**2
         return wilson(part, whole, effective, confidence)

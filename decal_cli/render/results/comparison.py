@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from decal_cli.analysis.compare import Comparison, Contest, Difference, Thresholds
 from decal_cli.analysis.splice import SpliceGain
@@ -24,6 +24,7 @@ from decal_cli.render.results.disagreements import (
 from decal_cli.render.results.measurements import MetricKey, ResultData, result_data
 from decal_cli.render.results.shortened import Order, lowest_first, worst_groups
 from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
+from decal_cli.render.results.swap import SwapData, swap_data, swap_table
 from decal_cli.render.results.winners import group_key, sides_line, summary
 from decal_cli.render.schema import Count, Ends, Limit, Positive, Share, Size, Words
 from decal_cli.render.terms import Terms
@@ -76,7 +77,8 @@ class ThresholdsData(TypedDict):
 class ContestData(TypedDict):
     """The two models on all rows (group null) or on one group of them.
 
-    positives, thresholds: null for rows of several classes.
+    positives, thresholds: null for rows of several classes. swap: where so many rows can be acted on only, who is acted
+    on by which model; disagreements are null then.
     """
 
     group: str | None
@@ -85,6 +87,7 @@ class ContestData(TypedDict):
     metrics: dict[MetricKey, DifferenceData]
     thresholds: ThresholdsData | None
     disagreements: DisagreementsData | ClassDisagreementsData | None
+    swap: NotRequired[SwapData]
 
 
 class HeldOutData(TypedDict):
@@ -158,6 +161,8 @@ class Compared:
             yield _metric_table(comparison, contest, close=several)
             if contest.disagreements is not None:
                 yield disagreements_table(contest.disagreements, self.terms)
+            if contest.swap is not None and evaluation.capacity is not None:
+                yield swap_table(contest.swap, evaluation.capacity.text)
             if contest.thresholds is not None and contest.thresholds.leads:
                 yield _lead_table(comparison, contest.thresholds, self.terms)
             reasons = tuple(_reasons(contest))
@@ -275,7 +280,7 @@ def _reasons(contest: Contest) -> Iterator[str]:
 
 
 def _contest(comparison: Comparison, contest: Contest) -> ContestData:
-    return {
+    document: ContestData = {
         "group": contest.group,
         "rows": contest.rows,
         "positives": contest.positives,
@@ -283,6 +288,9 @@ def _contest(comparison: Comparison, contest: Contest) -> ContestData:
         "thresholds": None if contest.thresholds is None else _thresholds(comparison, contest.thresholds),
         "disagreements": None if contest.disagreements is None else disagreements_data(contest.disagreements),
     }
+    if contest.swap is not None:
+        document["swap"] = swap_data(contest.swap)
+    return document
 
 
 def _thresholds(comparison: Comparison, at: Thresholds) -> ThresholdsData:

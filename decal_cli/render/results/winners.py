@@ -12,10 +12,12 @@ from decal_cli.numbers import Interval, plain, short, span
 from decal_cli.render.results.differences import signed, who_wins
 from decal_cli.render.results.disagreements import disagreements_sentence
 from decal_cli.render.results.shortened import MAX_GROUPS
+from decal_cli.render.results.swap import swap_sentence
 from decal_cli.render.terms import Terms
 from decal_cli.tables.resample import FOLDS
 
-UTILITY = "expected_utility"
+UTILITIES = ("utility_at_capacity", "expected_utility")
+"""What decisions are compared by: the first that there is."""
 MAX_RANGES = 4
 """Ranges of thresholds that a sentence lists."""
 
@@ -32,9 +34,13 @@ def summary(comparison: Comparison, terms: Terms) -> Iterator[tuple[str, str]]:
     """Heading and text of each thing that a decision-maker wants to know, most important first."""
     whole = comparison.contests[0]
     task = comparison.evaluation.task
-    if UTILITY in whole.headline:
+    if group_key(comparison) in UTILITIES:
         at = "" if task is None else f" at t* = {' and '.join(map(plain, task.thresholds))}"
+        limit = comparison.evaluation.capacity
+        at += "" if limit is None else f", capacity {limit.text}"
         yield f"Decisions{at}", _utility_sentence(comparison, whole, terms)
+    if whole.swap is not None:
+        yield "Rows acted on", swap_sentence(whole.swap, comparison.models)
     if whole.disagreements is not None:
         yield "Disagreements", disagreements_sentence(whole.disagreements, comparison.models)
     if "brier" in whole.headline:
@@ -48,7 +54,7 @@ def summary(comparison: Comparison, terms: Terms) -> Iterator[tuple[str, str]]:
 
 
 def _utility_sentence(comparison: Comparison, contest: Contest, terms: Terms) -> str:
-    difference = contest.headline[UTILITY]
+    difference = contest.headline[group_key(comparison)]
     if difference.better is None:
         return "both models are worth the same."
     size, ends = _size(difference)
@@ -128,7 +134,8 @@ def _ranges(comparison: Comparison, at: Thresholds, named: bool = False) -> str:
 
 def group_key(comparison: Comparison) -> str:
     """What groups are compared by: utility where there is a task, else the Brier score."""
-    return UTILITY if UTILITY in comparison.contests[0].headline else "brier"
+    whole = comparison.contests[0].headline
+    return next((utility for utility in UTILITIES if utility in whole), "brier")
 
 
 def _group_sentence(comparison: Comparison) -> str:
@@ -155,7 +162,7 @@ def _splice_sentence(comparison: Comparison, terms: Terms) -> str:
     else:
         advice = "not worth it: the gain is within noise"
     reached = f"on held-out rows, Brier score {short(splice.brier.value, 4)}, {_beside(comparison, splice.brier, None)}"
-    if splice.utility is not None:
+    if splice.utility is not None and comparison.evaluation.capacity is None:
         reached += f"; {_beside(comparison, splice.utility, terms)}"
     doubt = "" if splice.agreeing == FOLDS else f" Only {splice.agreeing} of {FOLDS} folds choose this order."
     return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
