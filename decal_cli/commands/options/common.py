@@ -25,8 +25,8 @@ class EngineOptions(InputOptions):
     """The same, or an engine that holds the rows."""
 
     engine: str | None = option(
-        "Engine that holds the rows, in place of files: 'duckdb:FILE?table=NAME' or "
-        "'postgresql://USER@HOST/DB?table=NAME'. It counts them; no row is read.",
+        "Engine that holds the rows, in place of files: 'duckdb:FILE?table=NAME', "
+        "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them; no row is read.",
         metavar="ENGINE",
     )
     query: str | None = option("With --engine: the query that gives the rows, in place of a table.", metavar="SQL")

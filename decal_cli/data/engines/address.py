@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from decal_cli.errors import DecalError
 
-SPELLINGS = "duckdb:FILE?table=NAME or postgresql://USER@HOST/DATABASE?table=NAME"
-_ENGINE = re.compile(r"(duckdb|postgres(?:ql)?):(.*)", re.DOTALL)
-_SECRETS = frozenset({"password", "sslpassword"})
+SPELLINGS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
+_ENGINE = re.compile(r"(duckdb|postgres(?:ql)?|spark):(.*)", re.DOTALL)
+_SECRETS = frozenset({"password", "sslpassword", "token"})
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,16 @@ def address_of(text: str) -> Address:
     if spelt is None:
         raise DecalError("--engine names no engine that decal knows", f"write {SPELLINGS}")
     kind, rest = spelt.groups()
-    return _of_file(rest) if kind == "duckdb" else _of_server(text)
+    if kind == "duckdb":
+        return _of_file(rest)
+    return _of_spark(rest) if kind == "spark" else _of_server(text)
 
 
 def _of_file(rest: str) -> Address:
     path, _, query = rest.partition("?")
     table = _table(_parameters(query, "duckdb"), "duckdb")
     path = unquote(path).removeprefix("//")
-    return Address("duckdb", path or ":memory:", f"duckdb:{path}", table)
+    return Address("duckdb", path or ":memory:", f"duckdb:{path}" if path else "duckdb", table)
 
 
 def _of_server(text: str) -> Address:
@@ -69,6 +71,15 @@ def _of_server(text: str) -> Address:
     where = f"{user}@{host}" if user else host
     shown = urlunsplit(("postgresql", where if port is None else f"{where}:{port}", parts.path, "", ""))
     return Address("postgres", target, shown, table, tuple(filter(None, secrets)))
+
+
+def _of_spark(rest: str) -> Address:
+    """'spark:' is the session that is there or as it is configured; after it may stand a master, or sc://HOST:PORT."""
+    target, _, query = rest.partition("?")
+    table = _table(_parameters(query, "spark"), "spark")
+    place, _, options = target.partition(";")
+    secrets = [value for name, _, value in (each.partition("=") for each in options.split(";")) if name in _SECRETS]
+    return Address("spark", target, f"spark:{place}" if place else "spark", table, tuple(filter(None, secrets)))
 
 
 def _parameters(query: str, engine: str) -> dict[str, str]:

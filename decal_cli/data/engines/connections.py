@@ -6,6 +6,8 @@ Drivers are loaded when one is asked for. Nothing is written, and nothing that i
 from __future__ import annotations
 
 import io
+import logging
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Protocol
@@ -39,7 +41,7 @@ def connected(address: Address) -> Iterator[Engine]:
         with closing(connect(address)) as engine:
             yield engine
     except ImportError as error:
-        if error.name not in ("duckdb", "psycopg"):
+        if error.name not in ("duckdb", "psycopg", "pyspark"):
             raise
         raise DecalError(
             f"{address.shown}: needs {error.name}, which is not installed", f"pip install 'decal[{extra}]'"
@@ -48,9 +50,9 @@ def connected(address: Address) -> Iterator[Engine]:
         raise
     except Exception as error:
         # Whatever a driver raises: each has exceptions of its own, and some raise bare ones.
-        if not type(error).__module__.startswith(("duckdb", "_duckdb", "psycopg")):
+        if not type(error).__module__.startswith(("duckdb", "_duckdb", "psycopg", "pyspark", "py4j", "grpc")):
             raise
-        said = address.public(first_line(error)).rstrip("!. ")
+        said = address.public(first_line(error)).rstrip("!.:; ")
         raise DecalError(f"{address.shown}: {said}", "check --engine, the table or --query, and the rights") from None
 
 
@@ -126,8 +128,44 @@ class Postgres:
         self.connection.close()
 
 
+class Spark:
+    """Spark: the session that is there, else one as spark-submit or the address configures it."""
+
+    def __init__(self, address: Address) -> None:
+        from pyspark.sql import SparkSession
+
+        # It writes a stack for every statement that cannot be run; the error says the same in one line.
+        self.logger = logging.getLogger("SQLQueryContextLogger")
+        self.logged, self.logger.disabled = self.logger.disabled, True
+        there = SparkSession.getActiveSession()
+        self.started = there is None
+        if there is None:
+            builder = SparkSession.builder.appName("decal").config("spark.log.level", "OFF")
+            if address.target.startswith("sc:"):
+                builder = builder.remote(address.target)
+            elif address.target:
+                builder = builder.master(address.target)
+            there = builder.getOrCreate()
+        self.session = there
+
+    def names(self, source: str) -> list[str]:
+        return list(self.session.sql(f"SELECT * FROM {source} LIMIT 0").columns)
+
+    def answer(self, statement: str) -> Any:
+        with warnings.catch_warnings():
+            # Spark warns of versions of pandas, of which nothing is used here.
+            warnings.simplefilter("ignore")
+            return self.session.sql(statement).toArrow()
+
+    def close(self) -> None:
+        self.logger.disabled = self.logged
+        if self.started:
+            self.session.stop()
+
+
 _ENGINES: dict[str, tuple[Callable[[Address], Engine], str]] = {
     "duckdb": (DuckDB, "duckdb"),
     "postgres": (Postgres, "postgres"),
+    "spark": (Spark, "spark"),
 }
 """By dialect, how to connect, and the extra that installs the driver."""

@@ -27,7 +27,6 @@ from dataclasses import dataclass, replace
 from decal_cli.data.engines.checks import PROBLEMS
 from decal_cli.data.engines.dialects import Dialect
 from decal_cli.data.engines.labels import label_of, other_label
-from decal_cli.data.labels import NO_LABEL
 from decal_cli.errors import DecalError
 
 N_CELLS = 1 << 16
@@ -150,13 +149,11 @@ def _given(question: Question, dialect: Dialect) -> str:
 
 
 def _read(question: Question, dialect: Dialect) -> str:
-    """The same with NULL for whatever stands for a missing value."""
+    """The same with NULL for numbers that are NaN."""
     columns = _groups(question)
     for each in [*_scores(question), "decal_w"]:
         columns.append(f"CASE WHEN {dialect.is_nan(each)} THEN NULL ELSE {each} END AS {each}")
-    words = ", ".join(dialect.text(word) for word in sorted(NO_LABEL))
-    columns.append(f"CASE WHEN decal_y IN ({words}) THEN NULL ELSE decal_y END AS decal_y")
-    return _select(columns, "decal_given")
+    return _select([*columns, "decal_y"], "decal_given")
 
 
 def _scored(question: Question, dialect: Dialect) -> str:
@@ -182,16 +179,20 @@ def _judged(dialect: Dialect) -> str:
     """The same with what is wrong with each row: values that cannot be come before values that are missing."""
     infinity = dialect.number(math.inf)
     cases = [
-        f"WHEN {problem.condition.format(infinity=infinity)} THEN {dialect.text(name)}"
-        for name, problem in PROBLEMS.items()
+        f"WHEN {problem.condition.format(infinity=infinity)} THEN {code}"
+        for code, problem in enumerate(PROBLEMS.values(), 1)
     ]
-    return _select(["decal_scored.*", f"CASE\n            {_stacked(cases)}\n        END AS decal_bad"], "decal_scored")
+    bad = f"CASE\n            {_stacked(cases)}\n        END AS decal_bad"
+    return _select(["decal_scored.*", bad], "decal_scored")
 
 
 def _rows(question: Question, dialect: Dialect) -> str:
     """Sound rows with their score, label and weight; the others with an example of what is wrong."""
-    shown = {name: problem.value for name, problem in PROBLEMS.items() if problem.value}
-    cases = [f"WHEN {dialect.text(name)} THEN {dialect.as_text(value)}" for name, value in shown.items()]
+    cases = [
+        f"WHEN {code} THEN {dialect.as_text(problem.value)}"
+        for code, problem in enumerate(PROBLEMS.values(), 1)
+        if problem.value
+    ]
     columns = [
         *_groups(question),
         *_model(question),
@@ -238,7 +239,9 @@ def _counted(question: Question, dialect: Dialect) -> str:
         columns.append(f"CASE decal_model {cases} END AS {dialect.name('model')}")
     of_score, sums = (_cells if question.cells else _levels)(question, dialect)
     columns += [f"{value} AS {dialect.name(name)}" for name, value in sums.items()]
-    columns += [f"decal_bad AS {dialect.name('bad')}", f"MIN(decal_value) AS {dialect.name('value')}"]
+    codes = " ".join(f"WHEN {code} THEN {dialect.text(name)}" for code, name in enumerate(PROBLEMS, 1))
+    columns.append(f"CASE decal_bad {codes} END AS {dialect.name('bad')}")
+    columns.append(f"MIN(decal_value) AS {dialect.name('value')}")
     keys += [*of_score, "decal_bad"]
     source = "decal_placed" if question.cells else "decal_rows"
     listed = ",\n    ".join(columns)
