@@ -10,6 +10,7 @@ from decal_cli.data.check import Origin, floats, loaded_parts
 from decal_cli.data.columns import nearest_of
 from decal_cli.data.counts import Cells, Counts, Levels
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
+from decal_cli.data.engines.checks import BAD, VALUE, sound_parts, with_dropped
 from decal_cli.data.labels import group
 from decal_cli.data.sources import Source
 from decal_cli.data.words import listed, quote
@@ -31,7 +32,8 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     kind, numbers = _columns(sources, columns)
     texts = (*((MODEL,) if MODEL in sources[0].names else ()), *columns.group)
     digests = Digests(sources)
-    parts = loaded_parts(sources, numbers, texts)
+    wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
+    parts, dropped = sound_parts(loaded_parts(sources, numbers, (*texts, *wrong)), columns.missing == "drop")
     origin = Origin(parts)
     counts = kind({name: floats(parts, name) + 0.0 for name in numbers})
     counts.check(origin)
@@ -51,8 +53,8 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
         most = max((int(rows[mine[inside]].sum()), int(ones[mine[inside]].sum())) for mine in of_models)
         inputs.append(Input(part.source.raw.path, *most, digest))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
-    notes = (*_notes(sources[0], (*texts, *numbers)), *((OF_CELLS,) if kind is Cells else ()))
-    return Dataset(tuple(inputs), roles, (), tuple(predictions), notes)
+    notes = (*_notes(sources[0], (*texts, *numbers, *wrong)), *((OF_CELLS,) if kind is Cells else ()))
+    return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), notes), dropped)
 
 
 def _refuse_of_rows(columns: Columns) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from decal_cli.data.check import Part
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.words import number, quote
 from decal_cli.errors import DecalError
@@ -97,21 +99,40 @@ def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = 
     return kept, dropped
 
 
-def with_dropped(data: Dataset, dropped: Dropped) -> Dataset:
-    """The data set of the sound rows of one input, which says what was dropped."""
-    if not dropped:
-        return data
-    models, notes, most = [], [], 0
+def sound_parts(parts: Sequence[Part], drop: bool) -> tuple[list[Part], list[Dropped]]:
+    """The same for loaded files, each with what was dropped of it."""
+    kept: list[Part] = []
+    dropped: list[Dropped] = []
+    start = 0
+    for part in parts:
+        table, of_part = sound(part.table, part.source.shown, drop)
+        kept.append(Part(part.source, table, start))
+        dropped.append(of_part)
+        start += table.num_rows
+    return kept, dropped
+
+
+def with_dropped(data: Dataset, dropped: Sequence[Dropped]) -> Dataset:
+    """The data set of the sound rows, which says what was dropped of its inputs."""
+    models, notes = [], []
     for model in data.models:
-        counts = dropped.get(model.name) or dropped.get(None) or {}
-        count = sum(counts.values())
+        counts: Counter[str] = Counter()
+        for of_input in dropped:
+            counts.update(_of_model(of_input, model.name))
+        count = counts.total()
         models.append(replace(model, dropped=count))
         if count:
-            total = len(model.rows) + count
-            notes.append(f"{model.name}: dropped {count:,} of {total:,} rows ({_why(counts)})")
-            most = max(most, count)
-    inputs = (replace(data.inputs[0], rows=data.inputs[0].rows + most), *data.inputs[1:])
+            notes.append(f"{model.name}: dropped {count:,} of {len(model.rows) + count:,} rows ({_why(counts)})")
+    inputs = tuple(
+        replace(each, rows=each.rows + max(sum(_of_model(of_input, model.name).values()) for model in models))
+        for each, of_input in zip(data.inputs, dropped, strict=True)
+    )
     return replace(data, inputs=inputs, models=tuple(models), notes=(*notes, *data.notes))
+
+
+def _of_model(dropped: Dropped, model: str) -> Mapping[str, int]:
+    """What was dropped of a model; where there is only one, its name is not told."""
+    return dropped.get(model) or dropped.get(None) or {}
 
 
 def _why(counts: Mapping[str, int]) -> str:

@@ -45,7 +45,7 @@ def read_engine(engine: str, columns: Columns, query: str | None = None) -> Data
     table, dropped = sound(table, shown, columns.missing == "drop", of_role)
     levels = Columns(chosen.score, group=chosen.group, aggregated=True)
     data = replace(aggregates([CountedSource(shown, table)], levels), columns=chosen.roles(), guessed=chosen.guessed)
-    return with_dropped(data, dropped)
+    return with_dropped(data, [dropped])
 
 
 def _shown(address: Address, query: str | None) -> str:
