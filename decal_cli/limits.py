@@ -12,6 +12,8 @@ MAX_ROW_BYTES = 64 * MIB
 """Of a row of a CSV file: the reader holds a block of that size for each processor."""
 MAX_HELD_BYTES = 64 * MIB
 """Of a Parquet file that is held in memory while it is read; of larger ones, a damaged page can claim 2 GiB."""
+MAX_LEVELS = 1 << 22
+"""Distinct scores that an engine hands over, each with its counts; of more, cells."""
 MAX_EMPTY_CELLS = 1 << 25
 """Cells of JSON Lines that no row fills: each takes 8 bytes where its column is read, and none in the file."""
 MAX_DOCUMENT_BYTES = 256 * MIB

@@ -154,8 +154,15 @@ def load_ahead(choices: Sequence[MetricSpec]) -> None:
         threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 
 
-def data_of(source: InputOptions, settings: Settings, output: str | None = None) -> Dataset:
-    """What the line and the settings say is to be read; output: where the result goes."""
+def thresholds_of(plan: Plan) -> tuple[float, ...]:
+    """Where decisions change: counts are exact there, even where scores are known by cells."""
+    return () if plan.task is None else (*plan.task.thresholds, *plan.task.decision_thresholds)
+
+
+def data_of(
+    source: InputOptions, settings: Settings, output: str | None = None, thresholds: Sequence[float] = ()
+) -> Dataset:
+    """What the line and the settings say is to be read; output: where the result goes; thresholds: of decisions."""
     if isinstance(source, EngineOptions) and (source.engine is not None or source.query is not None):
         if source.files or source.engine is None:
             raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
@@ -163,7 +170,7 @@ def data_of(source: InputOptions, settings: Settings, output: str | None = None)
         from decal_cli.data.engines.reading import read_engine
 
         reserve()
-        return read_engine(source.engine, columns_of(source, settings), source.query)
+        return read_engine(source.engine, columns_of(source, settings), source.query, thresholds)
     paths, stdin = inputs_of(source, settings, output)
     return read(paths, columns_of(source, settings), stdin)
 

@@ -7,7 +7,17 @@ from dataclasses import replace
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis.packs import pack_named
 from decal_cli.analysis.reference import against
-from decal_cli.commands.common import check_per, choices_of, columns_of, data_of, emit, load_ahead, plan_of, settings_of
+from decal_cli.commands.common import (
+    check_per,
+    choices_of,
+    columns_of,
+    data_of,
+    emit,
+    load_ahead,
+    plan_of,
+    settings_of,
+    thresholds_of,
+)
 from decal_cli.commands.options import EvaluateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.data import read
@@ -39,7 +49,7 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
 
         check_plot_file(metrics.plot)
     load_ahead(choices)
-    data = data_of(source, settings, out.output)
+    data = data_of(source, settings, out.output, thresholds_of(plan))
     if data.classes and not metrics.metric:
         choices = evaluating.all_choices(of_classes=True, slow=metrics.all_metrics) if choices else ()
     plan = replace(plan, choices=choices or evaluating.shown_choices(data, plan))

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from decal_cli.data.engines import reading
 from decal_cli.data.engines.address import address_of, is_address
 from decal_cli.errors import DecalError
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
@@ -133,6 +134,27 @@ def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path:
     said = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes")
     assert "Expected utility per 1,000 decisions" in decal("recommend", *said).out
     assert decal("report", *said, "-o", tmp_path / "report.html").code == 0
+
+
+@both
+def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
+    decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_LEVELS", 500)
+    pq.write_table(pa.table(ROWS), tmp_path / "preds.parquet")
+    exact = ("brier", "log_loss", "expected_utility", "net_benefit")
+    said = (*SAID, "--positive", "yes", *(word for name in exact for word in ("-m", name)), "--format", "json")
+    of_file = decal("evaluate", tmp_path / "preds.parquet", *said)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *said)
+    expected, got = reports(of_file), reports(of_engine)
+    for each in got:
+        assert all(value.pop("cells")["bound"] == 0 for value in each["metrics"].values())
+    assert close_to(got, expected)
+    text = decal("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "auc").out
+    assert "scores are known by cells" in text
+    few = "select round(p::numeric, 1)::double precision as p, y from preds"
+    text = decal("evaluate", "--engine", engine, "--query", few, *SAID, "--positive", "yes", "-m", "auc").out
+    assert "scores are known by cells" not in text
 
 
 @both

@@ -15,7 +15,7 @@ class Dialect:
     """What differs between engines.
 
     mark: what stands around a name. escapes: whether a backslash in a text or between backticks escapes what follows.
-    nan: the condition that a number is NaN.
+    nan: the condition that a number is NaN. distinct: about how many distinct values a column has.
     """
 
     double: str
@@ -25,6 +25,8 @@ class Dialect:
     escapes: bool = False
     escapes_in_names: bool = False
     nan: str = "{value} = CAST('NaN' AS {double})"
+
+    distinct: str = "APPROX_COUNT_DISTINCT({value})"
 
     def name(self, text: str) -> str:
         """A name of a column or table, quoted. Errors: DecalError, where no name can be so."""
@@ -82,7 +84,7 @@ def _one_line(text: str) -> str:
 
 DIALECTS = {
     "duckdb": Dialect("DOUBLE", "BIGINT", "VARCHAR"),
-    "postgres": Dialect("DOUBLE PRECISION", "BIGINT", "TEXT"),
+    "postgres": Dialect("DOUBLE PRECISION", "BIGINT", "TEXT", distinct="COUNT(DISTINCT {value})"),
     "bigquery": Dialect(
         "FLOAT64", "INT64", "STRING", mark="`", escapes=True, escapes_in_names=True, nan="IS_NAN({value})"
     ),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,19 +14,30 @@ from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.engines.address import Address, address_of
 from decal_cli.data.engines.checks import sound, with_dropped
-from decal_cli.data.engines.connections import connected
-from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import Question, source_of, statement, types_of
+from decal_cli.data.engines.connections import Engine, connected
+from decal_cli.data.engines.dialects import DIALECTS, Dialect
+from decal_cli.data.engines.statement import (
+    Question,
+    count_of_rows,
+    count_of_values,
+    source_of,
+    statement,
+    types_of,
+)
 from decal_cli.data.sources import InMemory
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_LEVELS
 from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
 
 COUNTED = ("score", "label", "weight", "group", "positive", "missing")
 """What can be said of the columns of rows that an engine counts."""
 
 
-def read_engine(engine: str, columns: Columns, query: str | None = None) -> Dataset:
-    """The rows that an engine holds, counted there. Errors: DecalError, one line, without what is secret."""
+def read_engine(engine: str, columns: Columns, query: str | None = None, thresholds: Sequence[float] = ()) -> Dataset:
+    """The rows that an engine holds, counted there. thresholds: of decisions, at which cells are cut.
+
+    Errors: DecalError, one line, without what is secret.
+    """
     address = address_of(engine)
     for name in DECLARATIONS:
         if name not in COUNTED and getattr(columns, name) != DEFAULTS[name]:
@@ -37,6 +50,8 @@ def read_engine(engine: str, columns: Columns, query: str | None = None) -> Data
         question = Question(
             chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group
         )
+        if _number_of_levels(question, dialect, connection) > MAX_LEVELS:
+            question = replace(question, cells=True, thresholds=tuple(thresholds))
         table = connection.answer(statement(question, dialect))
     shown = _shown(address, query)
     if not table.num_rows:
@@ -46,6 +61,20 @@ def read_engine(engine: str, columns: Columns, query: str | None = None) -> Data
     levels = Columns(chosen.score, group=chosen.group, aggregated=True)
     data = replace(aggregates([CountedSource(shown, table)], levels), columns=chosen.roles(), guessed=chosen.guessed)
     return with_dropped(data, [dropped])
+
+
+def _number_of_levels(question: Question, dialect: Dialect, connection: Engine) -> int:
+    """No fewer than about how many rows levels would have."""
+
+    def counts(statement: str) -> list[int]:
+        return [int(value) for value in connection.answer(statement).to_pylist()[0].values()]
+
+    (rows,) = counts(count_of_rows(question, dialect))
+    models = len(question.score)
+    if rows * models <= MAX_LEVELS:
+        return rows * models
+    values = counts(count_of_values(question, dialect))
+    return min(rows * models, sum(values[:models]) * math.prod(each + 1 for each in values[models:]))
 
 
 def _shown(address: Address, query: str | None) -> str:

@@ -87,6 +87,20 @@ def checked(question: Question) -> Question:
     return replace(question, thresholds=tuple(sorted(set(question.thresholds))))
 
 
+def count_of_rows(question: Question, dialect: Dialect) -> str:
+    """The statement that counts rows."""
+    return f"SELECT COUNT(*) AS decal_rows FROM {source_of(question.table, question.query, dialect)}"
+
+
+def count_of_values(question: Question, dialect: Dialect) -> str:
+    """The statement that counts, about, the distinct values of each score and then of each group."""
+    columns = [
+        f"{dialect.distinct.format(value=dialect.name(name))} AS decal_{at}"
+        for at, name in enumerate((*question.score, *question.group))
+    ]
+    return f"SELECT {', '.join(columns)} FROM {source_of(question.table, question.query, dialect)}"
+
+
 def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
     """What stands after FROM: a table or a query, one of which is named. Errors: DecalError."""
     if (table is None) == (query is None):
