@@ -17,6 +17,7 @@ from decal_cli.data.engines.checks import sound, with_dropped
 from decal_cli.data.engines.connections import Engine, connected
 from decal_cli.data.engines.dialects import DIALECTS, Dialect
 from decal_cli.data.engines.statement import (
+    N_CELLS,
     Question,
     count_of_rows,
     count_of_values,
@@ -101,9 +102,21 @@ class CountedSource(InMemory):
     def check_unchanged(self) -> None: ...
 
     def sha256(self) -> str:
-        """Hex digest of what was counted: of keys and numbers of rows, which no order of summation changes."""
+        """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
+        if "cell" in self.names:
+            return table_digest(self._whole_cells())
         keys = [name for name, kind in types_of(self.names).items() if kind != "float64" or name == "score"]
         return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
+
+    def _whole_cells(self) -> Any:
+        """The rows of each cell of equal width, which thresholds may have cut in parts."""
+        import pyarrow.compute as pc
+
+        place = pc.floor(pc.multiply(self.table["low"], float(N_CELLS)))
+        table = self.table.set_column(self.names.index("cell"), "cell", place)
+        kinds = types_of(self.names)
+        keys = [name for name in self.names if kinds[name] != "float64" and name != "rows"]
+        return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])
 
     def line(self, row: int) -> int | None:
         return None
