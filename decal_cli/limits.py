@@ -14,6 +14,10 @@ MAX_HELD_BYTES = 64 * MIB
 """Of a Parquet file that is held in memory while it is read; of larger ones, a damaged page can claim 2 GiB."""
 MAX_LEVELS = 1 << 22
 """Distinct scores that an engine hands over, each with its counts; of more, cells."""
+MAX_IN_MEMORY_BYTES = 1024 * MIB
+"""Of files of which every row is held; of larger ones rows are counted batch by batch, where the command can."""
+MAX_TALLIES = 64
+"""Groups times models that are counted batch by batch: the sums of their cells take up to 7 MiB each, or 15."""
 MAX_EMPTY_CELLS = 1 << 25
 """Cells of JSON Lines that no row fills: each takes 8 bytes where its column is read, and none in the file."""
 MAX_DOCUMENT_BYTES = 256 * MIB

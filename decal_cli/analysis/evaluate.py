@@ -123,6 +123,12 @@ class Plan:
         return not (self.task is None and self.class_task is None and self.row_task is None)
 
     @property
+    def edges(self) -> tuple[float, ...]:
+        """The thresholds of the decisions, at which counts of rows must be exact."""
+        task = self.task
+        return () if task is None else tuple(sorted({*task.thresholds, *task.decision_thresholds}))
+
+    @property
     def binary(self) -> BinaryTask | None:
         """The task of two classes, where two of its actions are ever taken; else None."""
         return None if self.task is None else self.task.two_actions

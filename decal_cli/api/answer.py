@@ -383,4 +383,6 @@ def earlier(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -
 
 def asked_question(asked: Mapping[str, Any]) -> Question:
     """The data set of a verb's arguments and its plan, which names no metric yet."""
-    return Question(dataset_of(asked), plan_of(asked, (), task_given(asked)), library_of(asked["data"]))
+    plan = plan_of(asked, (), task_given(asked))
+    counts = not asked.get("methods") and asked.get("vary") is None
+    return Question(dataset_of(asked, plan.edges if counts else None), plan, library_of(asked["data"]))

@@ -14,7 +14,7 @@ from decal_cli.analysis.packs import Pack, pack_named
 from decal_cli.analysis.recommend import COSTED, Preferences
 from decal_cli.analysis.reference import Reference, against
 from decal_cli.api.words import one_of
-from decal_cli.data import Columns, Dataset, from_arrays, read
+from decal_cli.data import Columns, Counting, Dataset, from_arrays, read
 from decal_cli.data.arrays import is_table
 from decal_cli.data.words import number, text_of
 from decal_cli.errors import DecalError
@@ -118,12 +118,15 @@ def _number_text(asked: Mapping[str, Any], name: str) -> str | None:
     return None if asked.get(name) is None else repr(real(name, asked[name]))
 
 
-def dataset_of(asked: Mapping[str, Any]) -> Dataset:
-    """The data set of a verb's arguments. Errors: DecalError."""
+def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None) -> Dataset:
+    """The data set of a verb's arguments; edges: thresholds of decisions, where counts of rows will do.
+
+    Errors: DecalError.
+    """
     data, label = asked["data"], asked["label"]
     paths = paths_of(data)
     if paths is not None:
-        return read(paths, file_columns(asked))
+        return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)))
     columns = columns_of(asked)
     if columns.log is not None:
         raise DecalError("log= reads files, and the data is in memory", "give the path of the log")

@@ -23,8 +23,9 @@ from decal_cli.commands.options import (
     SeedOptions,
     TaskOptions,
 )
+from decal_cli.commands.progress import reading_bar
 from decal_cli.commands.settings import TERM_KEYS, Settings, find_settings, working_folder
-from decal_cli.data import Columns, Dataset, read
+from decal_cli.data import Columns, Counting, Dataset, read
 from decal_cli.data.output import check_not_read, check_writable, write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
@@ -154,15 +155,13 @@ def load_ahead(choices: Sequence[MetricSpec]) -> None:
         threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 
 
-def thresholds_of(plan: Plan) -> tuple[float, ...]:
-    """Where decisions change: counts are exact there, even where scores are known by cells."""
-    return () if plan.task is None else (*plan.task.thresholds, *plan.task.decision_thresholds)
-
-
 def data_of(
-    source: InputOptions, settings: Settings, output: str | None = None, thresholds: Sequence[float] = ()
+    source: InputOptions, settings: Settings, output: str | None = None, edges: Sequence[float] | None = None
 ) -> Dataset:
-    """What the line and the settings say is to be read; output: where the result goes; thresholds: of decisions."""
+    """What the line and the settings say is to be read; output: where the result goes.
+
+    edges: thresholds of the decisions, of a command for which counts of rows will do; else None.
+    """
     if isinstance(source, EngineOptions) and (source.engine is not None or source.query is not None):
         if source.files or source.engine is None:
             raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
@@ -170,9 +169,12 @@ def data_of(
         from decal_cli.data.engines.reading import read_engine
 
         reserve()
-        return read_engine(source.engine, columns_of(source, settings), source.query, thresholds)
+        return read_engine(source.engine, columns_of(source, settings), source.query, tuple(edges or ()))
     paths, stdin = inputs_of(source, settings, output)
-    return read(paths, columns_of(source, settings), stdin)
+    if edges is None:
+        return read(paths, columns_of(source, settings), stdin)
+    with reading_bar() as progress:
+        return read(paths, columns_of(source, settings), stdin, Counting(tuple(edges), progress))
 
 
 def _piped() -> BinaryIO | None:

@@ -16,7 +16,6 @@ from decal_cli.commands.common import (
     load_ahead,
     plan_of,
     settings_of,
-    thresholds_of,
 )
 from decal_cli.commands.options import EvaluateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
@@ -49,7 +48,7 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
 
         check_plot_file(metrics.plot)
     load_ahead(choices)
-    data = data_of(source, settings, out.output, thresholds_of(plan))
+    data = data_of(source, settings, out.output, plan.edges)
     if data.classes and not metrics.metric:
         choices = evaluating.all_choices(of_classes=True, slow=metrics.all_metrics) if choices else ()
     plan = replace(plan, choices=choices or evaluating.shown_choices(data, plan))

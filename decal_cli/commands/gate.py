@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis.baseline import read_baseline
-from decal_cli.commands.common import as_bytes, check_per, data_of, emit, plan_of, settings_of, thresholds_of
+from decal_cli.commands.common import as_bytes, check_per, data_of, emit, plan_of, settings_of
 from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
@@ -30,7 +30,7 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
     baseline = None if path is None else read_baseline(path)
     plan = plan_of(gating.choices_of(rules), task, out, settings, source)
     plan = replace(plan, intervals=any(rule.needs_interval for rule in rules))
-    data = data_of(source, settings, out.output, thresholds_of(plan))
+    data = data_of(source, settings, out.output, plan.edges)
     for path in (*files, gates.write_baseline):
         check_not_read(path, [item.path for item in data.inputs])
     with progress_of() as progress:

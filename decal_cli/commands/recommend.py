@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from decal_cli.analysis import recommend as recommending
-from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of, thresholds_of
+from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
 from decal_cli.commands.options import AdviceOptions, InputOptions, OutputOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.render.formats import format_for
@@ -26,7 +26,7 @@ def run(preferences: AdviceOptions, source: InputOptions, task: TaskOptions, out
         raise recommending.NO_DECISION
     wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
     methods = _methods(preferences.method)
-    data = data_of(source, settings, out.output, thresholds_of(plan))
+    data = data_of(source, settings, out.output, None if preferences.trying or methods else plan.edges)
     plan = replace(plan, choices=recommending.evidence_choices(bool(data.classes), every=form == "json"))
     with progress_of() as progress:
         if preferences.trying or methods:

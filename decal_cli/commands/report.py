@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of, thresholds_of
+from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError
@@ -19,7 +19,7 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
     form = format_for("html", out.output, ReportPage)
     plan = plan_of((), task, out, settings, source)
     wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
-    data = data_of(source, settings, out.output, thresholds_of(plan))
+    data = data_of(source, settings, out.output, plan.edges)
     plan = planned_for(data, plan)
     with progress_of() as progress:
         page = report_page(data, plan, wanted, progress, terms)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import swept
 from decal_cli.analysis.varied import series_for, sweep_tasks
-from decal_cli.commands.common import costs_given, data_of, emit, plan_of, settings_of, terms_of, thresholds_of
+from decal_cli.commands.common import costs_given, data_of, emit, plan_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PictureName, SweepOptions, TaskOptions
 from decal_cli.commands.plotting import check_plot, write_plot, write_task_plot
 from decal_cli.commands.progress import progress_of
@@ -34,7 +34,8 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
     varied = _varied(curves)
     plan = replace(plan_of((), task, out, settings, source), intervals=not curves.no_intervals)
-    data = data_of(source, settings, out.output, (*grid.thresholds, *thresholds_of(plan)))
+    edges = None if varied is not None else sorted({*plan.edges, *grid.thresholds})
+    data = data_of(source, settings, out.output, edges)
     if varied is not None or data.classes:
         _sweep_tasks(curves, data, plan, varied, costs_given(task, settings), terms, form, out)
         return

@@ -283,6 +283,7 @@ class ArraySource(InMemory):
 
     shown = SHOWN
     path = "<arrays>"
+    size = 0
 
     def __init__(self, names: list[str], table: Any) -> None:
         self.names = names

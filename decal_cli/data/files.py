@@ -38,6 +38,11 @@ class Raw:
         with open(self.path, "rb") as file:
             return file.read(len(GZIP))
 
+    @property
+    def size(self) -> int:
+        """Bytes of the file; 0 of a pipe, which is held whole."""
+        return 0 if self.identity is None else self.identity[2]
+
     @cached_property
     def content(self) -> bytes:
         """All bytes of a pipe."""

@@ -67,7 +67,7 @@ class Labels:
         if len(self.seen) > MOST_LABELS:
             raise DecalError(f"{what} has more than {MOST_LABELS} different values", "name a column of two values")
         if not self.natural and len(texts) > 2:
-            odd = next(t for t in [*(t for t in texts if t not in NATURAL), texts[2]])
+            odd = next(t for t in [*(t for t in texts if t not in NATURAL), *texts] if np.any(codes == self.values[t]))
             row = int((codes == self.values[odd]).argmax())
             raise DecalError(
                 f"{origin.place(self.name, row)}: label is {quote(odd)}, and the column has {len(texts)} values:"
@@ -208,7 +208,7 @@ def _numbered(
     known: dict[str | None, int] = {}
     out = np.empty(parts[-1].start + parts[-1].table.num_rows, dtype=np.int32)
     for part in parts:
-        for at, texts, indices in _group_texts(part, name):
+        for at, texts, indices in group_texts(part, name):
             table = np.array([known.setdefault(t, len(known)) for t in texts], dtype=np.int32)
             out[at : at + len(indices)] = table[indices]
     names = (
@@ -225,11 +225,11 @@ def group_names(parts: Iterable[Part], name: str) -> dict[str | None, str]:
     shown = ""
     for part in parts:
         shown = part.source.shown
-        known |= dict.fromkeys(text for _, texts, _ in _group_texts(part, name) for text in texts)
+        known |= dict.fromkeys(text for _, texts, _ in group_texts(part, name) for text in texts)
     return dict(zip(known, settled(list(known), shown, name), strict=True))
 
 
-def _group_texts(part: Part, name: str) -> Iterator[tuple[int, list[str | None], np.ndarray]]:
+def group_texts(part: Part, name: str) -> Iterator[tuple[int, list[str | None], np.ndarray]]:
     """Of each chunk: its first row, its texts, None where null or empty, and (n,) indices into them."""
     for at, chunk in part.chunks(name):
         texts, indices = plain_encoded(part, name, chunk)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -14,30 +15,48 @@ from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
 from decal_cli.data.files import Raw, no_rows, raw
+from decal_cli.data.folders import as_named, opened
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
-from decal_cli.data.sources import Source, open_source
+from decal_cli.data.sources import FileSource, Source
+from decal_cli.data.streaming import Counted, can_stream, stream
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_IN_MEMORY_BYTES
 from decal_cli.roles import Columns
 from decal_cli.tables.rows import Rows
 
 
-def read(paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None) -> Dataset:
+class Counting(NamedTuple):
+    """For commands that can work from counts of rows, of files that are too large to be held.
+
+    thresholds: of decisions, at which counts are exact. progress: is told how many rows are read.
+    """
+
+    thresholds: tuple[float, ...] = ()
+    progress: Counted = lambda rows, total: None
+
+
+def read(
+    paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None, counting: Counting | None = None
+) -> Dataset:
     """Read files (CSV, Parquet, Arrow, JSON Lines, each also gzipped) as one data set, row after row.
 
-    '-', or no path at all, is standard input, which is read once. Errors: DecalError, one line, for anything that
+    A folder stands for all files in it. '-', or no path at all, is standard input, which is read once. counting: where
+    counts of rows will do; they are held only if they are few. Errors: DecalError, one line, for anything that
     cannot be evaluated as it stands.
     """
     if list(paths).count("-") > 1:
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
     if columns.log is not None:
         return as_used(_of_logs([raw(path, stdin) for path in paths or ["-"]], columns), columns)
-    sources = [open_source(path, stdin) for path in paths or ["-"]]
+    by_path = [(path, opened(path, stdin)) for path in paths or ["-"]]
+    sources = [source for _, of_path in by_path for source in of_path]
+    counts = [(path, len(of_path)) for path, of_path in by_path]
     try:
         if columns.aggregated:
-            return aggregates(sources, columns)
-        return as_used(_read(sources, columns), columns)
+            return as_named(aggregates(sources, columns), counts)
+        return as_used(as_named(_read(sources, columns, counting), counts), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.
         for source in sources:
@@ -56,13 +75,21 @@ def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
     return replace(data, notes=(*(note for log in logs for note in log.notes), *data.notes))
 
 
-def _read(sources: Sequence[Source], columns: Columns) -> Dataset:
+def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | None) -> Dataset:
     chosen = chosen_columns(sources, columns)
+    if counting is not None and _large(sources) and can_stream(columns, chosen):
+        return stream(sources, chosen, columns, *counting)
     bare = chosen.roles().keys() == {"score", "label"} and len(chosen.score) == 1
     # The range of margins is that of all rows.
     in_batches = bare and columns.missing == "error" and not columns.margin
     data = _in_batches(sources, chosen, columns) if in_batches else dataset(sources, columns)
     return with_note(data, sources, chosen)
+
+
+def _large(sources: Sequence[FileSource]) -> bool:
+    """Whether files are larger than what is held of them: a sixteenth of the memory, and no more than the limit."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return sum(source.raw.size for source in sources) > min(MAX_IN_MEMORY_BYTES, memory // 16)
 
 
 def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> Dataset:

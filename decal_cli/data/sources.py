@@ -34,6 +34,10 @@ class RawFile(Protocol):
 
     path: str
 
+    @property
+    def size(self) -> int:
+        """Bytes of a file; 0 of what is in memory."""
+
     def sha256(self) -> str:
         """Hex digest of the content."""
 
@@ -129,7 +133,9 @@ class ParquetSource:
         self.raw = source
         self.shown = source.shown
         with translated(self.shown, self.kind):
-            self.names = list(self._file().schema_arrow.names)
+            file = self._file()
+            self.names = list(file.schema_arrow.names)
+            self.count = file.metadata.num_rows
 
     def _file(self, piece: int = 0) -> Any:
         """A small file is held in memory: from another, the reader sets aside what a damaged page says is its size.

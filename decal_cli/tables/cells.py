@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,9 +138,30 @@ class CellTable(Table):
         return Table(self.score[which], self.n[which], self.pos[which], self.design.taken(which))
 
 
+_SMALL = 2.0**-10
+_FEW = 8
+"""Thresholds up to which comparing with each is faster than a search."""
+
+
+def log_losses(score: Floats, label: NDArray[Any]) -> Floats:
+    """-log of the probability of the label, infinite where a score of 0 or 1 is wrong."""
+    with np.errstate(divide="ignore"):
+        loss = np.subtract(1.0, score)
+        np.log(loss, out=loss)
+        # 1 - p has lost the digits of a small p.
+        small = np.flatnonzero(score < _SMALL)
+        loss[small] = np.log1p(-score[small])
+        ones = np.flatnonzero(label)
+        loss[ones] = np.log(score[ones])
+    return np.negative(loss, out=loss)
+
+
 def cell_of(score: Floats, thresholds: Sequence[float]) -> NDArray[np.int64]:
     """The number of the cell of each score: it grows with the score, and every threshold is an edge."""
     cell = (score * GRID).astype(np.int64)
+    if len(thresholds) > _FEW:
+        cell += np.searchsorted(np.sort(thresholds), score, side="right")
+        return cell
     for threshold in thresholds:
         cell += score >= threshold
     return cell

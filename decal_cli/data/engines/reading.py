@@ -87,6 +87,8 @@ def _shown(address: Address, query: str | None) -> str:
 class CountedSource(InMemory):
     """The result of a statement."""
 
+    size = 0
+
     def __init__(self, shown: str, table: Any) -> None:
         import pyarrow as pa
 
