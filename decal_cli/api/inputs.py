@@ -125,6 +125,11 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None) -
     """
     data, label = asked["data"], asked["label"]
     paths = paths_of(data)
+    if paths is not None and len(paths) == 1 and is_address(paths[0]):
+        # Late: most callers have files or arrays.
+        from decal_cli.data.engines.reading import read_engine
+
+        return read_engine(paths[0], file_columns(asked), thresholds=thresholds_of(asked))
     if paths is not None:
         return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)))
     columns = columns_of(asked)

@@ -212,7 +212,7 @@ def sql(
         },
     ],
 ) -> None:
-    """Print one SQL statement that counts scores and labels where the rows are.
+    """Print one SQL statement that counts scores and labels, or scores rows, where the rows are.
 
     Run it in a database or warehouse, and export its result as CSV or Parquet: `decal evaluate FILE --aggregated` needs
     nothing else. The statement also checks the rows, and counts those that are wrong in rows of their own.

@@ -13,6 +13,17 @@ from decal_cli.errors import DecalError
 
 def run(options: SqlOptions) -> None:
     """Print the statement."""
+    dialect = DIALECTS[options.dialect.value]
+    if options.model is not None:
+        if options.named or options.cells or options.threshold:
+            raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
+        # Late: it loads all methods.
+        from decal_cli.analysis.apply import read_model
+        from decal_cli.methods.as_sql import scoring_statement
+
+        text = scoring_statement(read_model(options.model), options.table, options.query, dialect)
+        sys.stdout.write(f"{text};\n")
+        return
     columns = find_settings(working_folder()).columns.updated(options.named)
     for role in ("score", "label"):
         if not columns.names(role):
@@ -28,4 +39,4 @@ def run(options: SqlOptions) -> None:
         thresholds=tuple(options.threshold),
         **{role: getattr(columns, role) for role in OF_STATEMENT},
     )
-    sys.stdout.write(statement(question, DIALECTS[options.dialect.value]) + ";\n")
+    sys.stdout.write(statement(question, dialect) + ";\n")

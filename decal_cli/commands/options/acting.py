@@ -78,11 +78,16 @@ OF_STATEMENT = ("score", "label", "weight", "group", "positive")
 
 @options("Statement")
 class SqlOptions:
-    """Which rows a database counts, and how."""
+    """Which rows a database counts or scores, and how."""
 
     dialect: DialectName = option("Dialect of SQL.", DialectName.duckdb)
     table: str | None = option("Table that holds the rows: table, schema.table or '\"my.table\"'.", metavar="TABLE")
     query: str | None = option("Query that gives the rows, in place of a table.", metavar="SQL")
+    model: str | None = option(
+        "Score the rows with this model file in place of counting them: isotonic, histogram, platt, temperature, beta, "
+        "quadratic and threshold can be written as SQL.",
+        metavar="MODEL",
+    )
     cells: bool = option(
         "Count by cell of the score, 65,536 of equal width, with the sums in each: the result stays small whatever "
         "the rows.",
