@@ -16,6 +16,7 @@ from decal_cli.analysis.reference import Reference, against
 from decal_cli.api.words import one_of
 from decal_cli.data import Columns, Counting, Dataset, from_arrays, read
 from decal_cli.data.arrays import is_table
+from decal_cli.data.engines.address import is_address
 from decal_cli.data.words import number, text_of
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
@@ -129,7 +130,7 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None) -
         # Late: most callers have files or arrays.
         from decal_cli.data.engines.reading import read_engine
 
-        return read_engine(paths[0], file_columns(asked), thresholds=thresholds_of(asked))
+        return read_engine(paths[0], file_columns(asked), thresholds=tuple(edges or ()))
     if paths is not None:
         return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)))
     columns = columns_of(asked)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import decal_cli
 from decal_cli.data.engines import reading
 from decal_cli.data.engines.address import address_of, is_address
 from decal_cli.errors import DecalError
@@ -157,6 +158,15 @@ def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
     few = "select round(p::numeric, 1)::double precision as p, y from preds"
     text = decal("evaluate", "--engine", engine, "--query", few, *SAID, "--positive", "yes", "-m", "auc").out
     assert "scores are known by cells" not in text
+
+
+@both
+def test_python_takes_an_address_as_data(decal: Decal, engine: str) -> None:
+    said = {"score": "p", "label": "y", "positive": "yes", "threshold": 0.3, "metrics": "brier"}
+    answer = decal_cli.evaluate(f"{engine}?table=preds", **said)  # type: ignore[arg-type]
+    words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "brier", "--format", "json")
+    assert answer.to_dict()["signature"] == valid_json(decal("evaluate", *words).out)["signature"]
+    assert PASSWORD not in repr(answer) and "s3cret" not in str(answer.to_dict())
 
 
 @both
