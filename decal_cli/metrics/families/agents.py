@@ -147,7 +147,8 @@ def _inverted(kinks: int) -> Callable[..., Interval]:
         def norm(gap: Floats) -> Floats:
             return _losses(bins, np.clip(bins.score + gap * (bins.total / bins.n), 0.0, 1.0), kinks)
 
-        return rays.interval(value, rays.worlds(cells, seed.generator("agents")).summed(starts), norm, confidence)
+        worlds = rays.worlds(cells, seed.generator("agents")).summed(starts)
+        return rays.interval(value, worlds, norm, confidence, widened=rays.WIDENED)
 
     return interval
 

@@ -115,6 +115,7 @@ def _sm_ece_interval(t: Table, seed: Seed, *, confidence: float, method: Method)
         confidence,
         truth=lambda waves: np.minimum(lost * heat.widths(waves, width), 1.0),
         least_high=rays.whole(cells, confidence),
+        widened=rays.WIDENED,
     )
 
 

@@ -21,6 +21,8 @@ LossName = Literal["brier", "log"]
 _N_DRAWS = 100
 _CELLS = 2048
 """Above this many levels the parts are replayed on this many equal-mass cells."""
+_WIDENED = 1.15
+"""Of the interval of a part: samples vary so much more than draws of the smoothed world (docs/simulation.md)."""
 _SMALL = 2.0**-10
 _MIN_FLOAT = 5e-324
 """The smallest positive float: it keeps 0 out of a logarithm and changes no score."""
@@ -147,8 +149,11 @@ def _all(t: Table, name: LossName) -> tuple[float, ...]:
 
 
 def less_chance(value: float, errors: Floats, confidence: float, low: float = 0.0, high: float = math.inf) -> Interval:
-    """The value less the mean error of its replays, -/+ z of their standard deviations; and the value itself."""
-    middle, reach = value - float(errors.mean()), quantile(confidence) * float(errors.std(ddof=1))
+    """The value less the mean error of its replays, -/+ z of their widened standard deviations; and the value itself.
+
+    Gaps of the smoothed world are drawn towards 0, and what smaller gaps show varies less.
+    """
+    middle, reach = value - float(errors.mean()), _WIDENED * quantile(confidence) * float(errors.std(ddof=1))
     start, end = (min(max(edge, low), high) for edge in (middle - reach, middle + reach))
     return holding((start, end), value)
 

@@ -27,6 +27,9 @@ LESS = np.array((6.0, 4.0, 3.0, 2.5, 2.0, 1.6, 1.2, 0.9, 0.6, 0.3, 0.0))
 _CROWDED = 30
 """Rows from which on a level's own gap is one; below it is the gap of its bin."""
 
+WIDENED = 1.15
+"""Of chance, for errors that look for the place or the width at which they are largest (docs/simulation.md)."""
+
 INVERSION_TEXT = (
     "test inversion: the worlds, with the observed gaps times a factor or less their noise, in which what is seen is "
     "not extreme; and the value itself"
@@ -142,13 +145,16 @@ def interval(
     least_high: float = 0.0,
     most: float = 1.0,
     observed: float | None = None,
+    widened: float = 1.0,
 ) -> Interval:
     """Errors of the worlds in which the norm of the gaps is not extreme, and the value.
 
     norm: of gaps; truth: the error of worlds, where that is not their norm; least_high: what the upper end reaches;
-    most: the largest error that there can be; observed: what is seen, where the gaps are smoother than the observed.
+    most: the largest error that there can be; observed: what is seen, where the gaps are smoother than the observed;
+    widened: times this, chance moves the error as much as in samples.
     """
     gap, less, noise, (calibrated, bend) = seen
+    noise = widened * noise
     error = float(norm(gap[None])[0]) if observed is None else observed
 
     def ends(of_worlds: Floats, scale: Floats) -> Interval:
