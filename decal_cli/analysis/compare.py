@@ -144,7 +144,7 @@ def compare(
     plan = plan.for_rows(dataset)
     plan.need_shared("compare")
     dataset = evaluating.with_lists(dataset, plan)
-    headline = HEADLINE if dataset.capacity is None else (*HEADLINE, AT_CAPACITY)
+    headline = HEADLINE if dataset.capacity is None else (AT_CAPACITY, *HEADLINE)
     choices = tuple(dict.fromkeys((*plan.choices, *headline)))
     values = evaluating.evaluate(dataset, replace(plan, choices=choices, intervals=False), progress)
     evaluation = replace(values, plan=plan)
@@ -239,7 +239,7 @@ def _differences(
     of_a: Report, of_b: Report, plan: Plan, intervals: Callable[[Values], Mapping[MetricSpec, Interval]]
 ) -> tuple[Differences, Differences]:
     """Of the metrics that were asked for, and of those that the summary is about."""
-    heads = HEADLINE if of_a.places is None else (*HEADLINE, AT_CAPACITY)
+    heads = HEADLINE if of_a.places is None else (AT_CAPACITY, *HEADLINE)
     differences = {spec: _difference(spec, of_a, of_b) for spec in dict.fromkeys((*plan.choices, *heads))}
     values = {spec: each.difference.value for spec, each in differences.items() if each.difference.value is not None}
     if plan.intervals:

@@ -23,6 +23,7 @@ from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import (
+    CAPACITY,
     PREVALENCE,
     BinaryTask,
     ClassDecision,
@@ -115,7 +116,7 @@ class VariedSweep:
     @property
     def signature(self) -> str:
         """What one must know to reproduce the numbers, on one line."""
-        named = PREVALENCE if self.series.prevalence else "abstain"
+        named = PREVALENCE if self.series.prevalence else CAPACITY if self.series.capacity else "abstain"
         entry = named if self.series.entry is None else ":".join(map(str, self.series.entry))
         return f"{self.head.signature}|vary:{entry}={self.values[0]:g}..{self.values[-1]:g}x{len(self.values)}"
 
@@ -205,7 +206,7 @@ def _report(
             if rows.features is not None or name not in OF_FEATURES:
                 worth.setdefault(name, []).append(measure(parse(name), at, sure))
         actions.append(_actions(counted, task))
-    courses = {name: _course_of(name, results) for name, results in worth.items()}
+    courses = {name: course_of(name, results) for name, results in worth.items()}
     if share is not None and plan.binary is not None:
         courses |= _moved(at_each, plan.binary, share, series, sure)
     return VariedReport(
@@ -244,7 +245,8 @@ def _actions(rows: Rows, task: Task | ClassDecision) -> Ints:
     return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
 
 
-def _course_of(name: str, results: list[Result]) -> Course:
+def course_of(name: str, results: list[Result]) -> Course:
+    """A metric at each value."""
     metric = parse(name).declared
     value, low, high = (
         np.array([np.nan if number is None else number for number in column])

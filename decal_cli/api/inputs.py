@@ -96,11 +96,11 @@ def columns_of(asked: Mapping[str, Any]) -> Columns:
         sampled_negatives=_number_text(asked, "sampled_negatives"),
         keep_scores=bool(asked.get("keep_scores")),
         aggregated=bool(asked.get("aggregated")),
-        capacity=_capacity_text(asked.get("capacity")),
+        capacity=capacity_text(asked.get("capacity")),
     )
 
 
-def _capacity_text(given: Any) -> str | None:
+def capacity_text(given: Any) -> str | None:
     """A capacity as the command line takes it: '50/1000', or a number."""
     return given if given is None or isinstance(given, str) else text_of(real("capacity", given))
 

@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
 from decal_cli.analysis.varied import series_for, sweep_tasks
 from decal_cli.api.answer import Question, VariedAnswer
-from decal_cli.api.inputs import terms_of
+from decal_cli.api.inputs import capacity_text, terms_of
 from decal_cli.render.results.varied import VariedCurves
-from decal_cli.task import parse_varied
+from decal_cli.task import CAPACITY, parse_varied
 
 
 def varied_answer(question: Question, asked: Mapping[str, Any]) -> VariedAnswer:
     """What decisions are worth at each value of vary=, by default of the price of abstention."""
     varied = None if asked["vary"] is None else parse_varied(asked["vary"])
-    costs = asked["cost_matrix"] is not None or asked["cost_fp"] is not None
-    series = series_for(question.data, question.plan, varied, costs)
-    return VariedAnswer(
-        VariedCurves(sweep_tasks(question.data, question.plan, series), terms=terms_of(asked)), question.library
-    )
+    if varied is not None and varied.name == CAPACITY:
+        own = None if asked["own"] is None else capacity_text(asked["own"])
+        series = capacity_series(question.data, question.plan, varied, own)
+        sweep = sweep_capacities(question.data, question.plan, series)
+    else:
+        costs = asked["cost_matrix"] is not None or asked["cost_fp"] is not None
+        series = series_for(question.data, question.plan, varied, costs)
+        sweep = sweep_tasks(question.data, question.plan, series)
+    return VariedAnswer(VariedCurves(sweep, terms=terms_of(asked)), question.library)
+
+
+def limited(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The keywords, where capacities vary with the largest one as the capacity, and the user's own as own."""
+    varied = None if asked["vary"] is None else parse_varied(asked["vary"])
+    if varied is None or varied.name != CAPACITY:
+        return asked
+    return {**asked, "own": asked["capacity"], "capacity": largest(varied)}

@@ -49,7 +49,7 @@ from decal_cli.api.inputs import (
     terms_of,
     thresholds_text,
 )
-from decal_cli.api.varying import varied_answer
+from decal_cli.api.varying import limited, varied_answer
 from decal_cli.api.words import spoken
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.data import pair_up, read_pair
@@ -375,9 +375,10 @@ def sweep(
     numbers, or text such as '0.05:0.95:0.05'. prior: how often each t* occurs, 'beta:A,B' or a CSV or JSON file. vary:
     a number of the task that varies in place of t*, 'ACTION:CLASS=LOW:HIGH' of utility= or cost_matrix=, or
     'abstain=LOW:HIGH', the price of abstention, which varies by default where proba= names several classes; or
-    'prevalence=LOW:HIGH', the share of labels 1 where decisions are made.
+    'prevalence=LOW:HIGH', the share of labels 1 where decisions are made; or 'capacity=LOW:HIGH', the rows that can be
+    acted on, with per= for each day.
     """
-    asked = locals()
+    asked = limited(locals())
     question = asked_question(asked)
     if vary is not None or question.data.classes:
         return varied_answer(question, asked)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import swept
 from decal_cli.analysis.varied import series_for, sweep_tasks
-from decal_cli.commands.common import costs_given, data_of, emit, plan_of, settings_of, terms_of
+from decal_cli.commands.common import columns_of, costs_given, data_of, emit, plan_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PictureName, SweepOptions, TaskOptions
 from decal_cli.commands.plotting import check_plot, write_plot, write_task_plot
 from decal_cli.commands.progress import progress_of
@@ -20,7 +21,7 @@ from decal_cli.render.formats import format_for
 from decal_cli.render.results.sweep import Curves
 from decal_cli.render.results.varied import VariedCurves
 from decal_cli.render.terms import Terms
-from decal_cli.task import Varied, parse_prevalences, parse_varied
+from decal_cli.task import CAPACITY, Varied, parse_capacities, parse_prevalences, parse_varied
 
 
 def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
@@ -30,14 +31,18 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     if curves.plot is None and curves.picture:
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
     check_plot(curves.plot, form)
+    varied = _varied(curves)
+    own = columns_of(source, settings).capacity
+    if varied is not None and varied.name == CAPACITY:
+        # So that what --per names is read, and the largest capacity is checked against the rows.
+        source = replace(source, named={**source.named, CAPACITY: largest(varied)})
     terms = terms_of(curves, settings, source)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
-    varied = _varied(curves)
     plan = replace(plan_of((), task, out, settings, source), intervals=not curves.no_intervals)
     edges = None if varied is not None else sorted({*plan.edges, *grid.thresholds})
     data = data_of(source, settings, out.output, edges)
     if varied is not None or data.classes:
-        _sweep_tasks(curves, data, plan, varied, costs_given(task, settings), terms, form, out)
+        _sweep_tasks(curves, data, plan, varied, costs_given(task, settings), terms, form, out, own)
         return
     with progress_of() as progress:
         result = swept(data, plan, grid, progress)
@@ -47,11 +52,15 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
 
 def _varied(curves: SweepOptions) -> Varied | None:
     """What varies beside t*, if anything."""
-    if curves.prevalence_range is None:
-        return None if curves.vary is None else parse_varied(curves.vary)
-    if curves.vary is not None:
-        raise DecalError("--vary and --prevalence-range both say what varies", "give one of them")
-    return parse_prevalences(curves.prevalence_range)
+    ways = {
+        "--vary": (curves.vary, parse_varied),
+        "--prevalence-range": (curves.prevalence_range, parse_prevalences),
+        "--capacity-range": (curves.capacity_range, parse_capacities),
+    }
+    named = {option: parsed(text) for option, (text, parsed) in ways.items() if text is not None}
+    if len(named) > 1:
+        raise DecalError(f"{' and '.join(named)} both say what varies", "give one of them")
+    return next(iter(named.values()), None)
 
 
 def _sweep_tasks(
@@ -63,6 +72,7 @@ def _sweep_tasks(
     terms: Terms,
     form: str,
     out: OutputOptions,
+    own: str | None,
 ) -> None:
     """Where a number of the task varies, not t*."""
     if curves.prior is not None or curves.thresholds != SWEEP_THRESHOLDS:
@@ -70,10 +80,14 @@ def _sweep_tasks(
         raise DecalError(
             f"{option} is of t*, and a number of the task varies here", "drop it; --vary says what takes which values"
         )
-    series = series_for(data, plan, varied, costs)
+    limited = varied is not None and varied.name == CAPACITY
+    if varied is not None and limited:
+        series = capacity_series(data, plan, varied, own)
+    else:
+        series = series_for(data, plan, varied, costs)
     pictures = task_pictures(series, bool(data.classes), [picture.value for picture in curves.picture])
     with progress_of() as progress:
-        result = sweep_tasks(data, plan, series, progress)
+        result = (sweep_capacities if limited else sweep_tasks)(data, plan, series, progress)
         drawing = () if curves.plot is None else write_task_plot(result, curves.plot, pictures, out)
     emit(VariedCurves(result, curves.all_thresholds, drawing, terms), form, out)
 

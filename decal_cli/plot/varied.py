@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.varied import VariedReport, VariedSweep
+from decal_cli.analysis.varied import Course, VariedReport, VariedSweep
 from decal_cli.errors import DecalError
 from decal_cli.plot.classes import class_reliability, risk_coverage
 from decal_cli.plot.names import any_name, drawable
@@ -28,8 +28,11 @@ def task_pictures(series: TaskSeries, of_classes: bool, asked: Sequence[str]) ->
     """What is drawn: as asked, else the main ones. Errors: DecalError, for what this sweep does not show."""
     offered = ["utility", "actions", *(["risk-coverage"] if series.price else []),
                *(["reliability"] if of_classes else [])]  # fmt: skip
+    if series.capacity and not series.tasks:
+        offered.remove("utility")
     if not asked:
-        return "utility", "risk-coverage" if series.price else "actions"
+        wanted = "utility", "risk-coverage" if series.price else "actions"
+        return tuple(picture for picture in wanted if picture in offered)
     if "all" in asked:
         return tuple(offered)
     if other := [picture for picture in asked if picture not in offered]:
@@ -74,10 +77,11 @@ def draw_tasks_text(sweep: VariedSweep, pictures: tuple[str, ...], width: int) -
         if picture == "reliability":
             raise DecalError("--picture reliability of several classes is not drawn in the terminal", "--plot FILE")
         if picture == "utility":
-            series = [(MARKS[i % 8], r.name, at, r.worth["expected_utility"].value)
+            series = [(MARKS[i % 8], r.name, at, r.worth[_utility_of(sweep)].value)
                       for i, r in enumerate(sweep.reports)]  # fmt: skip
             low = min(float(np.nanmin(y)) for *_, y in series)
-            drawn.append(canvas(f"Expected utility over the {sweep.series.title}", series, width, low, ends=ends))
+            title = sweep.reports[0].worth[_utility_of(sweep)].title
+            drawn.append(canvas(f"{title} over the {sweep.series.title}", series, width, low, ends=ends))
         elif picture == "risk-coverage":
             risks = [(MARKS[i % 8], r.name, r.risk.coverage, r.risk.error)
                      for i, r in enumerate(sweep.reports) if r.risk is not None]  # fmt: skip
@@ -85,7 +89,7 @@ def draw_tasks_text(sweep: VariedSweep, pictures: tuple[str, ...], width: int) -
         else:
             for report in sweep.reports:
                 shares = [(MARKS[i % 8], course.heading, at, course.value)
-                          for i, course in enumerate(report.done.values())]  # fmt: skip
+                          for i, course in enumerate(_shares(sweep, report))]  # fmt: skip
                 drawn.append(canvas(f"{report.name}: shares of rows", shares, width, 0.0, 1.0, ends))
     return tuple(drawn)
 
@@ -110,21 +114,43 @@ def _one(panel: Any, sweep: VariedSweep, report: VariedReport) -> Panelled:
     return lambda axes: panel(axes, sweep, report)
 
 
+def _utility_of(sweep: VariedSweep) -> str:
+    """The metric that says what decisions are worth."""
+    return "utility_at_capacity" if sweep.series.capacity else "expected_utility"
+
+
+def _shares(sweep: VariedSweep, report: VariedReport) -> list[Course]:
+    """What is drawn of the rows that something is done with."""
+    if not sweep.series.capacity:
+        return list(report.done.values())
+    return [report.done[name] for name in ("capture", "precision_at_capacity")]
+
+
 def _utility(axes: Any, sweep: VariedSweep) -> None:
-    """What decisions are worth at each value, of every model, with its interval; dashed: the best constant action."""
+    """What decisions are worth at each value, of every model, with its interval; dashed: the best constant action.
+
+    Over capacities, dashed: the same scores without a limit.
+    """
     at = sweep.values
     for number, report in enumerate(sweep.reports):
-        style, now = style_of(number), report.worth["expected_utility"]
+        style, now = style_of(number), report.worth[_utility_of(sweep)]
         axes.plot(at, now.value, color=style.colour, label=report.name, **marks(number, len(at), len(sweep.reports)))
         if now.low is not None and len(sweep.reports) <= 2:
             axes.fill_between(at, now.low, now.high, color=style.colour, alpha=0.13, lw=0)
+        if sweep.series.capacity:
+            unlimited = now.value + report.worth["capacity_cost"].value
+            axes.plot(at, unlimited, "--", color=style.colour, lw=1.2)
+            continue
         gain = report.worth["gain_recalibration"].value
         if not np.isnan(gain).all():
             axes.plot(at, now.value + gain, ":", color=style.colour, lw=1.2)
-    first = sweep.reports[0].worth
-    constant = first["expected_utility"].value + first["external_regret"].value
-    axes.plot(at, constant, "--", color=GREY, label="best constant action")
-    axes.plot([], [], ":", color=GREY, label="recalibrated, on held-out rows")
+    if sweep.series.capacity:
+        axes.plot([], [], "--", color=GREY, label="without a limit")
+    else:
+        first = sweep.reports[0].worth
+        constant = first["expected_utility"].value + first["external_regret"].value
+        axes.plot(at, constant, "--", color=GREY, label="best constant action")
+        axes.plot([], [], ":", color=GREY, label="recalibrated, on held-out rows")
     axes.set(title="What decisions are worth", xlabel=sweep.series.title, ylabel="utility per decision")
     _mark_own(axes, sweep)
     below(axes)
@@ -132,12 +158,14 @@ def _utility(axes: Any, sweep: VariedSweep) -> None:
 
 def _actions(axes: Any, sweep: VariedSweep, report: VariedReport) -> None:
     """Shares of rows by what is done with them."""
-    for number, course in enumerate(report.done.values()):
+    courses = _shares(sweep, report)
+    for number, course in enumerate(courses):
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(sweep.values, course.value, color=colour, label=drawable(course.heading, "png"))
-        if course.low is not None and len(report.done) <= 4:
+        if course.low is not None and len(courses) <= 4:
             axes.fill_between(sweep.values, course.low, course.high, color=colour, alpha=0.13, lw=0)
-    axes.set(title=f"What is done: {report.name}", xlabel=sweep.series.title, ylabel="share of rows", ylim=(0, 1.01))
+    title = "Which rows are acted on" if sweep.series.capacity else "What is done"
+    axes.set(title=f"{title}: {report.name}", xlabel=sweep.series.title, ylabel="share of rows", ylim=(0, 1.01))
     _mark_own(axes, sweep)
     below(axes)
 

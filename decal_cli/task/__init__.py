@@ -13,18 +13,21 @@ from decal_cli.task.by_row import RowTask, row_task_of
 from decal_cli.task.classes import ClassDecision, ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
 from decal_cli.task.varied import (
+    CAPACITY,
     PREVALENCE,
     TaskSeries,
     Varied,
     by_entry,
     by_prevalence,
     by_price,
+    parse_capacities,
     parse_prevalences,
     parse_varied,
     stepped,
 )
 
 __all__ = [
+    "CAPACITY",
     "MAX_DIGITS",
     "PREVALENCE",
     "SPELLINGS",
@@ -41,6 +44,7 @@ __all__ = [
     "by_prevalence",
     "by_price",
     "need_two_actions",
+    "parse_capacities",
     "parse_odds",
     "parse_prevalences",
     "parse_utility",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY, MIN_PREVALENCE
@@ -16,6 +17,8 @@ N_VALUES = 21
 _RANGE = "give for example --prevalence-range 0.01:0.1"
 PREVALENCE = "prevalence"
 """What is written for the share of labels 1 where decisions are made."""
+CAPACITY = "capacity"
+"""What is written for the rows that can be acted on."""
 PRICES = "0.02:0.98:0.02"
 """Prices of abstention where none are named."""
 _FIX = "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0.5:0.05'"
@@ -23,7 +26,9 @@ _FIX = "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0
 
 @dataclass(frozen=True)
 class Varied:
-    """What varies, as the user spells it. name: 'ACTION:CLASS', 'abstain' or 'prevalence'; values: increasing."""
+    """What varies, as the user spells it. name: 'ACTION:CLASS', 'abstain', 'prevalence' or 'capacity'; values:
+    increasing.
+    """
 
     name: str
     values: tuple[float, ...]
@@ -34,7 +39,8 @@ class TaskSeries:
     """Tasks by the value of what varies. title: what that is, in words; own: its value in the user's task, if any.
 
     price: whether it is the price of abstention. prevalence: whether it is the share of labels 1, which leaves the task
-    as it is. entry: the numbers of the action and the class, where it is neither.
+    as it is; capacity: whether it is the share or the count of the rows that can be acted on, which does so too, if
+    there is one. entry: the numbers of the action and the class, where it is none of these.
     """
 
     title: str
@@ -44,6 +50,7 @@ class TaskSeries:
     price: bool = False
     entry: tuple[int, int] | None = None
     prevalence: bool = False
+    capacity: Literal["", "share", "count"] = ""
 
 
 def parse_varied(text: str) -> Varied:
@@ -58,6 +65,12 @@ def parse_varied(text: str) -> Varied:
 def parse_prevalences(text: str) -> Varied:
     """The share of labels 1 where decisions are made, with the same spellings of its values. Errors: DecalError."""
     return Varied(PREVALENCE, _parse_values(text, f"--prevalence-range {text!r}", _RANGE))
+
+
+def parse_capacities(text: str) -> Varied:
+    """The rows that can be acted on, with the same spellings of its values. Errors: DecalError."""
+    fix = "give for example --capacity-range 0.01:0.2, or counts: 50:500"
+    return Varied(CAPACITY, _parse_values(text, f"--capacity-range {text!r}", fix))
 
 
 def _parse_values(given: str, shown: str, fix: str) -> tuple[float, ...]:

@@ -9,10 +9,11 @@ from decal_cli.metrics import METRICS
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
 
 COLUMNS = (BINARY, "--score", "p", "--label", "y")
+KEYS = [name for name in METRICS if METRICS[name].family == "capacity"]
 
 
 def test_a_table_shows_what_the_places_are_worth_and_says_who_gets_them(decal: Decal) -> None:
-    shown = [word for name in METRICS if METRICS[name].family == "capacity" for word in ("-m", name)]
+    shown = [word for name in KEYS for word in ("-m", name)]
     line = ("evaluate", *COLUMNS, "-t", "0.3", "-m", "expected_utility", *shown, "--capacity")
     done = decal(*line, "50/1000")
     text = " ".join(done.out.split())
@@ -76,6 +77,50 @@ def test_two_models_are_compared_by_who_is_acted_on(decal: Decal) -> None:
     gate = ("gate", BINARY, "--score", "q", "--score", "p", "--label", "y", "--capacity", "100")
     assert decal(*gate, "--rule", f"delta(capture)>={metrics['capture']['difference']['value'] - 1e-9}").code == 0
     assert decal(*gate, "--rule", "lower(delta(lift))>=3").code == 1
+
+
+def test_a_sweep_goes_over_capacities(decal: Decal, tmp_path: Path) -> None:
+    line = ("sweep", *COLUMNS, "-t", "0.3", "--capacity-range")
+    document = valid_json(decal(*line, "0.1:0.3:0.1", "--capacity", "50/1000", "-f", "json").out)
+    vary = document["vary"]
+    assert vary["at"] == [0.05, 0.1, 0.2, 0.3] and vary["own"] == 0.05
+    answer = decal_api.evaluate(BINARY, score="p", label="y", metrics=KEYS, threshold=0.3, capacity=0.2)
+    for key in KEYS:
+        curve = vary["curves"][key]
+        assert curve["value"][2] == pytest.approx(answer[key].value, abs=1e-12)
+        assert [curve["low"][2], curve["high"][2]] == pytest.approx(answer[key].interval, abs=1e-12)
+    text = " ".join(decal(*line, "50:150:50", "--plot", "-", "--no-intervals").out.split())
+    assert "capacity (count of the rows) varies" in text and "Utility at capacity over the capacity" in text
+    assert "p: shares of rows" in text and "|vary:capacity=50..150x3" in text
+    assert decal(*line, "0.1:0.3", "--no-intervals", "--plot", "curves.svg").code == 0
+    assert "without a limit" in (tmp_path / "curves.svg").read_text(encoding="utf-8")
+
+
+def test_a_sweep_has_groups_days_and_a_face_in_python(decal: Decal) -> None:
+    day = ("--per", "group")
+    document = valid_json(decal("sweep", *COLUMNS, "--capacity-range", "5,10", *day, "-f", "json").out)
+    assert document["vary"]["varies"] == "capacity (count of the rows, for each value of group)"
+    assert "utility_at_capacity" not in document["vary"]["curves"]
+    answer = decal_api.sweep(BINARY, score="p", label="y", vary="capacity=5,10", per="group")
+    assert answer.to_dict()["vary"]["curves"] == document["vary"]["curves"]
+    by_group = decal("sweep", *COLUMNS, "-t", ".3", "--capacity-range", ".1:.2:.1", "--group", "group")
+    assert "p, A" in by_group.out and "p, B" in by_group.out
+
+
+RANGES = {
+    ("--capacity-range", "0:9"): "--capacity-range: 0 is not positive",
+    ("--capacity-range", ".1:9"): "0.1 is a share of the rows, and 9 is a count",
+    ("--capacity-range", ".1:.2", "--capacity", "50"): "--capacity 50 is a count, and --capacity-range is not",
+    ("--capacity-range", "nan:2"): "'nan:2' are no values",
+    ("--capacity-range", "5:3000"): "--capacity 3000 is more than the 2,000 rows",
+    ("--capacity-range", ".1:.2", "--vary", "1:1=1:2"): "--vary and --capacity-range both say what varies",
+    ("--capacity", "50"): "sweep over capacities with --capacity-range",
+}
+
+
+@pytest.mark.parametrize("options", RANGES, ids=" ".join)
+def test_what_a_sweep_cannot_do_is_one_line(decal: Decal, options: tuple[str, ...]) -> None:
+    assert RANGES[options] in refusal(decal("sweep", *COLUMNS, *options))
 
 
 WRONG = {

@@ -145,6 +145,11 @@ class SweepOptions(AmountOptions):
         "scores moved to it and kept.",
         metavar="RANGE",
     )
+    capacity_range: str | None = option(
+        "Capacities LOW:HIGH[:STEP], shares such as 0.01:0.2 or counts such as 50:500: at each, what acting on the "
+        "highest scores is worth, and how many of label 1 it finds.",
+        metavar="RANGE",
+    )
     vary: str | None = option(
         "Vary a number of the task in place of t*: 'ACTION:CLASS=LOW:HIGH[:STEP]', an entry of --utility or "
         "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba.",

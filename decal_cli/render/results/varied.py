@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, TypedDict
@@ -10,6 +9,7 @@ from typing import Annotated, Any, TypedDict
 import numpy as np
 
 from decal_cli.analysis.varied import Course, RiskCoverage, VariedReport, VariedSweep
+from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
 from decal_cli.render.cells import number, words
@@ -18,6 +18,7 @@ from decal_cli.render.results.shortened import Order, lowest_first, worst_of_eac
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines
 from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, sparkline, value_at, values_of
 from decal_cli.render.schema import Count, Ends, Limit, Positive, Share
+from decal_cli.task import TaskSeries
 
 AURC_TEXT = (
     "AURC {}: mean over coverages i / T of the share of errors among the i surest rows, ties in any order (Geifman and "
@@ -95,12 +96,7 @@ class VariedCurves(LongTable[VariedSweep]):
         sweep = self.sweep
         reports, notes = worst_of_each(sweep.reports, _by_utility)
         head = replace(sweep.head, notes=(*sweep.head.notes, *notes))
-        what = (
-            "rows are counted as a population with it"
-            if sweep.series.prevalence
-            else "at each value the task is another"
-        )
-        lines = [*source_lines(head), f"{sweep.series.title} varies; {what}"]
+        lines = [*source_lines(head), f"{sweep.series.title} varies; {_consequence(sweep.series)}"]
         if sweep.series.prevalence:
             lines.append("scores are moved to it, and their order stays; where they are kept, it is said")
         if sweep.series.price:
@@ -111,10 +107,10 @@ class VariedCurves(LongTable[VariedSweep]):
         shown = self._shown()
         for report in reports:
             yield Heading(report.name)
-            done = "Which rows are decided, and how well" if sweep.series.price else "What is done: share of rows"
-            yield self._table(done, list(report.done.values()), shown)
+            yield self._table(_title(sweep.series), list(report.done.values()), shown)
             unit = f"{self.terms.noun} {self.terms.span}" if self.terms.with_amounts else PER_DECISION
-            yield self._table(f"What decisions are worth: {unit}", list(report.worth.values()), shown)
+            if report.worth:
+                yield self._table(f"What decisions are worth: {unit}", list(report.worth.values()), shown)
             if report.risk is not None:
                 yield from _risk_blocks(report.risk)
             if reasons := [f"{DASH} {c.heading}: {c.reason}" for c in report.courses.values() if c.reason is not None]:
@@ -132,7 +128,8 @@ class VariedCurves(LongTable[VariedSweep]):
 
     def _table(self, title: str, courses: Sequence[Course], shown: list[int]) -> Table:
         series = self.sweep.series
-        head = Column("price" if series.price else "labels 1" if series.prevalence else "value", words=True)
+        names = {"price": series.price, "labels 1": series.prevalence, "capacity": series.capacity, "value": True}
+        head = Column(next(name for name, said in names.items() if said), words=True)
         columns = [Column(each.heading, sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
         rows = []
         for k in shown:
@@ -165,12 +162,32 @@ class VariedCurves(LongTable[VariedSweep]):
                     yield [report.model, report.group, name, at, *(value_at(values, k) for values in ends), course.unit]
 
 
-def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
-    def place(report: VariedReport) -> tuple[bool, float]:
-        value = float(np.nanmean(report.worth["expected_utility"].value))
-        return lowest_first(None if math.isnan(value) else value)
+def _consequence(series: TaskSeries) -> str:
+    """What follows from what varies."""
+    if series.prevalence:
+        return "rows are counted as a population with it"
+    if not series.capacity:
+        return "at each value the task is another"
+    below = "; a row below the threshold of the task is not, even if places are free" if series.tasks else ""
+    return f"the rows with the highest scores are acted on{below}"
 
-    return place, "mean expected utility"
+
+def _title(series: TaskSeries) -> str:
+    """Of the table that does not speak of utility."""
+    if series.capacity:
+        return "Which rows are acted on"
+    return "Which rows are decided, and how well" if series.price else "What is done: share of rows"
+
+
+def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
+    names = ("expected_utility", "utility_at_capacity", "capture")
+    name = next(name for name in names if name in reports[0].courses)
+
+    def place(report: VariedReport) -> tuple[bool, float]:
+        values = report.courses[name].value
+        return lowest_first(None if np.isnan(values).all() else float(np.nanmean(values)))
+
+    return place, f"mean {parse(name).declared.title.lower()}"
 
 
 def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:

@@ -1,0 +1,104 @@
+"""A sweep over capacities: what acting on the highest scores is worth, and whom it finds, as more rows have a place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from decal_cli.analysis.clusters import cluster_notes, clusters_of
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, with_lists
+from decal_cli.analysis.varied import VariedReport, VariedSweep, course_of
+from decal_cli.data import Dataset, Predictions
+from decal_cli.data.capacity import parse_capacity
+from decal_cli.errors import DecalError
+from decal_cli.metrics import Inputs, Result, measure, parse
+from decal_cli.tables.listed import Capacity
+from decal_cli.task import TaskSeries, Varied
+
+WORTH = ("utility_at_capacity", "capacity_cost", "shadow_price")
+"""Metrics that need a task."""
+FOUND = ("capture", "precision_at_capacity", "lift", "capacity_threshold")
+_OPTION = "--capacity-range"
+
+
+def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | None) -> TaskSeries:
+    """The capacities that are swept over, all shares or all counts; own: the user's, which is among them.
+
+    Errors: DecalError.
+    """
+    dataset.need_two_classes(f"sweep {_OPTION}")
+    dataset.need_rows(f"sweep {_OPTION}")
+    kind, steps = _steps(varied)
+    mine = None if own is None else parse_capacity(own)
+    if mine is not None and (mine.among is None) != (kind == "count"):
+        raise DecalError(
+            f"--capacity {own} is a {'count' if mine.among is None else 'share'}, and {_OPTION} is not",
+            "give both as shares, or both as counts",
+        )
+    at = None if mine is None else mine.places / (mine.among or 1.0)
+    values = tuple(sorted({*steps, *(() if at is None else (at,))}))
+    each = f", for each value of {dataset.columns['per']}" if "per" in dataset.columns else ""
+    title = f"capacity ({kind} of the rows{each})"
+    tasks = () if plan.task is None else (plan.task,) * len(values)
+    return TaskSeries(title, values, tasks, at, capacity=kind)
+
+
+def _steps(varied: Varied) -> tuple[Literal["share", "count"], Sequence[float]]:
+    low, high = varied.values[0], varied.values[-1]
+    if low <= 0:
+        raise DecalError(f"{_OPTION}: {low:g} is not positive", "give for example 0.01:0.2 or 50:500")
+    if low >= 1:
+        # Values between two ends are evenly spaced, and rows are whole.
+        return "count", [float(round(value)) for value in varied.values]
+    if high > 1:
+        raise DecalError(
+            f"{_OPTION}: {low:g} is a share of the rows, and {high:g} is a count",
+            "give shares up to 1, or counts from 1",
+        )
+    return "share", varied.values
+
+
+def largest(varied: Varied) -> str:
+    """The largest capacity, as --capacity takes it. Errors: DecalError."""
+    kind, steps = _steps(varied)
+    return "1/1" if kind == "share" and steps[-1] == 1 else f"{steps[-1]:.15g}"
+
+
+def sweep_capacities(
+    dataset: Dataset, plan: Plan, series: TaskSeries, progress: Progress = lambda text: None
+) -> VariedSweep:
+    """Every model at every capacity, on all rows and on every group."""
+    reports = []
+    for model in dataset.models:
+        progress(model.name)
+        reports += _reports(replace(dataset, models=(model,)), model, plan, series)
+    notes = dataset.all_notes
+    if dataset.clusters is not None:
+        notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
+    source = dataset.inputs, dataset.columns, dataset.guessed, notes
+    return VariedSweep(Evaluation(plan, *source, (), population=dataset.population), series, tuple(reports))
+
+
+def _reports(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSeries) -> list[VariedReport]:
+    """Of one model, on all rows and on every group."""
+    names = FOUND if plan.task is None else (*WORTH, *FOUND)
+    results: dict[str | None, dict[str, list[Result]]] = {}
+    sizes: dict[str | None, int] = {}
+    for value in series.values:
+        capacity = Capacity(f"{value:g}", value, 1.0 if series.capacity == "share" else None)
+        rows = with_lists(replace(dataset, capacity=capacity), plan).models[0].rows
+        for group, part in rows.by_group():
+            inputs = Inputs(part, plan.task, plan.seed)
+            sure = part.sure(plan.confidence) if plan.intervals else None
+            sizes[group] = len(part)
+            of_group = results.setdefault(group, {name: [] for name in names})
+            for name in names:
+                of_group[name].append(measure(parse(name), inputs, sure))
+    reports = []
+    for group, by_name in results.items():
+        worth, found = (
+            {name: course_of(name, by_name[name]) for name in family if name in by_name} for family in (WORTH, FOUND)
+        )
+        reports.append(VariedReport(model.name, group, sizes[group], model.dropped, worth, found, None, None))
+    return reports
