@@ -211,9 +211,9 @@ def _rows(question: Question, dialect: Dialect) -> str:
         *_groups(question),
         *_model(question),
         # A score of -0.0 is 0.
-        "CASE WHEN decal_bad IS NOT NULL THEN NULL WHEN decal_s = 0 THEN 0 ELSE decal_s END AS s",
-        "CASE WHEN decal_bad IS NULL THEN decal_label END AS y",
-        "CASE WHEN decal_bad IS NULL THEN decal_w END AS w",
+        "CASE WHEN decal_bad IS NOT NULL THEN NULL WHEN decal_s = 0 THEN 0 ELSE decal_s END AS decal_p",
+        "CASE WHEN decal_bad IS NULL THEN decal_label END AS decal_pos",
+        "CASE WHEN decal_bad IS NULL THEN decal_w END AS decal_n",
         "decal_bad",
         f"CASE decal_bad\n            {_stacked(cases)}\n        END AS decal_value",
     ]
@@ -226,19 +226,21 @@ def _stacked(cases: Sequence[str]) -> str:
 
 def _placed(question: Question, dialect: Dialect) -> str:
     """Every row with its place among cells of equal width, how many thresholds its score reaches, and its log loss."""
-    reached = " + ".join(f"CASE WHEN s >= {dialect.number(each)} THEN 1 ELSE 0 END" for each in question.thresholds)
+    reached = " + ".join(
+        f"CASE WHEN decal_p >= {dialect.number(each)} THEN 1 ELSE 0 END" for each in question.thresholds
+    )
     infinity = dialect.number(math.inf)
     cases = [
-        f"WHEN s = 1 - y THEN {infinity}",
-        "WHEN y = 1 THEN 0 - LN(s)",
-        "WHEN 1 - s = 1 THEN s",
+        f"WHEN decal_p = 1 - decal_pos THEN {infinity}",
+        "WHEN decal_pos = 1 THEN 0 - LN(decal_p)",
+        "WHEN 1 - decal_p = 1 THEN decal_p",
         # -ln(1 - s) to the last digits for small s too: not every engine has log1p.
-        "WHEN y = 0 THEN s * (LN(1 - s) / ((1 - s) - 1))",
+        "WHEN decal_pos = 0 THEN decal_p * (LN(1 - decal_p) / ((1 - decal_p) - 1))",
     ]
     columns = [
         "decal_rows.*",
-        f"FLOOR(s * {dialect.number(N_CELLS)}) AS decal_place",
-        f"CASE WHEN s IS NULL THEN NULL ELSE {reached or '0'} END AS decal_reached",
+        f"FLOOR(decal_p * {dialect.number(N_CELLS)}) AS decal_place",
+        f"CASE WHEN decal_p IS NULL THEN NULL ELSE {reached or '0'} END AS decal_reached",
         f"CASE\n            {_stacked(cases)}\n        END AS decal_loss",
     ]
     return _select(columns, "decal_rows")
@@ -264,12 +266,17 @@ def _counted(question: Question, dialect: Dialect) -> str:
 
 def _levels(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
     """What levels are grouped by, and their columns."""
-    rows = {"rows": "COUNT(*)", "rows_pos": dialect.as_integer("SUM(y)")}
+    rows = {"rows": "COUNT(*)", "rows_pos": dialect.as_integer("SUM(decal_pos)")}
     if question.weight is None:
         sums = {"n": rows["rows"], "pos": rows["rows_pos"]}
     else:
-        sums = {"n": "SUM(w)", "pos": "SUM(w * y)", "n2": "SUM(w * w)", "pos2": "SUM(w * w * y)"} | rows
-    return ["s"], {"score": "s"} | sums
+        sums = {
+            "n": "SUM(decal_n)",
+            "pos": "SUM(decal_n * decal_pos)",
+            "n2": "SUM(decal_n * decal_n)",
+            "pos2": "SUM(decal_n * decal_n * decal_pos)",
+        } | rows
+    return ["decal_p"], {"score": "decal_p"} | sums
 
 
 def _cells(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
@@ -287,17 +294,21 @@ def _cells(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, s
         "cell": dialect.as_integer("decal_place + decal_reached"),
         "low": low,
         "high": high,
-        "label": "y",
+        "label": "decal_pos",
         "rows": "COUNT(*)",
-        "n": "SUM(w)",
-        **{f"s{power}": f"SUM({' * '.join(['w', *['s'] * power])})" for power in range(1, 5)},
-        **{f"l{power}": f"SUM({' * '.join(['w', *['decal_loss'] * power])})" for power in range(1, 3)},
+        "n": "SUM(decal_n)",
+        **{f"s{power}": f"SUM({' * '.join(['decal_n', *['decal_p'] * power])})" for power in range(1, 5)},
+        **{f"l{power}": f"SUM({' * '.join(['decal_n', *['decal_loss'] * power])})" for power in range(1, 3)},
     }
     if question.weight is not None:
-        sums["n2"] = "SUM(w * w)"
-        sums |= {f"q{power}": f"SUM({' * '.join(['w', 'w', *['s'] * power])})" for power in range(1, 5)}
-        sums |= {f"k{power}": f"SUM({' * '.join(['w', 'w', *['decal_loss'] * power])})" for power in range(1, 3)}
-    return ["decal_place", "decal_reached", "y"], sums
+        sums["n2"] = "SUM(decal_n * decal_n)"
+        sums |= {
+            f"q{power}": f"SUM({' * '.join(['decal_n', 'decal_n', *['decal_p'] * power])})" for power in range(1, 5)
+        }
+        sums |= {
+            f"k{power}": f"SUM({' * '.join(['decal_n', 'decal_n', *['decal_loss'] * power])})" for power in range(1, 3)
+        }
+    return ["decal_place", "decal_reached", "decal_pos"], sums
 
 
 def _case(number: str, values: Sequence[float], dialect: Dialect) -> str:
