@@ -18,6 +18,10 @@ MAX_IN_MEMORY_BYTES = 1024 * MIB
 """Of files of which every row is held; of larger ones rows are counted batch by batch, where the command can."""
 MAX_TALLIES = 64
 """Groups times models that are counted batch by batch: the sums of their cells take up to 7 MiB each, or 15."""
+MAX_COUNTED_ROWS = 1 << 50
+"""Rows that aggregates count, of one model: sums of them must be whole numbers as floats."""
+MAX_SUM_OF_WEIGHTS = 1e100
+"""Of one level or cell, and its inverse the least: squares of sums must be floats."""
 MAX_EMPTY_CELLS = 1 << 25
 """Cells of JSON Lines that no row fills: each takes 8 bytes where its column is read, and none in the file."""
 MAX_DOCUMENT_BYTES = 256 * MIB

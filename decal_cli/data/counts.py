@@ -12,6 +12,7 @@ import numpy as np
 from decal_cli.data.check import Origin
 from decal_cli.data.words import number
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import N_POWERS, CellTable
 from decal_cli.tables.design import INDEPENDENT, Weighted
@@ -19,6 +20,7 @@ from decal_cli.tables.table import Floats, Table
 
 _ROUNDING = 1e-9
 """Of sums of floats, which engines add in orders of their own."""
+_OF_POS = ("cannot be the sum of squared weights that add up to pos, of rows_pos rows",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +84,22 @@ class Counts(ABC):
         values = self.columns[name]
         self.need(values == np.floor(values), name, "is not a whole number of rows", origin)
         self.need(values >= least, name, "is not positive" if least else "is negative", origin)
+        self.need(values <= MAX_COUNTED_ROWS, name, f"is over {MAX_COUNTED_ROWS:,} rows", origin)
+        self.need(
+            np.cumsum(values) <= MAX_COUNTED_ROWS,
+            name,
+            f"and those before it are over {MAX_COUNTED_ROWS:,} rows",
+            origin,
+        )
 
     def need_squares(self, origin: Origin) -> None:
         """The same for sums of squares of positive weights (Cauchy-Schwarz)."""
         n, n2, rows = (self.columns[name] for name in ("n", "n2", "rows"))
+        sound = (n >= 1 / MAX_SUM_OF_WEIGHTS) & (n <= MAX_SUM_OF_WEIGHTS)
+        self.need(sound, "n", f"is not between {1 / MAX_SUM_OF_WEIGHTS:g} and {MAX_SUM_OF_WEIGHTS:g}", origin)
+        heavy = n / rows >= MIN_SHARE_OF_MEAN * float(n.sum()) / float(rows.sum())
+        self.need(heavy, "n", f"over rows is less than {MIN_SHARE_OF_MEAN:g} of the mean weight", origin)
+        self.need(n2 <= MAX_SUM_OF_WEIGHTS**2, "n2", "is too large", origin)
         sound = (n2 * rows >= n**2 * (1 - _ROUNDING)) & (n2 <= n**2 * (1 + _ROUNDING))
         self.need(sound, "n2", "cannot be the sum of squared weights that add up to n", origin)
 
@@ -104,6 +118,11 @@ class Levels(Counts):
 
     def table(self, scale: float, origin: Origin) -> Table:
         columns = {name: self.columns[name] for name in ("n", "pos", *(("n2", "pos2") if self.weighted else ()))}
+        if self.weighted:
+            # Two sums of the same weights may differ in their last bit.
+            rows, ones = self.rows
+            for part, all_of in (("pos", "n"), ("pos2", "n2")):
+                columns[part] = np.where(ones == rows, columns[all_of], columns[part])
         # In an order that does not depend on that of the files: sums of floats do.
         order = np.lexsort((*reversed(columns.values()), self.columns["score"]))
         score = self.columns["score"][order]
@@ -134,6 +153,14 @@ class Levels(Counts):
         self.need_squares(origin)
         self.need((pos2 >= 0) & (pos2 <= n2 * (1 + _ROUNDING)), "pos2", "is not between 0 and n2", origin)
         self.need((ones > 0) == (pos > 0), "rows_pos", "does not agree with pos", origin)
+        self.need(
+            (pos2 * ones >= pos**2 * (1 - _ROUNDING)) & (pos2 <= pos**2 * (1 + _ROUNDING)), "pos2", *_OF_POS, origin
+        )
+        zeros, zeros2, left = n - pos, n2 - pos2, rows - ones
+        sound = (zeros2 * left >= zeros**2 - _ROUNDING * n**2) & (zeros2 <= zeros**2 + _ROUNDING * n2)
+        self.need(
+            sound & ((left > 0) | (zeros <= _ROUNDING * n)) & ((left == 0) | (zeros2 > 0)), "pos2", *_OF_POS, origin
+        )
 
 
 class Cells(Counts):
