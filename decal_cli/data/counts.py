@@ -99,7 +99,7 @@ class Counts(ABC):
         self.need(sound, "n", f"is not between {1 / MAX_SUM_OF_WEIGHTS:g} and {MAX_SUM_OF_WEIGHTS:g}", origin)
         heavy = n / rows >= MIN_SHARE_OF_MEAN * float(n.sum()) / float(rows.sum())
         self.need(heavy, "n", f"over rows is less than {MIN_SHARE_OF_MEAN:g} of the mean weight", origin)
-        self.need(n2 <= MAX_SUM_OF_WEIGHTS**2, "n2", "is too large", origin)
+        self.need((n2 > 0) & (n2 <= MAX_SUM_OF_WEIGHTS**2), "n2", "is not positive, or too large", origin)
         sound = (n2 * rows >= n**2 * (1 - _ROUNDING)) & (n2 <= n**2 * (1 + _ROUNDING))
         self.need(sound, "n2", "cannot be the sum of squared weights that add up to n", origin)
 

@@ -27,6 +27,8 @@ from decal_cli.tables.tally import N_LEVELS, BatchRows, CellSums, Tally
 Counted = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
 STREAMED = "read in batches and counted: the rows are more than are held in memory"
+N_SHARES = 16
+"""A group keeps this part of the levels that all rows may have."""
 _BATCHES = 4
 """Batches of a file that are counted at once."""
 _AHEAD = 4
@@ -52,9 +54,9 @@ class _Model:
         self.dropped = 0
 
     def tally(self, place: tuple[int, int]) -> Tally:
-        """That of all rows, or of a group; all groups together keep about as many levels as all rows."""
+        """That of all rows, or of a group."""
         if place not in self.tallies:
-            self.tallies[place] = Tally(self.thresholds, N_LEVELS // MAX_TALLIES)
+            self.tallies[place] = Tally(self.thresholds, N_LEVELS // N_SHARES)
         return self.tallies[place]
 
     @property

@@ -16,7 +16,9 @@ INPUT_FORMATS = "CSV, Parquet, Arrow/Feather or JSON Lines, each also gzipped; -
 class InputOptions:
     """Files, and what the command line says about their columns: name -> value of each declaration that it names."""
 
-    files: list[str] = argument(f"{INPUT_FORMATS} Several files are one data set.", "FILE", [])
+    files: list[str] = argument(
+        f"{INPUT_FORMATS} Several files are one data set, and so are those of a folder.", "FILE", []
+    )
     named: dict[str, Any] = option("", each=DECLARATIONS)
 
 
