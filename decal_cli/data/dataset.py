@@ -115,7 +115,7 @@ class Dataset:
     def need_rows(self, verb: str) -> None:
         """Raise a DecalError where rows were counted before, which the verb cannot work from."""
         if isinstance(self.models[0].rows, Aggregated):
-            raise DecalError(f"decal {verb} {NEEDS_ROWS}", "give the file of rows, without --aggregated")
+            raise DecalError(f"decal {verb} {NEEDS_ROWS}", "give a file of rows, without --aggregated or --engine")
 
     def need_no_limit(self, verb: str) -> None:
         """Raise a DecalError where so many rows can be acted on only, which the verb cannot take."""

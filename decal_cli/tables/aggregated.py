@@ -35,7 +35,7 @@ class Aggregated(Rows):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("score", "label"):
-            raise DecalError(f"this {NEEDS_ROWS}", "give the file of rows, without --aggregated")
+            raise DecalError(f"this {NEEDS_ROWS}", "give a file of rows, without --aggregated or --engine")
         raise AttributeError(name)
 
     @property

@@ -17,6 +17,9 @@ import pytest
 import decal_cli
 from decal_cli.data.engines import reading
 from decal_cli.data.engines.address import address_of, is_address
+from decal_cli.data.engines.connections import connected
+from decal_cli.data.engines.dialects import DIALECTS
+from decal_cli.data.engines.statement import Question, statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
 from tests.helpers.server import PASSWORD, Server, programs, running
@@ -291,6 +294,17 @@ def test_a_connection_that_is_cut_is_one_line(decal: Decal, server: Server, kill
     assert "s3cret" not in line
 
 
+def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(server: Server) -> None:
+    with server.connect() as other:
+        other.execute("CREATE TABLE grows (p DOUBLE PRECISION, y INTEGER)")
+        other.execute("INSERT INTO grows VALUES (0.5, 1)")
+        with connected(address_of(server.address("grows"))) as engine:
+            assert engine.names('"grows"') == ["p", "y"]
+            other.execute("INSERT INTO grows VALUES (0.7, 0)")
+            asked = statement(Question(("p",), "y", "grows"), DIALECTS["postgres"])
+            assert engine.answer(asked)["score"].to_pylist() == [0.5]
+
+
 def test_nothing_is_written_by_a_query(decal: Decal, server: Server) -> None:
     with server.connect() as connection:
         connection.execute("CREATE SEQUENCE IF NOT EXISTS counter")
@@ -333,3 +347,12 @@ def test_what_the_engine_found_wrong_is_told_by_the_reader(decal: Decal, tmp_pat
     assert "5 rows" in out and "score: dropped 2 of 5 rows (missing score)" in out
     path = export("select 1.5 as p, 1 as y")
     assert "score 1.5 is outside [0, 1]" in refusal(decal("evaluate", path, "--aggregated", "--missing", "drop"))
+
+
+def test_null_of_an_export_is_nothing_wrong(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "counts.csv").write_text(
+        "score,n,pos,bad,value\n0.2,5,1,\\N,\\N\n0.7,4,3,NULL,NULL\n", encoding="utf-8"
+    )
+    assert "9 rows, 4 positive" in decal("evaluate", tmp_path / "counts.csv", "--aggregated", "-m", "brier").out
+    (tmp_path / "counts.csv").write_text("score,n,pos,bad,value\n0.2,5,1,mischief,\n", encoding="utf-8")
+    assert "'mischief' is not known" in refusal(decal("evaluate", tmp_path / "counts.csv", "--aggregated"))

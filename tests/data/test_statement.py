@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import sqlglot
 
+from decal_cli.commands.options.choices import DialectName
 from decal_cli.data.engines.checks import PROBLEMS, sound
 from decal_cli.data.engines.dialects import DIALECTS
 from decal_cli.data.engines.statement import N_CELLS, Question, statement
@@ -295,3 +296,7 @@ def test_the_command_prints_the_statement(decal: Decal) -> None:
     printed = decal("sql", *words).out
     asked = Question(("p",), "y", "preds", group=("site",), cells=True, thresholds=(0.3, 0.02))
     assert printed == statement(asked, DIALECTS["duckdb"]) + ";\n"
+
+
+def test_every_dialect_can_be_chosen() -> None:
+    assert [each.value for each in DialectName] == list(DIALECTS)

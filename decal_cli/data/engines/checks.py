@@ -30,6 +30,8 @@ class Problem:
 
 BAD, VALUE = "bad", "value"
 """The columns that say what is wrong."""
+_NULLS = ["", "\\N", "NULL", "null"]
+"""What engines write for NULL where they export CSV."""
 Dropped = dict[str | None, dict[str, int]]
 """By model, how many rows were dropped for each problem."""
 PROBLEMS = {
@@ -76,8 +78,7 @@ def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = 
 
     if BAD not in table.column_names:
         return table, {}
-    # A CSV file has '' for NULL.
-    is_bad = pc.not_equal(table[BAD].cast(pa.string()).fill_null(""), "")
+    is_bad = pc.invert(pc.is_in(table[BAD].cast(pa.string()).fill_null(""), pa.array(_NULLS)))
     wrong = table.filter(is_bad).to_pylist()
     kept = table.filter(pc.invert(is_bad)).drop_columns([name for name in (BAD, VALUE) if name in table.column_names])
     rows = "rows" if "rows" in table.column_names else "n"
