@@ -13,6 +13,7 @@ from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
+from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.task import Task
 
 if TYPE_CHECKING:
@@ -248,6 +249,7 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         costs=dict(preferences.costs),
         satisfied_at=preferences.satisfied_at,
         acts_from=None if task is None else task.decision_threshold,
+        counted=BEYOND in results and results[BEYOND].reason == NEEDS_ROWS,
         best_constant=report.best_constant,
         **({} if report.recalibrator is None else {"fits": {**FITS, "recalibrate": report.recalibrator}}),
     )

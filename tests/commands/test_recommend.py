@@ -20,7 +20,7 @@ class TestRecommend:
             "per 1,000 decisions",
             "gain of recalibration",
             "→ Post-train",
-            "ECE is .0982 for every t*",
+            "ECE is .0982 for any decision",
         ):
             assert words in done.out, words
 

@@ -345,7 +345,9 @@ SENTENCES: dict[str, Condition] = {
             and (math.isnan(page["utility_share"].value) or page["gain_over_constant"].value <= page.tolerance)
         )
     ),
-    r"Name the feature columns \(--features\).*": lambda page, _: not page.features,
+    r"(Name the feature columns|Give rows instead of counts, and name their feature columns) \(--features\).*": (
+        lambda page, _: not page.features
+    ),
     r"The score ranks backwards: higher scores go with fewer positives \(AUC below \.5\)\.": (
         lambda page, _: page["auc"].high < 0.5
     ),
@@ -357,7 +359,7 @@ SENTENCES: dict[str, Condition] = {
     r"Find features that separate the outcomes better, train a new model, and start over with it\.": (
         _action_is("find-better-features")
     ),
-    rf"ECE is {NUMBER} for every t\* \(a calibrated model would show {NUMBER}\); at this t\*, recalibration "
+    rf"ECE is {NUMBER} for any decision \(a calibrated model would show {NUMBER}\); for this one, recalibration "
     r"(wins|loses: its gain is|may win or lose: its gain is) (.*)\.": _ece,
     r"ECE alone would leave the model as it is\.": lambda page, _: page.advice["ece_advice"] == "leave",
     r"ECE alone would advise recalibration: .*\.": lambda page, _: page.advice["ece_advice"] == "recalibrate",

@@ -102,6 +102,8 @@ class Evidence:
     costs: Mapping[str, float] = field(default_factory=dict)
     satisfied_at: float | None = None
     acts_from: float | None = None
+    counted: bool = False
+    """Whether rows were counted before, so that no feature of them can be named."""
     best_constant: str | None = None
     """The name of the best constant action, where there are more than two."""
     fits: Mapping[Action, str] = field(default_factory=lambda: FITS)

@@ -275,8 +275,15 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
         return Advice(steps, "cannot-tell", next_steps=(*backwards, *now, more, TRY), lean=lean)
     text = "Find features that separate the outcomes better, train a new model, and start over with it."
     if not evidence.features:
-        text = "Name the feature columns (--features) to learn whether a model on them beats it, or find better ones."
+        text = f"{_NAME_FEATURES[evidence.counted]} to learn whether a model on them beats it, or find better ones."
     return Advice(steps, "find-better-features", next_steps=(*backwards, *now, text))
+
+
+_NAME_FEATURES = {
+    False: "Name the feature columns (--features)",
+    True: "Give rows instead of counts, and name their feature columns (--features)",
+}
+"""By whether rows were counted before."""
 
 
 def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
@@ -291,7 +298,8 @@ def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     if evidence.features:
         then = (*more_rows(rows, "the question"), _leaning(evidence, lean))
         return Advice((suboptimal,), "cannot-tell", next_steps=then, rows_needed=rows, lean=lean)
-    advice = "Name the feature columns (--features): more rows alone do not show what features would add to the score."
+    name = _NAME_FEATURES[evidence.counted]
+    advice = f"{name}: more rows alone do not show what features would add to the score."
     then = (advice, *more_rows(rows, "whether recalibration wins"), _leaning(evidence, lean))
     return Advice((suboptimal,), "cannot-tell", next_steps=then, lean=lean)
 

@@ -80,7 +80,7 @@ def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
 
 
 def _ece_sentence(report: Report, advice: Advice, terms: Terms) -> str | None:
-    """What ECE says, which is the same for every t*, beside what recalibration wins at this one."""
+    """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
     if "ece" not in report.results:
         return None
     ece, null = report.results["ece"].value, report.results["ece_null"].value
@@ -88,7 +88,7 @@ def _ece_sentence(report: Report, advice: Advice, terms: Terms) -> str | None:
     if ece is None or null is None or gain.value is None:
         return None
     sentence = (
-        f"ECE is {short(ece, 4)} for every t* (a calibrated model would show {short(null, 4)}); at this t*, "
+        f"ECE is {short(ece, 4)} for any decision (a calibrated model would show {short(null, 4)}); for this one, "
         f"recalibration {_verb(gain)} {terms.worded(per_decision(gain.value, gain.interval))}."
     )
     if not ece_disagrees(report, advice):
