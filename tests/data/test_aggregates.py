@@ -91,6 +91,7 @@ def test_every_verb_that_needs_no_row_works() -> None:
     expected = decal.recommend(data, label="y", score="p", threshold=0.3).to_dict()["recommendation"]
     assert advice["action"] == expected["action"]
     assert [step["answer"] for step in advice["path"]] == [step["answer"] for step in expected["path"]]
+    assert "Give rows instead of counts" in str(decal.recommend(counts, aggregated=True, threshold=0.3))
     assert decal.gate(counts, aggregated=True, rules="brier<=0.5").passed
     assert decal.sweep(counts, aggregated=True, thresholds=[0.2, 0.5]).to_dict()["reports"]
     clinical = decal.evaluate(counts, aggregated=True, pack="clinical", threshold=0.3).to_dict()
