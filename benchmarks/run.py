@@ -7,6 +7,7 @@ Medians of several runs, the two sides of a ratio in turn. Options: --rows N (de
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import platform
 import statistics
@@ -71,6 +72,7 @@ def main() -> None:
             *several_classes(options.runs),
             *over_time(data, options.runs),
             *whole(data, options.runs),
+            *counted(data),
         ]
     print(machine(options.rows), "\n", sep="")
     print("| what | decal | against | ratio | goal |\n| --- | --- | --- | --- | --- |")
@@ -323,6 +325,31 @@ def whole(data: Data, runs: int) -> list[Row]:
     above = full - base
     limit = f"300 MiB (imports alone: {mebibytes(base)})"
     rows.append(Row("the same above what imports take", mebibytes(above), limit, above / (300 * 2**20), "≤ 1"))
+    return rows
+
+
+BY_CELL = """
+import sys, duckdb
+rows = "SELECT p, y, CASE WHEN y = 1 THEN -ln(p) ELSE -ln(1 - p) END AS l FROM read_parquet($1)"
+sums = "count(*), sum(p), sum(p * p), sum(p * p * p), sum(p * p * p * p), sum(l), sum(l * l)"
+cell = "CAST(floor(p * 65536) AS BIGINT) + CAST(p >= 0.3 AS INTEGER)"
+duckdb.execute(f"SELECT {cell}, y, {sums} FROM ({rows}) GROUP BY ALL", [sys.argv[1:]]).fetchall()
+"""
+N_COPIES = 20
+"""Of the large file: together they are more than is held in memory."""
+
+
+def counted(data: Data) -> list[Row]:
+    """Files larger than memory, counted in cells; DuckDB, where it is installed, groups the same files."""
+    paths = [str(data.path)] * N_COPIES
+    ours = [str(BIN / "decal"), "evaluate", *paths, "--threshold", "0.3"]
+    theirs = [sys.executable, "-c", BY_CELL, *paths]
+    memory = peak(ours)
+    what = f"{N_COPIES} x that file, in cells, whole process"
+    rows = [Row(f"{what}: peak memory", mebibytes(memory), "600 MiB", memory / (600 * 2**20), "≤ 1")]
+    if importlib.util.find_spec("duckdb") is not None:
+        a, b = clock(lambda: process(ours)), clock(lambda: process(theirs))
+        rows.insert(0, Row(what, seconds(a), f"DuckDB, GROUP BY of the same cells: {seconds(b)}", a / b, "≤ 1.5"))
     return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
@@ -15,6 +15,8 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.numerics import grouping
+from decal_cli.metrics.within_cells import of_curves
+from decal_cli.numbers import plain
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import FEWEST_ROWS, Table
@@ -112,9 +114,22 @@ def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda 
     notes = dataset.all_notes
     if dataset.clusters is not None:
         notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
+    notes += tuple(_of_cells(reports, grid))
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
     head = Evaluation(plan, *source, (), population=dataset.population)
     return Sweep(head, grid, tuple(reports), _lowest(dataset.models, grid, plan))
+
+
+def _of_cells(reports: Sequence[Swept], grid: Grid) -> Iterator[str]:
+    """Of each model that is known by cells of its score: how far its curves may be off."""
+    for report in reports:
+        bounds = of_curves(report.table, grid.thresholds) if report.group is None else None
+        if bounds is not None:
+            decided = f"at most {plain(bounds[0])} off" if bounds[0] else "exact"
+            yield (
+                f"{report.model}: from cells of the score; what decisions are worth is {decided}, calibrated at most "
+                f"{plain(bounds[1])} more off (u_delta 1); other curves are those of each cell's mean score"
+            )
 
 
 def _lowest(models: Sequence[Predictions], grid: Grid, plan: Plan) -> Lowest | None:

@@ -88,6 +88,9 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
         value = value_of(spec, inputs)
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
+    if within is not None:
+        low, high = spec.declared.bounds(inputs.task)
+        within = within._replace(bound=min(within.bound, max(value - low, high - value)))
     interval = None if confidence is None else interval_of(spec, inputs, confidence)
     return Result(value, interval, witness=_witness(spec, inputs), text=_text(spec, inputs), within=within)
 

@@ -6,7 +6,7 @@ A metric for which nothing is declared here is not shown from cells. 0 is for wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.numerics import decisions
 from decal_cli.metrics.result import Within
 from decal_cli.tables.cells import CellTable
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Table
 from decal_cli.task import Task
 
 Parameters = Mapping[str, Any]
@@ -210,6 +210,21 @@ def _decided(t: CellTable, task: Task) -> float:
 def _refined(t: CellTable, task: Task) -> float:
     """What a threshold inside a cell may win beyond one at its edges: the lesser of its negatives and its positives."""
     return task.u_delta * task.in_steps(lambda step: float(np.minimum(*_worth(t, step.threshold)).max()))
+
+
+def of_curves(t: Table, thresholds: Iterable[float]) -> tuple[float, float] | None:
+    """Of curves over thresholds from cells: how far what decisions are worth may be off, and what calibrated ones are.
+
+    Per unit of u_delta; None of a table that is no table of cells.
+    """
+    if not isinstance(t, CellTable):
+        return None
+    decided = refined = 0.0
+    for threshold in thresholds:
+        cell, (neg, pos) = t.straddled(threshold), _worth(t, threshold)
+        decided = max(decided, 0.0 if cell is None else float(neg[cell] + pos[cell]))
+        refined = max(refined, float(np.minimum(neg, pos).max()))
+    return decided, refined
 
 
 @_of("swap_regret")

@@ -11,7 +11,7 @@ from decal_cli.errors import DecalError
 from decal_cli.tables.rows import Groups, Rows
 from decal_cli.tables.table import Table
 
-NEEDS_ROWS = "needs the rows themselves: aggregates only count them"
+NEEDS_ROWS = "needs the rows themselves, and only counts of them are known"
 
 
 class Aggregated(Rows):
