@@ -131,6 +131,10 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None) -
         from decal_cli.data.engines.reading import read_engine
 
         return read_engine(paths[0], file_columns(asked), thresholds=tuple(edges or ()))
+    if type(data).__module__.startswith("pyspark.sql"):
+        from decal_cli.data.engines.reading import read_spark
+
+        return read_spark(data, file_columns(asked), tuple(edges or ()))
     if paths is not None:
         return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)))
     columns = columns_of(asked)

@@ -51,11 +51,11 @@ TUPLES = list(zip(*ROWS.values(), strict=True))
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server() -> Iterator[Server]:
     folder = programs()
     if folder is None:
         pytest.skip("no Postgres is installed (apt-get install postgresql)")
-    with running(tmp_path_factory.mktemp("postgres"), folder) as started:
+    with running(folder) as started:
         yield started
 
 

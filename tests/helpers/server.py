@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import glob
 import os
+import pwd
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -19,10 +22,21 @@ PASSWORD = "s3cret word"
 
 
 def programs() -> Path | None:
-    """The folder of Postgres's programs, None where there is none."""
+    """The folder of Postgres's programs; None where there is none, or nobody whom they would run for."""
     named = shutil.which("initdb")
     folders = [str(Path(named).resolve().parent)] if named else sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    try:
+        _user()
+    except KeyError:
+        return None
     return Path(folders[-1]) if folders else None
+
+
+def _user() -> dict[str, str]:
+    """As whom the programs run, as `subprocess` takes it: Postgres refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": pwd.getpwnam("postgres").pw_name, "group": "postgres"}
 
 
 @dataclass(frozen=True)
@@ -42,14 +56,17 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, bin_folder: Path) -> Iterator[Server]:
+def running(bin_folder: Path) -> Iterator[Server]:
     """A server on a port of this machine alone, with nothing that makes it durable."""
-    # Postgres refuses to run as root.
-    user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
+    # Not in pytest's folder, which only its owner may enter.
+    with tempfile.TemporaryDirectory(prefix="decal-postgres-") as folder:
+        yield from _running(Path(folder), bin_folder)
+
+
+def _running(folder: Path, bin_folder: Path) -> Iterator[Server]:
+    user: Any = _user()
     if user:
         shutil.chown(folder, "postgres", "postgres")
-        for parent in (folder, folder.parent, folder.parent.parent):
-            parent.chmod(parent.stat().st_mode | 0o055)
     secret, data = folder / "secret", folder / "data"
     secret.write_text(PASSWORD, encoding="utf-8")
     secret.chmod(0o644)
@@ -57,13 +74,13 @@ def running(folder: Path, bin_folder: Path) -> Iterator[Server]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     make = [bin_folder / "initdb", "-D", data, "-U", "decal", "-A", "scram-sha-256", "--pwfile", secret, "-E", "UTF8"]
-    subprocess.run([*make, "--no-sync", "--locale", "C"], check=True, capture_output=True, cwd=folder, **user)  # type: ignore[call-overload]
+    subprocess.run([*make, "--no-sync", "--locale", "C"], check=True, capture_output=True, cwd=folder, **user)
     options = {"port": port, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off"}
     words = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
     log = open(folder / "log", "wb")  # noqa: SIM115
     process = subprocess.Popen(
         [bin_folder / "postgres", "-D", data, *words], cwd=folder, stderr=log, stdout=log, **user
-    )  # type: ignore[call-overload]
+    )
     server = Server(port, process)
     try:
         for _ in range(300):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -62,6 +63,20 @@ def read_engine(engine: str, columns: Columns, query: str | None = None, thresho
     levels = Columns(chosen.score, group=chosen.group, aggregated=True)
     data = replace(aggregates([CountedSource(shown, table)], levels), columns=chosen.roles(), guessed=chosen.guessed)
     return with_dropped(data, [dropped])
+
+
+def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = ()) -> Dataset:
+    """The rows of a DataFrame of Spark, counted by Spark. Errors: DecalError."""
+    view = f"decal_{uuid.uuid4().hex}"
+    frame.createOrReplaceTempView(view)
+    try:
+        data = read_engine(f"spark:?table={view}", columns, thresholds=thresholds)
+    except DecalError as error:
+        raise DecalError(error.problem.replace(view, "frame"), error.fix) from None
+    finally:
+        frame.sparkSession.catalog.dropTempView(view)
+    inputs = tuple(replace(each, path=each.path.replace(view, "frame")) for each in data.inputs)
+    return replace(data, inputs=inputs)
 
 
 def _number_of_levels(question: Question, dialect: Dialect, connection: Engine) -> int:
