@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate, with_lists
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, FITS, GAINS, HEADROOM, TRY, Advice, Evidence, Item, walk
+from decal_cli.analysis.ranked import Ranked, ranked, usual_fits
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
@@ -17,6 +18,7 @@ from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.task import Task
 
 if TYPE_CHECKING:
+    from decal_cli.analysis.ranked import Fit
     from decal_cli.methods import MethodSpec
 
 EVIDENCE: tuple[MetricSpec, ...] = tuple(
@@ -107,6 +109,8 @@ class Recommendation:
     evaluation: Evaluation
     advice: tuple[Advice, ...]
     rounds: Mapping[str, tuple[Round, ...]] | None = None
+    ranked: Mapping[str, tuple[Ranked, ...]] = field(default_factory=dict)
+    """What each model's score is worth where so many rows can be acted on only; empty where there is no limit."""
 
     @property
     def advised(self) -> tuple[tuple[Report, Advice], ...]:
@@ -117,6 +121,10 @@ class Recommendation:
         """The rounds of a report's model; methods are tried on all of its rows, so a group has none."""
         return () if self.rounds is None or report.group is not None else self.rounds[report.model]
 
+    def ranked_of(self, report: Report) -> tuple[Ranked, ...]:
+        """The scores of a report's model at the capacity; a group has none."""
+        return () if report.group is not None else self.ranked.get(report.model, ())
+
 
 def recommend(
     dataset: Dataset,
@@ -124,17 +132,36 @@ def recommend(
     preferences: Preferences,
     progress: Progress = lambda text: None,
     regimes: bool = False,
+    ranking: bool = True,
 ) -> Recommendation:
-    """The plan's metrics and the advice on every report; regimes: look at each bin of the score too."""
-    dataset.need_no_limit("recommend")
+    """The plan's metrics and the advice on every report; regimes: look at each bin of the score too.
+
+    ranking: where so many rows can be acted on only, say what each score is worth then.
+    """
     plan = plan.for_rows(dataset)
     plan = replace(plan, task=plan.binary or plan.task)
     if plan.decision_for(dataset.classes) is None and (dataset.classes or not plan.decides):
         raise NO_DECISION
     evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes)
     return Recommendation(
-        evaluation, tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports)
+        evaluation,
+        tuple(walk(_evidence(report, plan, preferences)) for report in evaluation.reports),
+        ranked=_ranked(dataset, plan, progress) if ranking else {},
     )
+
+
+def _ranked(
+    dataset: Dataset, plan: Plan, progress: Progress, fits: Mapping[str, Sequence[Fit]] | None = None
+) -> dict[str, tuple[Ranked, ...]]:
+    """By model; empty where every row can be acted on. fits: what was fitted already, by model."""
+    if dataset.capacity is None:
+        return {}
+    shown = {}
+    for model in with_lists(dataset, plan).models:
+        progress(f"{model.name} at capacity {dataset.capacity.text}")
+        fitted = usual_fits(model, plan) if fits is None else fits[model.name]
+        shown[model.name] = ranked(model, dataset.capacity, plan, fitted)
+    return shown
 
 
 ROUNDS = 3
@@ -155,14 +182,18 @@ def try_methods(
     dataset.need_rows("recommend --try")
     plan = plan.for_rows(dataset)
     plan.need_shared("recommend --try")
-    untried = recommend(dataset, plan, preferences, progress)
+    untried = recommend(dataset, plan, preferences, progress, ranking=False)
     rounds = {}
     for model in dataset.models:
         report = next(each for each in untried.evaluation.reports if each.model == model.name and each.group is None)
         rounds[model.name] = tuple(
             _rounds(replace(dataset, models=(model,)), report, plan, preferences, progress, methods)
         )
-    return Recommendation(untried.evaluation, tuple(map(_without_try, untried.advice)), rounds)
+    fits = {
+        name: [(each.chosen, each.applied, each.achieved.reason) for each in rounds[name][0].trials] for name in rounds
+    }
+    shown = _ranked(dataset, plan, progress, fits)
+    return Recommendation(untried.evaluation, tuple(map(_without_try, untried.advice)), rounds, shown)
 
 
 def _without_try(advice: Advice) -> Advice:

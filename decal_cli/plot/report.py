@@ -50,6 +50,7 @@ def report_page(
     terms: Terms | None = None,
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
+    dataset.need_no_limit("report")
     several = bool(dataset.classes)
     decided = plan.decision_for(dataset.classes) if several else plan.task
     recommendation = None

@@ -65,6 +65,13 @@ def test_simulated_scores(task: Mapping[str, Any]) -> None:
     assert not wrong(BINARY, Columns(score=("p",), label="y", features=("x*",)), task)
 
 
+@pytest.mark.parametrize("capacity", ["50/1000", "700"])
+def test_a_limited_capacity(capacity: str) -> None:
+    columns = Columns(score=("p",), label="y", capacity=capacity)
+    assert not wrong(BINARY, columns, {"threshold": 0.3})
+    assert not wrong(BINARY, columns.updated({"features": ("x*",)}), {"threshold": 0.3})
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_worlds(tmp_path: Path, seed: int) -> None:
     """Calibrated, distorted, backward and useless scores, rare and common labels, with and without a useful feature."""

@@ -107,6 +107,22 @@ def test_a_sweep_has_groups_days_and_a_face_in_python(decal: Decal) -> None:
     assert "p, A" in by_group.out and "p, B" in by_group.out
 
 
+def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> None:
+    line = ("recommend", *COLUMNS, "-t", "0.3", "--method", "isotonic", "--method", "platt")
+    # Where all rows have a place, the gains are those without a limit.
+    document = valid_json(decal(*line, "--capacity", "2000", "-f", "json").out)
+    as_it_is, *others = document["at_capacity"]
+    assert as_it_is["utility"] == pytest.approx(document["metrics"]["expected_utility"]["value"])
+    tried = {each["method"]: each["achieved"]["value"] for each in document["recommendation"]["tried"][0]["attempts"]}
+    assert {each["method"]: each["gain"] for each in others} == pytest.approx(tried)
+    # Of fifty places, recalibration changes none, and the text says so.
+    done = decal("recommend", *COLUMNS, "-t", "0.3", "--capacity", "50")
+    text = " ".join(done.out.split())
+    assert "At capacity 50. Questions, counts and gains above are for decisions without this limit." in text
+    assert "which of them reach 0.3: on the rows with a place, that changes nothing. Only another order" in text
+    assert "decal report decides" in refusal(decal("report", *COLUMNS, "-t", "0.3", "--capacity", "50", "-o", "a.html"))
+
+
 RANGES = {
     ("--capacity-range", "0:9"): "--capacity-range: 0 is not positive",
     ("--capacity-range", ".1:9"): "0.1 is a share of the rows, and 9 is a count",

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tests.helpers.capacity_sentences import AT_CAPACITY
 from tests.helpers.page import (
     BEYOND,
     METHOD_GAINS,
@@ -158,6 +159,8 @@ def _sentences(page: Page, text: str) -> Iterator[str]:
         yield from _split(line.strip())
     for line in re.findall(r"^(?:Always deciding|Acting on this score).*?(?=^Expected utility|^\s*$)", text, _LINES):
         yield " ".join(line.split())
+    for line in re.findall(r"^At capacity .*?(?=^\s*$)", text, _LINES):
+        yield from _split(" ".join(line.split()))
 
 
 def _split(text: str) -> list[str]:
@@ -166,7 +169,7 @@ def _split(text: str) -> list[str]:
 
 def _unfounded(page: Page, sentence: str) -> str | None:
     """Why a sentence does not follow from the numbers; None where it does."""
-    for pattern, holds in SENTENCES.items():
+    for pattern, holds in (SENTENCES | AT_CAPACITY).items():
         match = re.fullmatch(pattern, sentence)
         if match is not None:
             return None if holds(page, match) else "does not follow from the numbers"

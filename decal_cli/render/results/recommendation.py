@@ -18,6 +18,7 @@ from decal_cli.render.results.evaluation import MeasuredData, measured
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import name_of
 from decal_cli.render.results.moving import MovingData, moving_data, moving_line
+from decal_cli.render.results.ranked import WithRanked, ranked_blocks, ranked_data
 from decal_cli.render.results.rounds import RoundData, round_blocks, round_data, round_rows
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
@@ -85,7 +86,7 @@ class AdviceData(TypedDict):
     tried: NotRequired[list[RoundData]]
 
 
-class AdvisedData(Provenance, MeasuredData):
+class AdvisedData(Provenance, MeasuredData, WithRanked):
     """A model and group with its advice. counts: its decisions; amounts: in the user's unit, null without
     one.
     """
@@ -139,6 +140,9 @@ class Recommended:
             yield walk_of(advice, self.terms)
             yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
+            task, limit = self.evaluation.plan.binary, self.evaluation.capacity
+            if task is not None and limit is not None:
+                yield from ranked_blocks(self.recommendation.ranked_of(report), limit.text, task, self.terms)
         yield Signature(self.evaluation.signature)
 
     def data(self) -> dict[str, Any]:
@@ -150,6 +154,7 @@ class Recommended:
                 "counts": counts_data(report, self.evaluation.plan.binary, self.terms),
                 "amounts": amounts_data(report.results, self.terms),
                 **moving_data(report),
+                **ranked_data(self.recommendation.ranked_of(report)),
             }
             for report, advice in self.recommendation.advised
         ]
