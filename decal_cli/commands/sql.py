@@ -7,7 +7,7 @@ import sys
 from decal_cli.commands.options import OF_STATEMENT, SqlOptions
 from decal_cli.commands.settings import find_settings, working_folder
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import Question, statement
+from decal_cli.data.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 
 
@@ -32,11 +32,11 @@ def run(options: SqlOptions) -> None:
         raise DecalError(
             "--threshold is for --cells: without them every score is counted by itself", "drop it, or add --cells"
         )
-    question = Question(
+    request = CountRequest(
         table=options.table,
         query=options.query,
         cells=options.cells,
         thresholds=tuple(options.threshold),
         **{role: getattr(columns, role) for role in OF_STATEMENT},
     )
-    sys.stdout.write(statement(question, dialect) + ";\n")
+    sys.stdout.write(statement(request, dialect) + ";\n")

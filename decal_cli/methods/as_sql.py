@@ -21,7 +21,7 @@ from decal_cli.methods.model_file import Saved
 from decal_cli.methods.numerics.likelihood import MIN_SCORE
 from decal_cli.methods.predictions import DECISION, THRESHOLD, new_name
 
-MAX_EXPONENT = 700.0
+_MAX_EXPONENT = 700.0
 """Beyond it 1 / (1 + exp(-x)) is 0 or 1 to 300 digits, and some engines refuse exp(x)."""
 PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
 
@@ -132,5 +132,5 @@ def _logit(score: str, dialect: Dialect) -> str:
 
 
 def _logistic(exponent: str, dialect: Dialect) -> str:
-    most = dialect.number(MAX_EXPONENT)
+    most = dialect.number(_MAX_EXPONENT)
     return f"1 / (1 + EXP(-LEAST(GREATEST({exponent}, -{most}), {most})))"

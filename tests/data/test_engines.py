@@ -19,7 +19,7 @@ from decal_cli.data.engines import reading
 from decal_cli.data.engines.address import address_of, is_address
 from decal_cli.data.engines.connections import connected
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import Question, statement
+from decal_cli.data.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
 from tests.helpers.server import PASSWORD, Server, programs, running
@@ -112,10 +112,10 @@ MEASURED = [
 @pytest.mark.parametrize("options", [(), ("--weight", "w")], ids=["rows", "weights"])
 def test_an_engine_gives_the_numbers_of_the_file(decal: Decal, engine: str, tmp_path: Path, options: tuple) -> None:
     pq.write_table(pa.table(ROWS), tmp_path / "preds.parquet")
-    said = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--group", "the site", "--threshold", "0.3")
-    said = (*said, *options, *MEASURED, "--format", "json")
-    of_file = decal("evaluate", tmp_path / "preds.parquet", *said)
-    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *said)
+    columns = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--group", "the site", "--threshold", "0.3")
+    columns = (*columns, *options, *MEASURED, "--format", "json")
+    of_file = decal("evaluate", tmp_path / "preds.parquet", *columns)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *columns)
     assert of_engine.code == of_file.code == 0, of_engine.err
     expected, got = reports(of_file), reports(of_engine)
     if options:  # Draws of weighted rows that nearly tie turn on the last bit of a sum.
@@ -127,17 +127,17 @@ def test_an_engine_gives_the_numbers_of_the_file(decal: Decal, engine: str, tmp_
 
 @both
 def test_a_gate_and_a_sweep_work_from_counts(decal: Decal, engine: str) -> None:
-    said = ("--engine", engine, "--query", "select * from preds -- all of them", *SAID, "--positive", "yes")
-    assert decal("gate", *said, "--rule", "brier<=0.2").code == 0
-    assert decal("gate", *said, "--rule", "brier<=0.001").code == 1
-    assert decal("sweep", *said, "--no-intervals").code == 0
+    words = ("--engine", engine, "--query", "select * from preds -- all of them", *SAID, "--positive", "yes")
+    assert decal("gate", *words, "--rule", "brier<=0.2").code == 0
+    assert decal("gate", *words, "--rule", "brier<=0.001").code == 1
+    assert decal("sweep", *words, "--no-intervals").code == 0
 
 
 @pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
 def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path: Path) -> None:
-    said = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes")
-    assert "Expected utility per 1,000 decisions" in decal("recommend", *said).out
-    assert decal("report", *said, "-o", tmp_path / "report.html").code == 0
+    words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes")
+    assert "Expected utility per 1,000 decisions" in decal("recommend", *words).out
+    assert decal("report", *words, "-o", tmp_path / "report.html").code == 0
 
 
 @both
@@ -147,16 +147,16 @@ def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
     monkeypatch.setattr(reading, "MAX_LEVELS", 500)
     pq.write_table(pa.table(ROWS), tmp_path / "preds.parquet")
     exact = ("brier", "log_loss", "expected_utility", "net_benefit")
-    said = (*SAID, "--positive", "yes", *(word for name in exact for word in ("-m", name)), "--format", "json")
-    of_file = decal("evaluate", tmp_path / "preds.parquet", *said)
-    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *said)
+    words = (*SAID, "--positive", "yes", *(word for name in exact for word in ("-m", name)), "--format", "json")
+    of_file = decal("evaluate", tmp_path / "preds.parquet", *words)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *words)
     expected, got = reports(of_file), reports(of_engine)
     for each in got:
         assert not any(value.pop("within")["bound"] for value in each["metrics"].values())
     assert close_to(got, expected)
-    said = ("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "auc")
-    assert "scores are known by cells" in decal(*said).out
-    of_other = decal(*said, "--threshold", "0.44", "--format", "json").out
+    words = ("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "auc")
+    assert "scores are known by cells" in decal(*words).out
+    of_other = decal(*words, "--threshold", "0.44", "--format", "json").out
     assert json.loads(of_other)["inputs"] == json.loads(of_engine.out)["inputs"]
     few = "select round(p::numeric, 1)::double precision as p, y from preds"
     text = decal("evaluate", "--engine", engine, "--query", few, *SAID, "--positive", "yes", "-m", "auc").out
@@ -165,8 +165,8 @@ def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
 
 @both
 def test_python_takes_an_address_as_data(decal: Decal, engine: str) -> None:
-    said = {"score": "p", "label": "y", "positive": "yes", "threshold": 0.3, "metrics": "brier"}
-    answer = decal_cli.evaluate(f"{engine}?table=preds", **said)  # type: ignore[arg-type]
+    words = {"score": "p", "label": "y", "positive": "yes", "threshold": 0.3, "metrics": "brier"}
+    answer = decal_cli.evaluate(f"{engine}?table=preds", **words)  # type: ignore[arg-type]
     words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "brier", "--format", "json")
     assert answer.to_dict()["signature"] == valid_json(decal("evaluate", *words).out)["signature"]
     assert PASSWORD not in repr(answer) and "s3cret" not in str(answer.to_dict())
@@ -239,6 +239,11 @@ def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> Non
         (("--engine", "duckdb:?table=a", "--features", "x*"), "--features needs the rows"),
         (("--engine", "duckdb:?table=a", "--cluster", "c"), "--cluster needs the rows"),
         (("--engine", "postgresql://me:s3cret@host:x/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12/s3cret@host/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12?s3cret@host/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12#s3cret@host/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12@host/s3cret@host/db?table=a"), ""),
+        (("--engine", "postgresql://me:s3cret%zz@127.0.0.1:1/db?table=a"), "invalid percent-encoded"),
         (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a"), "refused"),
         (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a&s3cret=1"), "invalid"),
     ],
@@ -301,7 +306,7 @@ def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(server: Server) -
         with connected(address_of(server.address("grows"))) as engine:
             assert engine.names('"grows"') == ["p", "y"]
             other.execute("INSERT INTO grows VALUES (0.7, 0)")
-            asked = statement(Question(("p",), "y", "grows"), DIALECTS["postgres"])
+            asked = statement(CountRequest(("p",), "y", "grows"), DIALECTS["postgres"])
             assert engine.answer(asked)["score"].to_pylist() == [0.5]
 
 
@@ -318,13 +323,13 @@ def test_nothing_is_written_by_a_query(decal: Decal, server: Server) -> None:
 def test_an_exported_result_gives_the_numbers_of_the_rows(
     decal: Decal, engine: str, tmp_path: Path, form: str, options: tuple[str, ...]
 ) -> None:
-    said = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--weight", "w", "--group", "the site")
-    asked = decal("sql", "--table", "preds", *said, *options).out.rstrip().removesuffix(";")
+    columns = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--weight", "w", "--group", "the site")
+    asked = decal("sql", "--table", "preds", *columns, *options).out.rstrip().removesuffix(";")
     with duckdb.connect(engine.removeprefix("duckdb:"), read_only=True) as connection:
         connection.execute(f"COPY ({asked}) TO '{tmp_path}/counts.{form}'")
     pq.write_table(pa.table(ROWS), tmp_path / "preds.parquet")
     measured = ("--threshold", "0.3", "-m", "brier", "-m", "log_loss", "-m", "expected_utility", "--format", "json")
-    of_rows = decal("evaluate", tmp_path / "preds.parquet", *said, *measured)
+    of_rows = decal("evaluate", tmp_path / "preds.parquet", *columns, *measured)
     of_counts = decal("evaluate", tmp_path / f"counts.{form}", "--aggregated", "--group", "the site", *measured)
     expected, got = reports(of_rows), reports(of_counts)
     for each in (*expected, *got):

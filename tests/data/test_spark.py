@@ -17,7 +17,7 @@ import decal_cli
 from decal_cli.data.engines.address import address_of
 from decal_cli.data.engines.connections import connected
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import Question, statement
+from decal_cli.data.engines.statement import CountRequest, statement
 from tests.helpers.command import Decal, refusal
 
 pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'decal[spark]')")
@@ -52,10 +52,25 @@ def preds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def numbers_are_those_of_the_file(decal: Decal, preds: Path) -> None:
-    said = ("-s", "p", "-s", "q", "-y", "y", "--positive", "it's", "--weight", "w", "--group", "a `site`", "-t", "0.3")
-    said = (*said, "-m", "brier", "-m", "log_loss", "-m", "auc", "-m", "expected_utility", "--format", "csv")
-    of_file = decal("evaluate", preds, *said)
-    of_engine = decal("evaluate", "--engine", "spark:?table=preds", *said)
+    options = (
+        "-s",
+        "p",
+        "-s",
+        "q",
+        "-y",
+        "y",
+        "--positive",
+        "it's",
+        "--weight",
+        "w",
+        "--group",
+        "a `site`",
+        "-t",
+        "0.3",
+    )
+    options = (*options, "-m", "brier", "-m", "log_loss", "-m", "auc", "-m", "expected_utility", "--format", "csv")
+    of_file = decal("evaluate", preds, *options)
+    of_engine = decal("evaluate", "--engine", "spark:?table=preds", *options)
     assert of_engine.code == of_file.code == 0, of_engine.err
     expected, got = ([line.split(",") for line in each.out.splitlines()] for each in (of_file, of_engine))
     assert len(got) == len(expected) > 20
@@ -68,7 +83,7 @@ def cells_are_those_of_duckdb(preds: Path) -> None:
     import duckdb
 
     def asked(engine: str) -> str:
-        table = Question(("p",), "y", "preds", None, "it's", "w", cells=True, thresholds=(0.3, 0.02))
+        table = CountRequest(("p",), "y", "preds", None, "it's", "w", cells=True, thresholds=(0.3, 0.02))
         return statement(table, DIALECTS[engine])
 
     with connected(address_of("spark:")) as engine:
@@ -94,15 +109,15 @@ def refuses_in_one_line(decal: Decal) -> None:
 def a_frame_is_counted_by_spark(preds: Path) -> None:
     from pyspark.sql import SparkSession
 
-    said = {"score": "p", "label": "y", "positive": "it's", "metrics": ["brier", "auc"]}
+    options = {"score": "p", "label": "y", "positive": "it's", "metrics": ["brier", "auc"]}
     frame = SparkSession.builder.getOrCreate().read.parquet(str(preds))
-    got = decal_cli.evaluate(frame, **said)  # type: ignore[arg-type]
-    expected = decal_cli.evaluate(str(preds), **said)  # type: ignore[arg-type]
+    got = decal_cli.evaluate(frame, **options)  # type: ignore[arg-type]
+    expected = decal_cli.evaluate(str(preds), **options)  # type: ignore[arg-type]
     assert got.to_dict()["inputs"][0]["path"] == "spark?table=frame"
     for name in ("brier", "auc"):
         assert got[name].value == pytest.approx(expected[name].value, rel=1e-12)
     with pytest.raises(decal_cli.DecalError, match="frame, column 'p': score 5 is outside"):
-        decal_cli.evaluate(frame.selectExpr("p + 5 as p", "y").limit(1), **said)  # type: ignore[arg-type]
+        decal_cli.evaluate(frame.selectExpr("p + 5 as p", "y").limit(1), **options)  # type: ignore[arg-type]
 
 
 def test_spark_counts_as_others_do(decal: Decal, preds: Path) -> None:

@@ -14,13 +14,14 @@ import sqlglot
 from decal_cli.commands.options.choices import DialectName
 from decal_cli.data.engines.checks import PROBLEMS, sound
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import N_CELLS, Question, statement
+from decal_cli.data.engines.statement import CountRequest, statement
 from decal_cli.errors import DecalError
+from decal_cli.tables.cells import GRID
 from decal_cli.tables.table import Table, tabulate
 from tests.helpers.command import Decal, refusal
 
 THRESHOLDS = (0.3, 0.02, 1 / 3, 0.5)
-TABLE = Question(("p",), "y", table="preds")
+TABLE = CountRequest(("p",), "y", table="preds")
 
 
 def hard_rows(rows: int = 3000) -> dict[str, np.ndarray]:
@@ -38,16 +39,16 @@ def hard_rows(rows: int = 3000) -> dict[str, np.ndarray]:
     return {"p": score, "q": score**2, "y": label, "w": rng.lognormal(0, 2, rows), "site": rng.integers(0, 3, rows)}
 
 
-def answer(question: Question, **columns: Any) -> pa.Table:
+def answer(request: CountRequest, **columns: Any) -> pa.Table:
     """What DuckDB answers for these rows."""
     with duckdb.connect() as connection:
         connection.register("preds", pa.table(columns))
-        return connection.sql(statement(question, DIALECTS["duckdb"])).to_arrow_table()
+        return connection.sql(statement(request, DIALECTS["duckdb"])).to_arrow_table()
 
 
-def counted(question: Question, **columns: Any) -> dict[str, np.ndarray]:
+def counted(request: CountRequest, **columns: Any) -> dict[str, np.ndarray]:
     """The same as arrays in the order of the keys, without what is wrong."""
-    table, _ = sound(answer(question, **columns), "preds", drop=False)
+    table, _ = sound(answer(request, **columns), "preds", drop=False)
     keys = [name for name in ("site", "model", "score", "cell", "label") if name in table.column_names]
     table = table.sort_by([(name, "ascending") for name in keys])
     return {name: table[name].to_numpy() for name in table.column_names}
@@ -65,7 +66,7 @@ def test_levels_are_the_table_of_the_rows() -> None:
 
 def test_weighted_levels_carry_squares_and_numbers_of_rows() -> None:
     rows = hard_rows()
-    levels = counted(Question(("p",), "y", table="preds", weight="w"), **rows)
+    levels = counted(CountRequest(("p",), "y", table="preds", weight="w"), **rows)
     assert list(levels) == ["score", "n", "pos", "n2", "pos2", "rows", "rows_pos"]
     expected, plain = tabulate(rows["p"], rows["y"], rows["w"]), tabulate(rows["p"], rows["y"])
     table = Table.of_counts(*(levels[name] for name in ("score", "n", "pos", "n2", "pos2")))
@@ -77,7 +78,7 @@ def test_weighted_levels_carry_squares_and_numbers_of_rows() -> None:
 
 def test_groups_and_models_are_counted_in_one_statement() -> None:
     rows = hard_rows()
-    levels = counted(Question(("p", "q"), "y", table="preds", group=("site",)), **rows)
+    levels = counted(CountRequest(("p", "q"), "y", table="preds", group=("site",)), **rows)
     assert list(levels)[:2] == ["site", "model"]
     for site in range(3):
         for model in ("p", "q"):
@@ -92,10 +93,10 @@ def test_groups_and_models_are_counted_in_one_statement() -> None:
 def test_cells_hold_the_sums_of_their_rows(weighted: bool, thresholds: tuple[float, ...]) -> None:
     rows = hard_rows()
     weight = "w" if weighted else None
-    cells = counted(Question(("p",), "y", "preds", weight=weight, cells=True, thresholds=thresholds), **rows)
+    cells = counted(CountRequest(("p",), "y", "preds", weight=weight, cells=True, thresholds=thresholds), **rows)
     score, label = rows["p"] + 0.0, rows["y"]
     w = rows["w"] if weighted else np.ones(len(score))
-    cell = np.floor(score * N_CELLS).astype(int) + sum((score >= t).astype(int) for t in thresholds)
+    cell = np.floor(score * GRID).astype(int) + sum((score >= t).astype(int) for t in thresholds)
     keys, of_row = np.unique(cell * 2 + label, return_inverse=True)
     assert (cells["cell"] * 2 + cells["label"]).tolist() == keys.tolist()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -114,7 +115,7 @@ def test_cells_hold_the_sums_of_their_rows(weighted: bool, thresholds: tuple[flo
 
 
 def test_a_wrong_certain_score_costs_infinitely_much() -> None:
-    cells = counted(Question(("p",), "y", "preds", cells=True), p=[0.0, 1.0, 0.5], y=[1, 0, 1])
+    cells = counted(CountRequest(("p",), "y", "preds", cells=True), p=[0.0, 1.0, 0.5], y=[1, 0, 1])
     assert cells["l1"].tolist() == [np.inf, np.log(2), np.inf]
 
 
@@ -137,8 +138,8 @@ def test_a_wrong_certain_score_costs_infinitely_much() -> None:
     ],
 )
 def test_labels_are_coded_as_in_files(labels: list[Any], positive: str | None, expected: list[int]) -> None:
-    question = Question(("p",), "y", "preds", positive=positive)
-    assert counted(question, p=[0.1, 0.2, 0.3], y=labels)["pos"].tolist() == expected
+    request = CountRequest(("p",), "y", "preds", positive=positive)
+    assert counted(request, p=[0.1, 0.2, 0.3], y=labels)["pos"].tolist() == expected
 
 
 WRONG = [
@@ -161,7 +162,7 @@ def test_what_is_wrong_is_counted_by_the_engine(
     columns: dict[str, Any], problem: str, count: int, text: str, cells: bool
 ) -> None:
     rows = {"p": [0.1, 0.2, 0.3], "y": [0, 1, 0], "w": [1.0, 2.0, 3.0]} | columns
-    table = answer(Question(("p",), "y", "preds", weight="w", cells=cells), **rows)
+    table = answer(CountRequest(("p",), "y", "preds", weight="w", cells=cells), **rows)
     assert {each["bad"]: each["rows"] for each in table.to_pylist() if each["bad"]} == {problem: count}
     with pytest.raises(DecalError) as raised:
         sound(table, "preds", drop=False)
@@ -186,12 +187,12 @@ def test_what_is_wrong_is_counted_by_the_engine(
     ],
 )
 def test_a_label_has_two_values_and_one_is_positive(labels: list[Any], positive: str, problem: str) -> None:
-    table = answer(Question(("p",), "y", "preds", positive=positive), p=[0.1, 0.2, 0.3], y=pa.array(labels))
+    table = answer(CountRequest(("p",), "y", "preds", positive=positive), p=[0.1, 0.2, 0.3], y=pa.array(labels))
     assert {each["bad"] for each in table.to_pylist()} - {None} == {problem}
 
 
 def test_a_row_that_lacks_one_score_counts_for_the_other_model() -> None:
-    table = answer(Question(("p", "q"), "y", "preds"), p=[0.1, None], q=[0.3, 0.4], y=[0, 1])
+    table = answer(CountRequest(("p", "q"), "y", "preds"), p=[0.1, None], q=[0.3, 0.4], y=[0, 1])
     kept, dropped = sound(table, "preds", drop=True)
     assert dropped == {"p": {"missing score": 1}}
     assert sorted(kept["score"].to_pylist()) == [0.1, 0.3, 0.4]
@@ -200,12 +201,12 @@ def test_a_row_that_lacks_one_score_counts_for_the_other_model() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("cells", [False, True])
 def test_every_dialect_parses(dialect: str, cells: bool) -> None:
-    for question in (
-        Question(("p",), "y", "preds", cells=cells),
-        Question(("p", "q"), "y", "a.preds", None, "yes", "w", ("site", "age"), cells, THRESHOLDS),
-        Question(("p",), "y", query="select * from preds where y <> 'x' -- all\n;", positive="2.5", cells=cells),
+    for request in (
+        CountRequest(("p",), "y", "preds", cells=cells),
+        CountRequest(("p", "q"), "y", "a.preds", None, "yes", "w", ("site", "age"), cells, THRESHOLDS),
+        CountRequest(("p",), "y", query="select * from preds where y <> 'x' -- all\n;", positive="2.5", cells=cells),
     ):
-        parsed = sqlglot.parse(statement(question, DIALECTS[dialect]), read=dialect)
+        parsed = sqlglot.parse(statement(request, DIALECTS[dialect]), read=dialect)
         assert len(parsed) == 1
         assert isinstance(parsed[0], sqlglot.exp.Select)
 
@@ -224,7 +225,7 @@ HOSTILE = (
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_and_texts_of_a_user_cannot_leave_their_quotes(name: str) -> None:
     for spelt, dialect in DIALECTS.items():
-        text = statement(Question((name, "q"), name, "preds", positive=name, group=(name,)), dialect)
+        text = statement(CountRequest((name, "q"), name, "preds", positive=name, group=(name,)), dialect)
         parsed = sqlglot.parse(text, read=spelt)
         assert len(parsed) == 1
         names = {each.name for each in parsed[0].find_all(sqlglot.exp.Column) if not each.name.startswith("decal_")}
@@ -234,7 +235,7 @@ def test_names_and_texts_of_a_user_cannot_leave_their_quotes(name: str) -> None:
             "preds"
         ]
     columns = {name: ["x"] * 3, "p": [0.1, 0.2, 0.3], "y": [0, 1, 0]}
-    levels = answer(Question(("p",), "y", "preds", group=(name,)), **columns)
+    levels = answer(CountRequest(("p",), "y", "preds", group=(name,)), **columns)
     assert levels[name].to_pylist() == ["x"] * 3
 
 
@@ -242,7 +243,7 @@ def test_names_and_texts_of_a_user_cannot_leave_their_quotes(name: str) -> None:
 def test_groups_may_have_any_name_but_those_of_the_result(cells: bool) -> None:
     names = ("s", "w", "y ", "decal_rows", "group", "select")
     columns = {name: ["a", "b"] for name in names}
-    table = answer(Question(("p",), "y", "preds", group=names, cells=cells), p=[0.2, 0.2], y=[0, 0], **columns)
+    table = answer(CountRequest(("p",), "y", "preds", group=names, cells=cells), p=[0.2, 0.2], y=[0, 0], **columns)
     assert sorted(table["s"].to_pylist()) == ["a", "b"]
 
 
@@ -294,7 +295,7 @@ def test_the_command_prints_the_statement(decal: Decal) -> None:
         "0.02",
     )
     printed = decal("sql", *words).out
-    asked = Question(("p",), "y", "preds", group=("site",), cells=True, thresholds=(0.3, 0.02))
+    asked = CountRequest(("p",), "y", "preds", group=("site",), cells=True, thresholds=(0.3, 0.02))
     assert printed == statement(asked, DIALECTS["duckdb"]) + ";\n"
 
 

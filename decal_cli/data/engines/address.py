@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from decal_cli.errors import DecalError
 
-SPELLINGS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
+ADDRESS_FORMS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
 _ENGINE = re.compile(r"(duckdb|postgres(?:ql)?|spark):(.*)", re.DOTALL)
 _SECRETS = frozenset({"password", "sslpassword", "token"})
 
@@ -43,7 +43,7 @@ def address_of(text: str) -> Address:
     """The engine that a text names. Errors: DecalError, which shows nothing of a text that is not understood."""
     spelt = _ENGINE.fullmatch(text)
     if spelt is None:
-        raise DecalError("--engine names no engine that decal knows", f"write {SPELLINGS}")
+        raise DecalError("--engine names no engine that decal knows", f"write {ADDRESS_FORMS}")
     kind, rest = spelt.groups()
     if kind == "duckdb":
         return _of_file(rest)
@@ -62,7 +62,10 @@ def _of_server(text: str) -> Address:
         parts = urlsplit(text)
         host, port, user, password = parts.hostname or "", parts.port, parts.username, parts.password
     except ValueError:
-        raise DecalError("--engine is not a URL", f"write {SPELLINGS}") from None
+        raise DecalError("--engine is not a URL", f"write {ADDRESS_FORMS}") from None
+    if parts.fragment or ("@" in parts.path + parts.query and "@" not in parts.netloc):
+        # Of a password with / ? or # in it, the end would be taken for the database, and shown.
+        raise DecalError("--engine is not a URL", "write special characters of the password as %XX, such as %2F for /")
     parameters = _parameters(parts.query, "postgresql")
     table = parameters.pop("table", None)
     secrets = [value for name, value in parameters.items() if name in _SECRETS]
@@ -92,5 +95,5 @@ def _parameters(query: str, engine: str) -> dict[str, str]:
 def _table(parameters: dict[str, str], engine: str) -> str | None:
     table = parameters.pop("table", None)
     if parameters:
-        raise DecalError(f"--engine {engine}: {next(iter(parameters))!r} is not a parameter", f"write {SPELLINGS}")
+        raise DecalError(f"--engine {engine}: {next(iter(parameters))!r} is not a parameter", f"write {ADDRESS_FORMS}")
     return table

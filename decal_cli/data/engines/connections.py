@@ -41,19 +41,21 @@ def connected(address: Address) -> Iterator[Engine]:
         with closing(connect(address)) as engine:
             yield engine
     except ImportError as error:
-        if error.name not in ("duckdb", "psycopg", "pyspark"):
+        # Drivers that lack something of their own name no module.
+        if error.name not in (None, "duckdb", "psycopg", "pyspark"):
             raise
-        raise DecalError(
-            f"{address.shown}: needs {error.name}, which is not installed", f"pip install 'decal[{extra}]'"
-        ) from None
+        lacking = first_line(error) if error.name is None else f"needs {error.name}, which is not installed"
+        raise DecalError(f"{address.shown}: {lacking}", f"pip install 'decal[{extra}]'") from None
     except (DecalError, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:
         # Whatever a driver raises: each has exceptions of its own, and some raise bare ones.
         if not type(error).__module__.startswith(("duckdb", "_duckdb", "psycopg", "pyspark", "py4j", "grpc")):
             raise
-        said = address.public(first_line(error)).rstrip("!.:; ")
-        raise DecalError(f"{address.shown}: {said}", "check --engine, the table or --query, and the rights") from None
+        problem = address.public(first_line(error)).rstrip("!.:; ")
+        raise DecalError(
+            f"{address.shown}: {problem}", "check --engine, the table or --query, and the rights"
+        ) from None
 
 
 class DuckDB:
@@ -137,16 +139,16 @@ class Spark:
         # It writes a stack for every statement that cannot be run; the error says the same in one line.
         self.logger = logging.getLogger("SQLQueryContextLogger")
         self.logged, self.logger.disabled = self.logger.disabled, True
-        there = SparkSession.getActiveSession()
-        self.started = there is None
-        if there is None:
+        session = SparkSession.getActiveSession()
+        self.started = session is None
+        if session is None:
             builder = SparkSession.builder.appName("decal").config("spark.log.level", "OFF")
             if address.target.startswith("sc:"):
                 builder = builder.remote(address.target)
             elif address.target:
                 builder = builder.master(address.target)
-            there = builder.getOrCreate()
-        self.session = there
+            session = builder.getOrCreate()
+        self.session = session
 
     def names(self, source: str) -> list[str]:
         return list(self.session.sql(f"SELECT * FROM {source} LIMIT 0").columns)

@@ -18,8 +18,7 @@ from decal_cli.data.engines.checks import sound, with_dropped
 from decal_cli.data.engines.connections import Engine, connected
 from decal_cli.data.engines.dialects import DIALECTS, Dialect
 from decal_cli.data.engines.statement import (
-    N_CELLS,
-    Question,
+    CountRequest,
     count_of_rows,
     count_of_values,
     source_of,
@@ -30,8 +29,9 @@ from decal_cli.data.sources import InMemory
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_LEVELS
 from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
+from decal_cli.tables.cells import GRID
 
-COUNTED = ("score", "label", "weight", "group", "positive", "missing")
+COUNTABLE = ("score", "label", "weight", "group", "positive", "missing")
 """What can be said of the columns of rows that an engine counts."""
 
 
@@ -42,19 +42,19 @@ def read_engine(engine: str, columns: Columns, query: str | None = None, thresho
     """
     address = address_of(engine)
     for name in DECLARATIONS:
-        if name not in COUNTED and getattr(columns, name) != DEFAULTS[name]:
+        if name not in COUNTABLE and getattr(columns, name) != DEFAULTS[name]:
             option = "--from" if name == "log" else f"--{name.replace('_', '-')}"
             raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
     dialect = DIALECTS[address.engine]
     source = source_of(address.table, query, dialect)
     with connected(address) as connection:
         chosen = choose(connection.names(source), columns, address.shown)
-        question = Question(
+        request = CountRequest(
             chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group
         )
-        if _number_of_levels(question, dialect, connection) > MAX_LEVELS:
-            question = replace(question, cells=True, thresholds=tuple(thresholds))
-        table = connection.answer(statement(question, dialect))
+        if _number_of_levels(request, dialect, connection) > MAX_LEVELS:
+            request = replace(request, cells=True, thresholds=tuple(thresholds))
+        table = connection.answer(statement(request, dialect))
     shown = _shown(address, query)
     if not table.num_rows:
         raise DecalError(f"{shown}: has no rows", "name another table or query")
@@ -79,17 +79,17 @@ def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = ()) -
     return replace(data, inputs=inputs)
 
 
-def _number_of_levels(question: Question, dialect: Dialect, connection: Engine) -> int:
+def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Engine) -> int:
     """No fewer than about how many rows levels would have."""
 
     def counts(statement: str) -> list[int]:
         return [int(value) for value in connection.answer(statement).to_pylist()[0].values()]
 
-    (rows,) = counts(count_of_rows(question, dialect))
-    models = len(question.score)
+    (rows,) = counts(count_of_rows(request, dialect))
+    models = len(request.score)
     if rows * models <= MAX_LEVELS:
         return rows * models
-    values = counts(count_of_values(question, dialect))
+    values = counts(count_of_values(request, dialect))
     return min(rows * models, sum(values[:models]) * math.prod(each + 1 for each in values[models:]))
 
 
@@ -129,7 +129,7 @@ class CountedSource(InMemory):
         """The rows of each cell of equal width, which thresholds may have cut in parts."""
         import pyarrow.compute as pc
 
-        place = pc.floor(pc.multiply(self.table["low"], float(N_CELLS)))
+        place = pc.floor(pc.multiply(self.table["low"], float(GRID)))
         table = self.table.set_column(self.names.index("cell"), "cell", place)
         kinds = types_of(self.names)
         keys = [name for name in self.names if kinds[name] != "float64" and name != "rows"]

@@ -28,15 +28,14 @@ from decal_cli.data.engines.checks import PROBLEMS
 from decal_cli.data.engines.dialects import Dialect
 from decal_cli.data.engines.labels import label_of, other_label
 from decal_cli.errors import DecalError
+from decal_cli.tables.cells import GRID
 
-N_CELLS = 1 << 16
-"""Cells of equal width in [0, 1]."""
-OF_LEVELS = ("score", "n", "pos", "n2", "pos2", "rows", "rows_pos")
-OF_CELLS = (
+LEVEL_COLUMNS = ("score", "n", "pos", "n2", "pos2", "rows", "rows_pos")
+CELL_COLUMNS = (
     *("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2"),
     *("n2", "q1", "q2", "q3", "q4", "k1", "k2"),
 )
-RESERVED = frozenset({"model", "bad", "value", *OF_LEVELS, *OF_CELLS})
+RESERVED = frozenset({"model", "bad", "value", *LEVEL_COLUMNS, *CELL_COLUMNS})
 """Names of columns of an aggregate, which no column of groups can have."""
 
 
@@ -45,12 +44,12 @@ def types_of(names: Sequence[str]) -> dict[str, str]:
     whole = {"cell", "label", "rows", "rows_pos"}
     if "cell" not in names and "n2" not in names:
         whole |= {"n", "pos"}
-    texts = set(names) - {*OF_LEVELS, *OF_CELLS}
+    texts = set(names) - {*LEVEL_COLUMNS, *CELL_COLUMNS}
     return {name: "string" if name in texts else "int64" if name in whole else "float64" for name in names}
 
 
 @dataclass(frozen=True)
-class Question:
+class CountRequest:
     """What is counted: the rows of a table, or of a query, by score.
 
     positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
@@ -68,37 +67,37 @@ class Question:
     thresholds: tuple[float, ...] = ()
 
 
-def checked(question: Question) -> Question:
-    """The same question, its thresholds in order. Errors: DecalError, where it cannot be put."""
-    for name in question.score:
+def checked(request: CountRequest) -> CountRequest:
+    """The same request, its thresholds in order. Errors: DecalError, where it cannot be put."""
+    for name in request.score:
         if "*" in name:
             raise DecalError(f"score {name!r} is a pattern, and a statement names columns", "name each with --score")
-    if len(set(question.score)) < len(question.score):
+    if len(set(request.score)) < len(request.score):
         raise DecalError("a score is named twice", "name each once")
-    for name in question.group:
+    for name in request.group:
         if name.lower() in RESERVED:
             raise DecalError(
                 f"the group {name!r} has the name of a column of the result",
                 f'rename it: --query \'select *, "{name}" as "group_{name}" from ...\'',
             )
-    for threshold in question.thresholds:
+    for threshold in request.thresholds:
         if not 0 <= threshold <= 1:
             raise DecalError(f"threshold {threshold:g} is not in [0, 1]", "correct --threshold")
-    return replace(question, thresholds=tuple(sorted(set(question.thresholds))))
+    return replace(request, thresholds=tuple(sorted(set(request.thresholds))))
 
 
-def count_of_rows(question: Question, dialect: Dialect) -> str:
+def count_of_rows(request: CountRequest, dialect: Dialect) -> str:
     """The statement that counts rows."""
-    return f"SELECT COUNT(*) AS decal_rows FROM {source_of(question.table, question.query, dialect)}"
+    return f"SELECT COUNT(*) AS decal_rows FROM {source_of(request.table, request.query, dialect)}"
 
 
-def count_of_values(question: Question, dialect: Dialect) -> str:
+def count_of_values(request: CountRequest, dialect: Dialect) -> str:
     """The statement that counts, about, the distinct values of each score and then of each group."""
     columns = [
         f"{dialect.distinct.format(value=dialect.name(name))} AS decal_{at}"
-        for at, name in enumerate((*question.score, *question.group))
+        for at, name in enumerate((*request.score, *request.group))
     ]
-    return f"SELECT {', '.join(columns)} FROM {source_of(question.table, question.query, dialect)}"
+    return f"SELECT {', '.join(columns)} FROM {source_of(request.table, request.query, dialect)}"
 
 
 def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
@@ -112,70 +111,70 @@ def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
     return f"(\n{text}\n    ) AS decal_query"
 
 
-def statement(question: Question, dialect: Dialect) -> str:
-    """The statement, which ends without a semicolon. Errors: DecalError, where the question cannot be put."""
-    question = checked(question)
-    parts = {"decal_given": _given(question, dialect), "decal_read": _read(question, dialect)}
-    if question.positive is not None:
-        parts["decal_labels"] = other_label("decal_y", question.positive, "decal_read", dialect)
-    if len(question.score) > 1:
-        numbers = range(1, len(question.score) + 1)
+def statement(request: CountRequest, dialect: Dialect) -> str:
+    """The statement, which ends without a semicolon. Errors: DecalError, where the request cannot be put."""
+    request = checked(request)
+    parts = {"decal_given": _given(request, dialect), "decal_read": _read(request, dialect)}
+    if request.positive is not None:
+        parts["decal_labels"] = other_label("decal_y", request.positive, "decal_read", dialect)
+    if len(request.score) > 1:
+        numbers = range(1, len(request.score) + 1)
         parts["decal_models"] = "    SELECT " + "\n    UNION ALL SELECT ".join(f"{at} AS decal_model" for at in numbers)
-    parts["decal_scored"] = _scored(question, dialect)
+    parts["decal_scored"] = _scored(request, dialect)
     parts["decal_judged"] = _judged(dialect)
-    parts["decal_rows"] = _rows(question, dialect)
-    if question.cells:
-        parts["decal_placed"] = _placed(question, dialect)
+    parts["decal_rows"] = _rows(request, dialect)
+    if request.cells:
+        parts["decal_placed"] = _placed(request, dialect)
     named = ",\n".join(f"{name} AS (\n{body}\n)" for name, body in parts.items())
-    return f"WITH {named}\n{_counted(question, dialect)}"
+    return f"WITH {named}\n{_counted(request, dialect)}"
 
 
 def _select(columns: Sequence[str], source: str) -> str:
     return "    SELECT\n" + ",\n".join(f"        {each}" for each in columns) + f"\n    FROM {source}"
 
 
-def _groups(question: Question) -> list[str]:
-    return [f"decal_g{number}" for number in range(1, len(question.group) + 1)]
+def _groups(request: CountRequest) -> list[str]:
+    return [f"decal_g{number}" for number in range(1, len(request.group) + 1)]
 
 
-def _scores(question: Question) -> list[str]:
-    return [f"decal_s{number}" for number in range(1, len(question.score) + 1)]
+def _scores(request: CountRequest) -> list[str]:
+    return [f"decal_s{number}" for number in range(1, len(request.score) + 1)]
 
 
-def _model(question: Question) -> list[str]:
-    return ["decal_model"] if len(question.score) > 1 else []
+def _model(request: CountRequest) -> list[str]:
+    return ["decal_model"] if len(request.score) > 1 else []
 
 
-def _given(question: Question, dialect: Dialect) -> str:
+def _given(request: CountRequest, dialect: Dialect) -> str:
     """The columns of the user, under names of ours and of known types."""
     columns = [
         f"{dialect.as_text(dialect.name(name))} AS {ours}"
-        for name, ours in zip(question.group, _groups(question), strict=True)
+        for name, ours in zip(request.group, _groups(request), strict=True)
     ]
     columns += [
         f"{dialect.as_double(dialect.name(name))} AS {ours}"
-        for name, ours in zip(question.score, _scores(question), strict=True)
+        for name, ours in zip(request.score, _scores(request), strict=True)
     ]
-    columns.append(f"TRIM({dialect.as_text(dialect.name(question.label))}) AS decal_y")
-    weight = dialect.number(1) if question.weight is None else dialect.as_double(dialect.name(question.weight))
+    columns.append(f"TRIM({dialect.as_text(dialect.name(request.label))}) AS decal_y")
+    weight = dialect.number(1) if request.weight is None else dialect.as_double(dialect.name(request.weight))
     columns.append(f"{weight} AS decal_w")
-    return _select(columns, source_of(question.table, question.query, dialect))
+    return _select(columns, source_of(request.table, request.query, dialect))
 
 
-def _read(question: Question, dialect: Dialect) -> str:
+def _read(request: CountRequest, dialect: Dialect) -> str:
     """The same with NULL for numbers that are NaN."""
-    columns = _groups(question)
-    for each in [*_scores(question), "decal_w"]:
+    columns = _groups(request)
+    for each in [*_scores(request), "decal_w"]:
         columns.append(f"CASE WHEN {dialect.is_nan(each)} THEN NULL ELSE {each} END AS {each}")
     return _select([*columns, "decal_y"], "decal_given")
 
 
-def _scored(question: Question, dialect: Dialect) -> str:
+def _scored(request: CountRequest, dialect: Dialect) -> str:
     """One row for each row and model: its score, and its label as 0, 1, 2 for any other value, or NULL."""
-    scores, sources = _scores(question), ["decal_read"]
-    columns = [*_groups(question), *_model(question), "decal_y", "decal_w"]
-    columns.append(f"{label_of('decal_y', question.positive, dialect)} AS decal_label")
-    if question.positive is None:
+    scores, sources = _scores(request), ["decal_read"]
+    columns = [*_groups(request), *_model(request), "decal_y", "decal_w"]
+    columns.append(f"{label_of('decal_y', request.positive, dialect)} AS decal_label")
+    if request.positive is None:
         columns.append("0 AS decal_never")
     else:
         columns.append("decal_never")
@@ -200,7 +199,7 @@ def _judged(dialect: Dialect) -> str:
     return _select(["decal_scored.*", bad], "decal_scored")
 
 
-def _rows(question: Question, dialect: Dialect) -> str:
+def _rows(request: CountRequest, dialect: Dialect) -> str:
     """Sound rows with their score, label and weight; the others with an example of what is wrong."""
     cases = [
         f"WHEN {code} THEN {dialect.as_text(problem.value)}"
@@ -208,8 +207,8 @@ def _rows(question: Question, dialect: Dialect) -> str:
         if problem.value
     ]
     columns = [
-        *_groups(question),
-        *_model(question),
+        *_groups(request),
+        *_model(request),
         # A score of -0.0 is 0.
         "CASE WHEN decal_bad IS NOT NULL THEN NULL WHEN decal_s = 0 THEN 0 ELSE decal_s END AS decal_p",
         "CASE WHEN decal_bad IS NULL THEN decal_label END AS decal_pos",
@@ -224,10 +223,10 @@ def _stacked(cases: Sequence[str]) -> str:
     return "\n            ".join(cases)
 
 
-def _placed(question: Question, dialect: Dialect) -> str:
+def _placed(request: CountRequest, dialect: Dialect) -> str:
     """Every row with its place among cells of equal width, how many thresholds its score reaches, and its log loss."""
     reached = " + ".join(
-        f"CASE WHEN decal_p >= {dialect.number(each)} THEN 1 ELSE 0 END" for each in question.thresholds
+        f"CASE WHEN decal_p >= {dialect.number(each)} THEN 1 ELSE 0 END" for each in request.thresholds
     )
     infinity = dialect.number(math.inf)
     cases = [
@@ -239,35 +238,35 @@ def _placed(question: Question, dialect: Dialect) -> str:
     ]
     columns = [
         "decal_rows.*",
-        f"FLOOR(decal_p * {dialect.number(N_CELLS)}) AS decal_place",
+        f"FLOOR(decal_p * {dialect.number(GRID)}) AS decal_place",
         f"CASE WHEN decal_p IS NULL THEN NULL ELSE {reached or '0'} END AS decal_reached",
         f"CASE\n            {_stacked(cases)}\n        END AS decal_loss",
     ]
     return _select(columns, "decal_rows")
 
 
-def _counted(question: Question, dialect: Dialect) -> str:
+def _counted(request: CountRequest, dialect: Dialect) -> str:
     """The GROUP BY itself."""
-    keys = [*_groups(question), *_model(question)]
-    columns = [f"{ours} AS {dialect.name(name)}" for name, ours in zip(question.group, _groups(question), strict=True)]
-    if len(question.score) > 1:
-        cases = " ".join(f"WHEN {number} THEN {dialect.text(name)}" for number, name in enumerate(question.score, 1))
+    keys = [*_groups(request), *_model(request)]
+    columns = [f"{ours} AS {dialect.name(name)}" for name, ours in zip(request.group, _groups(request), strict=True)]
+    if len(request.score) > 1:
+        cases = " ".join(f"WHEN {number} THEN {dialect.text(name)}" for number, name in enumerate(request.score, 1))
         columns.append(f"CASE decal_model {cases} END AS {dialect.name('model')}")
-    of_score, sums = (_cells if question.cells else _levels)(question, dialect)
+    of_score, sums = (_cells if request.cells else _levels)(request, dialect)
     columns += [f"{value} AS {dialect.name(name)}" for name, value in sums.items()]
     codes = " ".join(f"WHEN {code} THEN {dialect.text(name)}" for code, name in enumerate(PROBLEMS, 1))
     columns.append(f"CASE decal_bad {codes} END AS {dialect.name('bad')}")
     columns.append(f"MIN(decal_value) AS {dialect.name('value')}")
     keys += [*of_score, "decal_bad"]
-    source = "decal_placed" if question.cells else "decal_rows"
+    source = "decal_placed" if request.cells else "decal_rows"
     listed = ",\n    ".join(columns)
     return f"SELECT\n    {listed}\nFROM {source}\nGROUP BY {', '.join(keys)}"
 
 
-def _levels(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
+def _levels(request: CountRequest, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
     """What levels are grouped by, and their columns."""
     rows = {"rows": "COUNT(*)", "rows_pos": dialect.as_integer("SUM(decal_pos)")}
-    if question.weight is None:
+    if request.weight is None:
         sums = {"n": rows["rows"], "pos": rows["rows_pos"]}
     else:
         sums = {
@@ -279,11 +278,11 @@ def _levels(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, 
     return ["decal_p"], {"score": "decal_p"} | sums
 
 
-def _cells(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
+def _cells(request: CountRequest, dialect: Dialect) -> tuple[list[str], dict[str, str]]:
     """What cells are grouped by, and their columns."""
-    low, high = (f"decal_place / {dialect.number(N_CELLS)}", f"(decal_place + 1) / {dialect.number(N_CELLS)}")
-    edges = [0.0, *question.thresholds, 1.0]
-    if question.thresholds:
+    low, high = (f"decal_place / {dialect.number(GRID)}", f"(decal_place + 1) / {dialect.number(GRID)}")
+    edges = [0.0, *request.thresholds, 1.0]
+    if request.thresholds:
         low, high = (
             f"{function}({edge}, {_case('decal_reached', values, dialect)})"
             for function, edge, values in (("GREATEST", low, edges[:-1]), ("LEAST", high, edges[1:]))
@@ -300,7 +299,7 @@ def _cells(question: Question, dialect: Dialect) -> tuple[list[str], dict[str, s
         **{f"s{power}": f"SUM({' * '.join(['decal_n', *['decal_p'] * power])})" for power in range(1, 5)},
         **{f"l{power}": f"SUM({' * '.join(['decal_n', *['decal_loss'] * power])})" for power in range(1, 3)},
     }
-    if question.weight is not None:
+    if request.weight is not None:
         sums["n2"] = "SUM(decal_n * decal_n)"
         sums |= {
             f"q{power}": f"SUM({' * '.join(['decal_n', 'decal_n', *['decal_p'] * power])})" for power in range(1, 5)
