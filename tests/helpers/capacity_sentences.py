@@ -13,7 +13,7 @@ _DOUBTFUL = rf"its gain is {NUMBER} {_SPAN} utility per 1,000 decisions, which c
 _CLEAR = rf"it (wins|loses) {NUMBER} {_SPAN} utility per 1,000 decisions"
 _ORDER = rf"Recalibration keeps the order of the scores, and changes only which of them reach {NUMBER}"
 _BEST = r"Of the scores in another order, (.+?) is worth most"
-Condition = Callable[[Page, "re.Match[str]"], bool]
+Holds = Callable[[Page, "re.Match[str]"], bool]
 
 
 def _scores(page: Page) -> dict[str, dict[str, Any]]:
@@ -45,7 +45,7 @@ def _clear(score: dict[str, Any], way: str, numbers: tuple[str, ...]) -> bool:
     )
 
 
-AT_CAPACITY: dict[str, Condition] = {
+AT_CAPACITY: dict[str, Holds] = {
     r"At capacity (\S+)\.": lambda page, match: match[1] == page.entry["capacity"],
     r"Questions, counts and gains above are for decisions without this limit\.": lambda page, _: True,
     rf"{_ORDER}: on the rows with a place, that changes nothing\.": _changes_nothing,
