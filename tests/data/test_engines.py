@@ -242,7 +242,7 @@ def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> Non
         (("--engine", "postgresql://me:12/s3cret@host/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12?s3cret@host/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12#s3cret@host/db?table=a"), "is not a URL"),
-        (("--engine", "postgresql://me:12@host/s3cret@host/db?table=a"), ""),
+        (("--engine", "postgresql://me:12@host/s3cret@host/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:s3cret%zz@127.0.0.1:1/db?table=a"), "invalid percent-encoded"),
         (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a"), "refused"),
         (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a&s3cret=1"), "invalid"),

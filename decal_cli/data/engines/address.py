@@ -63,7 +63,7 @@ def _of_server(text: str) -> Address:
         host, port, user, password = parts.hostname or "", parts.port, parts.username, parts.password
     except ValueError:
         raise DecalError("--engine is not a URL", f"write {ADDRESS_FORMS}") from None
-    if parts.fragment or ("@" in parts.path + parts.query and "@" not in parts.netloc):
+    if parts.fragment or "@" in parts.path + parts.query:
         # Of a password with / ? or # in it, the end would be taken for the database, and shown.
         raise DecalError("--engine is not a URL", "write special characters of the password as %XX, such as %2F for /")
     parameters = _parameters(parts.query, "postgresql")
