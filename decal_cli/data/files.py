@@ -22,6 +22,22 @@ GZIP = b"\x1f\x8b"
 BINARY = ("Parquet", "Arrow")
 
 
+Status = tuple[int, ...]
+"""Size of a file, and what else changes where it is replaced or written to."""
+
+
+class Unzipped(gzip.GzipFile):
+    """The decompressed bytes of a file, which is closed with them."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        super().__init__(fileobj=source, mode="rb")
+        self.source = source
+
+    def close(self) -> None:
+        super().close()
+        self.source.close()
+
+
 class Raw:
     """One input. shown: its name in errors; path: as the user gave it; stream: a pipe, which can be read only once."""
 
@@ -30,18 +46,27 @@ class Raw:
         self.path = path
         self.stream = stream
         with translated(shown, "a file"):
-            self.identity = None if stream is not None else _identity(path)
+            self.identity = None if stream is not None else self._status()
             self.start = self._read_start() if stream is None else stream.read(HEAD_SIZE)
         self.gz = self.start.startswith(GZIP)
 
     def _read_start(self) -> bytes:
-        with open(self.path, "rb") as file:
+        with self._bytes() as file:
             return file.read(len(GZIP))
+
+    def _bytes(self) -> Any:
+        """The bytes as they were given, from the start."""
+        return open(self.path, "rb")
+
+    def _status(self) -> Status:
+        """What changes where a file is replaced or written to."""
+        status = os.stat(self.path)
+        return status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino
 
     @property
     def size(self) -> int:
         """Bytes of the file; 0 of a pipe, which is held whole."""
-        return 0 if self.identity is None else self.identity[2]
+        return 0 if self.identity is None else self.identity[0]
 
     @cached_property
     def content(self) -> bytes:
@@ -60,18 +85,16 @@ class Raw:
     def check_unchanged(self) -> None:
         """Raise a DecalError where the file is not the one that was opened: rows would be mixed from two versions."""
         try:
-            unchanged = self.stream is not None or _identity(self.path) == self.identity
-        except OSError:
+            unchanged = self.stream is not None or self._status() == self.identity
+        except (OSError, DecalError):
             unchanged = False
         if not unchanged:
             raise DecalError(f"{self.shown}: changed while it was read", "run again when nothing writes to it")
 
     def open(self) -> BinaryIO:
         """A fresh stream of the decompressed bytes."""
-        source = self.path if self.stream is None else io.BytesIO(self.content)
-        if self.gz:
-            return cast(BinaryIO, gzip.open(source, "rb"))
-        return open(source, "rb") if isinstance(source, str) else source
+        source = self._bytes() if self.stream is None else io.BytesIO(self.content)
+        return cast(BinaryIO, Unzipped(source)) if self.gz else source
 
     def head(self, size: int = HEAD_SIZE) -> bytes:
         """The first decompressed bytes."""
@@ -109,14 +132,8 @@ class Raw:
 
         if self.stream is not None:
             return hashlib.sha256(self.content).hexdigest()
-        with translated(self.shown, "a file"), open(self.path, "rb") as stream:
+        with translated(self.shown, "a file"), self._bytes() as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _identity(path: str) -> tuple[int, int, int, int]:
-    """What changes where a file is replaced or written to."""
-    status = os.stat(path)
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _bounded(shown: str, stream: BinaryIO, start: bytes = b"") -> bytes:

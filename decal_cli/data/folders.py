@@ -10,18 +10,21 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from decal_cli.data.dataset import Dataset, Input
+from decal_cli.data.remote import is_remote, objects_in
 from decal_cli.data.sources import FileSource, open_source
 from decal_cli.errors import DecalError
 
-_HIDDEN = (".", "_")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 def opened(path: str, stdin: BinaryIO | None) -> list[FileSource]:
     """The file of this path, or all files of a folder, in order of their paths. Errors: DecalError."""
-    if path == "-" or not os.path.isdir(path):
+    found = objects_in(path) if is_remote(path) else sorted(_files(path)) if os.path.isdir(path) else None
+    if path == "-" or found is None:
         return [open_source(path, stdin)]
-    files = sorted(_files(path))
+    files = sorted(file for file in found if not _hidden(os.path.relpath(file, path)))
+    if not files and is_remote(path):
+        raise DecalError(f"{path}: there is no such object, and none below it", "check its name, and who may read it")
     if not files:
         raise DecalError(f"{path}: is a directory without files", "name another folder, or files")
     partitions = [_partitions(os.path.relpath(file, path)) for file in files]
@@ -42,7 +45,7 @@ def as_named(data: Dataset, counts: Sequence[tuple[str, int]]) -> Dataset:
     for path, files in counts:
         of_path = data.inputs[at : at + files]
         at += files
-        inputs.append(_together(path, of_path) if os.path.isdir(path) else of_path[0])
+        inputs.append(of_path[0] if of_path[0].path == path else _together(path, of_path))
     return replace(data, inputs=tuple(inputs))
 
 
@@ -60,8 +63,12 @@ def _files(folder: str) -> Iterator[str]:
         raise DecalError(f"{error.filename}: cannot be opened ({error.strerror})", "check its permissions") from None
 
     for place, folders, names in os.walk(folder, onerror=stop):
-        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
-        yield from (os.path.join(place, name) for name in names if not name.startswith(_HIDDEN))
+        folders[:] = [name for name in folders if not _hidden(name)]
+        yield from (os.path.join(place, name) for name in names)
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith((".", "_")) for part in path.split(os.sep))
 
 
 def _partitions(path: str) -> dict[str, str | None]:

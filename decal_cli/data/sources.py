@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Protocol
 from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.files import Raw, raw, translated
 from decal_cli.data.jsonlines import JsonLinesSource
+from decal_cli.data.remote import RemoteRaw, is_remote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_HELD_BYTES
 
@@ -94,7 +95,7 @@ class FileSource(Source, Protocol):
 
 def open_source(path: str, stdin: BinaryIO | None) -> FileSource:
     """Recognise an input: Parquet, Arrow file or stream, JSON Lines, else CSV; each also gzipped, from any place."""
-    source = raw(path, stdin)
+    source = RemoteRaw(path) if is_remote(path) else raw(path, stdin)
     try:
         return _recognised(source)
     except DecalError:

@@ -45,8 +45,8 @@ def test_no_file_a_near_name_a_folder(tmp_path: Path) -> None:
     line = reading_error(str(tmp_path / "prediction.csv"))
     assert "no such file" in line and f"did you mean {tmp_path / 'predictions.csv'}?" in line
     assert "there is no folder" in reading_error(str(tmp_path / "nowhere" / "p.csv"))
-    line = reading_error(str(tmp_path))
-    assert "is a directory" in line and "*.parquet" in line
+    (tmp_path / "empty").mkdir()
+    assert "is a directory without files" in reading_error(str(tmp_path / "empty"))
     assert "nothing to read" in reading_error()
     assert "cannot be opened" in reading_error("nul\0byte")
 

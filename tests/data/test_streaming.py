@@ -6,26 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import decal_cli as decal
 from decal_cli.data import reading, sources, streaming
 from decal_cli.errors import DecalError
+from tests.helpers.cells import worded_rows as rows
 
 METRICS = ("brier", "log_loss", "observed_expected", "auc", "ece", "expected_utility", "gain_recalibration", "c_emp")
 EXACT = ("brier", "log_loss", "observed_expected", "expected_utility")
-
-
-def rows(seed: int = 0, count: int = 700) -> pd.DataFrame:
-    """Scores with ties, 0, -0 and 1, two models, labels as words, weights, and a group with missing values."""
-    rng = np.random.default_rng(seed)
-    score = np.where(rng.random(count) < 0.5, np.round(rng.random(count), 2), rng.random(count))
-    label = rng.random(count) < score**1.3
-    score[:4], label[:4] = (-0.0, 0.0, 1.0, 1.0), (False, False, True, True)
-    words = np.where(label, "bad", "good")
-    site = rng.choice(["a", "b", None], count)
-    return pd.DataFrame({"p": score, "q": score**2, "y": words, "w": rng.exponential(2, count) + 0.1, "site": site})
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, levels: int | None = None) -> None:

@@ -33,3 +33,14 @@ def cells_of(
         sums |= {f"{names[1]}{k}": w * score**k for k in range(1, 5)}
         sums |= {f"{names[2]}{k}": w * loss**k for k in (1, 2)}
     return pd.DataFrame({**keys, **sums}).groupby(list(keys), as_index=False).sum()
+
+
+def worded_rows(seed: int = 0, count: int = 700) -> pd.DataFrame:
+    """Scores with ties, 0, -0 and 1, two models, labels as words, weights, and a group with missing values."""
+    rng = np.random.default_rng(seed)
+    score = np.where(rng.random(count) < 0.5, np.round(rng.random(count), 2), rng.random(count))
+    label = rng.random(count) < score**1.3
+    score[:4], label[:4] = (-0.0, 0.0, 1.0, 1.0), (False, False, True, True)
+    words = np.where(label, "bad", "good")
+    site = rng.choice(["a", "b", None], count)
+    return pd.DataFrame({"p": score, "q": score**2, "y": words, "w": rng.exponential(2, count) + 0.1, "site": site})
