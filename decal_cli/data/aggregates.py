@@ -10,7 +10,7 @@ from decal_cli.data.check import Origin, floats, loaded_parts
 from decal_cli.data.columns import nearest_of
 from decal_cli.data.counts import Cells, Counts, Levels
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
-from decal_cli.data.engines.checks import BAD, VALUE, sound_parts, with_dropped
+from decal_cli.data.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
 from decal_cli.data.labels import group
 from decal_cli.data.sources import Source
 from decal_cli.data.words import listed, quote
@@ -47,10 +47,13 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
         counted = of_model.counted(of_model.scale, {column: values[mine] for column, values in groups.items()}, origin)
         predictions.append(Predictions(name, (name,), counted))
     inputs = []
-    for part, digest in zip(parts, digests.wait(), strict=True):
+    for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True):
         inside = slice(part.start, part.start + part.table.num_rows)
         rows, ones = (values[inside] for values in counts.rows)
-        most = max((int(rows[mine[inside]].sum()), int(ones[mine[inside]].sum())) for mine in of_models)
+        most = max(
+            (int(rows[mine[inside]].sum()) + sum(dropped_of(of_part, name).values()), int(ones[mine[inside]].sum()))
+            for name, mine in zip(models, of_models, strict=True)
+        )
         inputs.append(Input(part.source.raw.path, *most, digest))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
     notes = (*_notes(sources[0], (*texts, *numbers, *wrong)), *((OF_CELLS,) if kind is Cells else ()))

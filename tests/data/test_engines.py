@@ -216,6 +216,10 @@ def test_rows_with_missing_values_are_dropped_when_asked(decal: Decal, engine: s
     kept = sum(w < 1 for w in ROWS["w"])
     out = decal("evaluate", *words, "-m", "brier").out
     assert f"p: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out
+    query = "select p, case when w < 1 then p end as q, y from preds"
+    words = ("--engine", engine, "--query", query, "-s", "p", "-s", "q", "--positive", "yes", "--missing", "drop")
+    out = decal("evaluate", *words, "-m", "brier").out
+    assert f"q: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out and ": 1,500 rows" in out
 
 
 @both

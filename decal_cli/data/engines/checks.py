@@ -106,7 +106,8 @@ def sound_parts(parts: Sequence[Part], drop: bool) -> tuple[list[Part], list[Dro
     dropped: list[Dropped] = []
     start = 0
     for part in parts:
-        table, of_part = sound(part.table, part.source.shown, drop)
+        names = getattr(part.source, "of_role", None)
+        table, of_part = sound(part.table, part.source.shown, drop, names)
         kept.append(Part(part.source, table, start))
         dropped.append(of_part)
         start += table.num_rows
@@ -114,25 +115,21 @@ def sound_parts(parts: Sequence[Part], drop: bool) -> tuple[list[Part], list[Dro
 
 
 def with_dropped(data: Dataset, dropped: Sequence[Dropped]) -> Dataset:
-    """The data set of the sound rows, which says what was dropped of its inputs."""
+    """The data set of the sound rows, whose models say what was dropped of its inputs."""
     models, notes = [], []
     for model in data.models:
         counts: Counter[str] = Counter()
         for of_input in dropped:
-            counts.update(_of_model(of_input, model.name))
+            counts.update(dropped_of(of_input, model.name))
         count = counts.total()
         models.append(replace(model, dropped=count))
         if count:
             notes.append(f"{model.name}: dropped {count:,} of {len(model.rows) + count:,} rows ({_why(counts)})")
-    inputs = tuple(
-        replace(each, rows=each.rows + max(sum(_of_model(of_input, model.name).values()) for model in models))
-        for each, of_input in zip(data.inputs, dropped, strict=True)
-    )
-    return replace(data, inputs=inputs, models=tuple(models), notes=(*notes, *data.notes))
+    return replace(data, models=tuple(models), notes=(*notes, *data.notes))
 
 
-def _of_model(dropped: Dropped, model: str) -> Mapping[str, int]:
-    """What was dropped of a model; where there is only one, its name is not told."""
+def dropped_of(dropped: Dropped, model: str) -> Mapping[str, int]:
+    """What was dropped of a model; where there is only one, its name is not known."""
     return dropped.get(model) or dropped.get(None) or {}
 
 

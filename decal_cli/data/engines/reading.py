@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from decal_cli.data.arrays import table_digest
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.engines.address import Address, address_of
-from decal_cli.data.engines.checks import sound, with_dropped
+from decal_cli.data.engines.checks import VALUE
 from decal_cli.data.engines.connections import Engine, connected
 from decal_cli.data.engines.dialects import DIALECTS, Dialect
 from decal_cli.data.engines.statement import (
@@ -59,10 +59,9 @@ def read_engine(engine: str, columns: Columns, query: str | None = None, thresho
     if not table.num_rows:
         raise DecalError(f"{shown}: has no rows", "name another table or query")
     of_role = {"score": chosen.score[0], "label": chosen.label, "weight": chosen.weight or ""}
-    table, dropped = sound(table, shown, columns.missing == "drop", of_role)
-    levels = Columns(chosen.score, group=chosen.group, aggregated=True)
-    data = replace(aggregates([CountedSource(shown, table)], levels), columns=chosen.roles(), guessed=chosen.guessed)
-    return with_dropped(data, [dropped])
+    counts = Columns(chosen.score, group=chosen.group, aggregated=True, missing=columns.missing)
+    data = aggregates([CountedSource(shown, table, of_role)], counts)
+    return replace(data, columns=chosen.roles(), guessed=chosen.guessed)
 
 
 def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = ()) -> Dataset:
@@ -100,12 +99,14 @@ def _shown(address: Address, query: str | None) -> str:
 
 
 class CountedSource(InMemory):
-    """The result of a statement."""
+    """The result of a statement. of_role: the user's columns by role, for errors."""
 
     size = 0
 
-    def __init__(self, shown: str, table: Any) -> None:
+    def __init__(self, shown: str, table: Any, of_role: Mapping[str, str]) -> None:
         import pyarrow as pa
+
+        self.of_role = of_role
 
         self.shown = self.path = shown
         self.names: list[str] = table.column_names
@@ -122,7 +123,8 @@ class CountedSource(InMemory):
         """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
         if "cell" in self.names:
             return table_digest(self._whole_cells())
-        keys = [name for name, kind in types_of(self.names).items() if kind != "float64" or name == "score"]
+        kinds = types_of(self.names)
+        keys = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name == "score")]
         return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
 
     def _whole_cells(self) -> Any:
@@ -132,7 +134,7 @@ class CountedSource(InMemory):
         place = pc.floor(pc.multiply(self.table["low"], float(GRID)))
         table = self.table.set_column(self.names.index("cell"), "cell", place)
         kinds = types_of(self.names)
-        keys = [name for name in self.names if kinds[name] != "float64" and name != "rows"]
+        keys = [name for name in self.names if kinds[name] != "float64" and name not in ("rows", VALUE)]
         return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])
 
     def line(self, row: int) -> int | None:
