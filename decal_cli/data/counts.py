@@ -20,6 +20,8 @@ from decal_cli.tables.table import Floats, Table
 
 _ROUNDING = 1e-9
 """Of sums of floats, which engines add in orders of their own."""
+_MAX_LOSS = 745.0
+"""Minus the logarithm of the least float is less."""
 _OF_POS = ("cannot be the sum of squared weights that add up to pos, of rows_pos rows",)
 
 
@@ -229,6 +231,9 @@ class Cells(Counts):
             self.need((values >= least) & (values <= most), name, problem, origin)
         first, second = (self.columns[name] for name in names[N_POWERS:])
         self.need(first >= 0, names[N_POWERS], "is negative", origin)
+        for power, name in enumerate(names[N_POWERS:], 1):
+            sound = np.isinf(self.columns[name]) | (self.columns[name] <= count * _MAX_LOSS**power)
+            self.need(sound, name, f"is more than {names[0]} rows of any score can lose", origin)
         with np.errstate(invalid="ignore", over="ignore"):
             sound = np.where(np.isinf(first), np.isinf(second), count * second >= first**2 * (1 - _ROUNDING))
         self.need(sound.astype(bool), names[-1], f"does not agree with {names[N_POWERS]}", origin)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +22,9 @@ from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.tables.tally import N_LEVELS, BatchRows, CellSums, Tally
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Counted = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
@@ -80,6 +82,9 @@ def stream(
     progress: Counted = lambda rows, total: None,
 ) -> Dataset:
     """The rows counted, and never held. thresholds: of decisions, at which counts are exact. Errors: DecalError."""
+    # Late: a small file needs no other thread.
+    from concurrent.futures import ThreadPoolExecutor
+
     digests = Digests(sources)
     reader = _Reader(chosen, columns)
     models = [_Model(thresholds) for _ in chosen.score]
