@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from decal_cli.analysis.evaluate import CAPACITY
 from decal_cli.data import Input
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
@@ -18,11 +19,22 @@ MAX_RELATIVE_DIFFERENCE = 1e-9
 """How far utilities may differ, in u_delta, and thresholds: spellings of one task differ by rounding."""
 
 
+NO_LIMIT = "none"
+
+
+def limit_text(capacity: str | None, per: object) -> str:
+    """A capacity, and the column whose values have it each."""
+    if capacity is None:
+        return NO_LIMIT
+    return capacity if per is None else f"{capacity} for each value of {per}"
+
+
 @dataclass(frozen=True, eq=False)
 class Baseline:
     """The values of an earlier report by (model, group) and key, with what they depend on.
 
-    differs: why none of them can be compared with ours; empty where some can.
+    differs: why none of them can be compared with ours; empty where some can. capacity: of the report; ours: of what it
+    is compared with.
     """
 
     path: str
@@ -30,6 +42,8 @@ class Baseline:
     task: Task | ClassDecision | None = None
     inputs: tuple[Input, ...] = ()
     metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] | None = None
+    capacity: str = NO_LIMIT
+    ours: str = NO_LIMIT
 
     def value_of(self, spec: MetricSpec, model: str, group: str | None, task: Task | ClassDecision | None) -> float:
         """The value of the same model and group, or of its only model; Undefined names what differs from ours."""
@@ -38,6 +52,8 @@ class Baseline:
         metric = spec.declared
         if metric.takes_task and not _same_task(task, self.task, metric.bounds_in_u_delta):
             raise Undefined(f"the tasks differ: ours is {_task_text(task)}; the baseline's is {_task_text(self.task)}")
+        if metric.family == CAPACITY and self.ours != self.capacity:
+            raise Undefined(f"the capacities differ: ours is {self.ours}; the baseline's is {self.capacity}")
         metrics = self.metrics or {}
         models = {name for name, _ in metrics}
         results = metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
@@ -78,6 +94,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
                 }
                 for each in document.get("reports", [document])
             },
+            limit_text(document.get("capacity"), document.get("columns", {}).get("per")),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None

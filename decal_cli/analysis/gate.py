@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from decal_cli.analysis.baseline import Baseline
+from decal_cli.analysis.baseline import Baseline, limit_text
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
@@ -145,6 +145,8 @@ def gate(
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.as_reports()
+    if baseline is not None and dataset.capacity is not None:
+        baseline = replace(baseline, ours=limit_text(dataset.capacity.text, dataset.columns.get("per")))
     rows = judge(rules, evaluation.reports, baseline, differences, task)
     if baseline is not None and any(rule.baseline for rule in rules):
         evaluation = replace(evaluation, notes=(*evaluation.notes, *baseline.note(evaluation.inputs)))

@@ -109,7 +109,7 @@ def terms_of(options: AmountOptions, settings: Settings, source: InputOptions | 
     """The user's terms: of the line, else of the settings. source: whose capacity --per may speak of."""
     on_line = {name: getattr(options, name, None) for name in TERM_KEYS}
     given = settings.terms | {name: value for name, value in on_line.items() if value is not None}
-    if source is not None and columns_of(source, settings).capacity is not None:
+    if source is not None and columns_of(source, settings).per is not None:
         given = {**given, "per": None}
     return Terms.of(**given)
 
@@ -117,8 +117,9 @@ def terms_of(options: AmountOptions, settings: Settings, source: InputOptions | 
 def columns_of(source: InputOptions, settings: Settings) -> Columns:
     """The columns of the line; where it names none, those of the settings."""
     columns = settings.columns.updated(source.named)
-    # Without a capacity, --per is the time that has so many decisions.
-    return columns if columns.capacity is not None else columns.updated({"per": None})
+    # Without a capacity beside it, per is the time that has so many decisions.
+    beside = columns.capacity if "per" in source.named else settings.columns.capacity
+    return columns if beside is not None else columns.updated({"per": None})
 
 
 def check_per(source: InputOptions, settings: Settings) -> None:

@@ -28,6 +28,8 @@ from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss, Table
 from decal_cli.task import BinaryTask, ClassDecision, Task, UtilityRows
 
+_ROUNDING = 1e-9
+"""An error that is so much smaller than what it is the difference of is rounding."""
 Difference = Callable[[PairTable, Task | None, Mapping[str, Any]], Estimate]
 Method = Literal["analytic", "bootstrap"]
 
@@ -67,7 +69,11 @@ def capacity_intervals(
     for spec, value in values.items():
         influence = _AT_CAPACITY.get(spec.declared.function)
         if influence is not None:
-            error = a.error(influence(b, task) - influence(a, task))
+            of_a, of_b = influence(a, task), influence(b, task)
+            error = a.error(of_b - of_a)
+            same = np.array_equal(a.listed.acted, b.listed.acted)
+            if not same and error <= _ROUNDING * max(a.error(of_a), float(np.abs(of_a).sum())):
+                continue  # Rows are exchanged for others of the same label, which does not say that all are.
             intervals[spec] = within(normal(Estimate(value, error), confidence), _bounds(spec, task))
     return intervals
 

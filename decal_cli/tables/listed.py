@@ -95,7 +95,9 @@ class Listed:
 def listed(rows: Rows, capacity: Capacity, act_from: float | None) -> Rows:
     """The rows with what their lists say of them; act_from: the score below which none is acted on."""
     period = np.zeros(len(rows), dtype=np.int64) if rows.period is None else rows.period
-    order = np.lexsort((rows.label, rows.weights, -rows.score, period))
+    order = rows.by_score[::-1]
+    if rows.period is not None:
+        order = order[np.argsort(period[order], kind="stable")]
     s, w, of_period = rows.score[order], rows.weights[order], period[order]
     starts = np.concatenate(([True], of_period[1:] != of_period[:-1]))
     levels = np.flatnonzero(starts | np.concatenate(([True], s[1:] != s[:-1])))

@@ -37,7 +37,7 @@ class LocalRates(NamedTuple):
 
 def local_rates(rows: Rows, at: Floats) -> LocalRates:
     """The frequencies at these scores, shape (D,), D > 0."""
-    order = np.lexsort((rows.weights, rows.label, rows.score))
+    order = rows.by_score
     score, weight = rows.score[order], rows.weights[order]
     label = np.asarray(rows.label, dtype=np.float64)[order]
     start, end = _neighbours(score, at)

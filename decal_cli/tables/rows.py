@@ -152,6 +152,11 @@ class Rows(Unlabelled):
             return self.class_table.in_content_order(keys)
         return np.lexsort((*keys, self.label, self.score))
 
+    @cached_property
+    def by_score(self) -> Ints:
+        """Indices that sort the rows by their score, and rows of one score by label and weight."""
+        return np.lexsort((self.label, self.score) if self.weight is None else (self.weight, self.label, self.score))
+
     def in_order(self) -> Self:
         """The rows in an order that depends on their content alone, with their features read; sorted once."""
         return self._ordered

@@ -40,6 +40,26 @@ def test_settings_python_and_gates_take_it(decal: Decal, tmp_path: Path) -> None
     assert decal_api.gate(BINARY, score="p", label="y", rules=rule, capacity="50/1000").passed
 
 
+def test_a_baseline_is_of_the_same_capacity(decal: Decal) -> None:
+    assert decal("evaluate", *COLUMNS, "-m", "capture", "-m", "brier", "--capacity", "100", "-o", "old.json").code == 0
+    rule = ("gate", *COLUMNS, "--rule", "capture>=baseline-0.001", "--baseline", "old.json", "--capacity")
+    assert decal(*rule, "100").code == 0
+    done = decal(*rule, "200")
+    assert done.code == 2 and "the capacities differ: ours is 200; the baseline's is 100" in " ".join(done.out.split())
+    assert decal(*rule, "200", "--rule", "brier<=baseline").code == 2
+    assert decal("gate", *COLUMNS, "--rule", "brier<=baseline", "--baseline", "old.json").code == 0
+
+
+def test_per_is_a_column_beside_a_capacity_and_else_a_time(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_text('per = "year"\ndecisions = 1e6\nscore = "p"\nlabel = "y"\n')
+    line = ("recommend", BINARY, "-t", "0.3", "--capacity", "50")
+    assert "a year" in decal(*line).out
+    text = decal(*line, "--per", "group").out
+    assert "per group" in text and "a year" not in text and "for 1,000,000 decisions" in text
+    (tmp_path / "decal.toml").write_text('per = "group"\ncapacity = "5"\nscore = "p"\nlabel = "y"\n')
+    assert "capacity 5 for each value of group" in " ".join(decal("evaluate", BINARY, "-m", "capture").out.split())
+
+
 def test_every_day_has_its_places(decal: Decal, tmp_path: Path) -> None:
     lines = [f"2026-01-0{1 + k % 3} 1{k % 9}:00,{(k * 37) % 100 / 100},{k % 2}" for k in range(90)]
     (tmp_path / "days.csv").write_text("day,p,y\n" + "\n".join(lines) + "\n")

@@ -198,6 +198,15 @@ def test_paired_intervals_cover_the_difference_of_two_scores() -> None:
     assert min(held.values()) >= 46, {spec.key: count for spec, count in held.items()}
 
 
+def test_rows_exchanged_for_others_of_their_label_have_no_paired_interval() -> None:
+    label, score = np.repeat([1, 0], [300, 100]), np.linspace(1, 0.4, 400)
+    scores = score, np.concatenate((np.roll(score[:100], 50), score[100:]))
+    a, b = (measured(Rows(score, label), count(2)).get(AtCapacity) for score in scores)
+    spec = parse("capture")
+    assert capacity_intervals({spec: 0.0}, a, b, TASK, 0.9) == {}
+    assert capacity_intervals({spec: 0.0}, a, a, TASK, 0.9) == {spec: (0.0, 0.0)}
+
+
 WORLDS = {"rows": 500, "days": 30, "clusters": 100, "weights": 700}
 
 

@@ -117,7 +117,7 @@ def share_interval(lists: Lists, confidence: float) -> tuple[float, float, float
 
 def upper_quantiles(rows: Rows, shares: Sequence[float]) -> Floats:
     """The scores from which on there are these shares of the weight, shape (k,)."""
-    order = np.argsort(-rows.score, kind="stable")
+    order = rows.by_score[::-1]
     above = np.cumsum(rows.weights[order])
     at = np.searchsorted(above, np.array(shares) * above[-1] * (1 - 1e-12))
     return np.asarray(rows.score[order][np.minimum(at, len(order) - 1)])
