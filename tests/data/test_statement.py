@@ -231,9 +231,8 @@ def test_names_and_texts_of_a_user_cannot_leave_their_quotes(name: str) -> None:
         names = {each.name for each in parsed[0].find_all(sqlglot.exp.Column) if not each.name.startswith("decal_")}
         assert names - {"*"} == {name, "q"}, spelt
         assert name in {each.this for each in parsed[0].find_all(sqlglot.exp.Literal) if each.is_string}
-        assert [each.name for each in parsed[0].find_all(sqlglot.exp.Table) if not each.name.startswith("decal_")] == [
-            "preds"
-        ]
+        tables = {each.name for each in parsed[0].find_all(sqlglot.exp.Table) if not each.name.startswith("decal_")}
+        assert tables == {"preds"}
     columns = {name: ["x"] * 3, "p": [0.1, 0.2, 0.3], "y": [0, 1, 0]}
     levels = answer(CountRequest(("p",), "y", "preds", group=(name,)), **columns)
     assert levels[name].to_pylist() == ["x"] * 3

@@ -116,7 +116,9 @@ def statement(request: CountRequest, dialect: Dialect) -> str:
     request = checked(request)
     parts = {"decal_given": _given(request, dialect), "decal_read": _read(request, dialect)}
     if request.positive is not None:
-        parts["decal_labels"] = other_label("decal_y", request.positive, "decal_read", dialect)
+        # Read by itself, not by way of decal_given: Postgres would write down what is read twice.
+        labels = _select([_label(request, dialect)], source_of(request.table, request.query, dialect))
+        parts["decal_labels"] = other_label("decal_y", request.positive, f"(\n{labels}\n    ) AS decal_all", dialect)
     if len(request.score) > 1:
         numbers = range(1, len(request.score) + 1)
         parts["decal_models"] = "    SELECT " + "\n    UNION ALL SELECT ".join(f"{at} AS decal_model" for at in numbers)
@@ -155,10 +157,14 @@ def _given(request: CountRequest, dialect: Dialect) -> str:
         f"{dialect.as_double(dialect.name(name))} AS {ours}"
         for name, ours in zip(request.score, _scores(request), strict=True)
     ]
-    columns.append(f"TRIM({dialect.as_text(dialect.name(request.label))}) AS decal_y")
+    columns.append(_label(request, dialect))
     weight = dialect.number(1) if request.weight is None else dialect.as_double(dialect.name(request.weight))
     columns.append(f"{weight} AS decal_w")
     return _select(columns, source_of(request.table, request.query, dialect))
+
+
+def _label(request: CountRequest, dialect: Dialect) -> str:
+    return f"TRIM({dialect.as_text(dialect.name(request.label))}) AS decal_y"
 
 
 def _read(request: CountRequest, dialect: Dialect) -> str:
