@@ -9,6 +9,7 @@ import numpy as np
 from decal_cli.crossfit.row_utilities import least_amount
 from decal_cli.data import Dataset
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
+from decal_cli.tables.rows import Rows
 from decal_cli.task import RowTask
 
 
@@ -55,8 +56,12 @@ def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
 
 def utilities_for(dataset: Dataset, task: RowTask) -> list[RowUtilities]:
     """The utilities of the rows of each model."""
-    each = [model.rows for model in dataset.models]
-    return [RowUtilities(rows, utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor)) for rows in each]
+    return [row_utilities(model.rows, task) for model in dataset.models]
+
+
+def row_utilities(rows: Rows, task: RowTask) -> RowUtilities:
+    """The utilities of rows, in their order."""
+    return RowUtilities(rows, utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor))
 
 
 def by_row_text(by_row: ByRow) -> str:

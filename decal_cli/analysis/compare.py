@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis.by_row import row_utilities
 from decal_cli.analysis.disagreements import (
     ClassDisagreements,
     Disagreements,
@@ -142,7 +143,6 @@ def compare(
     if len(dataset.models) != 2:
         raise DecalError(f"a comparison needs exactly two models, not {len(dataset.models)}", "name two with --score")
     plan = plan.for_rows(dataset)
-    plan.need_shared("compare")
     dataset = evaluating.with_lists(dataset, plan)
     headline = HEADLINE if dataset.capacity is None else (AT_CAPACITY, *HEADLINE)
     choices = tuple(dict.fromkeys((*plan.choices, *headline)))
@@ -208,8 +208,13 @@ def _contest(
         sure = pairs.design.confidence(plan.confidence)
         if sure is None:
             return {}
-        a, b = (Inputs(each).get(AtCapacity) for each in rows)
-        listed = {} if a is None else paired_metrics.capacity_intervals(values, a, b, plan.binary, sure)
+        if plan.row_task is not None:
+            a, b = (row_utilities(each, plan.row_task) for each in rows)
+            tables = {spec: value for spec, value in values.items() if not spec.declared.decides}
+            of_tables = paired_metrics.intervals(tables, pairs, None, sure, plan.seed)
+            return {**of_tables, **paired_metrics.row_intervals(values, a, b, sure)}
+        on_a, on_b = (Inputs(each).get(AtCapacity) for each in rows)
+        listed = {} if on_a is None else paired_metrics.capacity_intervals(values, on_a, on_b, plan.binary, sure)
         return listed | paired_metrics.intervals(values, pairs, plan.task, sure, plan.seed)
 
     asked, headline = _differences(of_a, of_b, plan, intervals)
@@ -245,7 +250,9 @@ def _differences(
     if plan.intervals:
         of_classes = of_a.by_class is not None
         for spec, ends in intervals(values).items():
-            differences[spec] = _with_interval(differences[spec], spec, ends, of_classes)
+            method = paired_metrics.method(spec.declared, of_classes)
+            by_row = plan.row_task is not None and spec.declared.decides
+            differences[spec] = _with_interval(differences[spec], spec, ends, "analytic" if by_row else method)
     asked = {spec.key: differences[spec] for spec in plan.choices}
     return asked, {spec.key: differences[spec] for spec in heads if spec in values}
 
@@ -268,7 +275,9 @@ def _better(metric: Metric, a: float, b: float) -> Side | None:
     return "b" if (b > a) == (metric.better == "higher") else "a"
 
 
-def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval, of_classes: bool) -> Difference:
+def _with_interval(
+    undecided: Difference, spec: MetricSpec, interval: Interval, method: paired_metrics.Method | None
+) -> Difference:
     """With its interval, and whether chance could explain it."""
     by_chance: bool | None = interval[0] <= 0 <= interval[1]
     ideal = IDEALS.get(spec.declared.better)
@@ -278,7 +287,7 @@ def _with_interval(undecided: Difference, spec: MetricSpec, interval: Interval, 
     return replace(
         undecided,
         difference=replace(undecided.difference, interval=interval),
-        method=paired_metrics.method(spec.declared, of_classes),
+        method=method,
         by_chance=by_chance,
     )
 

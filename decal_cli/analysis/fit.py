@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from decal_cli.analysis.by_row import row_utilities
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
+from decal_cli.crossfit.probe import WIDENED
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.methods import (
@@ -127,7 +129,7 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
 
     Errors: DecalError, where it ends in none.
     """
-    if judged_by(data, plan) is None:
+    if judged_by(data, plan) is None and plan.row_task is None:
         fix = "give --utility or --abstain" if data.classes else "give --threshold"
         raise DecalError("auto takes what `decal recommend` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
@@ -192,7 +194,8 @@ def fit(dataset: Dataset, plan: Plan, chosen: MethodSpec, test: Dataset | None =
     name = new_name(training.name, chosen)
     scores = _both_scores(judged, performance.applied, name)
     evaluation, differences = _differences(scores, plan, performance.applied)
-    gain = _gain(performance, judged.models[0].rows, plan, task)
+    of_rows = judged.models[0].rows
+    gain = _gain(performance, of_rows, plan, task) if plan.row_task is None else _row_gain(performance, of_rows, plan)
     shared = 0 if test is None else shared_rows(training.rows, test.models[0].rows)
     columns = tuple(added_columns(performance.applied, training.name, name, dataset.classes))
     seconds = performance.seconds
@@ -272,7 +275,6 @@ def _differences(scores: Dataset, plan: Plan, applied: Applied) -> tuple[Evaluat
 
 def judged_by(dataset: Dataset, plan: Plan) -> Task | ClassDecision | None:
     """The task of these rows, whatever its actions."""
-    plan.need_shared("fit")
     return plan.decision_for(dataset.classes) if dataset.classes or plan.class_task else plan.binary or plan.task
 
 
@@ -286,6 +288,21 @@ def _gain(performance: Performance, rows: Rows, plan: Plan, task: Task | ClassDe
         reach = quantile(sure) * performance.gain.error
         ends = performance.gain.mean - reach, performance.gain.mean + reach
     return Gain(before, before + performance.gain.mean, ends)
+
+
+def _row_gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
+    """The same where rows have utilities of their own; None for a method that moves one threshold of all rows."""
+    assert plan.row_task is not None  # asked where there is one
+    if performance.applied.threshold is not None:
+        return None
+    u = row_utilities(rows, plan.row_task)
+    before, after = (u.payoff(u.acts(score)) for score in (rows.score, performance.applied.score))
+    mean, error = u.mean(after - before)
+    sure, ends = rows.sure(plan.confidence), None
+    if plan.intervals and sure is not None:
+        reach = quantile(sure) * WIDENED * error
+        ends = mean - reach, mean + reach
+    return Gain(u.mean(before).mean, u.mean(before).mean + mean, ends)
 
 
 def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:

@@ -28,6 +28,8 @@ EVIDENCE: tuple[MetricSpec, ...] = tuple(
     )
 )
 """What a recommendation rests on."""
+BY_AMOUNT = (parse("eu_by_amount"), parse("gain_over_amount"))
+"""What it says too, where every row has utilities of its own."""
 
 
 def evidence_choices(of_classes: bool, every: bool) -> tuple[MetricSpec, ...]:
@@ -142,6 +144,8 @@ def recommend(
     plan = replace(plan, task=plan.binary or plan.task)
     if plan.decision_for(dataset.classes) is None and (dataset.classes or not plan.decides):
         raise NO_DECISION
+    if plan.row_task is not None:
+        plan = replace(plan, choices=tuple(dict.fromkeys((*plan.choices, *BY_AMOUNT))))
     evaluation = evaluate(dataset, plan, progress, counted=True, regimes=regimes)
     return Recommendation(
         evaluation,

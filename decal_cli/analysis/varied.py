@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from decal_cli.analysis.by_row import by_row_of, row_utilities
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.analysis.moving import moving
@@ -24,13 +25,16 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import (
     CAPACITY,
+    COST_FP,
     PREVALENCE,
     BinaryTask,
     ClassDecision,
+    RowTask,
     Task,
     TaskSeries,
     Varied,
     by_entry,
+    by_factor,
     by_prevalence,
     by_price,
 )
@@ -116,7 +120,9 @@ class VariedSweep:
     @property
     def signature(self) -> str:
         """What one must know to reproduce the numbers, on one line."""
-        named = PREVALENCE if self.series.prevalence else CAPACITY if self.series.capacity else "abstain"
+        series = self.series
+        named = PREVALENCE if series.prevalence else CAPACITY if series.capacity else "abstain"
+        named = COST_FP if series.factor else named
         entry = named if self.series.entry is None else ":".join(map(str, self.series.entry))
         return f"{self.head.signature}|vary:{entry}={self.values[0]:g}..{self.values[-1]:g}x{len(self.values)}"
 
@@ -126,6 +132,8 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
     of_price = varied is None or varied.name == "abstain"
     if varied is not None and varied.name == PREVALENCE:
         return _by_prevalence(dataset, plan, varied)
+    if plan.row_task is not None:
+        return by_factor(varied, plan.row_task)
     if not dataset.classes:
         task = plan.task
         if varied is None or task is None or of_price:
@@ -166,7 +174,6 @@ def sweep_tasks(
     dataset: Dataset, plan: Plan, series: TaskSeries, progress: Progress = lambda text: None
 ) -> VariedSweep:
     """Every model at every value, on all rows and on every group."""
-    plan.need_shared("sweep --vary")
     reports = []
     for model in dataset.models:
         share = population_share(model.rows) if series.prevalence else None
@@ -177,7 +184,9 @@ def sweep_tasks(
     if dataset.clusters is not None:
         notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    head = Evaluation(plan, *source, (), plan.decision_for(dataset.classes), dataset.population)
+    by_row = None if plan.row_task is None else by_row_of(dataset, plan.row_task)
+    decision = plan.decision_for(dataset.classes)
+    head = Evaluation(plan, *source, (), decision, dataset.population, by_row=by_row)
     return VariedSweep(head, series, tuple(reports))
 
 
@@ -192,7 +201,7 @@ def _report(
     model: Predictions, group: str | None, at_each: list[Rows], plan: Plan, series: TaskSeries, share: float | None
 ) -> VariedReport:
     rows = at_each[0]
-    inputs = Inputs(rows, None, plan.seed)
+    inputs = Inputs(rows, None, plan.seed, row_task=plan.row_task)
     sure = rows.sure(plan.confidence) if plan.intervals else None
     c = rows.class_table if rows.classes else None
     worth: dict[str, list[Result]] = {}
@@ -201,7 +210,7 @@ def _report(
         # A table of its own, so that what it keeps of one task is gone with the next.
         at = inputs.having(task) if c is None else inputs.having(task, replace(c))
         if counted is not rows:
-            at = Inputs(counted, None, plan.seed).having(task)
+            at = Inputs(counted, None, plan.seed, row_task=plan.row_task).having(task)
         for name in WORTH:
             if rows.features is not None or name not in OF_FEATURES:
                 worth.setdefault(name, []).append(measure(parse(name), at, sure))
@@ -238,10 +247,12 @@ def _moved(
     }
 
 
-def _actions(rows: Rows, task: Task | ClassDecision) -> Ints:
+def _actions(rows: Rows, task: Task | ClassDecision | RowTask) -> Ints:
     """The number of each row's action in the utility."""
     if isinstance(task, ClassDecision):
         return actions_of(rows.score, task)
+    if isinstance(task, RowTask):
+        return row_utilities(rows, task).acts(rows.score).astype(np.int64)
     return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
 
 

@@ -152,6 +152,10 @@ def fit(
     weight: Values | None = None,
     group: Several = (),
     cluster: Values | None = None,
+    amount: Values | None = None,
+    cost_fp_column: Values | None = None,
+    cost_fn_column: Values | None = None,
+    utility_columns: Several = (),
     log: str | None = None,
     features: Several = (),
     positive: object = None,
@@ -178,6 +182,7 @@ def fit(
     chosen = None if method == fits.AUTO else parse(method)
     plan, preferences, terms = plan_of(asked, (), task_given(asked)), preferences_of(asked), terms_of(asked)
     rows = fits.one_model(dataset_of(asked))
+    plan = plan.for_rows(rows)
     unseen = None
     if test is not None:
         known = {role: names for role, names in rows.columns.items() if role != "proba"}

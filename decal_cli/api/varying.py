@@ -15,15 +15,16 @@ from decal_cli.task import CAPACITY, parse_varied
 
 def varied_answer(question: Question, asked: Mapping[str, Any]) -> VariedAnswer:
     """What decisions are worth at each value of vary=, by default of the price of abstention."""
+    plan = question.plan.for_rows(question.data)
     varied = None if asked["vary"] is None else parse_varied(asked["vary"])
     if varied is not None and varied.name == CAPACITY:
         own = None if asked["own"] is None else capacity_text(asked["own"])
-        series = capacity_series(question.data, question.plan, varied, own)
-        sweep = sweep_capacities(question.data, question.plan, series)
+        series = capacity_series(question.data, plan, varied, own)
+        sweep = sweep_capacities(question.data, plan, series)
     else:
         costs = asked["cost_matrix"] is not None or asked["cost_fp"] is not None
-        series = series_for(question.data, question.plan, varied, costs)
-        sweep = sweep_tasks(question.data, question.plan, series)
+        series = series_for(question.data, plan, varied, costs)
+        sweep = sweep_tasks(question.data, plan, series)
     return VariedAnswer(VariedCurves(sweep, terms=terms_of(asked)), question.library)
 
 

@@ -380,7 +380,7 @@ def sweep(
     """
     asked = limited(locals())
     question = asked_question(asked)
-    if vary is not None or question.data.classes:
+    if vary is not None or question.data.classes or question.plan.row_task is not None:
         return varied_answer(question, asked)
     grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
     return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=terms_of(asked)), question.library)

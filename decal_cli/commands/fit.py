@@ -32,6 +32,7 @@ def run(options: FitOptions, source: InputOptions, task: TaskOptions, preference
     wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
     check_not_read(options.model, options.test)
     data = fits.one_model(data_of(source, settings, options.model))
+    plan = plan.for_rows(data)
     known = {role: names for role, names in data.columns.items() if role != "proba"}
     test = fits.unseen(read(options.test, columns.updated(known)), data) if options.test else None
     with progress_of() as progress:

@@ -41,7 +41,8 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     plan = replace(plan_of((), task, out, settings, source), intervals=not curves.no_intervals)
     edges = None if varied is not None else sorted({*plan.edges, *grid.thresholds})
     data = data_of(source, settings, out.output, edges)
-    if varied is not None or data.classes:
+    plan = plan.for_rows(data)
+    if varied is not None or data.classes or plan.row_task is not None:
         _sweep_tasks(curves, data, plan, varied, costs_given(task, settings), terms, form, out, own)
         return
     with progress_of() as progress:

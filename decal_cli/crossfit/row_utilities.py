@@ -11,30 +11,58 @@ from decal_cli.crossfit.regions import fits_of_other_folds
 from decal_cli.errors import Undefined
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
 
 
 class HeldOut(NamedTuple):
-    """What other folds say of each row, shape (T,) each, in the order of the rows."""
+    """What isotonic regression of the score, fitted to the other folds, says of each row, shape (T,)."""
 
     isotonic: Floats
-    """Isotonic regression of the score."""
+
+
+class ByAmount(NamedTuple):
+    """Whether the cost of a miss is at least the one from which acting won most on the other folds, bool (T,)."""
+
     large: NDArray[np.bool_]
-    """Whether the cost of a miss is at least the one from which acting won most on the other folds."""
 
 
-def build_held_out(utilities: RowUtilities, *, seed: int) -> HeldOut:
+def build_held_out(rows: Rows, *, seed: int) -> HeldOut:
     """Five folds, clusters whole. Errors: Undefined, where there are too few rows to hold some out."""
-    rows = utilities.rows
-    if rows.too_few_to_hold_out:
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+    rows = rows.in_order()
+    _need_rows(rows)
     fold = rows.places(Seed(seed).generator("row utilities")) % FOLDS
+    return HeldOut(fits_of_other_folds(rows, fold))
+
+
+def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
+    """Five folds, clusters whole, which no score decides: all models have the same ones.
+
+    Errors: Undefined, where there are too few rows to hold some out.
+    """
+    rows = utilities.rows
+    _need_rows(rows)
+    fold = _without_score(rows, Seed(seed).generator("amounts"))
     large = np.empty(len(rows), dtype=bool)
     for k in range(FOLDS):
         here = fold == k
         large[here] = utilities.benefit[here] >= least_amount(utilities, np.flatnonzero(~here))
-    return HeldOut(fits_of_other_folds(rows, fold), large)
+    return ByAmount(large)
+
+
+def _need_rows(rows: Rows) -> None:
+    if rows.too_few_to_hold_out:
+        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+
+
+def _without_score(rows: Rows, rng: np.random.Generator) -> Ints:
+    """The fold of each row for what no score decides, shape (T,): the same for all models on these rows."""
+    keys = [column for values in rows.amounts.values() for column in np.atleast_2d(values.T)]
+    order = np.lexsort((rows.weights, *([] if rows.unit is None else [rows.unit]), rows.label, *keys))
+    fold = np.empty(len(rows), dtype=np.int64)
+    fold[order] = rows.take(order).places(rng) % FOLDS
+    return fold
 
 
 def least_amount(utilities: RowUtilities, which: Ints | slice = slice(None)) -> float:

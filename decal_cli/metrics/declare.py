@@ -17,6 +17,7 @@ from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.result import Witness
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.task import ClassDecision, Task
 
 Better = Literal["lower", "higher", "zero", "one", "neither"]
@@ -70,6 +71,11 @@ class Metric(Declaration):
     def takes_task(self) -> bool:
         """Whether the value depends on the decision."""
         return any(issubclass(kind, (Task, ClassDecision)) for kind in self.needs)
+
+    @property
+    def decides(self) -> bool:
+        """Whether it depends on the decision, of all rows or of each row."""
+        return self.takes_task or RowUtilities in self.needs
 
     def bounds(self, task: Task | ClassDecision | None) -> Interval:
         """The range in the units of the value."""

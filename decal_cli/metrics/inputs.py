@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated, build_class_probe, build_recalibrated
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
-from decal_cli.crossfit.row_utilities import HeldOut, build_held_out
+from decal_cli.crossfit.row_utilities import ByAmount, HeldOut, build_by_amount, build_held_out
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
@@ -32,6 +32,10 @@ class InputKind(NamedTuple):
     name: str
     absent: str
     build: Callable[[Inputs], Any]
+
+
+OF_TASK = (Task, RowUtilities, ByAmount)
+"""Kinds that are others where the task is another."""
 
 
 class Inputs:
@@ -66,8 +70,10 @@ class Inputs:
     def having(self, *inputs: object) -> Inputs:
         """These in place of their kind; all other kinds are shared with the inputs as they were."""
         tasks = [value for value in inputs if isinstance(value, Task)]
-        others = Inputs(self.rows, tasks[0] if tasks else self.task, self.seed, self.class_decision, self.row_task)
-        built = (value for value in inputs if value is not None and value not in tasks)
+        by_row = [value for value in inputs if isinstance(value, RowTask)]
+        task, row_task = tasks[0] if tasks else self.task, by_row[0] if by_row else self.row_task
+        others = Inputs(self.rows, task, self.seed, self.class_decision, row_task)
+        built = (value for value in inputs if value is not None and not isinstance(value, (Task, RowTask)))
         others._built = {Table if isinstance(value, Table) else type(value): value for value in built}
         others._others = self
         return others
@@ -79,7 +85,7 @@ class Inputs:
     def get(self, kind: type) -> Any:
         """The input of this kind, None where the user did not give what it is made from."""
         if kind not in self._built:
-            source = self if self._others is None or issubclass(kind, Task) else self._others
+            source = self if self._others is None or issubclass(kind, OF_TASK) else self._others
             self._built[kind] = INPUT_KINDS[kind].build(self) if source is self else source.get(kind)
         return self._built[kind]
 
@@ -169,8 +175,12 @@ def _row_utilities(inputs: Inputs) -> RowUtilities | None:
 
 
 def _held_out(inputs: Inputs) -> HeldOut | None:
+    return None if inputs.rows is None or inputs.row_task is None else build_held_out(inputs.rows, seed=inputs.seed)
+
+
+def _by_amount(inputs: Inputs) -> ByAmount | None:
     utilities: RowUtilities | None = inputs.get(RowUtilities)
-    return None if utilities is None else build_held_out(utilities, seed=inputs.seed)
+    return None if utilities is None else build_by_amount(utilities, seed=inputs.seed)
 
 
 INPUT_KINDS: dict[type, InputKind] = {
@@ -192,6 +202,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     AtCapacity: InputKind("capacity", "needs a capacity: --capacity", _at_capacity),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
     HeldOut: InputKind("utilities of each row", NO_UTILITIES, _held_out),
+    ByAmount: InputKind("utilities of each row", NO_UTILITIES, _by_amount),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),
     Regions: _of_features(build_regions),
     Probed: _of_features(build_probe),

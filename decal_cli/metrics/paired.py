@@ -25,6 +25,7 @@ from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss, Table
 from decal_cli.task import BinaryTask, ClassDecision, Task, UtilityRows
 
@@ -32,6 +33,8 @@ _ROUNDING = 1e-9
 """An error that is so much smaller than what it is the difference of is rounding."""
 Difference = Callable[[PairTable, Task | None, Mapping[str, Any]], Estimate]
 Method = Literal["analytic", "bootstrap"]
+OF_ROWS = ("expected_utility", "external_regret", "gain_over_amount")
+"""Of rows with utilities of their own: each differs between models as the mean utility does, but for its sign."""
 
 
 def intervals(
@@ -97,6 +100,21 @@ def class_intervals(
             interval = normal(Estimate(value, error), confidence)
             intervals[spec] = within(interval, _bounds(spec, decision))
     return intervals
+
+
+def row_intervals(
+    values: Mapping[MetricSpec, float], a: RowUtilities, b: RowUtilities, confidence: float
+) -> dict[MetricSpec, Interval]:
+    """Paired intervals of differences of metrics that are means over rows with utilities of their own.
+
+    a, b: the same rows in one order, with the score of each model.
+    """
+    if a.rows.table.effective_rows < FEWEST_ROWS:
+        return {}
+    of_rows = {spec: value for spec, value in values.items() if spec.name in OF_ROWS}
+    won, lost = (each.payoff(each.acts(each.rows.score)) for each in (b, a))
+    error = a.mean(won - lost).error
+    return {spec: normal(Estimate(value, error), confidence) for spec, value in of_rows.items()}
 
 
 def _bounds(spec: MetricSpec, task: Task | ClassDecision | None) -> Interval:

@@ -14,10 +14,12 @@ from decal_cli.task.classes import ClassDecision, ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
 from decal_cli.task.varied import (
     CAPACITY,
+    COST_FP,
     PREVALENCE,
     TaskSeries,
     Varied,
     by_entry,
+    by_factor,
     by_prevalence,
     by_price,
     parse_capacities,
@@ -28,6 +30,7 @@ from decal_cli.task.varied import (
 
 __all__ = [
     "CAPACITY",
+    "COST_FP",
     "MAX_DIGITS",
     "PREVALENCE",
     "SPELLINGS",
@@ -41,6 +44,7 @@ __all__ = [
     "UtilityRows",
     "Varied",
     "by_entry",
+    "by_factor",
     "by_prevalence",
     "by_price",
     "need_two_actions",

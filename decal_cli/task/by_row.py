@@ -24,6 +24,11 @@ class RowTask:
     cost_fn: float | None = None
     factor: float = 1.0
 
+    @property
+    def actions(self) -> tuple[str, str]:
+        """The names of the actions."""
+        return "0", "1"
+
 
 def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
     """The task of columns, by role, and of what else is spelled of a task. Errors: DecalError."""

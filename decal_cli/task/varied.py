@@ -10,6 +10,7 @@ from typing import Literal
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY, MIN_PREVALENCE
 from decal_cli.task.actions import Task, task_of_rows
+from decal_cli.task.by_row import RowTask
 from decal_cli.task.classes import ABSTAIN, ClassDecision, abstaining, few_names
 
 N_VALUES = 21
@@ -19,6 +20,10 @@ PREVALENCE = "prevalence"
 """What is written for the share of labels 1 where decisions are made."""
 CAPACITY = "capacity"
 """What is written for the rows that can be acted on."""
+COST_FP = "cost-fp"
+"""What is written for a factor of what a false positive costs in every row."""
+FACTORS = tuple(float(f"{10 ** (k / 10):.3g}") for k in range(-10, 11))
+"""Factors of that cost where none are named: from a tenth to ten times."""
 PRICES = "0.02:0.98:0.02"
 """Prices of abstention where none are named."""
 _FIX = "write 'ACTION:CLASS=LOW:HIGH', such as fp:fraud=1:50; or 'abstain=0.05:0.5:0.05'"
@@ -45,12 +50,14 @@ class TaskSeries:
 
     title: str
     values: tuple[float, ...]
-    tasks: tuple[Task | ClassDecision, ...]
+    tasks: tuple[Task | ClassDecision | RowTask, ...]
     own: float | None
     price: bool = False
     entry: tuple[int, int] | None = None
     prevalence: bool = False
     capacity: Literal["", "share", "count"] = ""
+    factor: bool = False
+    """Whether it multiplies what a false positive costs in every row."""
 
 
 def parse_varied(text: str) -> Varied:
@@ -128,6 +135,20 @@ def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
         )
     tasks = (task,) * len(varied.values)
     return TaskSeries("share of labels 1", varied.values, tasks, None, prevalence=True)
+
+
+def by_factor(varied: Varied | None, task: RowTask) -> TaskSeries:
+    """Utilities of rows in which a false positive costs so many times as much. Errors: DecalError."""
+    if varied is not None and varied.name != COST_FP:
+        raise DecalError(
+            f"--vary {varied.name}: every row has utilities of its own, and what varies is what a false positive costs",
+            f"write for example '{COST_FP}=0.5:2', in times of what it costs now",
+        )
+    values = FACTORS if varied is None else tuple(sorted({*varied.values, 1.0}))
+    if values[0] <= 0:
+        raise DecalError(f"--vary {COST_FP}: {values[0]:g} is not above 0", f"give for example {COST_FP}=0.5:2")
+    tasks = tuple(replace(task, factor=value) for value in values)
+    return TaskSeries("cost of a false positive, in times of today's", values, tasks, 1.0, factor=True)
 
 
 def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str], costs: bool) -> TaskSeries:

@@ -80,8 +80,8 @@ OF_THESE_ROWS = {"margin", "prevalence", "sampled_negatives", "keep_scores", "ag
 
 def _refused(verb: object) -> set[str]:
     """What speaks of several classes, other populations, utilities of rows and margins: these verbs do not take it."""
-    given = {"proba", "classes", "abstain", *OF_THESE_ROWS, *ROW_UTILITIES}
-    return given if verb in (decal.fit, decal.study) else set()
+    given = {"proba", "classes", "abstain", *OF_THESE_ROWS}
+    return given | set(ROW_UTILITIES) if verb is decal.study else given if verb is decal.fit else set()
 
 
 @pytest.mark.parametrize("verb", JUDGING, ids=lambda verb: verb.__name__)

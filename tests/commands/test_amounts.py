@@ -72,7 +72,9 @@ def test_settings_and_arrays_take_it_too(decal: Decal, tmp_path: Path) -> None:
 def test_recommend_and_gate_take_it(decal: Decal) -> None:
     document = valid_json(decal("recommend", "a.csv", "-s", "p", *OWN, "--cluster", "site", "-f", "json").out)
     assert document["recommendation"]["stakes"] > 0 and document["recommendation"]["path"]
-    assert "act on the recalibrated score" in decal("recommend", "a.csv", "-s", "p", *OWN).out
+    text = " ".join(decal("recommend", "a.csv", "-s", "p", *OWN).out.split())
+    assert "act on the recalibrated score" in text and "act on large amounts alone" in text
+    assert "or more to miss, whatever its score, is worth" in text
     assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "lower(gain_over_amount)>-100").code == 0
     assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "net_benefit>=0").code == 2
 
@@ -123,7 +125,49 @@ def test_rows_without_an_amount_can_be_dropped(decal: Decal, tmp_path: Path) -> 
     assert "dropped 10 of 30 rows (missing amount)" in decal("evaluate", "b.csv", *OWN, "--missing", "drop").out
 
 
-@pytest.mark.parametrize(("verb", "options"), [("fit", ("isotonic", "a.csv", "-o", "m.json")), ("study", ("a.csv",))])
+def test_compare_pairs_the_utilities_of_each_row(decal: Decal, table: Path) -> None:
+    both = ("a.csv", "-s", "p", "-s", "q", *OWN)
+    contest = valid_json(decal("compare", *both, "-f", "json").out)["comparison"]["contests"][0]["metrics"]
+    rows = np.genfromtxt(table, delimiter=",", names=True)
+
+    def paid(score: np.ndarray) -> np.ndarray:
+        acts = score >= 5 / (5 + rows["amount"])
+        return np.where(acts, np.where(rows["y"] == 0, -5.0, 0.0), np.where(rows["y"] == 1, -rows["amount"], 0.0))
+
+    apart = paid(rows["q"]) - paid(rows["p"])
+    reach = 1.959964 * apart.std() / np.sqrt(len(apart))
+    each = contest["expected_utility"]["difference"]
+    assert each["value"] == pytest.approx(apart.mean())
+    assert each["interval"] == pytest.approx([apart.mean() - reach, apart.mean() + reach], abs=1e-5)
+    assert contest["gain_over_amount"]["difference"]["value"] == pytest.approx(apart.mean())
+    assert contest["eu_by_amount"]["difference"]["value"] == pytest.approx(0, abs=1e-9)
+    assert decal("gate", *both, "-r", "upper(delta(expected_utility))<=100").code == 0
+
+
+def test_sweep_varies_what_a_false_positive_costs(decal: Decal) -> None:
+    swept = valid_json(decal("sweep", "a.csv", "-s", "p", *OWN, "--vary", "cost-fp=1:4:1", "-f", "json").out)["vary"]
+    assert swept["at"] == [1, 2, 3, 4] and swept["own"] == 1
+    options = ("-s", "p", "--amount", "amount", "--cost-fp", "15", "-m", "expected_utility", "-f", "json")
+    alone = valid_json(decal("evaluate", "a.csv", *options).out)["metrics"]["expected_utility"]["value"]
+    assert swept["curves"]["expected_utility"]["value"][2] == pytest.approx(alone, rel=1e-12)
+    assert "write for example 'cost-fp=0.5:2'" in refusal(decal("sweep", "a.csv", "-s", "p", *OWN, "--vary", "1:0=1:2"))
+
+
+def test_fit_wins_what_held_out_rows_gain(decal: Decal) -> None:
+    done = valid_json(decal("fit", "isotonic", "a.csv", "-s", "p", *OWN, "-o", "m.json", "-f", "json").out)
+    gain = done["fit"]["gain"]
+    assert gain["after"] - gain["before"] == pytest.approx(gain["value"]) and gain["interval"][0] < gain["value"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "options"),
+    [
+        ("study", ("a.csv",)),
+        ("report", ("a.csv", "--cost-fp", "5", "-o", "r.html")),
+        ("recommend", ("a.csv", "--cost-fp", "5", "--try")),
+        ("evaluate", ("a.csv", "--cost-fp", "5", "--capacity", "10")),
+    ],
+)
 def test_verbs_that_cannot_take_it_say_so(decal: Decal, verb: str, options: tuple[str, ...]) -> None:
-    columns = ("-s", "p", "--amount", "amount", *(("--cost-fp", "5") if verb == "fit" else ()))
-    assert "--amount gives each row its own" in refusal(decal(verb, *options, *columns))
+    line = refusal(decal(verb, *options, "-s", "p", "--amount", "amount"))
+    assert "--amount gives each row its own" in line

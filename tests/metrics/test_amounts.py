@@ -113,14 +113,18 @@ def test_the_calibration_regret_is_that_of_a_loop_over_rows() -> None:
 def test_gains_compare_held_out_decisions_of_each_row() -> None:
     rows = priced(weighted=True, clustered=True).in_order()
     fold = rows.places(Seed(0).generator("row utilities")) % FOLDS
+    # Decisions by the amount alone have folds that do not depend on the score.
+    by_amounts = np.lexsort((rows.weights, rows.unit, rows.label, *rows.amounts.values()))
+    of_amounts = np.empty(len(rows), dtype=np.int64)
+    of_amounts[by_amounts] = rows.take(by_amounts).places(Seed(0).generator("amounts")) % FOLDS
     recalibrated, large = np.empty(len(rows)), np.empty(len(rows), dtype=bool)
     for k in range(FOLDS):
         learn, here = fold != k, fold == k
         fit = IsotonicRegression(out_of_bounds="clip")
         fit.fit(rows.score[learn], rows.label[learn], rows.weights[learn])
         recalibrated[here] = fit.predict(rows.score[here])
-        amounts = np.unique(rows.amounts["amount"][learn])
-        others = rows.take(learn)
+        others, here = rows.take(of_amounts != k), of_amounts == k
+        amounts = np.unique(others.amounts["amount"])
         worth = [others.weights @ payoffs_of(others, others.amounts["amount"] >= least) for least in amounts]
         large[here] = rows.amounts["amount"][here] >= amounts[int(np.argmax(worth))]
     new, now = (payoffs_of(rows, acts_on(rows, p)) for p in (recalibrated, rows.score))

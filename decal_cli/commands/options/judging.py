@@ -152,9 +152,10 @@ class SweepOptions(AmountOptions):
     )
     vary: str | None = option(
         "Vary a number of the task in place of t*: 'ACTION:CLASS=LOW:HIGH[:STEP]', an entry of --utility or "
-        "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba.",
+        "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba, or with --amount "
+        "'cost-fp=LOW:HIGH', what a false positive costs in times of today's.",
         metavar="WHAT=RANGE",
-        shown="t*; with --proba the price of abstention",
+        shown="t*; with --proba the price of abstention, with --amount cost-fp",
     )
     plot: str | None = option(PLOT, metavar="FILE")
     picture: list[PictureName] = option(

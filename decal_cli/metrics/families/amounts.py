@@ -8,7 +8,7 @@ import numpy as np
 
 from decal_cli.crossfit.probe import WIDENED, Probed
 from decal_cli.crossfit.probe import gain_post_training as summed
-from decal_cli.crossfit.row_utilities import HeldOut
+from decal_cli.crossfit.row_utilities import ByAmount, HeldOut
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
@@ -220,8 +220,8 @@ def _need_amounts(u: RowUtilities) -> None:
         raise Undefined("a miss costs the same in every row, so that the amount alone decides nothing")
 
 
-def _by_amount_interval(u: RowUtilities, held: HeldOut, *, confidence: float) -> Interval:
-    return normal(u.mean(u.payoff(held.large)), confidence)
+def _by_amount_interval(u: RowUtilities, flagged: ByAmount, *, confidence: float) -> Interval:
+    return normal(u.mean(u.payoff(flagged.large)), confidence)
 
 
 @metric(
@@ -234,22 +234,22 @@ def _by_amount_interval(u: RowUtilities, held: HeldOut, *, confidence: float) ->
     interval_text="mean of a per-row payoff on held-out rows: normal, from its standard error",
     covers="the mean utility, in the population, of the thresholds that the folds learned",
 )
-def eu_by_amount(u: RowUtilities, held: HeldOut) -> float:
+def eu_by_amount(u: RowUtilities, flagged: ByAmount) -> float:
     """Mean utility per row of acting wherever the cost of a miss is large, whatever the score; it needs no model.
 
     In each of five folds, the rows that cost at least so much to miss are acted on, from the cost that wins most on the
     other four folds.
     """
     _need_amounts(u)
-    return u.mean(u.payoff(held.large)).mean
+    return u.mean(u.payoff(flagged.large)).mean
 
 
-def _over_amount_interval(u: RowUtilities, held: HeldOut, *, confidence: float) -> Interval:
-    return normal(_over_amount(u, held), confidence)
+def _over_amount_interval(u: RowUtilities, flagged: ByAmount, *, confidence: float) -> Interval:
+    return normal(_over_amount(u, flagged), confidence)
 
 
-def _over_amount(u: RowUtilities, held: HeldOut) -> Estimate:
-    return u.mean(u.payoff(u.acts(u.rows.score)) - u.payoff(held.large))
+def _over_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
+    return u.mean(u.payoff(u.acts(u.rows.score)) - u.payoff(flagged.large))
 
 
 @metric(
@@ -262,10 +262,10 @@ def _over_amount(u: RowUtilities, held: HeldOut) -> Estimate:
     interval_text=f"{MEAN_PAYOFF}; paired, on held-out rows",
     covers="the score's mean utility in the population, less that of the thresholds that the folds learned",
 )
-def gain_over_amount(u: RowUtilities, held: HeldOut) -> float:
+def gain_over_amount(u: RowUtilities, flagged: ByAmount) -> float:
     """Utility per row of acting on the score as it is, over acting wherever the cost of a miss is large.
 
     expected_utility - eu_by_amount. Where it is not above 0, the score says nothing that the amount does not.
     """
     _need_amounts(u)
-    return _over_amount(u, held).mean
+    return _over_amount(u, flagged).mean

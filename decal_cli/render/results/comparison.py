@@ -249,6 +249,8 @@ def _group_table(comparison: Comparison, contests: Sequence[Contest]) -> Table:
 def _lead_table(comparison: Comparison, at: Thresholds, terms: Terms) -> Table:
     """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
     reach, task = at.reach, comparison.evaluation.task
+    # Thresholds of rows are not those of one task: there is no unit but that of u_delta 1.
+    terms = terms if comparison.evaluation.by_row is None else Terms()
     scale = terms.number * (1.0 if task is None else task.u_delta)
     rows = []
     for lead in at.leads:

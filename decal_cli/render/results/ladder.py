@@ -22,6 +22,7 @@ class Rung(NamedTuple):
 CHAIN = (
     Rung("always decide 0", "eu_never"),
     Rung("always decide 1", "eu_always"),
+    Rung("act on large amounts alone", "eu_by_amount"),
     Rung("act on the score as it is", "expected_utility"),
     Rung("act on the recalibrated score", "expected_utility", "gain_recalibration"),
     Rung("act on score and features", "expected_utility", "gain_post_training"),

@@ -13,6 +13,7 @@ from decal_cli.numbers import plain
 from decal_cli.render.blocks import Block, Column, Heading, Paragraph, Row, Signature, Source, Table
 from decal_cli.render.cells import words
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
+from decal_cli.render.results.by_row import amount_line
 from decal_cli.render.results.counts import AmountsData, CountsData, amounts_data, counts_data, counts_table
 from decal_cli.render.results.evaluation import MeasuredData, measured
 from decal_cli.render.results.ladder import ladder
@@ -136,6 +137,7 @@ class Recommended:
                 yield Paragraph(first, close=True)
             yield replace(ladder(report.results, self.terms), close=first is None)
             yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
+            yield from filter(None, (amount_line(report, self.evaluation.by_row, self.terms),))
             yield from filter(None, (counts_table(report, self.terms),))
             yield walk_of(advice, self.terms)
             yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)

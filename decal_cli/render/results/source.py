@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
-from decal_cli.analysis.by_row import ByRow
 from decal_cli.analysis.evaluate import Evaluation, resampled_cells
 from decal_cli.data import Input
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.numbers import percent, plain
+from decal_cli.render.results.by_row import RowTaskData, row_task_data, row_task_line
 from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
 from decal_cli.tables.population import Population
 from decal_cli.task import BinaryTask, ClassDecision, Task
@@ -73,23 +73,6 @@ class PopulationData(TypedDict):
     prevalence: Inside
     sampled: Inside
     scores: Literal["moved", "kept"]
-
-
-class RowTaskData(TypedDict):
-    """Utilities that differ from row to row. columns: their names by role. cost_fp, cost_fn: of every row, null where a
-    column says it. u_delta: the mean over rows. thresholds: the lowest, the median and the highest t* between 0 and 1,
-    null where there is none. never, always: rows on which acting never, or always, pays. least_amount: the cost of a
-    miss from which acting on every row wins most on these rows, null where that never wins.
-    """
-
-    columns: dict[str, list[str]]
-    cost_fp: float | None
-    cost_fn: float | None
-    u_delta: float
-    thresholds: Annotated[list[Inside], Limit(minItems=3, maxItems=3)] | None
-    never: Count
-    always: Count
-    least_amount: float | None
 
 
 class Provenance(TypedDict):
@@ -208,44 +191,6 @@ def _capacity_line(evaluation: Evaluation) -> str:
     task = evaluation.plan.binary
     below = "" if task is None else f"; a row below {plain(task.decision_threshold)} is not, even if places are free"
     return f"capacity {evaluation.capacity.text}{per}: the rows with the highest scores are acted on{below}"
-
-
-def row_task_data(by_row: ByRow) -> RowTaskData:
-    """Utilities of rows as JSON has them."""
-    low, middle, high = by_row.low, by_row.middle, by_row.high
-    return {
-        "columns": {role: list(names) for role, names in by_row.columns.items()},
-        "cost_fp": by_row.task.cost_fp,
-        "cost_fn": by_row.task.cost_fn,
-        "u_delta": by_row.u_delta,
-        "thresholds": None if low is None or middle is None or high is None else [low, middle, high],
-        "never": by_row.never,
-        "always": by_row.always,
-        "least_amount": by_row.least_amount,
-    }
-
-
-def row_task_line(by_row: ByRow) -> str:
-    """Utilities of rows in words."""
-    if by_row.low is None or by_row.middle is None or by_row.high is None:
-        thresholds = "no row has a threshold between 0 and 1"
-    else:
-        thresholds = f"t* from {plain(by_row.low)} to {plain(by_row.high)}, median {plain(by_row.middle)}"
-    never = f"; {by_row.never:,} rows where acting never pays" if by_row.never else ""
-    always = f"; {by_row.always:,} rows where acting always pays" if by_row.always else ""
-    said = f"act when score >= t* of the row, {_threshold_words(by_row)}: {thresholds}{never}{always}"
-    return f"{said} (mean u_delta = {plain(by_row.u_delta)})"
-
-
-def _threshold_words(by_row: ByRow) -> str:
-    """How the threshold of a row follows from its columns."""
-    if "utility_columns" in by_row.columns:
-        return "from its four utilities"
-    missed = by_row.columns.get("amount") or by_row.columns.get("cost_fn_column")
-    miss = missed[0] if missed else plain(by_row.task.cost_fn or 0.0)
-    of_alarm = by_row.columns.get("cost_fp_column")
-    alarm = of_alarm[0] if of_alarm else plain(by_row.task.cost_fp or 0.0)
-    return f"{alarm} / ({alarm} + {miss})"
 
 
 def _population_line(population: Population) -> str:
