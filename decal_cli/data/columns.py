@@ -40,7 +40,9 @@ class Chosen(Columns):
         return {role: getattr(self, role) for role in ROLES if self.names(role)}
 
     def _read_as(self, way: str) -> tuple[str, ...]:
-        return tuple(name for role, declared in ROLES.items() if declared.read_as == way for name in self.names(role))
+        # Two roles may share a column, which is read once.
+        roles = (role for role, declared in ROLES.items() if declared.read_as == way)
+        return tuple(dict.fromkeys(name for role in roles for name in self.names(role)))
 
 
 def has_usual(role: str, names: Sequence[str]) -> bool:

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import decal_cli as decal_api
@@ -157,6 +160,18 @@ RANGES = {
 @pytest.mark.parametrize("options", RANGES, ids=" ".join)
 def test_what_a_sweep_cannot_do_is_one_line(decal: Decal, options: tuple[str, ...]) -> None:
     assert RANGES[options] in refusal(decal("sweep", *COLUMNS, *options))
+
+
+def test_a_day_may_be_a_cluster_and_a_group_too(decal: Decal, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    score, day = rng.random(300), np.arange(300) // 10
+    table = pa.table({"p": score, "y": (rng.random(300) < score).astype(int), "day": day})
+    pq.write_table(table, tmp_path / "days.parquet")
+    line = ("evaluate", "days.parquet", "--capacity", "2", "--per", "day", "--cluster", "day", "--group", "day")
+    document = valid_json(decal(*line, "-m", "capture", "-f", "json").out)
+    whole, *groups = document["reports"]
+    assert whole["clusters"]["count"] == whole["places"]["lists"] == len(groups) == 30
+    assert all(each["places"]["acted"] == pytest.approx(2) for each in groups)
 
 
 WRONG = {
