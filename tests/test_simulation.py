@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from decal_cli.metrics import Inputs, parse, value_of
-from simulation import base_rate_regret, drifts, online_calibration, several
+from decal_cli.tables.rows import Rows
+from simulation import base_rate_regret, drifts, online_calibration, prevalence, several
 from simulation.base_rate_regret import KINDS, Regrets
 from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, SMALL, draw_kind
 from simulation.over_time import TABLES
@@ -164,3 +165,13 @@ def test_four_classes_know_what_their_intervals_are_to_hold() -> None:
         value = value_of(parse(key), Inputs(fresh.rows, class_decision=world.decision))
         assert value == pytest.approx(truth[key], abs=0.03)
     assert truth["gain_post_training"] == truth["gain_recalibration"] + truth["gain_beyond"] > 0.02
+
+
+def test_rows_drawn_at_another_share_agree_with_the_set_they_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.beta(1, 3, 4000)
+    whole = Rows(score, (rng.random(4000) < score).astype(np.uint8))
+    monkeypatch.setattr(prevalence, "DRAWS", 30)
+    for share in (0.05, 0.5):
+        held, shifts = prevalence.agreement(whole, share, np.random.default_rng(1))
+        assert min(held.values()) >= 0.8 and shifts >= 0.8

@@ -1,0 +1,73 @@
+"""Rows of a real set, sampled at other shares of label 1 and counted as the set they came from.
+
+`python -m simulation.prevalence FILE SCORE` prints the table of docs/simulation.md.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from decal_cli.data import Columns, read
+from decal_cli.errors import Undefined
+from decal_cli.metrics import Inputs, measure, parse
+from decal_cli.metrics.confidence import normal
+from decal_cli.metrics.numerics.label_shift import binned, edges_of, label_shift
+from decal_cli.tables.population import Population, population_share
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask
+
+SHARES = (0.01, 0.05, 0.1, 0.3, 0.5)
+METRICS = ("brier", "log_loss", "auc", "expected_utility", "net_benefit")
+DRAWS, N_ROWS, CONFIDENCE = 1000, 4000, 0.95
+TASK = BinaryTask.of_threshold(0.3)
+
+
+def drawn(whole: Rows, share: float, rng: np.random.Generator) -> Rows:
+    """Rows of the set, with replacement, of label 1 with this chance."""
+    label = np.asarray(whole.label) == 1
+    ones = rng.binomial(N_ROWS, share)
+    which = np.concatenate((rng.choice(np.flatnonzero(label), ones), rng.choice(np.flatnonzero(~label), N_ROWS - ones)))
+    return whole.take(which)
+
+
+def agreement(whole: Rows, share: float, rng: np.random.Generator) -> tuple[dict[str, float], float]:
+    """How often the interval of each metric holds the value of the whole set; and that of the label shift its share."""
+    base = population_share(whole)
+    specs = [parse(name) for name in METRICS]
+    truth = {spec: measure(spec, Inputs(whole, TASK)).value or 0.0 for spec in specs}
+    edges = edges_of(whole.table)
+    zero, one = (binned(whole.table, edges, label) for label in (0, 1))
+    held, shifts = dict.fromkeys(METRICS, 0), 0
+    for _ in range(DRAWS):
+        sample = drawn(whole, share, rng)
+        at_share = Population(share, base, kept=False)
+        made = Rows(at_share.moved(sample.score), sample.label)
+        back = Population(base, population_share(made), kept=False).counted(made)
+        for spec in specs:
+            ends = measure(spec, Inputs(back, TASK), CONFIDENCE).interval
+            held[spec.name] += ends is not None and ends[0] <= truth[spec] <= ends[1]
+        try:
+            low, high = normal(label_shift(zero, one, binned(sample.table, edges)).prevalence, CONFIDENCE, 0.0, 1.0)
+        except Undefined:
+            continue
+        shifts += low <= share <= high
+    return {name: count / DRAWS for name, count in held.items()}, shifts / DRAWS
+
+
+def main(path: str, score: str) -> None:
+    """Print the table."""
+    whole = read([path], Columns(score=(score,), label="y")).models[0].rows
+    whole = Rows(np.clip(whole.score, 1e-6, 1 - 1e-6), whole.label)
+    names = ", ".join(f"`{name}`" for name in METRICS)
+    print(f"| share of label 1 drawn | {names.replace(', ', ' | ')} | share told from the scores |")
+    print("|" + " --- |" * (len(METRICS) + 2))
+    for number, share in enumerate(SHARES):
+        held, shifts = agreement(whole, share, np.random.default_rng([5, number]))
+        cells = " | ".join(f"{held[name]:.3f}" for name in METRICS)
+        print(f"| {share:g} | {cells} | {shifts:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3])
