@@ -6,17 +6,21 @@ The study of all metrics in all worlds is docs/simulation.md; here are small sam
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import betaincinv, ndtri
 
+from decal_cli.crossfit.row_utilities import ByAmount, HeldOut
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
 from decal_cli.metrics.measure import measure_all
+from decal_cli.tables.listed import Capacity, listed
+from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
-from decal_cli.task import BinaryTask
+from decal_cli.task import BinaryTask, RowTask
 from tests.helpers.worlds import interval_of as interval
 from tests.helpers.worlds import rows_by_level
 from tests.helpers.worlds import value_of as value
@@ -202,17 +206,24 @@ VALUES = [metric for metric in METRICS.values() if metric.takes(False) and metri
 @pytest.mark.parametrize("strength", [0.0, 2.0])
 def test_a_value_lies_in_its_own_interval(metric: Metric, strength: float) -> None:
     spec = parse(metric.name)
-    result = measure_all([spec], _once(strength), 0.9)[spec]
+    given = _once(strength)
+    if {RowUtilities, ByAmount, HeldOut} & set(metric.needs):
+        assert given.rows is not None
+        given = Inputs(replace(given.rows, amounts={"amount": 1 + given.rows.matrix[:, 0] ** 2}), row_task=PER_ROW)
+    result = measure_all([spec], given, 0.9)[spec]
     assert result.value is not None
     assert result.interval is None or result.interval[0] <= result.value <= result.interval[1]
 
 
+PER_ROW = RowTask(("amount",), cost_fp=0.5)
 _made: dict[float, Inputs] = {}
 
 
 def _once(strength: float) -> Inputs:
     if strength not in _made:
-        _made[strength] = featured(np.random.default_rng(8), 800, strength)
+        given = featured(np.random.default_rng(8), 800, strength)
+        assert given.rows is not None
+        _made[strength] = Inputs(listed(given.rows, Capacity("0.1", 0.1, 1.0), 0.4), given.task)
     return _made[strength]
 
 

@@ -178,6 +178,7 @@ def test_every_metric_says_how_its_paired_interval_is_made() -> None:
     methods = {name: analytic.method(metric) for name, metric in METRICS.items()}
     assert {name for name, how in methods.items() if how == "analytic"} == {
         "brier", "log_loss", "auc", "expected_utility", "net_benefit", "accuracy",
+        "capture", "precision_at_capacity", "lift", "utility_at_capacity", "capacity_cost",
     }  # fmt: skip
     assert methods["corp_mcb"] == "bootstrap"
     assert methods["ece"] is methods["c_emp"] is None  # noise alone makes them positive

@@ -18,6 +18,8 @@ def some(size: int = 60, seed: int = 0) -> Rows:
         rng.integers(0, 2, size),
         rng.integers(1, 3, size) / 2,
         rng.integers(0, 5, size),
+        rng.integers(0, 3, size),
+        amounts={"amount": rng.exponential(size=size)},
         groups={"site": rng.choice(["a", "b"], size), "year": rng.choice(["1", "2", "3"], size)},
         features=rng.integers(0, 2, (size, 2)).astype(float),
     )
@@ -27,9 +29,9 @@ def arrays(rows: Rows) -> dict[str, np.ndarray]:
     named = {
         field.name: getattr(rows, field.name)
         for field in fields(Rows)
-        if field.name not in ("groups", "features", "classes")
+        if field.name not in ("groups", "features", "classes", "amounts", "listed")
     }
-    return {**named, **rows.groups, "features": rows.matrix}
+    return {**named, **rows.groups, **rows.amounts, "features": rows.matrix}
 
 
 @pytest.mark.parametrize("which", [np.array([3, 3, 0]), np.arange(60) % 7 == 0, np.zeros(60, dtype=bool)])
