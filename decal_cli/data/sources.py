@@ -12,8 +12,9 @@ from decal_cli.data.remote import RemoteRaw, is_remote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_HELD_BYTES
 
+ZIP = b"PK\x03\x04"
 FOREIGN = {
-    b"PK\x03\x04": "a zip archive (a spreadsheet or .npz?)",
+    ZIP: "a zip archive (a spreadsheet or .npz?)",
     b"\xd0\xcf\x11\xe0": "an old Excel file",
     b"\x93NUMPY": "a .npy file",
     b"SQLite format 3": "an SQLite database",
@@ -116,6 +117,8 @@ def _recognised(source: Raw) -> FileSource:
         return ArrowSource(source, head)
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):
+            if magic == ZIP and source.path.endswith(".eval"):
+                raise DecalError(f"{source.shown}: is a log of Inspect", "add --from inspect")
             raise DecalError(f"{source.shown}: is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:

@@ -98,6 +98,7 @@ def test_bad_logs_are_one_line(decal: Decal, tmp_path: Path) -> None:
     assert "is version 3 of Inspect's logs, not 2" in says(
         _changed("sums.json", tmp_path / "a.json", version=3), "inspect"
     )
+    assert "is a log of Inspect; add --from inspect" in refusal(decal("evaluate", EVAL))
     whole = Path(EVAL).read_bytes()
     for size in (100, len(whole) // 2):
         (tmp_path / "cut.eval").write_bytes(whole[:size])

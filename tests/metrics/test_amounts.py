@@ -160,6 +160,13 @@ def test_rows_that_are_alike_are_one_task_for_every_metric() -> None:
     assert own.reports[0].results == shared.reports[0].results and own.by_row is None
 
 
+def test_the_cost_is_that_of_the_example_of_empulse() -> None:
+    """empulse 0.13.1, documentation of cost_loss: predictions 0, 1, 0, 0 of labels 0, 1, 1, 0 cost 3."""
+    amounts = {"cost_fp_column": np.array([4.0, 1, 2, 2]), "cost_fn_column": np.array([1.0, 3, 3, 1])}
+    rows = Rows(np.array([0.0, 1.0, 0.0, 0.0]), np.array([0, 1, 1, 0]), amounts=amounts)
+    assert 4 * value("expected_utility", rows, RowTask(tuple(amounts))) == pytest.approx(-3.0, abs=1e-12)
+
+
 def test_costs_utilities_and_amounts_say_the_same() -> None:
     rows = priced(100)
     miss, alarm, zero = rows.amounts["amount"], rows.amounts["cost_fp_column"], np.zeros(100)
