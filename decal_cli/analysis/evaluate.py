@@ -139,7 +139,9 @@ class Plan:
             named = self.row_task.columns[0].replace("_", "-")
             raise DecalError(
                 f"decal {verb} takes one utility for all rows, and --{named} gives each row its own",
-                "drop it here; evaluate, recommend, gate, compare and sweep take it",
+                "drop one of them"
+                if "--" in verb
+                else "drop it here; evaluate, recommend, gate, compare and sweep take it",
             )
 
     def for_rows(self, dataset: Dataset) -> Plan:
