@@ -88,6 +88,9 @@ def test_utilities_are_those_of_a_loop_over_rows(kind: dict[str, bool]) -> None:
         mean, error = mean_error(rows, values)
         assert value(text, rows) == pytest.approx(mean, abs=1e-12)
         assert interval(text, rows) == pytest.approx((mean - 1.6448536 * error, mean + 1.6448536 * error), abs=1e-7)
+    share = mean_error(rows, acts_on(rows, rows.score).astype(float))
+    assert value("selection_rate", rows) == pytest.approx(share[0], abs=1e-12)
+    assert interval("selection_rate", rows)[1] == pytest.approx(share[0] + 1.6448536 * share[1], abs=1e-7)
     stake = mean_error(rows, np.maximum(never, always) - best)[0]
     assert value("utility_at_stake", rows) == pytest.approx(stake, abs=1e-12)
 

@@ -69,6 +69,23 @@ def eu_always(u: RowUtilities) -> float:
     return u.mean(u.payoff(True)).mean
 
 
+def _acted(u: RowUtilities) -> Estimate:
+    return u.mean(u.acts(u.rows.score).astype(np.float64))
+
+
+def _acted_interval(u: RowUtilities, *, confidence: float) -> Interval:
+    return normal(_acted(u), confidence, 0.0, 1.0)
+
+
+@for_rows("selection_rate", interval=_acted_interval, interval_text=MEAN_PAYOFF)
+def selection_rate(u: RowUtilities) -> float:
+    """Share of rows that are decided 1, each by its own threshold.
+
+    The weight of rows where p >= t* of the row, over the weight of all.
+    """
+    return _acted(u).mean
+
+
 def _best_constant(u: RowUtilities) -> bool:
     """Whether always acting is worth more than never acting."""
     return u.mean(u.worth).mean > 0
