@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from decal_cli.analysis.evaluate import CAPACITY
 from decal_cli.data import Input
@@ -20,6 +20,10 @@ MAX_RELATIVE_DIFFERENCE = 1e-9
 
 
 NO_LIMIT = "none"
+ALIKE = "the same in all rows"
+AMOUNTS = "amounts"
+"""The family of metrics of rows that have utilities of their own."""
+SHARED_COSTS = ("cost_fp", "cost_fn")
 
 
 def limit_text(capacity: str | None, per: object) -> str:
@@ -29,12 +33,29 @@ def limit_text(capacity: str | None, per: object) -> str:
     return capacity if per is None else f"{capacity} for each value of {per}"
 
 
+def stakes_text(columns: Mapping[str, Sequence[str]], costs: Mapping[str, float | None]) -> str:
+    """The columns, by role, that give every row its utilities, and the costs that all rows share."""
+    named = {role: "/".join(names) for role, names in columns.items()}
+    shared = {role: f"{cost:g}" for role, cost in costs.items() if cost is not None}
+    return ", ".join(f"{role}={text}" for role, text in sorted((named | shared).items()))
+
+
+class Circumstances(NamedTuple):
+    """What values depend on besides the task: the capacity, and the utilities of rows that have their own."""
+
+    capacity: str = NO_LIMIT
+    stakes: str = ALIKE
+
+
+UNLIMITED = Circumstances()
+
+
 @dataclass(frozen=True, eq=False)
 class Baseline:
     """The values of an earlier report by (model, group) and key, with what they depend on.
 
-    differs: why none of them can be compared with ours; empty where some can. capacity: of the report; ours: of what it
-    is compared with.
+    differs: why none of them can be compared with ours; empty where some can. theirs: circumstances of the report;
+    ours: of what it is compared with.
     """
 
     path: str
@@ -42,18 +63,22 @@ class Baseline:
     task: Task | ClassDecision | None = None
     inputs: tuple[Input, ...] = ()
     metrics: Mapping[tuple[str, str | None], Mapping[str, Mapping[str, Any]]] | None = None
-    capacity: str = NO_LIMIT
-    ours: str = NO_LIMIT
+    theirs: Circumstances = UNLIMITED
+    ours: Circumstances = UNLIMITED
 
     def value_of(self, spec: MetricSpec, model: str, group: str | None, task: Task | ClassDecision | None) -> float:
         """The value of the same model and group, or of its only model; Undefined names what differs from ours."""
         if self.differs:
             raise Undefined(self.differs)
         metric = spec.declared
+        if (metric.takes_task or metric.family == AMOUNTS) and self.ours.stakes != self.theirs.stakes:
+            both = f"ours are {self.ours.stakes}; the baseline's are {self.theirs.stakes}"
+            raise Undefined(f"the utilities of rows differ: {both}")
         if metric.takes_task and not _same_task(task, self.task, metric.bounds_in_u_delta):
             raise Undefined(f"the tasks differ: ours is {_task_text(task)}; the baseline's is {_task_text(self.task)}")
-        if metric.family == CAPACITY and self.ours != self.capacity:
-            raise Undefined(f"the capacities differ: ours is {self.ours}; the baseline's is {self.capacity}")
+        if metric.family == CAPACITY and self.ours.capacity != self.theirs.capacity:
+            both = f"ours is {self.ours.capacity}; the baseline's is {self.theirs.capacity}"
+            raise Undefined(f"the capacities differ: {both}")
         metrics = self.metrics or {}
         models = {name for name, _ in metrics}
         results = metrics.get((next(iter(models)) if len(models) == 1 else model, group), {})
@@ -94,7 +119,10 @@ def baseline_of(document: Any, path: str) -> Baseline:
                 }
                 for each in document.get("reports", [document])
             },
-            limit_text(document.get("capacity"), document.get("columns", {}).get("per")),
+            Circumstances(
+                limit_text(document.get("capacity"), document.get("columns", {}).get("per")),
+                _stakes_of(document.get("row_task")),
+            ),
         )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
@@ -116,6 +144,12 @@ def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """A metric's result, of which a baseline may hold anything: its value is looked at where a rule asks for it."""
     parameters = {"parameters": dict(given["parameters"])} if "parameters" in given else {}
     return {"value": given["value"], "reason": str(given.get("reason")), **parameters}
+
+
+def _stakes_of(given: Mapping[str, Any] | None) -> str:
+    if given is None:
+        return ALIKE
+    return stakes_text(given["columns"], {role: given[role] for role in SHARED_COSTS})
 
 
 def _task_of(task: Mapping[str, Any] | None, of_classes: Mapping[str, Any] | None) -> Task | ClassDecision | None:

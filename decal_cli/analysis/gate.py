@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from decal_cli.analysis.baseline import Baseline, limit_text
+from decal_cli.analysis.baseline import SHARED_COSTS, Baseline, Circumstances, limit_text, stakes_text
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
@@ -145,12 +145,22 @@ def gate(
     if choices and len(dataset.models) == 2:
         paired = compare(on_same_rows(dataset), replace(plan, choices=choices), progress, splicing=False)
         differences = paired.as_reports()
-    if baseline is not None and dataset.capacity is not None:
-        baseline = replace(baseline, ours=limit_text(dataset.capacity.text, dataset.columns.get("per")))
+    if baseline is not None:
+        baseline = replace(baseline, ours=_circumstances(evaluation))
     rows = judge(rules, evaluation.reports, baseline, differences, task)
     if baseline is not None and any(rule.baseline for rule in rules):
         evaluation = replace(evaluation, notes=(*evaluation.notes, *baseline.note(evaluation.inputs)))
     return GateOutcome(evaluation, rows)
+
+
+def _circumstances(evaluation: Evaluation) -> Circumstances:
+    given, by_row = evaluation.capacity, evaluation.by_row
+    limit = limit_text(None if given is None else given.text, evaluation.columns.get("per"))
+    if by_row is None:
+        return Circumstances(limit)
+    return Circumstances(
+        limit, stakes_text(by_row.columns, {role: getattr(by_row.task, role) for role in SHARED_COSTS})
+    )
 
 
 def parse_rule(text: str) -> Rule:
