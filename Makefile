@@ -32,7 +32,7 @@ check: $(VENV)/.ready ## fail where a generated page is stale
 	$(BIN)/python -m decal_cli.commands.manual --check
 
 bench: $(VENV)/.ready ## speed and memory as ratios against numpy, pyarrow and scikit-learn
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run
 
 simulation: $(VENV)/.ready ## coverage and right advice in worlds of known truth; writes docs/simulation.md
 	$(BIN)/python -m simulation.study

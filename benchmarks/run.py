@@ -1,7 +1,7 @@
 """Speed and memory as ratios, all in one run: decal against numpy, pyarrow and scikit-learn on this machine.
 
 Ratios travel between machines, seconds do not; np.sort in particular depends on the processor, so it is named.
-Medians of several runs, the two sides of a ratio in turn. Options: --rows N (default 10,000,000), --runs N, --markdown.
+Medians of several runs, the two sides of a ratio in turn. Options: --rows N (default 10,000,000), --runs N.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ import argparse
 import importlib.util
 import os
 import platform
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+
+from benchmarks.classes import several_classes
+from benchmarks.timing import Row, clock, mebibytes, paired, peak, process, seconds
 
 BIN = Path(sys.executable).parent
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
@@ -46,17 +44,6 @@ np.sort(pq.read_table({path!r})["p"].to_numpy())
 """
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    what: str
-    ours: str
-    against: str
-    ratio: float
-    goal: str
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -72,6 +59,7 @@ def main() -> None:
             *several_classes(options.runs),
             *over_time(data, options.runs),
             *whole(data, options.runs),
+            clustered(options.runs, Path(folder)),
             *counted(data),
         ]
     print(machine(options.rows), "\n", sep="")
@@ -209,75 +197,6 @@ def worst_cases(data: Data, runs: int) -> list[Row]:
     return rows
 
 
-def overconfident(rows: int, classes: int, levels: int | None = None) -> Any:
-    """Rows of several classes, on continuous probabilities or on so many levels."""
-    from decal_cli.tables.rows import Rows
-
-    rng = np.random.default_rng(7)
-    score = rng.dirichlet(np.full(classes, 0.5), levels or rows)
-    score = np.asfortranarray(score if levels is None else score[rng.integers(levels, size=rows)])
-    truth = score**0.7
-    label = (rng.random((rows, 1)) > np.cumsum(truth / truth.sum(axis=1, keepdims=True), axis=1)[:, :-1]).sum(axis=1)
-    return Rows(score, label, classes=tuple(map(str, range(classes))))
-
-
-def several_classes(runs: int) -> list[Row]:
-    """The default table of ten classes against a sort, single metrics against installed peers; linear programs."""
-    from decal_cli.analysis.evaluate import all_choices
-    from decal_cli.metrics import Inputs, parse, value_of
-    from decal_cli.metrics.measure import measure_all
-    from decal_cli.tables.rows import Rows
-    from decal_cli.task.classes import abstaining
-
-    def fresh(rows: Rows) -> Inputs:
-        again = Rows(rows.score, rows.label, classes=rows.classes)  # nothing remembered from the run before
-        return Inputs(again, class_decision=abstaining(0.3).for_classes(rows.classes))
-
-    choices = [choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown]
-    rows, table = overconfident(1_000_000, 10), "default table of 1,000,000 rows x 10 classes, with intervals"
-    a, b = paired(lambda: measure_all(choices, fresh(rows), 0.95), lambda: np.sort(rows.score, axis=0), runs)
-    found = [Row(table, seconds(a), f"`np.sort` of the columns: {seconds(b)}", a / b, "≤ 4")]
-    some = overconfident(100_000, 10)
-    for name, peer, theirs in class_peers(some.score, some.label):
-        a, b = paired(lambda name=name: value_of(parse(name), fresh(some)), theirs, runs)
-        found.append(Row(f"{name}, 100,000 rows x 10 classes", seconds(a), f"{peer}: {seconds(b)}", a / b, "< 1"))
-    levels, cells = overconfident(30_000, 3, levels=300), overconfident(100_000, 3)
-    for what, some, names in (
-        ("300 levels", levels, ("u_cal", "cdl(levels=exact)")),
-        ("cells of 100,000 rows", cells, ("u_cal", "cdl")),
-    ):
-        for name in names:
-            a = clock(lambda name=name, some=some: value_of(parse(name), fresh(some)))
-            found.append(Row(f"{name} of 3 classes, {what}", seconds(a), "60 s", a / 60, "≤ 1"))
-    return found
-
-
-def class_peers(score: np.ndarray, label: np.ndarray) -> Iterator[tuple[str, str, Callable[[], object]]]:
-    """Metrics of several classes in other packages, as far as these are installed."""
-    from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
-
-    yield "auc", "scikit-learn roc_auc_score", lambda: roc_auc_score(label, score, multi_class="ovr")
-    yield "auc_pairs", "the same, ovo", lambda: roc_auc_score(label, score, multi_class="ovo")
-    yield "log_loss", "scikit-learn log_loss", lambda: log_loss(label, score)
-    yield "brier", "scikit-learn brier_score_loss", lambda: brier_score_loss(label, score)
-    with suppress(ImportError):
-        from netcal.metrics import ECE
-
-        yield "ece_top(strategy=width)", "netcal ECE(15)", lambda: ECE(15).measure(score, label)
-    with suppress(ImportError):
-        import torch
-        from torchmetrics.classification import MulticlassCalibrationError
-
-        metric, tensors = MulticlassCalibrationError(score.shape[1]), (torch.tensor(score), torch.tensor(label))
-        yield "ece_top(strategy=width)", "torchmetrics, 15 bins", lambda: metric(*tensors)
-    with suppress(ImportError):
-        import torch
-        from probmetrics.metrics import Metrics
-
-        metrics, given = Metrics.from_names(["brier"]), (torch.tensor(label), torch.tensor(score))
-        yield "brier", "probmetrics brier", lambda: metrics.compute_all_from_labels_probs(*given)
-
-
 def over_time(data: Data, runs: int) -> list[Row]:
     """Forecasters over time: replays in processor time, and what they keep of a stream of ten times the rows."""
     import json
@@ -328,6 +247,21 @@ def whole(data: Data, runs: int) -> list[Row]:
     return rows
 
 
+def clustered(runs: int, folder: Path) -> Row:
+    """Whole processes on rows that stand in clusters of about ten, with and without saying so."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, rows = np.random.default_rng(7), 1_000_000
+    score, path = rng.beta(0.7, 1.6, rows), str(folder / "clustered.parquet")
+    label = (rng.random(rows) < 0.1 + 0.7 * score).astype(np.int8)
+    pq.write_table(pa.table({"p": score, "y": label, "c": rng.integers(rows // 10, size=rows)}), path)
+    plain = [str(BIN / "decal"), "evaluate", path, "--score", "p", "--label", "y", "--threshold", "0.3"]
+    a, b = paired(lambda: process([*plain, "--cluster", "c"]), lambda: process(plain), runs)
+    what = f"default table of {rows:,} rows in {rows // 10:,} clusters, whole process"
+    return Row(what, seconds(a), f"without --cluster: {seconds(b)}", a / b, "≤ 2")
+
+
 BY_CELL = """
 import sys, duckdb
 rows = "SELECT p, y, CASE WHEN y = 1 THEN -ln(p) ELSE -ln(1 - p) END AS l FROM read_parquet($1)"
@@ -351,51 +285,6 @@ def counted(data: Data) -> list[Row]:
         a, b = clock(lambda: process(ours)), clock(lambda: process(theirs))
         rows.insert(0, Row(what, seconds(a), f"DuckDB, GROUP BY of the same cells: {seconds(b)}", a / b, "≤ 1.5"))
     return rows
-
-
-def paired(ours: Callable[[], object], theirs: Callable[[], object], runs: int) -> tuple[float, float]:
-    """Median seconds of each, taken in turn after one warm-up of both."""
-    ours(), theirs()
-    a, b = [], []
-    for _ in range(runs):
-        a.append(clock(ours))
-        b.append(clock(theirs))
-    return statistics.median(a), statistics.median(b)
-
-
-def clock(call: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def process(command: list[str]) -> None:
-    """Run a process to its end."""
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-
-
-MEASURE = (
-    "import resource, subprocess, sys\n"
-    "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)\n"
-    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-)
-
-
-def peak(command: list[str]) -> int:
-    """Peak resident bytes of a process, started by a small one: a child begins with its parent's peak."""
-    done = subprocess.run([sys.executable, "-c", MEASURE, *command], check=True, capture_output=True, text=True)
-    return int(done.stdout) * (1 if sys.platform == "darwin" else 1024)
-
-
-def seconds(value: float) -> str:
-    """Three significant digits."""
-    return f"{value:.3g} s"
-
-
-def mebibytes(value: float) -> str:
-    """Whole MiB."""
-    return f"{value / 2**20:.0f} MiB"
 
 
 def machine(rows: int) -> str:
