@@ -20,11 +20,11 @@ import numpy as np
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
 from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.metrics import Inputs, interval_of, measure, parse, value_of
 from decal_cli.tables.features import Features
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table, tabulate
+from decal_cli.tables.threads import one_thread
 from decal_cli.task import BinaryTask
 from simulation.kinds import RIGHT_ACTION, Draw, Kind, draw_kind
 from simulation.worlds import World, coverage_worlds

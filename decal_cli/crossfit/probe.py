@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from decal_cli.crossfit.encoding import encoded
 from decal_cli.crossfit.learners import SURE, Regression, Standard, Trees, blend_weights, blended, logistic_fit
 from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.tables.design import dot
 from decal_cli.tables.features import Features
@@ -33,6 +32,7 @@ from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Estimate, Floats, Ints
+from decal_cli.tables.threads import one_thread
 
 Mask = NDArray[np.bool_]
 

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.tables.design import dot
 from decal_cli.tables.logistic import RowSlopes, climb
 from decal_cli.tables.table import BLOCK, Floats, Ints
+from decal_cli.tables.threads import one_thread
 
 LEAST = 1e-6
 """Probabilities are at least this before their logarithm is taken: many models print exact zeros."""

@@ -32,6 +32,7 @@ from decal_cli.tables.design import (
     as_weighted,
     dot,
 )
+from decal_cli.tables.threads import one_thread
 
 Ints = NDArray[np.int64]
 
@@ -89,6 +90,11 @@ class Clustered(Design):
         return np.ones(len(self.rows.cell)) if self.rows.weight is None else self.rows.weight
 
     @cached_property
+    def _times_of_rows(self) -> Floats | float:
+        """How often the cluster of each row was drawn; 1 where each was drawn once, which needs no look at the rows."""
+        return 1.0 if (self.times == 1).all() else self.times[self.rows.unit]
+
+    @cached_property
     def _totals(self) -> Floats:
         """Summed weight of each cluster, shape (G,)."""
         return np.bincount(self.rows.unit, self.rows.weight, len(self.times)).astype(np.float64)
@@ -115,7 +121,7 @@ class Clustered(Design):
     @cached_property
     def _squares(self) -> tuple[Floats, Floats]:
         rows = self.rows
-        each = self._weights**2 * self.times[rows.unit] * self.effect
+        each = self._weights**2 * self._times_of_rows * self.effect
         pos2 = np.bincount(rows.cell, each * rows.label, self.size).astype(np.float64)
         n2 = np.bincount(rows.cell, each, self.size).astype(np.float64)
         return n2, np.minimum(pos2, n2)
@@ -197,7 +203,9 @@ class Clustered(Design):
         root = self._root_of_residuals(chance)
         if root is None:
             return as_weighted(cells).relabelled(cells, rng, chance)
-        return np.clip(cells.n * chance + root @ rng.standard_normal(len(root)), 0.0, cells.n), self
+        # Not by the linear algebra library: in many small products its threads only wait for each other.
+        off = np.einsum("ij,j->i", root, rng.standard_normal(len(root)))
+        return np.clip(cells.n * chance + off, 0.0, cells.n), self
 
     def _root_of_residuals(self, chance: Floats) -> Floats | None:
         """A root of the covariance of what positives differ from these chances by, kept for the next draw."""
@@ -205,8 +213,7 @@ class Clustered(Design):
             products = self.gram()
             if products is None:
                 return None
-            strength, axes = np.linalg.eigh(residual_products(products, chance))
-            self._residuals = chance, axes * np.sqrt(np.maximum(strength, 0.0))
+            self._residuals = chance, root_of(residual_products(products, chance))
         return self._residuals[1]
 
     def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
@@ -246,7 +253,7 @@ class Clustered(Design):
         if self.size > MAX_GRAM_CELLS:
             return None
         rows = self.rows
-        weight = self._weights * np.sqrt(self.times)[rows.unit]
+        weight = self._weights * np.sqrt(self._times_of_rows)
         place = rows.cell + self.size * (rows.label > 0)
         if len(self.times) * self.size <= MAX_DENSE:
             size = 2 * self.size
@@ -265,14 +272,28 @@ class Clustered(Design):
         self, cells: Counted, chance: Floats, times: int, folds: int, rng: np.random.Generator
     ) -> Replicates:
         """Normal, with the covariance of the clusters' counts in the cells."""
-        covariance = self.gram()
-        if covariance is None:
+        root = self._root
+        if root is None:
             return as_weighted(cells).replicates(cells, chance, times, folds, rng)
-        strength, axes = np.linalg.eigh(covariance)
-        root = axes * np.sqrt(np.maximum(strength, 0.0) / folds)
         mean = np.concatenate((cells.n * (1 - chance), cells.n * chance)) / folds
-        counts = mean + rng.standard_normal((times, folds, len(strength))) @ root.T
+        off = rng.standard_normal((times, folds, len(root)))
+        with one_thread():
+            counts = mean + off @ root.T / math.sqrt(folds)
         return Replicates(counts[..., : self.size], counts[..., self.size :], 1.0)
+
+    @cached_property
+    def _root(self) -> Floats | None:
+        """Of the covariance of the clusters' counts in the cells."""
+        covariance = self.gram()
+        return None if covariance is None else root_of(covariance)
+
+
+def root_of(covariance: Floats) -> Floats:
+    """A root R of a covariance R R', (m, m), by its axes: rounding may leave it a little short of definite."""
+    with one_thread():
+        strength, axes = np.linalg.eigh(covariance)
+    root: Floats = axes * np.sqrt(np.maximum(strength, 0.0))
+    return root
 
 
 def residual_products(products: Floats, chance: Floats) -> Floats:

@@ -311,6 +311,13 @@ def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None, u
         return _tabulate_clustered(score, label, weight, unit)
     if weight is not None:
         return _tabulate_weighted(score, label, weight)
+    key = _keys(score, label)
+    key.sort()
+    return table_of_sorted(key)
+
+
+def _keys(score: Floats, label: NDArray[Any]) -> NDArray[np.uint64]:
+    """The bits of the score shifted left, and the label in the lowest bit."""
     rows = len(score)
     key = np.empty(rows, dtype=np.uint64)
     one = np.uint64(1)
@@ -319,8 +326,7 @@ def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None, u
         bits = (score[part] + 0.0).view(np.uint64)  # + 0.0 makes -0.0 the zero that sorts first
         np.left_shift(bits, one, out=bits)
         np.bitwise_or(bits, label[part].astype(np.uint64), out=key[part])
-    key.sort()
-    return table_of_sorted(key)
+    return key
 
 
 def table_of_sorted(key: NDArray[np.uint64]) -> Table:
@@ -358,10 +364,14 @@ def _tabulate_weighted(score: Floats, label: NDArray[Any], weight: Floats) -> Ta
 
 def _tabulate_clustered(score: Floats, label: NDArray[Any], weight: Floats | None, unit: Ints) -> Table:
     """The table of the same rows without clusters, with the rows behind its levels."""
-    t = tabulate(score, label, weight)
     # Within a cluster, rows of one level, label and weight add up alike in any order.
-    by_label = np.argsort(label, kind="stable") if weight is None else np.lexsort((weight, label))
-    order = by_label[np.argsort(score[by_label], kind="stable")]
+    if weight is None:
+        key = _keys(score, label)
+        order = np.argsort(key)
+        t = table_of_sorted(key[order])
+    else:
+        t = _tabulate_weighted(score, label, weight)
+        order = np.lexsort((weight, label, score))
     score = score[order] + 0.0
     level = np.cumsum(np.concatenate(([False], score[1:] != score[:-1])))
     rows = RowsOfCells(level, unit[order], label[order], None if weight is None else weight[order])

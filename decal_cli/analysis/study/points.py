@@ -23,7 +23,6 @@ from decal_cli.analysis.flowchart import (
 )
 from decal_cli.analysis.study.tasks import BY_DEFAULT, CHOSEN, NamedTask, measure_tasks
 from decal_cli.crossfit.regions import build_regions
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.data import Predictions
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Undefined
@@ -43,6 +42,7 @@ from decal_cli.methods import (
 from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
+from decal_cli.tables.threads import one_thread
 from decal_cli.task import BinaryTask, Task
 
 EVEN = 0.5

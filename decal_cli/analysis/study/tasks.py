@@ -11,7 +11,6 @@ import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, OVER_CONSTANT, POST_TRAINING, RECALIBRATION
 from decal_cli.crossfit.class_folds import Recalibrated
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.data import Predictions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods import MethodSpec, Model, Training, missing, parse, training_rows, won
@@ -19,6 +18,7 @@ from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Inputs, MetricSpec
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.metrics import parse as parse_metric
+from decal_cli.tables.threads import one_thread
 from decal_cli.task import ClassDecision, ClassTask, Task
 
 CHOSEN = "chosen"

@@ -12,7 +12,6 @@ import numpy as np
 from decal_cli.crossfit.learners import N_SEEDS, without_empty
 from decal_cli.crossfit.regions import Narrow, narrow
 from decal_cli.crossfit.scaling import softmax
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.methods.declare import Applied, Training, for_classes, model
 from decal_cli.methods.families.retrain import boosting_sizes, forest_sizes
 from decal_cli.methods.families.scalings import of_size
@@ -21,6 +20,7 @@ from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.trees import Forest
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import BLOCK, Floats, Ints
+from decal_cli.tables.threads import one_thread
 
 MAX_CLASS_TREES = 2400
 """Of boosting: more classes get fewer rounds."""

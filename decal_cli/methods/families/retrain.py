@@ -15,7 +15,6 @@ import numpy as np
 
 from decal_cli.crossfit.learners import N_SEEDS, without_empty
 from decal_cli.crossfit.regions import Narrow, narrow, with_score
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.limits import MAX_TREES
@@ -34,6 +33,7 @@ from decal_cli.methods.numerics.trees import Forest, baseline_of
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
+from decal_cli.tables.threads import one_thread
 
 _PENALTIES = Between(1e-9, 1e9)
 _TREE_SHARE, _MAX_TREE_ROWS, _MIN_FOREST_LEAF = 0.6, 16_384, 5

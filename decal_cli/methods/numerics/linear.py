@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.crossfit.regions import LARGEST, fits_of_other_folds
-from decal_cli.crossfit.threads import one_thread
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Training, model
 from decal_cli.methods.families.isotonic import Curve
@@ -18,6 +17,7 @@ from decal_cli.tables.logistic import log_odds
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats
+from decal_cli.tables.threads import one_thread
 
 MAX_ROUNDING = 1e-12
 """A column whose standard deviation is at most this share of its largest entry varies only by rounding."""
