@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import StratifiedGroupKFold, check_cv, cross_val_predict
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
@@ -22,10 +22,12 @@ from decal_cli.api.inputs import Utilities, task_given
 from decal_cli.api.words import spoken
 from decal_cli.data import NewRows, from_arrays
 from decal_cli.data.arrays import is_table, rows_in_memory
+from decal_cli.data.words import quote
 from decal_cli.declarations.defaults import SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.methods import Applied, parse, score_rows, training_rows
 from decal_cli.methods import fit as fit_method
+from decal_cli.roles import Columns
 from decal_cli.task import BinaryTask, need_two_actions
 
 if TYPE_CHECKING:
@@ -70,16 +72,19 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.seed = seed
 
     @spoken
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, *, cluster: ArrayLike | None = None
+    ) -> Self:
         """Fit the classifier to all rows, and the method to scores that other rows' classifiers predict.
 
         X: (T, d) as the classifier takes it. y: (T,) of two classes, of which the greater is positive. sample_weight:
-        (T,), 0 or more. Raises ValueError for what cannot be fitted.
+        (T,), 0 or more. cluster: (T,) names of what rows were sampled by, such as the patient: all folds keep clusters
+        whole. Raises ValueError for what cannot be fitted.
         """
         spec, task = parse(self.method), self._task()
         if y is None:
             raise ValueError("This Calibrator requires y to be passed, but the target y is None.")
-        X, y = indexable(X, column_or_1d(y, warn=True))
+        X, y, cluster = indexable(X, column_or_1d(y, warn=True), cluster)
         check_classification_targets(y)
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         self.classes_ = np.unique(y)
@@ -88,16 +93,19 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         given = {} if weight is None else {"sample_weight": weight}
         base = self._base()
         way = "predict_proba" if hasattr(base, "predict_proba") else "decision_function"
-        predicted = cross_val_predict(base, X, y, cv=self.cv, method=way, params=given)
+        label = (np.asarray(y) == self.classes_[1]).astype(np.uint8)
+        cv = self.cv if cluster is None else self._whole_folds(X, label, cluster)
+        predicted = cross_val_predict(base, X, y, cv=cv, method=way, params=given)
         self.estimator_ = clone(base).fit(X, y, **given)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         kept = np.ones(_num_samples(X), dtype=bool) if weight is None else weight > 0
         roles: dict[str, Any] = {"weight": None if weight is None else weight[kept]}
+        if cluster is not None:
+            roles["cluster"] = _of_rows(cluster, kept)
         if spec.declared.takes("features"):
             roles["features"] = {name: _of_rows(column, kept) for name, column in _columns(X).items()}
-        label = (np.asarray(y) == self.classes_[1]).astype(np.uint8)
         data = from_arrays(_positive(predicted)[kept], label[kept], **roles)
         training, plan = data.models[0], Plan((), task, seed=self.seed)
         try:
@@ -139,6 +147,34 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _base(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator
+
+    def _whole_folds(self, X: Any, label: NDArray[Any], cluster: ArrayLike) -> list[Any]:
+        """The rows that each fold learns from, and those it predicts. Errors: DecalError, where one cuts a cluster."""
+        rows = Columns(missing="drop")
+        read = from_arrays(np.full(len(label), WITHOUT_TASK), label, cluster=cluster, columns=rows)
+        if missing := read.models[0].dropped:
+            raise DecalError(f"the cluster of {missing:,} rows is missing", "name the cluster of every row")
+        number = read.models[0].rows.cluster
+        names = read.clusters
+        assert number is not None and names is not None  # they were given
+        folds = check_cv(self.cv, label, classifier=True)
+        if self.cv is None or isinstance(self.cv, int):
+            n_folds = folds.get_n_splits()
+            if len(names) < n_folds:
+                raise DecalError(
+                    f"cv={n_folds} folds keep clusters whole, and there are only {len(names)}",
+                    "give fewer folds, or rows of more clusters",
+                )
+            folds = StratifiedGroupKFold(n_folds)
+        splits = list(folds.split(X, label, number))
+        for learned, predicted in splits:
+            shared = np.intersect1d(number[learned], number[predicted])
+            if len(shared):
+                raise DecalError(
+                    f"cv={folds} puts rows of cluster {quote(str(names[shared[0]]))} on both sides",
+                    "give a number of folds, or a splitter that looks at groups, such as GroupKFold",
+                )
+        return splits
 
     def __sklearn_tags__(self) -> Any:
         tags, base = super().__sklearn_tags__(), get_tags(self._base())

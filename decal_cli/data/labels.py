@@ -177,8 +177,9 @@ def clusters(parts: Sequence[Part], name: str, origin: Origin, drop: bool) -> tu
     missing = number == int(rank[names.index(NO_GROUP)]) if NO_GROUP in names else None
     if missing is not None and not drop:
         raise missing_values(missing, name, "cluster", origin)
-    if len(names) - (missing is not None) < 2:
-        one = "is missing" if missing is not None and missing.all() else f"is {quote(names[order[0]])}"
+    known = [each for each in names if missing is None or each != NO_GROUP]
+    if len(known) < 2:
+        one = f"is {quote(known[0])}" if known else "is missing"
         raise DecalError(
             f"{origin.shown}, column {quote(name)}: the cluster of every row {one}",
             "name the column of what was sampled independently, such as the patient",

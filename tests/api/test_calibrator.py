@@ -10,11 +10,12 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import decal_cli as decal
@@ -82,6 +83,50 @@ def test_features_come_as_arrays_and_frames_alike() -> None:
         for given in (X, frame, pl.from_pandas(frame))
     ]
     assert np.array_equal(probabilities[0], probabilities[1]) and np.array_equal(probabilities[1], probabilities[2])
+
+
+CLUSTER = np.arange(600) % 60
+"""Ten rows each; the rows of a cluster share their features and their label."""
+X_ALIKE, Y_ALIKE = X[CLUSTER], Y[CLUSTER]
+
+
+@pytest.mark.parametrize("names", [CLUSTER, CLUSTER.astype(str)])
+def test_folds_keep_clusters_whole(names: np.ndarray) -> None:
+    """A tree that has seen a row's cluster knows its label: scores look perfect unless folds keep clusters whole."""
+    slopes = [
+        decal.Calibrator(DecisionTreeClassifier(random_state=0), method="platt(on=p)")
+        .fit(X_ALIKE, Y_ALIKE, cluster=cluster)
+        .calibration_.model.slope
+        for cluster in (None, names)
+    ]
+    assert slopes[0] > 8 and slopes[1] < 3
+
+
+def test_the_method_itself_keeps_clusters_whole() -> None:
+    """The stack picks its penalty in folds of its own; rows in clusters lead to another one."""
+    fitted = [
+        decal.Calibrator(FrozenEstimator(GaussianNB().fit(X, Y)), method="stack", cv=GroupKFold(5))
+        .fit(X_ALIKE, Y_ALIKE, cluster=cluster)
+        .predict_proba(X)
+        for cluster in (CLUSTER, np.arange(len(X)))
+    ]
+    assert np.abs(fitted[0] - fitted[1]).max() > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("cv", "cluster", "says"),
+    [
+        (KFold(4), np.arange(600) % 40, "puts rows of cluster '0' on both sides"),
+        (50, np.arange(600) % 40, "cv=50 folds keep clusters whole, and there are only 40"),
+        (5, [None, "a", "b"] * 200, "the cluster of 200 rows is missing"),
+        (5, np.zeros(600), "the cluster of every row is '0'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
+def test_folds_that_would_cut_clusters_are_refused(cv: object, cluster: object, says: str) -> None:
+    with pytest.raises(decal.DecalError) as raised:
+        decal.Calibrator(GaussianNB(), cv=cv).fit(X, Y, cluster=cluster)
+    assert says in str(raised.value) and "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
