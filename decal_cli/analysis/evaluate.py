@@ -15,6 +15,7 @@ from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_of
 from decal_cli.analysis.places import Places, places_of
+from decal_cli.analysis.reference import Reference
 from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Dataset, Input, Predictions
@@ -272,10 +273,12 @@ def evaluate(
     counted: bool = False,
     regimes: bool = False,
     pack: Pack | None = None,
+    reference: Reference | None = None,
 ) -> Evaluation:
     """Compute the plan's metrics for every model, on all rows and on every group.
 
     counted: count its decisions too. regimes: look at each bin of its score too. pack: show what else it shows.
+    reference: what metrics of a shift compare the rows with.
     """
     if pack is not None:
         dataset.need_two_classes("evaluate --pack")
@@ -291,6 +294,7 @@ def evaluate(
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             inputs = Inputs(rows, plan.task, plan.seed, decision, plan.row_task)
+            inputs = inputs if reference is None else inputs.having(reference.scores[model.name])
             report = _report(model, group, inputs, plan, counted, regimes)
             if counted and dataset.population is not None and plan.binary is not None:
                 of_rows = None if sure is None else rows.sure(sure)

@@ -79,6 +79,7 @@ PACKS = {
                 "gini": "Gini",
                 "ks": "KS",
                 "auc": "AUC",
+                "psi": "PSI against the reference",
                 "brier": "Brier score",
                 "observed_expected": "Observed to predicted defaults",
                 "expected_utility": "Expected profit per account",
@@ -89,6 +90,8 @@ PACKS = {
             notes=(
                 "label 1 is default and decision 1 is to reject; --cost-fp is then the profit of a good account that "
                 "is rejected, --cost-fn the loss of a bad one that is accepted",
+                "PSI compares the scores with those of --reference, such as the rows that the model was trained on: "
+                "usually, below .1 the population counts as stable, from .1 to .25 as moving, above .25 as another one",
             ),
         ),
         Pack(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from decal_cli.data import Dataset, Input
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics.confidence import Interval, normal
-from decal_cli.metrics.numerics.label_shift import binned, edges_of, label_shift, psi
+from decal_cli.metrics.numerics.label_shift import ReferenceScores, binned, edges_of, label_shift, psi
 from decal_cli.tables.table import Table
 
 MAX_PVALUE = 0.01
@@ -40,9 +41,10 @@ class Shift:
 
 @dataclass(frozen=True)
 class Reference:
-    """The reference and how every model's rows differ from it."""
+    """The reference, its rows by model, and how every model's rows differ from it."""
 
     inputs: tuple[Input, ...]
+    scores: Mapping[str, ReferenceScores]
     shifts: tuple[Shift, ...]
 
 
@@ -54,10 +56,9 @@ def against(dataset: Dataset, reference: Dataset, confidence: float | None) -> R
         raise DecalError(
             "--reference compares the rows as they are, and --prevalence counts them as others", "drop one of them"
         )
-    by_name = {model.name: model for model in reference.models}
-    tables = ((model.name, model.rows.table, by_name[model.name].rows.table) for model in dataset.models)
-    shifts = tuple(_shift(name, rows, before, confidence) for name, rows, before in tables)
-    return Reference(reference.inputs, shifts)
+    scores = {model.name: ReferenceScores(model.rows.table) for model in reference.models}
+    shifts = (_shift(each.name, each.rows.table, scores[each.name].table, confidence) for each in dataset.models)
+    return Reference(reference.inputs, scores, tuple(shifts))
 
 
 def _shift(model: str, rows: Table, reference: Table, confidence: float | None) -> Shift:

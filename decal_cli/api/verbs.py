@@ -135,8 +135,9 @@ def evaluate(
     plan = replace(question.plan, choices=choices if packed is None else packed.choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
         raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
-    result = evaluating.evaluate(question.data, plan, regimes=regimes, pack=packed)
-    return EvaluateAnswer(Evaluated(result, reference_of(asked, question.data, plan)), question)
+    held_against = reference_of(asked, question.data, plan)
+    result = evaluating.evaluate(question.data, plan, regimes=regimes, pack=packed, reference=held_against)
+    return EvaluateAnswer(Evaluated(result, held_against), question)
 
 
 @spoken

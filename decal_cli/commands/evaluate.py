@@ -57,7 +57,7 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
         known = read([metrics.reference], columns_of(source, settings))
         reference = against(data, known, plan.confidence if plan.intervals else None)
     with progress_of() as progress:
-        evaluation = evaluating.evaluate(data, plan, progress, regimes=metrics.regimes, pack=pack)
+        evaluation = evaluating.evaluate(data, plan, progress, regimes=metrics.regimes, pack=pack, reference=reference)
     if metrics.plot is not None and pack is not None:
         from decal_cli.plot import draw_groups
 

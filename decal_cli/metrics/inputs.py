@@ -11,6 +11,7 @@ from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.crossfit.row_utilities import ByAmount, HeldOut, build_by_amount, build_held_out
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.metrics.numerics.label_shift import ReferenceScores
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
@@ -200,6 +201,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
     BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
     AtCapacity: InputKind("capacity", "needs a capacity: --capacity", _at_capacity),
+    ReferenceScores: InputKind("reference", "needs a reference: evaluate --reference", lambda inputs: None),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
     HeldOut: InputKind("utilities of each row", NO_UTILITIES, _held_out),
     ByAmount: InputKind("utilities of each row", NO_UTILITIES, _by_amount),

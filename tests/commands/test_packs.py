@@ -28,6 +28,25 @@ def test_credit_measures_are_those_of_the_ranking(decal: Decal) -> None:
     assert values["ks"] == pytest.approx(0.3733, abs=1e-4)
 
 
+def test_credit_has_psi_in_its_table_and_says_what_it_needs(decal: Decal, tmp_path: Path) -> None:
+    without = decal(*NAMED, "--pack", "credit")
+    assert "– psi: needs a reference: evaluate --reference" in without.out
+    train = tmp_path / "train.csv"
+    train.write_text("".join(BINARY.read_text().splitlines(keepends=True)[:901]))
+    against = (*NAMED, "--pack", "credit", "--reference", train)
+    done = decal(*against)
+    assert done.code == 0
+    table = done.out.split("Against the reference")[0]
+    document = valid_json(decal(*against, "--format", "json").out)
+    (shift,) = document["reference"]["models"]
+    assert document["metrics"]["psi"]["value"] == shift["psi"] > 0
+    assert any(
+        line.startswith("PSI against the reference") and f"{shift['psi']:.4f}"[1:] in line
+        for line in table.splitlines()
+    )
+    assert "above .25 as another one" in " ".join(table.split())
+
+
 def test_fairness_compares_groups_and_draws_them(decal: Decal, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "groups.svg"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.numerics.label_shift import Binned, binned, edges_of, label_shift, psi
+from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics.numerics.label_shift import Binned, ReferenceScores, binned, edges_of, label_shift, psi
 from decal_cli.tables.table import Table, tabulate
 
 
@@ -33,6 +34,21 @@ def test_bins_are_frozen_on_the_reference_and_hold_every_row() -> None:
     assert binned(rows, edges).share == pytest.approx(by_hand, abs=1e-12)
     assert binned(reference, edges).share == pytest.approx(np.full(10, 0.1), abs=1e-3)
     assert psi(binned(reference, edges), binned(reference, edges)) == 0
+
+
+def test_the_metric_is_that_of_the_bins_of_the_reference() -> None:
+    """Two rows of the reference in each of ten bins; of these rows .4 lie in the first, and none in the last.
+
+    .3 ln(.4 / .1) + ... of eight bins with .075 each, and half a row of 20 for the bin without rows.
+    """
+    reference = tabulate(np.repeat(np.arange(10) / 10, 2), np.tile([0, 1], 10), None)
+    level = np.concatenate((np.zeros(16), np.repeat(np.arange(1, 9) / 10, 3)))
+    rows = tabulate(level + 0.05, np.tile([0, 1], 20), None)
+    inputs = Inputs.of(rows, ReferenceScores(reference))
+    by_hand = 0.3 * np.log(4) + 8 * (0.075 - 0.1) * np.log(0.75) + (0.5 / 40 - 0.1) * np.log(0.125)
+    assert value_of(parse("psi"), inputs) == pytest.approx(by_hand, abs=1e-12)
+    with pytest.raises(Undefined, match="needs a reference: evaluate --reference"):
+        value_of(parse("psi"), Inputs.of(rows))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5])

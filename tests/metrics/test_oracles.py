@@ -24,6 +24,7 @@ BY_OTHER_MEANS = {
     "c_bound": "c_emp plus a formula, in test_reference.py",
     "c_emp_pvalue": "test_interval.py",
     "features_pvalue": "tests/crossfit/test_signal.py",
+    "psi": "test_label_shift.py",
     **dict.fromkeys(
         ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
     ),

@@ -14,7 +14,8 @@ from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.ranking import auc_interval, delong
 from decal_cli.metrics.families.task import MEAN_PAYOFF, Share, mean_interval
-from decal_cli.metrics.numerics import decisions, gaps, rays
+from decal_cli.metrics.numerics import decisions, gaps, label_shift, rays
+from decal_cli.metrics.numerics.label_shift import ReferenceScores
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.task import BinaryTask, UtilityRows
@@ -203,3 +204,23 @@ def ks(t: Table) -> float:
         largest = max(largest, float(np.abs(ones / t.positives - zeros / t.negatives).max()))
         positives, negatives = float(ones[-1]), float(zeros[-1])
     return min(largest, 1.0)
+
+
+@metric(
+    title="Population stability index",
+    better="lower",
+    unit="nats",
+    source="Kullback's divergence J of two distributions over bins",
+    range=(0, math.inf),
+    size_free=False,
+    interval=None,
+    covers="nothing: it is a distance, above 0 by chance too, by about 9 (1/T + 1/R) with R rows in the reference",
+)
+def psi(t: Table, reference: ReferenceScores) -> float:
+    """Distance between the distribution of the scores and that of a reference, such as the rows of the training set.
+
+    Sum over ten equal-mass bins of the reference, which stay as they are, of (a - e) ln(a / e), where e is the share of
+    the reference in the bin and a that of these rows; a bin that no row falls in counts half a row.
+    """
+    edges = label_shift.edges_of(reference.table)
+    return label_shift.psi(label_shift.binned(reference.table, edges), label_shift.binned(t, edges))

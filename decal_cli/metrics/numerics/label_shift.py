@@ -34,6 +34,12 @@ class Binned(NamedTuple):
         return np.asarray((np.diag(share) - np.outer(share, share))[:-1, :-1] / self.rows)
 
 
+class ReferenceScores(NamedTuple):
+    """The rows of a reference, whose bins are frozen."""
+
+    table: Table
+
+
 class LabelShift(NamedTuple):
     """prevalence: the share of labels 1, with its error. pvalue: of mixtures, how many fit as badly as what is seen."""
 
