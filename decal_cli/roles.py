@@ -224,6 +224,8 @@ DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
 
 ROW_UTILITIES = ("amount", "cost_fp_column", "cost_fn_column", "utility_columns")
 """The roles that give each row utilities of its own."""
+ROW_UTILITIES_FIX = "drop it here; evaluate, recommend, gate, compare, fit and sweep take it"
+"""What to do where a command takes one utility for all rows."""
 
 
 def several(name: str) -> bool:

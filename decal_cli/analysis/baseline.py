@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from decal_cli.analysis.by_row import stakes_text
 from decal_cli.analysis.evaluate import CAPACITY
 from decal_cli.data import Input
 from decal_cli.documents import json_of, read_document
@@ -21,9 +22,6 @@ MAX_RELATIVE_DIFFERENCE = 1e-9
 
 NO_LIMIT = "none"
 ALIKE = "the same in all rows"
-AMOUNTS = "amounts"
-"""The family of metrics of rows that have utilities of their own."""
-SHARED_COSTS = ("cost_fp", "cost_fn")
 
 
 def limit_text(capacity: str | None, per: object) -> str:
@@ -31,13 +29,6 @@ def limit_text(capacity: str | None, per: object) -> str:
     if capacity is None:
         return NO_LIMIT
     return capacity if per is None else f"{capacity} for each value of {per}"
-
-
-def stakes_text(columns: Mapping[str, Sequence[str]], costs: Mapping[str, float | None]) -> str:
-    """The columns, by role, that give every row its utilities, and the costs that all rows share."""
-    named = {role: "/".join(names) for role, names in columns.items()}
-    shared = {role: f"{cost:g}" for role, cost in costs.items() if cost is not None}
-    return ", ".join(f"{role}={text}" for role, text in sorted((named | shared).items()))
 
 
 class Circumstances(NamedTuple):
@@ -71,7 +62,7 @@ class Baseline:
         if self.differs:
             raise Undefined(self.differs)
         metric = spec.declared
-        if (metric.takes_task or metric.family == AMOUNTS) and self.ours.stakes != self.theirs.stakes:
+        if metric.decides and self.ours.stakes != self.theirs.stakes:
             both = f"ours are {self.ours.stakes}; the baseline's are {self.theirs.stakes}"
             raise Undefined(f"the utilities of rows differ: {both}")
         if metric.takes_task and not _same_task(task, self.task, metric.bounds_in_u_delta):
@@ -149,7 +140,7 @@ def _result_of(given: Mapping[str, Any]) -> dict[str, Any]:
 def _stakes_of(given: Mapping[str, Any] | None) -> str:
     if given is None:
         return ALIKE
-    return stakes_text(given["columns"], {role: given[role] for role in SHARED_COSTS})
+    return stakes_text(given["columns"], given["cost_fp"], given["cost_fn"])
 
 
 def _task_of(task: Mapping[str, Any] | None, of_classes: Mapping[str, Any] | None) -> Task | ClassDecision | None:

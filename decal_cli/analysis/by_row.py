@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from decal_cli.crossfit.row_utilities import least_amount
 from decal_cli.data import Dataset
-from decal_cli.tables.row_utilities import RowUtilities, utilities_of
-from decal_cli.tables.rows import Rows
+from decal_cli.metrics.inputs import row_utilities
+from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.task import RowTask
 
 
@@ -31,6 +32,11 @@ class ByRow:
     always: int
     u_delta: float
     least_amount: float | None
+
+    @property
+    def text(self) -> str:
+        """What the utilities are made of."""
+        return stakes_text(self.columns, self.task.cost_fp, self.task.cost_fn)
 
 
 def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
@@ -59,14 +65,8 @@ def utilities_for(dataset: Dataset, task: RowTask) -> list[RowUtilities]:
     return [row_utilities(model.rows, task) for model in dataset.models]
 
 
-def row_utilities(rows: Rows, task: RowTask) -> RowUtilities:
-    """The utilities of rows, in their order."""
-    return RowUtilities(rows, utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor))
-
-
-def by_row_text(by_row: ByRow) -> str:
-    """What the utilities are made of, in few letters for a signature."""
-    task = by_row.task
-    parts = [f"{role.removesuffix('_column')}={','.join(names)}" for role, names in by_row.columns.items()]
-    parts += [f"{name}={cost:.12g}" for name in ("cost_fp", "cost_fn") if (cost := getattr(task, name)) is not None]
-    return ",".join(parts)
+def stakes_text(columns: Mapping[str, Sequence[str]], cost_fp: float | None, cost_fn: float | None) -> str:
+    """What the utilities are made of, in few letters: the columns by role, and the costs that all rows share."""
+    parts = [f"{role.removesuffix('_column')}={','.join(names)}" for role, names in sorted(columns.items())]
+    costs = {"cost_fp": cost_fp, "cost_fn": cost_fn}
+    return ",".join([*parts, *(f"{name}={cost:.12g}" for name, cost in costs.items() if cost is not None)])

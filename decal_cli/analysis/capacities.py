@@ -14,7 +14,7 @@ from decal_cli.data.capacity import parse_capacity
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.tables.listed import Capacity
-from decal_cli.task import TaskSeries, Varied
+from decal_cli.task import CAPACITY, TaskSeries, Varied
 
 WORTH = ("utility_at_capacity", "capacity_cost", "shadow_price")
 """Metrics that need a task."""
@@ -41,7 +41,7 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
     each = f", for each value of {dataset.columns['per']}" if "per" in dataset.columns else ""
     title = f"capacity ({kind} of the rows{each})"
     tasks = () if plan.task is None else (plan.task,) * len(values)
-    return TaskSeries(title, values, tasks, at, capacity=kind)
+    return TaskSeries(CAPACITY, title, values, tasks, at, counted=kind == "count")
 
 
 def _steps(varied: Varied) -> tuple[Literal["share", "count"], Sequence[float]]:
@@ -86,7 +86,7 @@ def _reports(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSerie
     results: dict[str | None, dict[str, list[Result]]] = {}
     sizes: dict[str | None, int] = {}
     for value in series.values:
-        capacity = Capacity(f"{value:g}", value, 1.0 if series.capacity == "share" else None)
+        capacity = Capacity(f"{value:g}", value, None if series.counted else 1.0)
         rows = with_lists(replace(dataset, capacity=capacity), plan).models[0].rows
         for group, part in rows.by_group():
             inputs = Inputs(part, plan.task, plan.seed)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
-from decal_cli.analysis.by_row import row_utilities
 from decal_cli.analysis.disagreements import (
     ClassDisagreements,
     Disagreements,
@@ -27,6 +26,7 @@ from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import PairTable, pair_up

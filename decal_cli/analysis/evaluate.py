@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from decal_cli.analysis.by_class import ActionCounts, ByClass, by_action, by_class
-from decal_cli.analysis.by_row import ByRow, by_row_of, by_row_text, utilities_for
+from decal_cli.analysis.by_row import ByRow, by_row_of, utilities_for
 from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
@@ -24,6 +24,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
 from decal_cli.metrics.numerics import class_decisions
+from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population
@@ -140,9 +141,7 @@ class Plan:
             named = self.row_task.columns[0].replace("_", "-")
             raise DecalError(
                 f"decal {verb} takes one utility for all rows, and --{named} gives each row its own",
-                "drop one of them"
-                if "--" in verb
-                else "drop it here; evaluate, recommend, gate, compare and sweep take it",
+                "drop one of them" if "--" in verb else ROW_UTILITIES_FIX,
             )
 
     def for_rows(self, dataset: Dataset) -> Plan:
@@ -232,7 +231,7 @@ class Evaluation:
 
     def _task_text(self) -> str:
         if self.by_row is not None:
-            return by_row_text(self.by_row)
+            return self.by_row.text
         if self.plan.class_task is None:
             return _task_text(self.task)
         return hashlib.sha256(repr(self.plan.class_task).encode()).hexdigest()[:8]

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.analysis.by_row import row_utilities
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
@@ -37,6 +36,7 @@ from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile
+from decal_cli.metrics.inputs import row_utilities
 from decal_cli.numbers import short
 from decal_cli.tables.features import PLURALS, Features, mismatch, mixed_bits
 from decal_cli.tables.resample import FOLDS

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from decal_cli.analysis.baseline import SHARED_COSTS, Baseline, Circumstances, limit_text, stakes_text
+from decal_cli.analysis.baseline import Baseline, Circumstances, limit_text
 from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
@@ -156,11 +156,7 @@ def gate(
 def _circumstances(evaluation: Evaluation) -> Circumstances:
     given, by_row = evaluation.capacity, evaluation.by_row
     limit = limit_text(None if given is None else given.text, evaluation.columns.get("per"))
-    if by_row is None:
-        return Circumstances(limit)
-    return Circumstances(
-        limit, stakes_text(by_row.columns, {role: getattr(by_row.task, role) for role in SHARED_COSTS})
-    )
+    return Circumstances(limit) if by_row is None else Circumstances(limit, by_row.text)
 
 
 def parse_rule(text: str) -> Rule:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from decal_cli.analysis.by_row import by_row_of, row_utilities
+from decal_cli.analysis.by_row import by_row_of
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.analysis.moving import moving
@@ -16,6 +16,7 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.confidence import wilson_ends
+from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.numerics.class_decisions import actions_of
 from decal_cli.metrics.numerics.selective import risk_at
 from decal_cli.tables.classes import ClassTable
@@ -24,8 +25,7 @@ from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import (
-    CAPACITY,
-    COST_FP,
+    ABSTAIN,
     PREVALENCE,
     BinaryTask,
     ClassDecision,
@@ -120,16 +120,14 @@ class VariedSweep:
     @property
     def signature(self) -> str:
         """What one must know to reproduce the numbers, on one line."""
-        series = self.series
-        named = PREVALENCE if series.prevalence else CAPACITY if series.capacity else "abstain"
-        named = COST_FP if series.factor else named
-        entry = named if self.series.entry is None else ":".join(map(str, self.series.entry))
-        return f"{self.head.signature}|vary:{entry}={self.values[0]:g}..{self.values[-1]:g}x{len(self.values)}"
+        return (
+            f"{self.head.signature}|vary:{self.series.name}={self.values[0]:g}..{self.values[-1]:g}x{len(self.values)}"
+        )
 
 
 def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool = False) -> TaskSeries:
     """The tasks of a sweep. costs: the user's task is given as costs. Errors: DecalError."""
-    of_price = varied is None or varied.name == "abstain"
+    of_price = varied is None or varied.name == ABSTAIN
     if varied is not None and varied.name == PREVALENCE:
         return _by_prevalence(dataset, plan, varied)
     if plan.row_task is not None:
@@ -176,7 +174,7 @@ def sweep_tasks(
     """Every model at every value, on all rows and on every group."""
     reports = []
     for model in dataset.models:
-        share = population_share(model.rows) if series.prevalence else None
+        share = population_share(model.rows) if series.kind == PREVALENCE else None
         for group, rows in model.rows.by_group():
             progress(f"{model.name}{'' if group is None else ' in ' + group}")
             reports.append(_report(model, group, _at_each(rows, share, series), plan, series, share))
@@ -225,7 +223,7 @@ def _report(
         model.dropped,
         courses,
         dict(_done(at_each, series, actions, sure)),
-        None if c is None or not series.price else risk_coverage(c, inputs, sure),
+        None if c is None or series.kind != ABSTAIN else risk_coverage(c, inputs, sure),
         c,
     )
 
@@ -276,7 +274,7 @@ def _done(
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
     rows = at_each[0]
     everyone = np.ones(len(rows), dtype=bool)
-    if series.price:
+    if series.kind == ABSTAIN:
         label, last = np.asarray(rows.label), len(rows.classes)
         accepted = [taken != last for taken in actions]
         wrong = [taken != label for taken in actions]

@@ -171,7 +171,11 @@ def _row_utilities(inputs: Inputs) -> RowUtilities | None:
     task = inputs.row_task
     if inputs.rows is None or task is None:
         return None
-    rows = inputs.rows.in_order()
+    return row_utilities(inputs.rows.in_order(), task)
+
+
+def row_utilities(rows: Rows, task: RowTask) -> RowUtilities:
+    """The utilities of rows, in their order."""
     return RowUtilities(rows, utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor))
 
 

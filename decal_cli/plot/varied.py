@@ -17,7 +17,7 @@ from decal_cli.plot.page import Panelled, layout, on_axes, ready, saved
 from decal_cli.plot.style import COLOURS, GREY, RC, THRESHOLD, below, marks, style_of
 from decal_cli.plot.text import MARKS, canvas
 from decal_cli.render.blocks import Block
-from decal_cli.task import TaskSeries
+from decal_cli.task import ABSTAIN, CAPACITY, TaskSeries
 
 _WIDE, _HIGH = 5.0, 4.3
 _MOST = 3
@@ -26,12 +26,12 @@ _MOST = 3
 
 def task_pictures(series: TaskSeries, of_classes: bool, asked: Sequence[str]) -> tuple[str, ...]:
     """What is drawn: as asked, else the main ones. Errors: DecalError, for what this sweep does not show."""
-    offered = ["utility", "actions", *(["risk-coverage"] if series.price else []),
+    offered = ["utility", "actions", *(["risk-coverage"] if series.kind == ABSTAIN else []),
                *(["reliability"] if of_classes else [])]  # fmt: skip
-    if series.capacity and not series.tasks:
+    if series.kind == CAPACITY and not series.tasks:
         offered.remove("utility")
     if not asked:
-        wanted = "utility", "risk-coverage" if series.price else "actions"
+        wanted = "utility", "risk-coverage" if series.kind == ABSTAIN else "actions"
         return tuple(picture for picture in wanted if picture in offered)
     if "all" in asked:
         return tuple(offered)
@@ -116,12 +116,12 @@ def _one(panel: Any, sweep: VariedSweep, report: VariedReport) -> Panelled:
 
 def _utility_of(sweep: VariedSweep) -> str:
     """The metric that says what decisions are worth."""
-    return "utility_at_capacity" if sweep.series.capacity else "expected_utility"
+    return "utility_at_capacity" if sweep.series.kind == CAPACITY else "expected_utility"
 
 
 def _shares(sweep: VariedSweep, report: VariedReport) -> list[Course]:
     """What is drawn of the rows that something is done with."""
-    if not sweep.series.capacity:
+    if sweep.series.kind != CAPACITY:
         return list(report.done.values())
     return [report.done[name] for name in ("capture", "precision_at_capacity")]
 
@@ -137,14 +137,14 @@ def _utility(axes: Any, sweep: VariedSweep) -> None:
         axes.plot(at, now.value, color=style.colour, label=report.name, **marks(number, len(at), len(sweep.reports)))
         if now.low is not None and len(sweep.reports) <= 2:
             axes.fill_between(at, now.low, now.high, color=style.colour, alpha=0.13, lw=0)
-        if sweep.series.capacity:
+        if sweep.series.kind == CAPACITY:
             unlimited = now.value + report.worth["capacity_cost"].value
             axes.plot(at, unlimited, "--", color=style.colour, lw=1.2)
             continue
         gain = report.worth["gain_recalibration"].value
         if not np.isnan(gain).all():
             axes.plot(at, now.value + gain, ":", color=style.colour, lw=1.2)
-    if sweep.series.capacity:
+    if sweep.series.kind == CAPACITY:
         axes.plot([], [], "--", color=GREY, label="without a limit")
     else:
         first = sweep.reports[0].worth
@@ -164,7 +164,7 @@ def _actions(axes: Any, sweep: VariedSweep, report: VariedReport) -> None:
         axes.plot(sweep.values, course.value, color=colour, label=drawable(course.heading, "png"))
         if course.low is not None and len(courses) <= 4:
             axes.fill_between(sweep.values, course.low, course.high, color=colour, alpha=0.13, lw=0)
-    title = "Which rows are acted on" if sweep.series.capacity else "What is done"
+    title = "Which rows are acted on" if sweep.series.kind == CAPACITY else "What is done"
     axes.set(title=f"{title}: {report.name}", xlabel=sweep.series.title, ylabel="share of rows", ylim=(0, 1.01))
     _mark_own(axes, sweep)
     below(axes)

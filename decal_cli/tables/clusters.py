@@ -321,10 +321,16 @@ def mean_over(values: Floats, weight: Floats, unit: Ints | None) -> Estimate:
     """
     share = weight / weight.sum()
     mean = float(share @ values)
-    off = share * (values - mean)
-    if unit is not None:
-        off = np.bincount(unit, off)
-    return Estimate(mean, math.sqrt(float(off @ off)))
+    return Estimate(mean, error_of_sum(share * (values - mean), unit))
+
+
+def error_of_sum(parts: Floats, unit: Ints | None) -> float:
+    """Standard error of a sum of parts whose mean is 0, shape (T,).
+
+    unit: the cluster of each row; None where rows are independent.
+    """
+    sums = parts if unit is None else np.bincount(unit, parts).astype(np.float64)
+    return math.sqrt(dot(sums, sums))
 
 
 def places(unit: Ints | None, rows: int, rng: np.random.Generator, parts: int) -> Ints:

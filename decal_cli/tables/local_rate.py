@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.clusters import error_of_sum
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 
@@ -55,9 +56,8 @@ def local_rates(rows: Rows, at: Floats) -> LocalRates:
     base, height = 1 / mass - tilt * centre, level - slope * centre
     noise, squares = _noise(score, label, weight, (start, end), (base, tilt), (height, slope))
     unit = None if rows.unit is None else rows.unit[order]
-    sums = noise if unit is None else np.bincount(unit, noise)
     rate = np.clip(height + slope * at, 0.0, 1.0)
-    return LocalRates(rate, slope, float(np.sqrt(sums @ sums)), 1 / float(squares.sum()))
+    return LocalRates(rate, slope, error_of_sum(noise, unit), 1 / float(squares.sum()))
 
 
 def _neighbours(score: Floats, at: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -10,11 +10,10 @@ from decal_cli.task.actions import (
     task_of_rows,
 )
 from decal_cli.task.by_row import RowTask, row_task_of
-from decal_cli.task.classes import ClassDecision, ClassTask
+from decal_cli.task.classes import ABSTAIN, ClassDecision, ClassTask
 from decal_cli.task.spelling import SPELLINGS, parse_odds, parse_utility, task_of, utility_text
 from decal_cli.task.varied import (
     CAPACITY,
-    COST_FP,
     PREVALENCE,
     TaskSeries,
     Varied,
@@ -29,8 +28,8 @@ from decal_cli.task.varied import (
 )
 
 __all__ = [
+    "ABSTAIN",
     "CAPACITY",
-    "COST_FP",
     "MAX_DIGITS",
     "PREVALENCE",
     "SPELLINGS",

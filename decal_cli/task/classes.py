@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY
 from decal_cli.task.actions import check_names
 
-ABSTAIN = "abstain"
+ABSTAIN: Final = "abstain"
 """The action that --abstain adds."""
 Payoff = tuple[float, ...]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY, MIN_PREVALENCE
@@ -16,12 +16,13 @@ from decal_cli.task.classes import ABSTAIN, ClassDecision, abstaining, few_names
 N_VALUES = 21
 """Values of 'LOW:HIGH', evenly spaced."""
 _RANGE = "give for example --prevalence-range 0.01:0.1"
-PREVALENCE = "prevalence"
+PREVALENCE: Final = "prevalence"
 """What is written for the share of labels 1 where decisions are made."""
-CAPACITY = "capacity"
+CAPACITY: Final = "capacity"
 """What is written for the rows that can be acted on."""
-COST_FP = "cost-fp"
+COST_FP: Final = "cost-fp"
 """What is written for a factor of what a false positive costs in every row."""
+Kind = Literal["abstain", "entry", "prevalence", "capacity", "cost-fp"]
 FACTORS = tuple(float(f"{10 ** (k / 10):.3g}") for k in range(-10, 11))
 """Factors of that cost where none are named: from a tenth to ten times."""
 PRICES = "0.02:0.98:0.02"
@@ -43,21 +44,23 @@ class Varied:
 class TaskSeries:
     """Tasks by the value of what varies. title: what that is, in words; own: its value in the user's task, if any.
 
-    price: whether it is the price of abstention. prevalence: whether it is the share of labels 1, which leaves the task
-    as it is; capacity: whether it is the share or the count of the rows that can be acted on, which does so too, if
-    there is one. entry: the numbers of the action and the class, where it is none of these.
+    kind: the price of abstention; one entry of the utility; the share of labels 1, which leaves the task as it is; the
+    rows that can be acted on, which does so too, if there is one; or a factor of what a false positive costs in every
+    row. entry: the numbers of its action and class. counted: whether capacities are counts of rows, not shares.
     """
 
+    kind: Kind
     title: str
     values: tuple[float, ...]
     tasks: tuple[Task | ClassDecision | RowTask, ...]
     own: float | None
-    price: bool = False
     entry: tuple[int, int] | None = None
-    prevalence: bool = False
-    capacity: Literal["", "share", "count"] = ""
-    factor: bool = False
-    """Whether it multiplies what a false positive costs in every row."""
+    counted: bool = False
+
+    @property
+    def name(self) -> str:
+        """What varies, in few letters for a signature."""
+        return self.kind if self.entry is None else ":".join(map(str, self.entry))
 
 
 def parse_varied(text: str) -> Varied:
@@ -122,7 +125,7 @@ def by_price(varied: Varied | None, classes: Sequence[str], own: float | None) -
         raise DecalError(f"--vary {ABSTAIN}: the price {outside[0]:g} is not in [0, 1]", "a right answer wins 1")
     values = tuple(sorted({*values, *(() if own is None else (own,))}))
     tasks = tuple(abstaining(price).for_classes(classes) for price in values)
-    return TaskSeries("price of abstention", values, tasks, own, price=True)
+    return TaskSeries(ABSTAIN, "price of abstention", values, tasks, own)
 
 
 def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
@@ -134,7 +137,7 @@ def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
             "give for example --prevalence-range 0.01:0.1",
         )
     tasks = (task,) * len(varied.values)
-    return TaskSeries("share of labels 1", varied.values, tasks, None, prevalence=True)
+    return TaskSeries(PREVALENCE, "share of labels 1", varied.values, tasks, None)
 
 
 def by_factor(varied: Varied | None, task: RowTask) -> TaskSeries:
@@ -148,7 +151,7 @@ def by_factor(varied: Varied | None, task: RowTask) -> TaskSeries:
     if values[0] <= 0:
         raise DecalError(f"--vary {COST_FP}: {values[0]:g} is not above 0", f"give for example {COST_FP}=0.5:2")
     tasks = tuple(replace(task, factor=value) for value in values)
-    return TaskSeries("cost of a false positive, in times of today's", values, tasks, 1.0, factor=True)
+    return TaskSeries(COST_FP, "cost of a false positive, in times of today's", values, tasks, 1.0)
 
 
 def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str], costs: bool) -> TaskSeries:
@@ -160,7 +163,7 @@ def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str],
     kind = "cost" if costs else "utility"
     title = f"{kind} of {task.actions[action]!r} where the class is {classes[label]!r}"
     tasks = tuple(_with(task, action, label, sign * value, f"--vary {varied.name}={value:g}") for value in values)
-    return TaskSeries(title, values, tasks, own, entry=(action, label))
+    return TaskSeries("entry", title, values, tasks, own, entry=(action, label))
 
 
 def _entry(name: str, actions: Sequence[str], classes: Sequence[str]) -> tuple[int, int]:

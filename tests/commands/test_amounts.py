@@ -178,10 +178,10 @@ def test_a_baseline_of_other_utilities_cannot_be_judged(decal: Decal) -> None:
     rules = ("--baseline", "base.json", "-r", "expected_utility>=baseline", "-r", "brier<=baseline")
     assert decal("gate", "a.csv", "-s", "p", *OWN, *rules).code == 0
     for other, ours in (
-        (("--amount", "amount", "--cost-fp", "6"), "amount=amount, cost_fp=6"),
+        (("--amount", "amount", "--cost-fp", "6"), "amount=amount,cost_fp=6"),
         (("-t", "0.3"), "the same in all rows"),
     ):
         done = decal("gate", "a.csv", "-s", "p", *other, *rules)
         text = " ".join(done.out.split())
         assert done.code == 2 and "PASS brier" in text
-        assert f"the utilities of rows differ: ours are {ours}; the baseline's are amount=amount, cost_fp=5" in text
+        assert f"the utilities of rows differ: ours are {ours}; the baseline's are amount=amount,cost_fp=5" in text

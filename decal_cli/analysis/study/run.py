@@ -19,7 +19,7 @@ from decal_cli.analysis.study.points import FEWEST, Record, Setting, Unit, is_re
 from decal_cli.analysis.study.store import Store, key_of
 from decal_cli.data import Columns, Dataset, columns_in, read
 from decal_cli.errors import DecalError
-from decal_cli.roles import ROW_UTILITIES
+from decal_cli.roles import ROW_UTILITIES, ROW_UTILITIES_FIX
 
 Done = Callable[[int, int, int], None]
 """Called with the progress: units done, of how many, and how many of them were done before."""
@@ -52,7 +52,7 @@ def run(
     if amounts := [role for role in ROW_UTILITIES if columns.names(role)]:
         raise DecalError(
             f"decal study varies one threshold, and --{amounts[0].replace('_', '-')} gives each row its own",
-            "drop it here; evaluate, recommend and gate take it",
+            ROW_UTILITIES_FIX,
         )
     _read.cache_clear()
     units, digests, notes, setting = _units(paths, columns, setting, seeds)

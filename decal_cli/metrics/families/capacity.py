@@ -118,7 +118,7 @@ def lift(at: AtCapacity) -> float:
     """
     if at.positives <= 0:
         raise Undefined(_NO_POSITIVES)
-    return _captured(at, at.acted, _NO_ONE) * at.total / at.positives
+    return precision_at_capacity(at) * at.total / at.positives
 
 
 def _around(at: AtCapacity, value: float, influence: Floats, confidence: float) -> Interval:

@@ -15,6 +15,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile, wilson
+from decal_cli.tables.clusters import error_of_sum
 from decal_cli.tables.listed import Listed, Lists
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
@@ -22,6 +23,8 @@ from decal_cli.task import BinaryTask
 
 MIN_ROWS = 10
 """Effective rows below which the frequency at the threshold has no interval."""
+ONE_ERROR = math.erf(1 / math.sqrt(2))
+"""Confidence of the interval that reaches one standard error to either side."""
 
 
 class AtCapacity:
@@ -85,9 +88,7 @@ class AtCapacity:
     def error(self, parts: Floats) -> float:
         """Standard error of a sum that rows add these parts to, shape (T,)."""
         off = parts - self.weight * (float(parts.sum()) / self.total)
-        if self.rows.unit is not None:
-            off = np.bincount(self.rows.unit, off).astype(np.float64)
-        return math.sqrt(float(off @ off))
+        return error_of_sum(off, self.rows.unit)
 
     def share(self, part: float, whole: float, influence: Floats, confidence: float) -> Interval:
         """Interval of part / whole, a proportion: Wilson's, with as many rows as its error says."""
@@ -109,9 +110,7 @@ def share_interval(lists: Lists, confidence: float) -> tuple[float, float, float
     total = float(weight.sum())
     share = float(lists.acted[0]) / total
     off = weight * ((rows.score >= lists.threshold[0]) - share)
-    if rows.unit is not None:
-        off = np.bincount(rows.unit, off).astype(np.float64)
-    reach = quantile(confidence) * math.sqrt(float(off @ off)) / total
+    reach = quantile(confidence) * error_of_sum(off, rows.unit) / total
     return share, max(share - reach, 0.0), min(share + reach, 1.0)
 
 
@@ -146,7 +145,6 @@ def next_rate_error(lists: Lists) -> float | None:
     if len(rates.rate) > 1:
         place = float(rates.rate.std(ddof=1)) / math.sqrt(len(rates.rate))
     else:
-        one = 2 * 0.5 * (1 + math.erf(1 / math.sqrt(2))) - 1  # the confidence of one standard error
-        low, high = threshold_interval(lists, one)
+        low, high = threshold_interval(lists, ONE_ERROR)
         place = abs(float(rates.slope[0])) * (high - low) / 2
     return math.hypot(label, place)

@@ -18,12 +18,14 @@ from decal_cli.render.results.shortened import Order, lowest_first, worst_of_eac
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines
 from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, sparkline, value_at, values_of
 from decal_cli.render.schema import Count, Ends, Limit, Positive, Share
-from decal_cli.task import TaskSeries
+from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, TaskSeries
 
 AURC_TEXT = (
     "AURC {}: mean over coverages i / T of the share of errors among the i surest rows, ties in any order (Geifman and "
     "El-Yaniv 2017)"
 )
+
+_HEADINGS = {ABSTAIN: "price", PREVALENCE: "labels 1", CAPACITY: "capacity"}
 
 
 class CourseData(TypedDict):
@@ -97,9 +99,9 @@ class VariedCurves(LongTable[VariedSweep]):
         reports, notes = worst_of_each(sweep.reports, _by_utility)
         head = replace(sweep.head, notes=(*sweep.head.notes, *notes))
         lines = [*source_lines(head), f"{sweep.series.title} varies; {_consequence(sweep.series)}"]
-        if sweep.series.prevalence:
+        if sweep.series.kind == PREVALENCE:
             lines.append("scores are moved to it, and their order stays; where they are kept, it is said")
-        if sweep.series.price:
+        if sweep.series.kind == ABSTAIN:
             lines.append("at price c, abstaining is worth 1 - c, naming the right class 1 and a wrong one 0")
         if sweep.head.plan.intervals:
             lines.append(f"[..]: {100 * sweep.head.plan.confidence:g} % intervals, each for its own value")
@@ -128,8 +130,7 @@ class VariedCurves(LongTable[VariedSweep]):
 
     def _table(self, title: str, courses: Sequence[Course], shown: list[int]) -> Table:
         series = self.sweep.series
-        names = {"price": series.price, "labels 1": series.prevalence, "capacity": series.capacity, "value": True}
-        head = Column(next(name for name, said in names.items() if said), words=True)
+        head = Column(_HEADINGS.get(series.kind, "value"), words=True)
         columns = [Column(each.heading, sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
         rows = []
         for k in shown:
@@ -164,9 +165,9 @@ class VariedCurves(LongTable[VariedSweep]):
 
 def _consequence(series: TaskSeries) -> str:
     """What follows from what varies."""
-    if series.prevalence:
+    if series.kind == PREVALENCE:
         return "rows are counted as a population with it"
-    if not series.capacity:
+    if series.kind != CAPACITY:
         return "at each value the task is another"
     below = "; a row below the threshold of the task is not, even if places are free" if series.tasks else ""
     return f"the rows with the highest scores are acted on{below}"
@@ -174,9 +175,9 @@ def _consequence(series: TaskSeries) -> str:
 
 def _title(series: TaskSeries) -> str:
     """Of the table that does not speak of utility."""
-    if series.capacity:
+    if series.kind == CAPACITY:
         return "Which rows are acted on"
-    return "Which rows are decided, and how well" if series.price else "What is done: share of rows"
+    return "Which rows are decided, and how well" if series.kind == ABSTAIN else "What is done: share of rows"
 
 
 def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
