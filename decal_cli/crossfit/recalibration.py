@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Table
 from decal_cli.task import Task
 
@@ -42,13 +42,22 @@ def from_top(worth: Weights) -> Weights:
     return sums
 
 
+def highest(worth: Floats) -> NDArray[np.int64]:
+    """Index at which sums from the top are highest, the first of those that tie, along the last axis: shape (..).
+
+    At t* = 0.3, what 3 positives win is what 7 negatives cost, so that ties are common.
+    """
+    least = worth.max(axis=-1, keepdims=True) - TIE * np.abs(worth).max(axis=-1, keepdims=True)
+    return np.argmax(worth >= least, axis=-1)
+
+
 def learned_cuts(neg: Weights, pos: Weights, threshold: float) -> NDArray[np.int64]:
     """Level from which each fold's isotonic fit, made on the other folds, is at least t*; m where it never is.
 
     neg, pos: shape (folds, m). The level is one that the other folds hold.
     """
     others_neg, others_pos = neg.sum(axis=0) - neg, pos.sum(axis=0) - pos
-    best = np.argmax(from_top(others_pos * (1 - threshold) - others_neg * threshold), axis=-1)
+    best = highest(from_top(others_pos * (1 - threshold) - others_neg * threshold))
     held = others_neg + others_pos > 0
     return np.array([cut + int(np.argmax(np.append(level[cut:], True))) for cut, level in zip(best, held, strict=True)])
 
@@ -165,7 +174,7 @@ def gain_errors(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -> 
 
     def of_step(threshold: float, now: float) -> Floats:
         worth, true, acts = drawn.worth(threshold), world.true(threshold), world.place(now)
-        cuts = np.argmax(worth.sum(axis=1, keepdims=True) - worth, axis=-1)
+        cuts = highest(worth.sum(axis=1, keepdims=True) - worth)
         won = np.take_along_axis(worth, cuts[..., None], axis=-1)[..., 0] - worth[..., acts]
         return won.sum(axis=1) - (true[cuts] - true[acts]).mean(axis=1)
 
@@ -212,10 +221,11 @@ def threshold_range(t: Table, threshold: float, rng: np.random.Generator, confid
     """
     world = _World(t, [threshold], N_FINE_CELLS)
     drawn = world.draw(1, rng).worth(threshold)[:, 0]
-    short = drawn.max(axis=-1) - drawn[:, int(np.argmax(world.true(threshold)))]
+    short = drawn.max(axis=-1) - drawn[:, highest(world.true(threshold))]
     cells = world.cells
     worth = from_top(cells.pos * (1 - threshold) - (cells.n - cells.pos) * threshold) / cells.total
-    held = np.flatnonzero(worth.max() - worth <= float(np.quantile(short, confidence)))
+    allowed = float(np.quantile(short, confidence)) + TIE * float(np.abs(worth).max())
+    held = np.flatnonzero(worth.max() - worth <= allowed)
     before, score = np.append(0.0, cells.score), np.append(cells.score, 1.0)
     return float(before[held[0]]), float(score[held[-1]])
 

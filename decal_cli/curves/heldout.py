@@ -14,7 +14,7 @@ import numpy as np
 from decal_cli.crossfit.recalibration import Weights, from_top, need_rows, smoothed
 from decal_cli.tables import resample as draw
 from decal_cli.tables.isotonic import pool
-from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.table import Floats, Ints, Table
 
 N_REPLICATES = 100
@@ -48,7 +48,7 @@ def _cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:
     lift, n = 2 * (filled // m), n[filled]
     starts, n, pos = pool(filled, n, pos.ravel()[filled] + lift * n)
     start_of = np.append(starts, batch * m)
-    wanted = 2.0 * np.arange(batch)[:, None] + at
+    wanted = 2.0 * np.arange(batch)[:, None] + at - TIE
     first = start_of[np.searchsorted(pos / n, wanted, side="left")]
     return np.minimum(first - m * np.arange(batch)[:, None], m)
 

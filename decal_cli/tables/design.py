@@ -330,7 +330,7 @@ class Weighted(Design):
         return neg, draw.deal_weights(cells.pos, self.pos2, rng)
 
     def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
-        rows = np.maximum(np.rint(cells.n**2 / self.n2), 1).astype(np.int64)
+        rows = draw.as_whole(cells.n**2 / self.n2)
         share = draw.binomial(rng, rows, chance) / rows
         return cells.n * share, Weighted(self.n2, self.n2 * share)
 

@@ -20,6 +20,7 @@ from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.confusion import Confusion, parted
 from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Moments, Weighted, joined
 from decal_cli.tables.isotonic import first_of_pools
+from decal_cli.tables.resample import TIE
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -201,7 +202,7 @@ class Table(Counted):
         """The i/k quantiles of the scores of the rows, i = 0..k, shape (k + 1,)."""
         share = np.arange(k + 1) / k
         if self.weighted:
-            levels = np.searchsorted(self._rows_to, share * self._rows_to[-1], side="left")
+            levels = np.searchsorted(self._rows_to, share * (1 - TIE) * self._rows_to[-1], side="left")
             return self.score[np.minimum(levels, len(self) - 1)]
         position = share * (self.total - 1)
         low = np.floor(position)

@@ -58,9 +58,8 @@ def test_counts_give_the_numbers_of_their_rows(weighted: bool) -> None:
         for key, result in expected["metrics"].items():
             if result["value"] is not None:
                 assert got["metrics"][key]["value"] == pytest.approx(result["value"], rel=1e-12, abs=1e-14), key
-            # Of weighted rows, draws that nearly tie turn on the last bit of a sum.
-            if result["interval"] is not None and not weighted:
-                assert got["metrics"][key]["interval"] == pytest.approx(result["interval"], rel=1e-12, abs=1e-14), key
+            if result["interval"] is not None:
+                assert got["metrics"][key]["interval"] == pytest.approx(result["interval"], rel=1e-9, abs=1e-12), key
 
 
 def test_files_add_up(tmp_path: Path) -> None:
@@ -72,7 +71,7 @@ def test_files_add_up(tmp_path: Path) -> None:
     counted = decal.evaluate(paths, aggregated=True, metrics=("brier", "auc", "average_precision"))
     for key in ("brier", "auc", "average_precision"):
         assert counted[key].value == pytest.approx(whole[key].value, rel=1e-12)
-        assert counted[key].interval == pytest.approx(whole[key].interval, rel=1e-12)
+        assert counted[key].interval == pytest.approx(whole[key].interval, rel=1e-9)
     assert [item["rows"] for item in counted.to_dict()["inputs"]] == [150, 250]
 
 

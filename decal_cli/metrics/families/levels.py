@@ -15,6 +15,7 @@ from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric, null_of
 from decal_cli.metrics.numerics import rays
+from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, CellRun, Estimate, Floats, Table
 
@@ -134,7 +135,7 @@ def _moments(t: Table, term: Term) -> Estimate:
 
 def _absolute(block: CellRun) -> tuple[Floats, Floats]:
     """Mean and variance of |X - n q| per level, where X is the weight of n^2/n2 rows."""
-    rows = np.maximum(np.rint(block.n**2 / block.n2), 1)
+    rows = as_whole(block.n**2 / block.n2).astype(np.float64)
     unit, spread = block.n / rows, block.score * (1 - block.score)
     mean = unit * (2 * spread if float(rows.max()) == 1 else _binomial_deviation(rows, block.score))
     return mean, np.maximum(unit**2 * rows * spread - mean**2, 0.0)

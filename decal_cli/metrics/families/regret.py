@@ -21,6 +21,7 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import clipped, grouping, regret_intervals
 from decal_cli.metrics.numerics.decimals import shortest_deciding_as
 from decal_cli.metrics.numerics.grouping import Bounds
+from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Table
 from decal_cli.task import BinaryTask, Task
@@ -154,7 +155,7 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> float:
     no fit reaches t*: then always deciding 0 is best.
     """
     fitted = t.isotonic.pos / t.isotonic.n
-    reached = np.flatnonzero(fitted >= task.threshold)
+    reached = np.flatnonzero(fitted >= task.threshold * (1 - TIE))
     if not len(reached):
         raise Undefined(
             f"no recalibrated score reaches t* = {task.threshold:g} (the highest is {fitted[-1]:.3g}): decide 0"

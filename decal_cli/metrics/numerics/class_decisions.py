@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, tabulate
 from decal_cli.task.classes import ClassDecision
@@ -120,7 +121,7 @@ def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, see
     cell: of each row, (T,); chance: of each class in each cell, (m, K), rows of sum 1.
     """
     squares, rows = c.count(cell, len(chance), squares=True), c.count(cell, len(chance))
-    effective = np.maximum(np.rint(rows / (squares / rows)), 1).astype(np.int64)
+    effective = as_whole(rows / (squares / rows))
     labels = seed.generator("classes").multinomial(effective, chance, (draws, len(chance)))
     return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
 

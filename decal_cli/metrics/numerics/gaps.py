@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from decal_cli.metrics.confidence import Interval
 from decal_cli.tables.clusters import residual_products
+from decal_cli.tables.resample import as_whole
 from decal_cli.tables.table import Floats, Ints, Table
 
 Norm = Callable[[Floats, Floats], Floats]
@@ -58,7 +59,7 @@ def concentration(levels: Table) -> Floats:
 
 def whole_rows(levels: Table) -> Ints:
     """The effective rows of each level, as whole numbers to draw labels for."""
-    return np.maximum(np.rint(1 / concentration(levels)), 1).astype(np.int64)
+    return as_whole(1 / concentration(levels))
 
 
 class Noise(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.numerics import gaps
+from decal_cli.tables.resample import TIE
 from decal_cli.tables.table import Floats, Ints, Table
 
 N_WORLD_DRAWS = 200
@@ -131,7 +132,9 @@ def inverted(seen: float, drawn: Floats, truths: Floats, confidence: float) -> I
     """
     lows, highs = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=1)
     # The least world whose upper end reaches what is seen, and the greatest whose lower end does not exceed it.
-    least, greatest = (float(np.interp(seen, np.maximum.accumulate(ends), truths)) for ends in (highs, lows))
+    # What is seen is often 0, and so are ends: but for rounding they are equal.
+    least = float(np.interp(seen - TIE, np.maximum.accumulate(highs), truths))
+    greatest = float(np.interp(seen + TIE, np.maximum.accumulate(lows), truths))
     return least, max(least, greatest)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from decal_cli.metrics.confidence import Interval, holding, within
 from decal_cli.metrics.numerics import clipped, decisions, gaps, grouping
+from decal_cli.tables.resample import as_whole
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask, Task
 
@@ -51,7 +52,7 @@ def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bin
     levels = t.bins(bins)
     rows, share = 1 / gaps.concentration(levels), levels.n / t.total
     rate = levels.pos / levels.n
-    counts = np.maximum(np.rint(rows), 1).astype(np.int64)
+    counts = as_whole(rows)
     shares = rng.poisson(counts, (clipped.N_REGRET_DRAWS, len(counts))) * (share / counts)
     shares /= np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
     value, ends = float(worst_bound(rate, share, task)), []
@@ -97,6 +98,6 @@ def calibrated_regrets(t: Table, task: Task, rng: np.random.Generator, bins: int
     """regret_calibration of so many tables whose labels are drawn from the scores, bin by bin."""
     levels, starts = t.bins(bins), t.bin_starts(bins)
     chance = np.add.reduceat(t.n * t.score, starts) / np.add.reduceat(t.n, starts)
-    rows = np.maximum(np.rint(levels.n / levels.unit), 1).astype(np.int64)
+    rows = as_whole(levels.n / levels.unit)
     rates = rng.binomial(rows, np.clip(chance, 0.0, 1.0), (draws, len(rows))) / rows
     return task.u_delta * calibration_of(t, task, levels, slice(None))(rates)

@@ -1,0 +1,51 @@
+"""Sums of weights that tie but for rounding: no number depends on the order in which they are added."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import decal_cli as decal
+from decal_cli.crossfit.recalibration import from_top, highest
+
+METRICS = (
+    *("gain_recalibration", "gain_over_constant", "threshold_adjusted", "corp_mcb", "average_precision"),
+    *("ece", "ece_debiased", "ece_null", "ece_exact_null", "u_cal", "cdl", "regret_calibration"),
+)
+
+
+def rows(seed: int, count: int, levels: int) -> pd.DataFrame:
+    """Rows of few scores, and of few weights in every second draw, so that sums of weights tie."""
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.random(count) * (levels - 1)) / (levels - 1)
+    label = (rng.random(count) < score**1.2).astype(int)
+    weight = rng.choice([1.0, 2.0, 0.5], count) if seed % 2 else rng.exponential(2, count) + 0.1
+    return pd.DataFrame({"p": score, "y": label, "w": weight})
+
+
+# Each of these differed by up to a third before sums had a tolerance.
+@pytest.mark.parametrize(
+    ("seed", "count", "levels", "threshold"), [(1, 300, 101, 0.1), (2, 1500, 11, 0.2), (13, 1500, 5000, 0.1)]
+)
+def test_neither_the_order_of_rows_nor_the_unit_of_weights_matters(
+    seed: int, count: int, levels: int, threshold: float
+) -> None:
+    data = rows(seed, count, levels)
+    ask: dict[str, Any] = {"score": "p", "label": "y", "weight": "w", "threshold": threshold, "metrics": METRICS}
+    expected = decal.evaluate(data, **ask).to_dict()["metrics"]
+    for same in (data.assign(w=data["w"] * 0.7), data.sample(frac=1, random_state=seed)):
+        got = decal.evaluate(same, **ask).to_dict()["metrics"]
+        for key, result in expected.items():
+            assert got[key]["value"] == pytest.approx(result["value"], rel=1e-9, abs=1e-12), key
+            assert got[key]["interval"] == pytest.approx(result["interval"], rel=1e-9, abs=1e-12), key
+
+
+def test_of_sums_that_tie_the_first_is_highest() -> None:
+    # What 3 positives win at t* = .3 is what 7 negatives cost; in floats their sum is 4e-16 and not 0.
+    worth = np.array([-0.3] * 7 + [0.7] * 3 + [-0.3])
+    assert highest(from_top(worth)) == 7
+    assert highest(from_top(np.array([0.7] * 3 + [-0.3] * 7))) == 0
+    assert highest(np.zeros(4)) == 0
