@@ -28,8 +28,9 @@ from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.pairs import PairTable, pair_up
+from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS
 from decal_cli.task import ClassDecision
@@ -39,6 +40,8 @@ HEADLINE = (parse("expected_utility"), parse("brier"))
 """What the summary is about, independent of the metrics that were asked for."""
 AT_CAPACITY = parse("utility_at_capacity")
 """The same where so many rows can be acted on only."""
+
+NOT_EXACT = "cells of two scores do not give the difference; the values of each model are near those of the rows"
 
 
 @dataclass(frozen=True)
@@ -159,11 +162,13 @@ def compare(
         if a.classes:
             contests.append(_class_contest(of_a, of_b, (a.class_table, b.class_table), values.decision, plan))
             continue
-        pairs = pair_up(a.score, b.score, a.label, a.weight, a.unit)
+        pairs = a.pairs_with(b)
         whole = whole or pairs
         contests.append(_contest(of_a, of_b, pairs, (a, b), plan, ids if group is None else None))
     at = contests[0].thresholds
-    joined, reason = None, "scores of several classes have no thresholds" if at is None and splicing else None
+    joined, reason = None, None
+    if splicing and at is None:
+        reason = "cells of two scores give no curves" if whole else "scores of several classes have no thresholds"
     if splicing and whole is not None and at is not None:
         joined, reason = _splice(whole, at, plan)
     return Comparison(evaluation, (first.name, second.name), tuple(contests), joined, reason)
@@ -221,9 +226,16 @@ def _contest(
     swapped = swap(*rows, ids)
     apart = None
     if plan.binary is not None and swapped is None:
-        apart = disagreements(pairs, plan.binary.decision_threshold)
-    at = _thresholds(pairs, plan)
-    return Contest(of_a.group, of_a.rows, of_a.positives, len(pairs), asked, headline, at, apart, swapped)
+        apart = _disagreements(pairs, plan.binary.decision_threshold)
+    of_cells = isinstance(pairs, CellPairs)
+    at, count = (None, 0) if of_cells else (_thresholds(pairs, plan), len(pairs))
+    return Contest(of_a.group, of_a.rows, of_a.positives, count, asked, headline, at, apart, swapped)
+
+
+def _disagreements(pairs: PairTable, threshold: float) -> Disagreements | None:
+    """None where cells do not say how every row is decided."""
+    known = not isinstance(pairs, CellPairs) or pairs.decided_at(threshold)
+    return disagreements(pairs, threshold) if known else None
 
 
 def _class_contest(
@@ -263,6 +275,8 @@ def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
         sides = [(report.model, side.reason) for report, side in ((of_a, a), (of_b, b)) if side.value is None]
         names = "" if len(sides) == 2 and a.reason == b.reason else f"{sides[0][0]}: "
         return Difference(a, b, Result(None, None, f"{names}{sides[0][1]}"))
+    if any(side.within is not None and side.within.bound for side in (a, b)):
+        return Difference(a, b, Result(None, None, NOT_EXACT))
     return Difference(a, b, Result(b.value - a.value), None, _better(spec.declared, a.value, b.value))
 
 

@@ -385,4 +385,5 @@ def asked_question(asked: Mapping[str, Any]) -> Question:
     """The data set of a verb's arguments and its plan, which names no metric yet."""
     plan = plan_of(asked, (), task_given(asked))
     counts = not asked.get("methods") and asked.get("vary") is None
-    return Question(dataset_of(asked, plan.edges if counts else None), plan, library_of(asked["data"]))
+    data = dataset_of(asked, plan.edges if counts else None, bool(asked.get("pairs")))
+    return Question(data, plan, library_of(asked["data"]))

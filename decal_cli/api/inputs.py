@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -14,7 +15,7 @@ from decal_cli.analysis.packs import Pack, pack_named
 from decal_cli.analysis.recommend import COSTED, Preferences
 from decal_cli.analysis.reference import Reference, against
 from decal_cli.api.words import one_of
-from decal_cli.data import Columns, Counting, Dataset, from_arrays, read
+from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, pair_up, read, read_pair
 from decal_cli.data.arrays import is_table
 from decal_cli.data.engines.address import is_address
 from decal_cli.data.words import number, text_of
@@ -119,22 +120,22 @@ def _number_text(asked: Mapping[str, Any], name: str) -> str | None:
     return None if asked.get(name) is None else repr(real(name, asked[name]))
 
 
-def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None) -> Dataset:
+def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None, pairs: bool = False) -> Dataset:
     """The data set of a verb's arguments; edges: thresholds of decisions, where counts of rows will do.
 
-    Errors: DecalError.
+    pairs: whether an engine counts rows by two scores at once. Errors: DecalError.
     """
     data, label = asked["data"], asked["label"]
     paths = paths_of(data)
-    if paths is not None and len(paths) == 1 and is_address(paths[0]):
+    if paths is not None and _names_engine(paths):
         # Late: most callers have files or arrays.
         from decal_cli.data.engines.reading import read_engine
 
-        return read_engine(paths[0], file_columns(asked), thresholds=tuple(edges or ()))
+        return read_engine(paths[0], file_columns(asked), None, tuple(edges or ()), pairs)
     if type(data).__module__.startswith("pyspark.sql"):
         from decal_cli.data.engines.reading import read_spark
 
-        return read_spark(data, file_columns(asked), tuple(edges or ()))
+        return read_spark(data, file_columns(asked), tuple(edges or ()), pairs)
     if paths is not None:
         return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)))
     columns = columns_of(asked)
@@ -149,6 +150,21 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None) -
         if label is not None and not is_table(data) and look_swapped(data, label):
             raise swapped("evaluate(scores, labels)") from None
         raise error
+
+
+def paired_of(asked: Mapping[str, Any], edges: Sequence[float]) -> Paired:
+    """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
+    id_column, group = asked["id"], names_of("group", asked["group"])
+    paths = paths_of(asked["data"])
+    if paths is not None and not _names_engine(paths):
+        return read_pair(paths, file_columns(asked), id_column)
+    grouped = {**asked, "group": (*group, id_column)} if id_column is not None else asked
+    columns = replace(columns_of(asked), group=group if id_column else ())
+    return pair_up(dataset_of(grouped, edges, pairs=True), columns, id_column)
+
+
+def _names_engine(paths: Sequence[str] | None) -> bool:
+    return paths is not None and len(paths) == 1 and is_address(paths[0])
 
 
 def reference_of(asked: Mapping[str, Any], dataset: Dataset, plan: Plan) -> Reference | None:

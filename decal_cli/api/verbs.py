@@ -34,14 +34,11 @@ from decal_cli.api.inputs import (
     Several,
     Utilities,
     Values,
-    columns_of,
-    dataset_of,
-    file_columns,
     methods_of,
     metrics_of,
     names_of,
     pack_of,
-    paths_of,
+    paired_of,
     plan_of,
     preferences_of,
     reference_of,
@@ -52,7 +49,6 @@ from decal_cli.api.inputs import (
 from decal_cli.api.varying import limited, varied_answer
 from decal_cli.api.words import spoken
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
-from decal_cli.data import pair_up, read_pair
 from decal_cli.declarations.defaults import CONFIDENCE, SEED, SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.render.results.comparison import Compared
@@ -255,7 +251,8 @@ def gate(
     parsed = [gating.parse_rule(text) for text in names_of("rules", rules)]
     if not parsed:
         raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
-    question = asked_question({**locals(), "intervals": any(rule.needs_interval for rule in parsed)})
+    needed = {"intervals": any(rule.needs_interval for rule in parsed), "pairs": any(rule.delta for rule in parsed)}
+    question = asked_question({**locals(), **needed})
     plan = replace(question.plan, choices=gating.choices_of(parsed))
     return GateAnswer(Gated(gating.gate(question.data, plan, parsed, earlier(baseline))), question)
 
@@ -311,15 +308,9 @@ def compare(
     metrics: by default those that tell two models apart. Differences are of the second model minus the first.
     """
     asked = locals()
-    paths = paths_of(data)
-    if paths is not None:
-        paired = read_pair(paths, file_columns(asked), id)
-    else:
-        grouped = {**asked, "group": (*names_of("group", group), id)} if id is not None else asked
-        paired = pair_up(
-            dataset_of(grouped), replace(columns_of(asked), group=names_of("group", group) if id else ()), id
-        )
-    question = Question(paired.dataset, plan_of(asked, (), task_given(asked)), library_of(data))
+    plan = plan_of(asked, (), task_given(asked))
+    paired = paired_of(asked, plan.edges)
+    question = Question(paired.dataset, plan, library_of(data))
     choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset, question.plan)
     result = comparing.compare(paired.dataset, replace(question.plan, choices=choices), ids=paired.ids)
     spliced = None if result.splice is None else comparing.spliced(paired, result)

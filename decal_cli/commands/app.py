@@ -114,7 +114,7 @@ def compare(
     models: CompareOptions,
     metrics: MetricOptions,
     source: Annotated[
-        InputOptions,
+        EngineOptions,
         {
             "files": f"{INPUT_FORMATS} One file with two score columns, or with --id two files.",
             "score": "Score column: name two, A and B. With --id, one name for both files or one for each.",

@@ -156,21 +156,36 @@ def load_ahead(choices: Sequence[MetricSpec]) -> None:
         threading.Thread(target=lambda: [importlib.import_module(name) for name in modules], daemon=True).start()
 
 
+def counted_by_engine(
+    source: InputOptions, settings: Settings, edges: Sequence[float], pairs: bool = False
+) -> Dataset | None:
+    """The rows of the engine that the line names, if any. pairs: whether they are counted by two scores at once."""
+    if not isinstance(source, EngineOptions) or (source.engine is None and source.query is None):
+        return None
+    if source.files or source.engine is None:
+        raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
+    # Late: most runs read files.
+    from decal_cli.data.engines.reading import read_engine
+
+    reserve()
+    return read_engine(source.engine, columns_of(source, settings), source.query, tuple(edges), pairs)
+
+
 def data_of(
-    source: InputOptions, settings: Settings, output: str | None = None, edges: Sequence[float] | None = None
+    source: InputOptions,
+    settings: Settings,
+    output: str | None = None,
+    edges: Sequence[float] | None = None,
+    pairs: bool = False,
 ) -> Dataset:
     """What the line and the settings say is to be read; output: where the result goes.
 
-    edges: thresholds of the decisions, of a command for which counts of rows will do; else None.
+    edges: thresholds of the decisions, of a command for which counts of rows will do; else None. pairs: whether an
+    engine counts rows by two scores at once, where two are named.
     """
-    if isinstance(source, EngineOptions) and (source.engine is not None or source.query is not None):
-        if source.files or source.engine is None:
-            raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
-        # Late: most runs read files.
-        from decal_cli.data.engines.reading import read_engine
-
-        reserve()
-        return read_engine(source.engine, columns_of(source, settings), source.query, tuple(edges or ()))
+    counted = counted_by_engine(source, settings, edges or (), pairs)
+    if counted is not None:
+        return counted
     paths, stdin = inputs_of(source, settings, output)
     if edges is None:
         return read(paths, columns_of(source, settings), stdin)

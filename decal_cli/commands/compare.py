@@ -8,12 +8,22 @@ from decal_cli.analysis import compare as comparing
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, swept
-from decal_cli.commands.common import choices_of, columns_of, emit, inputs_of, plan_of, settings_of, terms_of
+from decal_cli.commands.common import (
+    choices_of,
+    columns_of,
+    counted_by_engine,
+    emit,
+    inputs_of,
+    plan_of,
+    settings_of,
+    terms_of,
+)
 from decal_cli.commands.options import CompareOptions, InputOptions, MetricOptions, OutputOptions, TaskOptions
 from decal_cli.commands.plotting import check_plot, write_plot
 from decal_cli.commands.progress import progress_of
+from decal_cli.commands.settings import Settings
 from decal_cli.curves import Grid, parse_thresholds
-from decal_cli.data import Dataset, as_file, format_of, read_pair
+from decal_cli.data import Dataset, Paired, as_file, format_of, pair_up, read_pair
 from decal_cli.data.output import check_new, check_not_read, write_whole
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
@@ -35,9 +45,7 @@ def run(
         check_new(models.write_splice, "splice", models.force)
     choices = choices_of(metrics, form)
     plan = replace(plan_of(choices, task, out, settings, source), intervals=not metrics.no_intervals)
-    paths, stdin = inputs_of(source, settings, out.output)
-    check_not_read(models.write_splice, paths)
-    paired = read_pair(paths, columns_of(source, settings), models.id, stdin)
+    paired = _paired(models, source, settings, plan, out)
     if paired.dataset.classes:
         choices = choices if metrics.metric else evaluating.all_choices(of_classes=True) if choices else ()
         if models.write_splice is not None or models.plot is not None:
@@ -49,6 +57,17 @@ def run(
     if models.write_splice is not None:
         write_whole(models.write_splice, as_file(models.write_splice, comparing.spliced(paired, result)), "splice")
     emit(Compared(result, terms, drawing), form, out)
+
+
+def _paired(models: CompareOptions, source: InputOptions, settings: Settings, plan: Plan, out: OutputOptions) -> Paired:
+    """The two models, of files or of an engine."""
+    columns = columns_of(source, settings)
+    counted = counted_by_engine(source, settings, plan.edges, pairs=True)
+    if counted is not None:
+        return pair_up(counted, columns, models.id)
+    paths, stdin = inputs_of(source, settings, out.output)
+    check_not_read(models.write_splice, paths)
+    return read_pair(paths, columns, models.id, stdin)
 
 
 def _curves(dataset: Dataset, plan: Plan) -> Sweep:

@@ -30,7 +30,8 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
     baseline = None if path is None else read_baseline(path)
     plan = plan_of(gating.choices_of(rules), task, out, settings, source)
     plan = replace(plan, intervals=any(rule.needs_interval for rule in rules))
-    data = data_of(source, settings, out.output, plan.edges)
+    apart = any(rule.delta for rule in rules)
+    data = data_of(source, settings, out.output, plan.edges, pairs=apart)
     for path in (*files, gates.write_baseline):
         check_not_read(path, [item.path for item in data.inputs])
     with progress_of() as progress:

@@ -7,7 +7,8 @@ import sys
 from decal_cli.commands.options import OF_STATEMENT, SqlOptions
 from decal_cli.commands.settings import find_settings, working_folder
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import CountRequest, statement
+from decal_cli.data.engines.request import CountRequest
+from decal_cli.data.engines.statement import statement
 from decal_cli.errors import DecalError
 
 
@@ -15,7 +16,7 @@ def run(options: SqlOptions) -> None:
     """Print the statement."""
     dialect = DIALECTS[options.dialect.value]
     if options.model is not None:
-        if options.named or options.cells or options.threshold:
+        if options.named or options.cells or options.pairs or options.threshold:
             raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
         # Late: it loads all methods.
         from decal_cli.analysis.apply import read_model
@@ -36,6 +37,7 @@ def run(options: SqlOptions) -> None:
         table=options.table,
         query=options.query,
         cells=options.cells,
+        pairs=options.pairs,
         thresholds=tuple(options.threshold),
         **{role: getattr(columns, role) for role in OF_STATEMENT},
     )

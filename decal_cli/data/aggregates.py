@@ -10,8 +10,10 @@ from decal_cli.data.check import Origin, floats, loaded_parts
 from decal_cli.data.columns import nearest_of
 from decal_cli.data.counts import Cells, Counts, Levels
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
+from decal_cli.data.engines.aggregate import SIDES, has_cells, has_pairs
 from decal_cli.data.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
 from decal_cli.data.labels import group
+from decal_cli.data.pair_counts import PairCounts, pair_columns
 from decal_cli.data.sources import Source
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
@@ -19,6 +21,10 @@ from decal_cli.roles import ROW_UTILITIES, Columns
 
 MODEL = "model"
 OF_CELLS = "scores are known by cells, with the sums of their rows: the page says which numbers are exact"
+OF_PAIRS = (
+    "scores are known by cells of both models: differences of Brier score, log loss and decisions at edges are exact, "
+    "and no other difference is shown"
+)
 OF_ROWS = (
     *("cluster", "features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
     *("prevalence", "sampled_negatives", "per", "capacity"),
@@ -30,22 +36,32 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     """Check and add up files of counts. Errors: DecalError, one line, for anything that they cannot be."""
     _refuse_of_rows(columns)
     kind, numbers = _columns(sources, columns)
-    texts = (*((MODEL,) if MODEL in sources[0].names else ()), *columns.group)
+    paired = has_pairs(numbers)
+    naming = [f"{MODEL}{side}" for side in SIDES] if paired else [MODEL]
+    texts = (*(name for name in naming if name in sources[0].names), *columns.group)
     digests = Digests(sources)
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
     parts, dropped = sound_parts(loaded_parts(sources, numbers, (*texts, *wrong)), columns.missing == "drop")
     origin = Origin(parts)
-    counts = kind({name: floats(parts, name) + 0.0 for name in numbers})
+    values = {name: floats(parts, name) + 0.0 for name in numbers}
+    counts = PairCounts(kind, values) if paired else kind(values)
     counts.check(origin)
-    named = group(parts, MODEL) if MODEL in texts else None
-    models = _models(columns, named, origin.shown)
     groups = {name: group(parts, name) for name in columns.group}
-    of_models = [np.ones(origin.count, dtype=bool) if named is None else named == name for name in models]
-    predictions = []
-    for name, mine in zip(models, of_models, strict=True):
-        of_model = counts.take(mine)
-        counted = of_model.counted(of_model.scale, {column: values[mine] for column, values in groups.items()}, origin)
-        predictions.append(Predictions(name, (name,), counted))
+    everything = np.ones(origin.count, dtype=bool)
+    if isinstance(counts, PairCounts):
+        models = _both_models(columns, [group(parts, name) for name in naming if name in texts], origin.shown)
+        of_models = [everything] * len(models)
+        both = counts.counted(counts.scale, groups, origin)
+        predictions = [Predictions(name, (name,), rows) for name, rows in zip(models, both, strict=True)]
+    else:
+        named = group(parts, MODEL) if MODEL in texts else None
+        models = _models(columns, named, origin.shown)
+        of_models = [everything if named is None else named == name for name in models]
+        predictions = []
+        for name, mine in zip(models, of_models, strict=True):
+            of_model = counts.take(mine)
+            of_groups = {column: values[mine] for column, values in groups.items()}
+            predictions.append(Predictions(name, (name,), of_model.counted(of_model.scale, of_groups, origin)))
     inputs = []
     for part, of_part, digest in zip(parts, dropped, digests.wait(), strict=True):
         inside = slice(part.start, part.start + part.table.num_rows)
@@ -56,8 +72,11 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
         )
         inputs.append(Input(part.source.raw.path, *most, digest))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
-    notes = (*_notes(sources[0], (*texts, *numbers, *wrong)), *((OF_CELLS,) if kind is Cells else ()))
-    return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), notes), dropped)
+    notes = (
+        *_notes(sources[0], (*texts, *numbers, *wrong)),
+        *(((OF_PAIRS if paired else OF_CELLS),) if kind is Cells else ()),
+    )
+    return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes)), dropped)
 
 
 def _refuse_of_rows(columns: Columns) -> None:
@@ -74,20 +93,31 @@ def _refuse_of_rows(columns: Columns) -> None:
 def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts], tuple[str, ...]]:
     """What the files hold, and the columns of numbers that each of them has."""
     first = sources[0]
-    kind: type[Counts] = Cells if "cell" in first.names else Levels
-    weighted = any(name in first.names for name in kind.of_weights)
-    numbers = (*kind.needed, *(kind.of_weights if weighted else ()))
-    what = f"{kind.what} of weighted rows" if weighted else kind.what
+    kind: type[Counts] = Cells if has_cells(first.names) else Levels
+    paired = has_pairs(first.names)
+
+    def numbers_of(weighted: bool) -> tuple[str, ...]:
+        return pair_columns(kind, weighted) if paired else (*kind.needed, *(kind.of_weights if weighted else ()))
+
+    of_weights = [name for name in numbers_of(True) if name not in numbers_of(False)]
+    weighted = any(name in first.names for name in of_weights)
+    numbers = numbers_of(weighted)
+    what = f"{kind.what}{' of pairs' if paired else ''}{' of weighted rows' if weighted else ''}"
     for source in sources:
-        if kind is Levels and "cell" in source.names:
+        if kind is Levels and has_cells(source.names):
             raise DecalError(f"{source.shown}: holds cells, and {first.shown} levels", "aggregate both in one way")
+        if has_pairs(source.names) != paired:
+            raise DecalError(
+                f"{source.shown} and {first.shown}: one counts rows by two scores at once, and the other does not",
+                "aggregate both in one way",
+            )
         for name in numbers:
             if name not in source.names:
                 raise DecalError(
                     f"{source.shown}: no column {quote(name)}, and {what} have {', '.join(numbers)}",
                     f"aggregate it so; its columns: {listed(source.names)}",
                 )
-        if not weighted and any(name in source.names for name in kind.of_weights):
+        if not weighted and any(name in source.names for name in of_weights):
             raise DecalError(
                 f"{source.shown}: counts weighted rows, and {first.shown} rows without weights",
                 "aggregate both in one way",
@@ -100,6 +130,27 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
                 "aggregate both in one way",
             )
     return kind, numbers
+
+
+def _both_models(columns: Columns, named: Sequence[np.ndarray], shown: str) -> tuple[str, ...]:
+    """The names of A and of B: of the columns that hold them, or as --score names them."""
+    known: list[str] = []
+    for side, values in zip(SIDES, named, strict=False):
+        names = np.unique(values)
+        if len(names) > 1:
+            raise DecalError(
+                f"{shown}, column {quote(MODEL + side)}: several models, {listed(list(map(str, names)))}",
+                "aggregate two models by themselves",
+            )
+        known.append(str(names[0]))
+    if columns.score and known and tuple(known) != columns.score:
+        raise DecalError(
+            f"{shown}: counts rows by the scores {listed(known)}, and --score names {listed(columns.score)}",
+            "drop --score",
+        )
+    if len(columns.score) not in (0, 2):
+        raise DecalError(f"{shown}: counts rows by two scores, and --score names 1", "name two, or none")
+    return tuple(known) or columns.score or ("score_a", "score_b")
 
 
 def _models(columns: Columns, named: np.ndarray | None, shown: str) -> tuple[str, ...]:
@@ -118,7 +169,11 @@ def _models(columns: Columns, named: np.ndarray | None, shown: str) -> tuple[str
 
 
 def _notes(source: Source, used: Sequence[str]) -> Iterator[str]:
-    yield "rows were counted before: nothing that needs a single row is known (features, clusters, pairs of scores)"
+    paired = has_pairs(source.names)
+    yield (
+        "rows were counted before: nothing that needs a single row is known "
+        f"(features, clusters{'' if paired else ', pairs of scores'})"
+    )
     others = [name for name in source.names if name not in used]
     if others:
         yield f"counts are added up over {listed(others)}; --group reports every value by itself"

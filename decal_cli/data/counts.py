@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import N_POWERS, CellTable
-from decal_cli.tables.design import INDEPENDENT, Weighted
+from decal_cli.tables.design import INDEPENDENT, Design, Weighted
 from decal_cli.tables.table import Floats, Table
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
 """Of sums of floats, which engines add in orders of their own."""
 _MAX_LOSS = 745.0
 """Minus the logarithm of the least float is less."""
@@ -30,6 +30,8 @@ class Counts(ABC):
     """Columns of numbers by name, shape (m,), in any order and with repetitions, which add up."""
 
     columns: Mapping[str, Floats]
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What the file calls columns, where not so."""
 
     needed: ClassVar[tuple[str, ...]]
     of_weights: ClassVar[tuple[str, ...]]
@@ -38,7 +40,7 @@ class Counts(ABC):
 
     def take(self, which: np.ndarray) -> Self:
         """These counts, by mask."""
-        return type(self)({name: values[which] for name, values in self.columns.items()})
+        return type(self)({name: values[which] for name, values in self.columns.items()}, self.called)
 
     @property
     def weighted(self) -> bool:
@@ -78,7 +80,7 @@ class Counts(ABC):
         """Raise a DecalError that names the first value of a column that is not sound."""
         if not sound.all():
             row = int(np.argmin(sound))
-            place = origin.place(name, row)
+            place = origin.place(self.called.get(name, name), row)
             raise DecalError(f"{place}: {number(self.columns[name][row])} {problem}", "correct the aggregates")
 
     def need_counts(self, name: str, origin: Origin, least: int = 0) -> None:
@@ -102,8 +104,17 @@ class Counts(ABC):
         heavy = n / rows >= MIN_SHARE_OF_MEAN * float(n.sum()) / float(rows.sum())
         self.need(heavy, "n", f"over rows is less than {MIN_SHARE_OF_MEAN:g} of the mean weight", origin)
         self.need((n2 > 0) & (n2 <= MAX_SUM_OF_WEIGHTS**2), "n2", "is not positive, or too large", origin)
-        sound = (n2 * rows >= n**2 * (1 - _ROUNDING)) & (n2 <= n**2 * (1 + _ROUNDING))
+        sound = (n2 * rows >= n**2 * (1 - ROUNDING)) & (n2 <= n**2 * (1 + ROUNDING))
         self.need(sound, "n2", "cannot be the sum of squared weights that add up to n", origin)
+
+
+class Added(NamedTuple):
+    """Counts that were added up by their keys, shape (k,) each."""
+
+    keys: tuple[Floats, ...]
+    n: np.ndarray
+    pos: np.ndarray
+    design: Design
 
 
 class Levels(Counts):
@@ -119,6 +130,11 @@ class Levels(Counts):
         return self.columns[names[0]], self.columns[names[1]]
 
     def table(self, scale: float, origin: Origin) -> Table:
+        of = self.added(scale, self.columns["score"])
+        return Table(of.keys[0], of.n, of.pos, of.design)
+
+    def added(self, scale: float, *keys: Floats) -> Added:
+        """What has the same keys, added up."""
         columns = {name: self.columns[name] for name in ("n", "pos", *(("n2", "pos2") if self.weighted else ()))}
         if self.weighted:
             # Two sums of the same weights may differ in their last bit.
@@ -126,15 +142,16 @@ class Levels(Counts):
             for part, all_of in (("pos", "n"), ("pos2", "n2")):
                 columns[part] = np.where(ones == rows, columns[all_of], columns[part])
         # In an order that does not depend on that of the files: sums of floats do.
-        order = np.lexsort((*reversed(columns.values()), self.columns["score"]))
-        score = self.columns["score"][order]
-        starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+        order = np.lexsort((*reversed(columns.values()), *reversed(keys)))
+        keys = tuple(key[order] for key in keys)
+        starts = np.flatnonzero(np.append(True, np.logical_or.reduce([key[1:] != key[:-1] for key in keys])))
+        keys = tuple(key[starts] for key in keys)
         n, pos, *squares = (np.add.reduceat(values[order], starts) for values in columns.values())
         if not squares:
-            return Table(score[starts], n.astype(np.int64), pos.astype(np.int64), INDEPENDENT)
+            return Added(keys, n.astype(np.int64), pos.astype(np.int64), INDEPENDENT)
         n2, pos2 = squares
         design = Weighted(n2 * scale**2, np.minimum(pos2, n2) * scale**2)
-        return Table(score[starts], n * scale, np.minimum(pos, n) * scale, design)
+        return Added(keys, n * scale, np.minimum(pos, n) * scale, design)
 
     def check(self, origin: Origin) -> None:
         for name, values in self.columns.items():
@@ -151,17 +168,17 @@ class Levels(Counts):
         self.need_counts("rows_pos", origin)
         self.need(ones <= rows, "rows_pos", "is more than rows", origin)
         self.need(n > 0, "n", "is not positive", origin)
-        self.need((pos >= 0) & (pos <= n * (1 + _ROUNDING)), "pos", "is not between 0 and n", origin)
+        self.need((pos >= 0) & (pos <= n * (1 + ROUNDING)), "pos", "is not between 0 and n", origin)
         self.need_squares(origin)
-        self.need((pos2 >= 0) & (pos2 <= n2 * (1 + _ROUNDING)), "pos2", "is not between 0 and n2", origin)
+        self.need((pos2 >= 0) & (pos2 <= n2 * (1 + ROUNDING)), "pos2", "is not between 0 and n2", origin)
         self.need((ones > 0) == (pos > 0), "rows_pos", "does not agree with pos", origin)
         self.need(
-            (pos2 * ones >= pos**2 * (1 - _ROUNDING)) & (pos2 <= pos**2 * (1 + _ROUNDING)), "pos2", *_OF_POS, origin
+            (pos2 * ones >= pos**2 * (1 - ROUNDING)) & (pos2 <= pos**2 * (1 + ROUNDING)), "pos2", *_OF_POS, origin
         )
         zeros, zeros2, left = n - pos, n2 - pos2, rows - ones
-        sound = (zeros2 * left >= zeros**2 - _ROUNDING * n**2) & (zeros2 <= zeros**2 + _ROUNDING * n2)
+        sound = (zeros2 * left >= zeros**2 - ROUNDING * n**2) & (zeros2 <= zeros**2 + ROUNDING * n2)
         self.need(
-            sound & ((left > 0) | (zeros <= _ROUNDING * n)) & ((left == 0) | (zeros2 > 0)), "pos2", *_OF_POS, origin
+            sound & ((left > 0) | (zeros <= ROUNDING * n)) & ((left == 0) | (zeros2 > 0)), "pos2", *_OF_POS, origin
         )
 
 
@@ -226,7 +243,7 @@ class Cells(Counts):
         for power in range(1, N_POWERS):
             name = names[power]
             values = self.columns[name]
-            least, most = count * low**power * (1 - _ROUNDING), count * high**power * (1 + _ROUNDING)
+            least, most = count * low**power * (1 - ROUNDING), count * high**power * (1 + ROUNDING)
             problem = f"cannot be the sum over {names[0]} of scores between low and high to the power of {power}"
             self.need((values >= least) & (values <= most), name, problem, origin)
         first, second = (self.columns[name] for name in names[N_POWERS:])
@@ -235,5 +252,5 @@ class Cells(Counts):
             sound = np.isinf(self.columns[name]) | (self.columns[name] <= count * _MAX_LOSS**power)
             self.need(sound, name, f"is more than {names[0]} rows of any score can lose", origin)
         with np.errstate(invalid="ignore", over="ignore"):
-            sound = np.where(np.isinf(first), np.isinf(second), count * second >= first**2 * (1 - _ROUNDING))
+            sound = np.where(np.isinf(first), np.isinf(second), count * second >= first**2 * (1 - ROUNDING))
         self.need(sound.astype(bool), names[-1], f"does not agree with {names[N_POWERS]}", origin)

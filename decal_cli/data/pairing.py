@@ -16,6 +16,7 @@ from decal_cli.data.reading import read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import DEFAULTS, ROLES, Columns
+from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.table import Ints
 
 
@@ -40,7 +41,7 @@ def read_pair(
     an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
     """
     if columns.aggregated:
-        read(paths, columns, stdin).need_rows("compare")
+        return pair_up(read(paths, columns, stdin), columns, id_column)
     if id_column is not None and len(paths) == 2:
         return _joined(paths, columns, id_column, stdin)
     if id_column is not None and len(paths) > 2:
@@ -55,7 +56,12 @@ def with_ids(columns: Columns, id_column: str | None) -> Columns:
 
 def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> Paired:
     """The two models of a data set that was read `with_ids`. Errors: DecalError, where there are more or fewer."""
-    whole.need_rows("compare")
+    rows = whole.models[0].rows
+    if isinstance(rows, Aggregated):
+        if id_column is not None:
+            whole.need_rows("compare --id")
+        rows.pairs_with(rows)  # which are known, or it says what to do
+        return Paired(whole, np.empty(0, dtype=np.int64), "row")
     if len(whole.models) != 2:
         raise _not_two(whole)
     together = on_same_rows(whole)

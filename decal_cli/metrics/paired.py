@@ -23,6 +23,7 @@ from decal_cli.metrics.numerics import class_influence
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
+from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.row_utilities import RowUtilities
@@ -52,7 +53,9 @@ def intervals(
         estimate = difference(spec, pairs, task)
         if estimate is not None:
             intervals[spec] = normal(Estimate(value, estimate.error), confidence)
-    rest = {spec: value for spec, value in values.items() if method(spec.declared) == "bootstrap"}
+    # Draws of cells are not those of rows.
+    drawn = {} if isinstance(pairs, CellPairs) else values
+    rest = {spec: value for spec, value in drawn.items() if method(spec.declared) == "bootstrap"}
 
     def apart(spec: MetricSpec, tables: tuple[Table, Table]) -> float | None:
         a, b = (value_or_none(spec, Inputs.of(table, task, seed=seed)) for table in tables)

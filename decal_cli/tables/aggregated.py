@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.errors import DecalError
+from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.rows import Groups, Rows
 from decal_cli.tables.table import Table
 
@@ -18,17 +19,24 @@ class Aggregated(Rows):
     """Labelled rows of which only the tables are known, so that whatever asks for a single row is refused.
 
     count, ones: the rows, and those with label 1, whatever their weight. parts: group column -> value -> its rows.
+    pairs: of their scores by two models, where rows were counted by both.
     """
 
     def __init__(
-        self, table: Table, count: int, ones: int, parts: Mapping[str, Mapping[str, Aggregated]] | None = None
+        self,
+        table: Table,
+        count: int,
+        ones: int,
+        parts: Mapping[str, Mapping[str, Aggregated]] | None = None,
+        pairs: PairTable | None = None,
     ) -> None:
         groups: Groups = {column: np.array(list(values)) for column, values in (parts or {}).items()}
-        vars(self).update(table=table, groups=groups, count=count, ones=ones, parts=parts or {})
+        vars(self).update(table=table, groups=groups, count=count, ones=ones, parts=parts or {}, pairs=pairs)
 
     count: int
     ones: int
     parts: Mapping[str, Mapping[str, Aggregated]]
+    pairs: PairTable | None
 
     def __len__(self) -> int:
         return self.count
@@ -48,7 +56,15 @@ class Aggregated(Rows):
         return self.ones
 
     def whole(self) -> Rows:
-        return Aggregated(self.table, self.count, self.ones)
+        return Aggregated(self.table, self.count, self.ones, pairs=self.pairs)
+
+    def pairs_with(self, other: Rows) -> PairTable:
+        if self.pairs is None:
+            raise DecalError(
+                "rows were counted by one score at a time, and a comparison needs both scores of a row at once",
+                "count them with decal sql --pairs, or give a file of rows",
+            )
+        return self.pairs
 
     def of_column(self, column: str) -> Iterator[tuple[str, Rows]]:
         yield from self.parts[column].items()

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.clusters import places
 from decal_cli.tables.features import Features, Matrix, mixed_bits
+from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table, tabulate
 
@@ -106,6 +107,10 @@ class Rows(Unlabelled):
         else:
             names, number = np.unique(self.cluster, return_inverse=True)
         return None if len(names) == len(self) else number.reshape(-1)
+
+    def pairs_with(self, other: Rows) -> PairTable:
+        """The pairs of these scores and those of another model; other: the same rows in the same order."""
+        return pair_up(self.score, other.score, self.label, self.weight, self.unit)
 
     def places(self, rng: np.random.Generator, parts: int = FOLDS) -> Ints:
         """Random places of the rows, from 0: modulo the number of parts they are parts, each with whole clusters.

@@ -19,7 +19,8 @@ from decal_cli.data.engines import reading
 from decal_cli.data.engines.address import address_of, is_address
 from decal_cli.data.engines.connections import connected
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import CountRequest, statement
+from decal_cli.data.engines.request import CountRequest
+from decal_cli.data.engines.statement import statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
 from tests.helpers.server import PASSWORD, Server, programs, running

@@ -17,7 +17,8 @@ import decal_cli
 from decal_cli.data.engines.address import address_of
 from decal_cli.data.engines.connections import connected
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import CountRequest, statement
+from decal_cli.data.engines.request import CountRequest
+from decal_cli.data.engines.statement import statement
 from tests.helpers.command import Decal, refusal
 
 pytest.importorskip("pyspark", reason="pyspark is not installed (pip install 'decal[spark]')")

@@ -14,7 +14,8 @@ import sqlglot
 from decal_cli.commands.options.choices import DialectName
 from decal_cli.data.engines.checks import PROBLEMS, sound
 from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.statement import CountRequest, statement
+from decal_cli.data.engines.request import CountRequest
+from decal_cli.data.engines.statement import statement
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID
 from decal_cli.tables.table import Table, tabulate
@@ -205,6 +206,7 @@ def test_every_dialect_parses(dialect: str, cells: bool) -> None:
         CountRequest(("p",), "y", "preds", cells=cells),
         CountRequest(("p", "q"), "y", "a.preds", None, "yes", "w", ("site", "age"), cells, THRESHOLDS),
         CountRequest(("p",), "y", query="select * from preds where y <> 'x' -- all\n;", positive="2.5", cells=cells),
+        CountRequest(("p", "q"), "y", "preds", None, None, "w", ("site",), cells, THRESHOLDS, pairs=True),
     ):
         parsed = sqlglot.parse(statement(request, DIALECTS[dialect]), read=dialect)
         assert len(parsed) == 1

@@ -93,6 +93,10 @@ class SqlOptions:
         "the rows.",
         False,
     )
+    pairs: bool = option(
+        "Count rows by two scores at once, for `decal compare FILE --aggregated`; with --cells, 256 on each side.",
+        False,
+    )
     threshold: list[float] = option(
         "With --cells: a threshold at which decisions are to be exact. Repeatable.",
         [],

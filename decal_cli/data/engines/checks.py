@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,8 +62,14 @@ PROBLEMS = {
     "missing score": Problem("score", "decal_s IS NULL"),
     "missing label": Problem("label", "decal_label IS NULL"),
     "missing weight": Problem("weight", "decal_w IS NULL"),
+    "missing cluster": Problem("cluster", "{cluster} IS NULL OR {cluster} = ''"),
 }
 """By what stands in the column `bad`, the worst first: a row has one."""
+
+
+def problems_of(clustered: bool) -> Iterator[tuple[int, Problem]]:
+    """The problems that rows can have, with their numbers from 1."""
+    return ((code, each) for code, each in enumerate(PROBLEMS.values(), 1) if clustered or each.role != "cluster")
 
 
 def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = None) -> tuple[Any, Dropped]:

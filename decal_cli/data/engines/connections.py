@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from typing import Any, Protocol
 
 from decal_cli.data.engines.address import Address
-from decal_cli.data.engines.statement import types_of
+from decal_cli.data.engines.aggregate import types_of
 from decal_cli.data.words import first_line
 from decal_cli.errors import DecalError
 

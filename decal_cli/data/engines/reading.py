@@ -14,29 +14,29 @@ from decal_cli.data.arrays import table_digest
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.engines.address import Address, address_of
+from decal_cli.data.engines.aggregate import SIDES, has_cells, types_of
 from decal_cli.data.engines.checks import VALUE
 from decal_cli.data.engines.connections import Engine, connected
 from decal_cli.data.engines.dialects import DIALECTS, Dialect
-from decal_cli.data.engines.statement import (
-    CountRequest,
-    count_of_rows,
-    count_of_values,
-    source_of,
-    statement,
-    types_of,
-)
+from decal_cli.data.engines.request import CountRequest, checked
+from decal_cli.data.engines.statement import count_of_rows, count_of_values, source_of, statement
 from decal_cli.data.sources import InMemory
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_LEVELS
 from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
+from decal_cli.tables.cell_pairs import PAIR_GRID
 from decal_cli.tables.cells import GRID
 
 COUNTABLE = ("score", "label", "weight", "group", "positive", "missing")
 """What can be said of the columns of rows that an engine counts."""
 
 
-def read_engine(engine: str, columns: Columns, query: str | None = None, thresholds: Sequence[float] = ()) -> Dataset:
+def read_engine(
+    engine: str, columns: Columns, query: str | None = None, thresholds: Sequence[float] = (), pairs: bool = False
+) -> Dataset:
     """The rows that an engine holds, counted there. thresholds: of decisions, at which cells are cut.
+
+    pairs: whether rows are counted by two scores at once, for what compares them.
 
     Errors: DecalError, one line, without what is secret.
     """
@@ -49,27 +49,27 @@ def read_engine(engine: str, columns: Columns, query: str | None = None, thresho
     source = source_of(address.table, query, dialect)
     with connected(address) as connection:
         chosen = choose(connection.names(source), columns, address.shown)
-        request = CountRequest(
-            chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group
-        )
+        rows = (chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group)
+        request = checked(CountRequest(*rows, pairs=pairs))
         if _number_of_levels(request, dialect, connection) > MAX_LEVELS:
             request = replace(request, cells=True, thresholds=tuple(thresholds))
         table = connection.answer(statement(request, dialect))
     shown = _shown(address, query)
     if not table.num_rows:
         raise DecalError(f"{shown}: has no rows", "name another table or query")
-    of_role = {"score": chosen.score[0], "label": chosen.label, "weight": chosen.weight or ""}
+    of_role = {"label": chosen.label, "weight": chosen.weight or ""}
+    of_role |= {} if pairs else {"score": chosen.score[0]}
     counts = Columns(chosen.score, group=chosen.group, aggregated=True, missing=columns.missing)
     data = aggregates([CountedSource(shown, table, of_role)], counts)
     return replace(data, columns=chosen.roles(), guessed=chosen.guessed)
 
 
-def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = ()) -> Dataset:
+def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:
     """The rows of a DataFrame of Spark, counted by Spark. Errors: DecalError."""
     view = f"decal_{uuid.uuid4().hex}"
     frame.createOrReplaceTempView(view)
     try:
-        data = read_engine(f"spark:?table={view}", columns, thresholds=thresholds)
+        data = read_engine(f"spark:?table={view}", columns, None, thresholds, pairs)
     except DecalError as error:
         raise DecalError(error.problem.replace(view, "frame"), error.fix) from None
     finally:
@@ -86,10 +86,12 @@ def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Engin
 
     (rows,) = counts(count_of_rows(request, dialect))
     models = len(request.score)
-    if rows * models <= MAX_LEVELS:
-        return rows * models
+    most = rows if request.pairs else rows * models
+    if most <= MAX_LEVELS:
+        return most
     values = counts(count_of_values(request, dialect))
-    return min(rows * models, sum(values[:models]) * math.prod(each + 1 for each in values[models:]))
+    scores = math.prod(values[:models]) if request.pairs else sum(values[:models])
+    return min(most, scores * math.prod(each + 1 for each in values[models:]))
 
 
 def _shown(address: Address, query: str | None) -> str:
@@ -121,18 +123,22 @@ class CountedSource(InMemory):
 
     def sha256(self) -> str:
         """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
-        if "cell" in self.names:
+        if has_cells(self.names):
             return table_digest(self._whole_cells())
         kinds = types_of(self.names)
-        keys = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name == "score")]
+        scores = ("score", *(f"score{side}" for side in SIDES))
+        keys = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name in scores)]
         return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
 
     def _whole_cells(self) -> Any:
         """The rows of each cell of equal width, which thresholds may have cut in parts."""
         import pyarrow.compute as pc
 
-        place = pc.floor(pc.multiply(self.table["low"], float(GRID)))
-        table = self.table.set_column(self.names.index("cell"), "cell", place)
+        table = self.table
+        width = {"": GRID} if "cell" in self.names else dict.fromkeys(SIDES, PAIR_GRID)
+        for side, cells in width.items():
+            place = pc.floor(pc.multiply(table[f"low{side}"], float(cells)))
+            table = table.set_column(self.names.index(f"cell{side}"), f"cell{side}", place)
         kinds = types_of(self.names)
         keys = [name for name in self.names if kinds[name] != "float64" and name not in ("rows", VALUE)]
         return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])
