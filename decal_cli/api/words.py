@@ -23,8 +23,6 @@ WHOLE = {
     "--aggregated": "aggregated=True",
     "--try": "methods='all'",
     "--no-intervals": "intervals=False",
-    # Of `decal sql`, which Python does not have.
-    "--pairs": "--pairs",
 }
 """Options without a value."""
 VERBS = "evaluate|recommend|gate|compare|sweep|report|fit|apply|study|online"

@@ -62,7 +62,7 @@ class Aggregated(Rows):
         if self.pairs is None:
             raise DecalError(
                 "rows were counted by one score at a time, and a comparison needs both scores of a row at once",
-                "count them with decal sql --pairs, or give a file of rows",
+                "count them by both (`decal sql` has the option pairs), or give a file of rows",
             )
         return self.pairs
 
