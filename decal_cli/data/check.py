@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,15 @@ FIRST_ROWS = 5
 class Part:
     """The rows of one input within the data set: its table and the number of rows before it.
 
-    skipped: rows of the input that stand before the table, where it is read in batches.
+    skipped: rows of the input that stand before the table, where it is read in batches. percentages: how many values of
+    a score were such, where it was a column of texts.
     """
 
     source: Source
     table: Any
     start: int
     skipped: int = 0
+    percentages: Mapping[str, int] = field(default_factory=dict)
 
     def row(self, row: int) -> int:
         """Row of the input, from 0, that is this row of the data set."""
@@ -47,12 +49,22 @@ class Part:
             at += len(chunk)
 
 
-def loaded_parts(sources: Sequence[Source], numbers: Sequence[str], texts: Sequence[str]) -> list[Part]:
-    """These columns of every input, one after the other. Errors: DecalError, where one has no rows."""
+def loaded_parts(
+    sources: Sequence[Source], numbers: Sequence[str], texts: Sequence[str], either: Sequence[str] = ()
+) -> list[Part]:
+    """These columns of every input, one after the other. Errors: DecalError, where one has no rows.
+
+    either: those of the numbers that may be columns of texts.
+    """
     parts: list[Part] = []
     start = 0
     for source in sources:
-        table = source.load(numbers, texts)
+        try:
+            table = source.load(numbers, texts)
+        except DecalError:
+            if not either:
+                raise
+            table = source.load([name for name in numbers if name not in either], [*texts, *either])
         if not table.num_rows:
             raise no_rows(source.shown)
         parts.append(Part(source, table, start))

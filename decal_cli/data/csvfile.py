@@ -12,7 +12,7 @@ from typing import Any
 
 from decal_cli.data.files import HEAD_SIZE, Raw, no_rows, refuse_other_encodings, translated
 from decal_cli.data.quotes import check_quotes
-from decal_cli.data.words import MISSING, NUMBER, file_word, listed, quote
+from decal_cli.data.words import MISSING, NUMBER, file_word, listed, not_a_number, quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_HEADER_BYTES, MAX_ROW_BYTES
 
@@ -227,10 +227,7 @@ class CsvSource:
             for name, at in places:
                 cell = cells[at]
                 if cell.strip() not in MISSING and not NUMBER.fullmatch(cell):
-                    comma = re.fullmatch(r"\s*-?\d+,\d+\s*", cell)
-                    fix = "write decimals with a point" if comma else "correct it, or name another column"
-                    place = f"{self.shown}, column {quote(name)}, row {row} (line {line})"
-                    return DecalError(f"{place}: {quote(cell)} is not a number", fix)
+                    return not_a_number(f"{self.shown}, column {quote(name)}, row {row} (line {line})", cell)
             for name, at in words:
                 if not cells[at].isprintable() and any("\udc80" <= c <= "\udcff" for c in cells[at]):
                     return DecalError(

@@ -16,7 +16,6 @@ from decal_cli.data.check import (
     checked_scores,
     checked_weights,
     floats,
-    loaded_parts,
     margin_notes,
     missing_values,
 )
@@ -24,6 +23,7 @@ from decal_cli.data.classes import by_usual_names, class_labels, class_scores, l
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group, periods
+from decal_cli.data.percentages import parts_with_scores, percentage_notes
 from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
@@ -154,7 +154,7 @@ def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
         raise DecalError("scores are either log-odds (--logit) or margins (--margin)", "give one of them")
     chosen = chosen_columns(sources, columns)
     digests = Digests(sources)
-    parts = loaded_parts(sources, chosen.numbers, chosen.texts)
+    parts = parts_with_scores(sources, chosen, columns)
     origin = Origin(parts)
     if chosen.models:
         if columns.logit or columns.margin or columns.positive is not None:
@@ -217,7 +217,8 @@ def _scored(parts: Sequence[Part], chosen: Chosen, columns: Columns, origin: Ori
     for name in chosen.score:
         values = floats(parts, name)
         score, unscored = checked_scores(values, name, origin, columns)
-        yield name, _Scores(score, (name,), unscored, margin_notes(values, name) if columns.margin else ())
+        notes = margin_notes(values, name) if columns.margin else percentage_notes(parts, name)
+        yield name, _Scores(score, (name,), unscored, notes)
     for model in chosen.models:
         score, unscored, note = class_scores(parts, model, columns, origin)
         yield model.model, _Scores(score, model.columns, unscored, () if note is None else (note,))

@@ -18,7 +18,7 @@ from typing import Any
 from decal_cli.data.files import Raw, no_rows, translated
 from decal_cli.data.jsonlines import JsonLinesSource
 from decal_cli.data.sources import InMemory
-from decal_cli.data.words import quote
+from decal_cli.data.words import number_with_sign, quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_STREAM_BYTES
 
@@ -33,11 +33,10 @@ ZSTD = 93
 CONFIDENCES = ("confidence", "probability", "prob", "p")
 """What a scorer may call the model's confidence."""
 _STATED = re.compile(
-    r"(?:confiden\w*|probabilit\w*|certain\w*|likelihood)[^\d\n%]{0,30}?(\d+(?:\.\d+)?|\.\d+)\s*(%|percent)?",
+    r"(?:confiden\w*|probabilit\w*|certain\w*|likelihood)[^\d\n%]{0,30}?((?:\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent)?)",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r"\([^()\n]*\)")
-_ALONE = re.compile(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(%|percent)?\s*", re.IGNORECASE)
 Row = dict[str, Any]
 
 
@@ -156,14 +155,14 @@ def _graded(value: Any) -> int | None:
 
 def stated(text: str) -> float | None:
     """The probability that a text states: 'Confidence: 90%', '0.9', '90 percent'; None where it states none."""
-    alone = _ALONE.fullmatch(text)
     # 'Confidence (0-100): 90' states one number, not two.
-    matches = [alone] if alone else list(_STATED.finditer(_ASIDE.sub("", text)))
-    if not matches:
+    stating = [text, *_STATED.findall(_ASIDE.sub("", text))]
+    last = number_with_sign(text) or number_with_sign(stating[-1])
+    if last is None:
         return None
-    number, per_cent = matches[-1].groups()
-    value = float(number) / 100 if per_cent or float(number) > 1 else float(number)
-    return value if value <= 1 else None
+    value, per_cent = last
+    value = value / 100 if per_cent or value > 1 else value
+    return value if 0 <= value <= 1 else None
 
 
 def of_inspect(raw: Raw) -> LogSource:

@@ -15,6 +15,7 @@ from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.features import FeatureReader
 from decal_cli.data.files import no_rows
 from decal_cli.data.labels import group, group_names
+from decal_cli.data.percentages import holds_texts, may_be_texts, with_numbers
 from decal_cli.data.sources import FileSource, InMemory, Source, open_source
 from decal_cli.data.words import MISSING, listed, nearest, quote
 from decal_cli.errors import DecalError
@@ -68,7 +69,10 @@ class NewRows:
                 )
         # Of a list-valued column there are many kinds, all of them numbers.
         numbers = [name for name, kind in zip(columns.features, kinds, strict=False) if kind == "number"]
-        self.numbers = list(dict.fromkeys((*columns.score, *columns.proba, *numbers)))
+        # Scores such as '90%' stay as they are written in the rows that go out.
+        self.texts = [name for name in may_be_texts(columns.score, columns) if holds_texts(self.source, name)]
+        known = (*columns.score, *columns.proba, *numbers)
+        self.numbers = [name for name in dict.fromkeys(known) if name not in self.texts]
         self.others = [name for name in self.names if name not in self.numbers]
         self._types = self.source.types(self.others) if typed and isinstance(self.source, CsvSource) else {}
 
@@ -103,7 +107,8 @@ class NewRows:
             score, missing = np.zeros(origin.count), None
         else:
             name = self.columns.score[0]
-            score, missing = checked_scores(floats([part], name), name, origin, self.columns)
+            values = floats([with_numbers(part, self.texts)], name)
+            score, missing = checked_scores(values, name, origin, self.columns)
         known = np.ones(len(score), dtype=bool) if missing is None else ~missing
         features = self._features(part, origin) if self.columns.features else None
         groups = {column: group([part], column, called[column]) for column in self.columns.group}

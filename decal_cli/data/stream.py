@@ -9,11 +9,12 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats, loaded_parts
+from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
 from decal_cli.data.dataset import Digests, Input, labels_of
 from decal_cli.data.kinds import Texts, numbers_of, typed_kind
 from decal_cli.data.labels import MISSING_LABEL, group
+from decal_cli.data.percentages import parts_with_scores, percentage_notes
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
@@ -83,15 +84,16 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
     """Check and assemble opened inputs."""
     chosen = _chosen(sources, columns, beside)
     digests = Digests(sources)
-    parts = loaded_parts(sources, chosen.numbers, chosen.texts)
+    parts = parts_with_scores(sources, chosen, columns)
     origin = Origin(parts)
     label, missing = labels_of(parts, chosen.label, replace(columns, missing="drop"), origin)
-    kept, notes = np.ones(origin.count, dtype=bool), []
+    kept, notes = np.ones(origin.count, dtype=bool), list[str]()
     score = None
     if chosen.score:
         name = chosen.score[0]
         score, unscored = checked_scores(floats(parts, name), name, origin, columns)
         kept = kept if unscored is None else ~unscored
+        notes += percentage_notes(parts, name)
         notes += [] if unscored is None else [_dropped(int(unscored.sum()), origin.count, "missing score")]
     labelled = origin.count
     if missing is not None:

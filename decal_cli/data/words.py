@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from decal_cli.errors import printable
+from decal_cli.errors import DecalError, printable
 
 MAX_LISTED = 12
 MISSING = (
@@ -17,6 +17,7 @@ MISSING = (
 """Texts that stand for a missing value."""
 NUMBER = re.compile(r"[ \t]*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf|infinity|nan)[ \t]*", re.IGNORECASE | re.ASCII)
 """A text that is a number."""
+_PERCENT = re.compile(r"(?P<number>.*?)\s*(?P<sign>%|percent)?", re.IGNORECASE | re.DOTALL)
 
 
 def quote(value: Any) -> str:
@@ -30,6 +31,23 @@ def number(value: float) -> str:
     """A number as shown: short, unless short would hide why it is wrong."""
     short = f"{value:.6g}"
     return short if (float(short) > 1) == (value > 1) and (float(short) < 0) == (value < 0) else repr(float(value))
+
+
+def number_with_sign(text: str) -> tuple[float, bool] | None:
+    """The number that a text is, and whether it has a percent sign, as in '90 %'; None where it is no number."""
+    match = _PERCENT.fullmatch(text.strip())
+    if match is None or not NUMBER.fullmatch(match["number"]):
+        return None
+    return float(match["number"]), match["sign"] is not None
+
+
+def not_a_number(place: str, text: str) -> DecalError:
+    """The error for a text among numbers."""
+    comma = re.fullmatch(r"\s*-?\d+,\d+\s*%?\s*", text)
+    return DecalError(
+        f"{place}: {quote(text)} is not a number",
+        "write decimals with a point" if comma else "correct it, or name another column",
+    )
 
 
 def encodable(value: Any) -> Any:

@@ -48,6 +48,20 @@ class TestApply:
         expected = np.interp(table["p"].to_numpy(), model.at, model.value).tolist()
         assert all(scores == expected for scores in scores_of.values())
 
+    @pytest.mark.parametrize("form", ["csv", "parquet"])
+    def test_percentages_are_read_and_stay_as_they_are_written(
+        self, decal: Decal, folder: Path, tmp_path: Path, form: str
+    ) -> None:
+        writes = {"csv": pacsv.write_csv, "parquet": pq.write_table}[form]
+        texts, numbers = ["90%", "0.25", "40 %"], [0.9, 0.25, 0.4]
+        for name, scores in (("texts", texts), ("numbers", numbers)):
+            writes(pa.table({"p": scores}), tmp_path / f"{name}.{form}")
+            done = decal("apply", folder / "isotonic.json", f"{name}.{form}", "-o", f"{name}.out.parquet")
+            assert done.code == 0, done.err
+        ours, expected = (pq.read_table(tmp_path / f"{name}.out.parquet") for name in ("texts", "numbers"))
+        assert ours["p"].to_pylist() == texts
+        assert ours["p_isotonic"].to_pylist() == expected["p_isotonic"].to_pylist()
+
     def test_it_says_that_these_are_the_rows_it_was_fitted_to(self, decal: Decal, folder: Path) -> None:
         done = decal("apply", folder / "isotonic.json", BINARY, "-o", "out.csv")
         assert "The model was fitted to these rows" in done.err

@@ -334,8 +334,8 @@ class TestRefused:
 
     def test_texts_in_place_of_scores(self, tmp_path: Path) -> None:
         assert "row 2 (line 3): 'high' is not a number" in batch_error(write_text(tmp_path, "p\n0.1\nhigh\n"))
-        path = write_columns(tmp_path, {"p": ["0.1", "0.2"]}, "parquet")
-        assert "'0.1' is a number stored as text" in batch_error(path)
+        path = write_columns(tmp_path, {"p": ["0.1", "low"]}, "parquet")
+        assert "row 2: 'low' is not a number" in batch_error(path)
 
     def test_damaged_files(self, tmp_path: Path) -> None:
         content = gzip.compress(b"p\n" + b"0.123456\n" * 50_000)

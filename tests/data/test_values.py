@@ -49,6 +49,31 @@ def test_text_in_the_score_column_is_shown_with_its_row(tmp_path: Path, form: st
     assert "column 'p', row 1" in line and "'high" in line and "is not a number" in line
 
 
+VERBAL = ["90%", "0.25", " 40 % ", "85 percent", ".1"]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "feather", "jsonl", "csv.gz"])
+def test_scores_may_be_percentages_each_by_its_own_sign(tmp_path: Path, form: str) -> None:
+    data = read([write_columns(tmp_path, {"p": VERBAL, "y": [1, 0, 0, 1, 0]}, form)], Columns())
+    assert data.models[0].rows.score.tolist() == [0.9, 0.25, 0.4, 0.85, 0.1]
+    assert data.notes == ("p: read 3 of 5 values as percentages, such as 90% as 0.9",)
+    line = reading_error(write_columns(tmp_path, {"p": [*VERBAL, "very likely"], "y": [1, 0, 0, 1, 0, 1]}, form))
+    assert "column 'p', row 6" in line and "'very likely' is not a number; correct it" in line
+    line = reading_error(write_columns(tmp_path, {"p": ["90%", None], "y": [1, 0]}, form))
+    assert "score missing in 1 of 2 rows (row 2)" in line
+
+
+@pytest.mark.parametrize("scores", [["90", "20"], ["90%", "20"]])
+def test_a_number_without_a_percent_sign_is_no_percentage(tmp_path: Path, scores: list[str]) -> None:
+    line = reading_error(write_columns(tmp_path, {"p": scores, "y": [1, 0]}, "csv"))
+    assert "is outside [0, 1]" in line and "percentages must be divided by 100" in line
+
+
+def test_log_odds_are_no_percentages(tmp_path: Path) -> None:
+    path = write_columns(tmp_path, {"p": ["90%", "20%"], "y": [1, 0]}, "csv")
+    assert "'90%' is not a number" in reading_error(path, columns=Columns(logit=True))
+
+
 def test_csv_errors_name_the_line_too(tmp_path: Path) -> None:
     path = write_text(tmp_path, 't,p,y\n"two\nlines",0.5,1\n\nx,oops,1\n')
     assert f"{path}, column 'p', row 2 (line 5): 'oops' is not a number" in reading_error(path)
