@@ -10,7 +10,7 @@ from decal_cli.data.check import Origin, floats, loaded_parts
 from decal_cli.data.columns import nearest_of
 from decal_cli.data.counts import Cells, Counts, Levels
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
-from decal_cli.data.engines.aggregate import SIDES, has_cells, has_pairs
+from decal_cli.data.engines.aggregate import ENDS, SIDES, has_cells, has_pairs
 from decal_cli.data.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
 from decal_cli.data.labels import group
 from decal_cli.data.pair_counts import PairCounts, pair_columns
@@ -129,6 +129,8 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
                 f"{source.shown} and {first.shown}: one has a column {quote(MODEL)}, and the other has none",
                 "aggregate both in one way",
             )
+    if not paired and all(name in source.names for source in sources for name in kind.optional):
+        numbers += kind.optional
     return kind, numbers
 
 
@@ -174,6 +176,6 @@ def _notes(source: Source, used: Sequence[str]) -> Iterator[str]:
         "rows were counted before: nothing that needs a single row is known "
         f"(features, clusters{'' if paired else ', pairs of scores'})"
     )
-    others = [name for name in source.names if name not in used]
+    others = [name for name in source.names if name not in (*used, *ENDS)]
     if others:
         yield f"counts are added up over {listed(others)}; --group reports every value by itself"

@@ -10,11 +10,12 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from decal_cli.data.check import Origin
+from decal_cli.data.engines.aggregate import ENDS
 from decal_cli.data.words import number
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
-from decal_cli.tables.cells import N_POWERS, CellTable
+from decal_cli.tables.cells import N_POWERS, CellTable, ends
 from decal_cli.tables.design import INDEPENDENT, Design, Weighted
 from decal_cli.tables.table import Floats, Table
 
@@ -36,6 +37,8 @@ class Counts(ABC):
     needed: ClassVar[tuple[str, ...]]
     of_weights: ClassVar[tuple[str, ...]]
     """What there is besides where rows are weighted: all of it, or nothing."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """What there may be: all of it in every file, or nothing."""
     what: ClassVar[str]
 
     def take(self, which: np.ndarray) -> Self:
@@ -187,8 +190,16 @@ class Cells(Counts):
 
     needed = ("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2")
     of_weights = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
+    optional = ENDS
     what = "cells"
     sums = needed[5:]
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The least and the greatest score of each cell's rows; or that it can hold, where they are not known."""
+        of = self.columns
+        least, greatest = ENDS
+        return (of[least], of[greatest]) if least in of else ends(of["low"], of["high"])
 
     @property
     def rows(self) -> tuple[Floats, Floats]:
@@ -216,7 +227,9 @@ class Cells(Counts):
             return np.array(flat, dtype=np.float64).reshape(len(names), 2, len(starts)).swapaxes(0, 1)
 
         squares = added(self.of_weights) * scale**2 if self.weighted else None
-        return CellTable.of_sums(first, last, added(self.sums) * scale, squares)
+        least, greatest = (values[order] for values in self.ends)
+        least, greatest = np.minimum.reduceat(least, starts), np.maximum.reduceat(greatest, starts)
+        return CellTable.of_sums(least, greatest, added(self.sums) * scale, squares)
 
     def check(self, origin: Origin) -> None:
         of = self.columns
@@ -227,6 +240,9 @@ class Cells(Counts):
         low, high = of["low"], of["high"]
         self.need((low >= 0) & (low <= 1), "low", "is outside [0, 1]", origin)
         self.need((high > low) & (high <= 1) | (high == 1) & (low == 1), "high", "is not between low and 1", origin)
+        (least, greatest), (lowest, highest) = self.ends, ends(low, high)
+        self.need((least >= lowest) & (least <= highest), ENDS[0], "is not between low and high", origin)
+        self.need((greatest >= least) & (greatest <= highest), ENDS[1], f"is not between {ENDS[0]} and high", origin)
         self.need((of["label"] == 0) | (of["label"] == 1), "label", "is not 0 or 1", origin)
         self.need_counts("rows", origin, 1)
         self.need(of["n"] > 0, "n", "is not positive", origin)
@@ -238,13 +254,13 @@ class Cells(Counts):
             self._need_moments(self.of_weights, origin)
 
     def _need_moments(self, names: tuple[str, ...], origin: Origin) -> None:
-        """Sums of powers between those of the edges, and of losses that agree."""
-        count, low, high = self.columns[names[0]], self.columns["low"], self.columns["high"]
+        """Sums of powers between those of the ends, and of losses that agree."""
+        count, (low, high) = self.columns[names[0]], self.ends
         for power in range(1, N_POWERS):
             name = names[power]
             values = self.columns[name]
             least, most = count * low**power * (1 - ROUNDING), count * high**power * (1 + ROUNDING)
-            problem = f"cannot be the sum over {names[0]} of scores between low and high to the power of {power}"
+            problem = f"cannot be the sum over {names[0]} of scores in the cell to the power of {power}"
             self.need((values >= least) & (values <= most), name, problem, origin)
         first, second = (self.columns[name] for name in names[N_POWERS:])
         self.need(first >= 0, names[N_POWERS], "is negative", origin)

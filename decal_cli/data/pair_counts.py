@@ -103,7 +103,8 @@ class PairCounts:
 
     def _joint(self, of_a: CellTable, of_b: CellTable, scale: float) -> CellPairs:
         of = self.columns
-        place = np.searchsorted(of_a.low, of["low_a"]) * len(of_b) + np.searchsorted(of_b.low, of["low_b"])
+        place_a, place_b = (np.unique(of[f"low{side}"], return_inverse=True)[1] for side in SIDES)
+        place = place_a * len(of_b) + place_b
         # In an order that does not depend on that of the files: sums of floats do.
         order = np.lexsort((of["n"], of["label"], place))
         place, label = place[order], of["label"][order]

@@ -2,6 +2,7 @@
 cell can change.
 
 A metric for which nothing is declared here is not shown from cells. 0 is for what the sums of the cells give exactly.
+A cell whose rows tie moves nothing; where all do, every metric is that of the rows.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def within_cells(spec: Spec[Metric], inputs: Inputs) -> Within | None:
     t = inputs.table
     if not isinstance(t, CellTable):
         return None
+    if t.exact:
+        return Within(0.0)
     declared = spec.declared.within_cells
     if declared is None:
         inputs.all_of(spec.declared.needs)  # which may have a better reason
@@ -74,19 +77,22 @@ def _isotonic(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     """
     if parameters.get("loss", "brier") != "brier":
         raise Undefined(NO_BOUND)
-    n, rate = np.asarray(t.n, dtype=np.float64), t.pos / t.n
-    return min(float(n.max()), float((n * rate * (1 - rate)).sum())) / t.total
+    neg, pos = _movable(t)
+    n = neg + pos
+    return min(float(n.max()), float((neg * pos / np.maximum(n, 1e-300)).sum())) / t.total
 
 
-def _neg(t: CellTable) -> Floats:
-    return np.asarray(t.n - t.pos, dtype=np.float64)
+def _movable(t: CellTable) -> tuple[Floats, Floats]:
+    """Negatives and positives of each cell that holds more than one score; 0 of the others, whose rows cannot move."""
+    return np.where(t.wide, t.n - t.pos, 0.0), np.where(t.wide, t.pos, 0.0)
 
 
 @_of("auc")
 def _ties(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     """Pairs within a cell count half; they may be in order, or not."""
     t.need_both_classes()
-    return float((_neg(t) * t.pos).sum()) / (t.positives * t.negatives) / 2
+    neg, pos = _movable(t)
+    return float((neg * pos).sum()) / (t.positives * t.negatives) / 2
 
 
 @_of("gini")
@@ -97,7 +103,8 @@ def _twice(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
 @_of("ks")
 def _steps(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     t.need_both_classes()
-    return max(float(_neg(t).max()) / t.negatives, float(np.max(t.pos)) / t.positives)
+    neg, pos = _movable(t)
+    return max(float(neg.max()) / t.negatives, float(pos.max()) / t.positives)
 
 
 @_of("average_precision")
@@ -105,12 +112,12 @@ def _precision(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     """Positives of a cell before its negatives, or after them; and no less than the first of them has."""
     if t.positives <= 0:
         raise Undefined("no row has label 1")
-    neg, pos = _neg(t)[::-1], np.asarray(t.pos, dtype=np.float64)[::-1]
+    neg, pos = (np.asarray(values, dtype=np.float64)[::-1] for values in (t.n - t.pos, t.pos))
     ones, zeros = np.cumsum(pos), np.cumsum(neg)
     value = ones / np.maximum(ones + zeros, 1e-300)
     most = ones / np.maximum(ones + zeros - neg, 1e-300)
     least = (ones - pos) / np.maximum(ones - pos + zeros, 1e-300)
-    return float((pos * np.maximum(most - value, value - least)).sum()) / t.positives
+    return float((pos * np.maximum(most - value, value - least))[t.wide[::-1]].sum()) / t.positives
 
 
 def _cut(t: CellTable, parameters: Parameters) -> np.ndarray:
@@ -121,7 +128,8 @@ def _cut(t: CellTable, parameters: Parameters) -> np.ndarray:
         return np.array([cell for cell in cells if cell is not None], dtype=np.int64)
     edges = t.quantiles(bins)[1:-1]
     at = np.searchsorted(t.score, edges, side="left")
-    return np.unique(at[t.score[np.minimum(at, len(t) - 1)] == edges])
+    cut = np.unique(at[t.score[np.minimum(at, len(t) - 1)] == edges])
+    return cut[t.wide[cut]]
 
 
 def _apart(t: CellTable) -> tuple[Floats, Floats]:
@@ -152,14 +160,14 @@ def _binned_squares(t: CellTable, inputs: Inputs, parameters: Parameters) -> flo
 @_of("c_emp")
 def _walks(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     """Within a cell the prefix sums of y - s rise and fall by no more than all of one label."""
-    zeros, ones = _apart(t)
+    zeros, ones = (np.where(t.wide, values, 0.0) for values in _apart(t))
     return (float(zeros.max()) + float(ones.max())) / t.total
 
 
 @_of("sm_cal")
 def _smooth(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
     """(p - y) z(p) moves by at most twice as much as p, where z is 1-Lipschitz and |z| <= 1."""
-    return 2 * float((t.n * (t.high - t.low)).sum()) / t.total
+    return 2 * float((t.n * (t.greatest - t.least)).sum()) / t.total
 
 
 AT_THRESHOLD = (
@@ -193,8 +201,9 @@ for _name in AT_THRESHOLD:
 
 
 def _worth(t: CellTable, threshold: float) -> tuple[Floats, Floats]:
-    """What acting on the negatives of each cell costs, and on its positives wins, per unit of u_delta and row."""
-    return _neg(t) * threshold / t.total, np.asarray(t.pos * (1 - threshold) / t.total)
+    """What acting on the negatives of each cell that can move costs, and on its positives wins, per u_delta and row."""
+    neg, pos = _movable(t)
+    return neg * threshold / t.total, pos * (1 - threshold) / t.total
 
 
 def _decided(t: CellTable, task: Task) -> float:
@@ -215,9 +224,9 @@ def _refined(t: CellTable, task: Task) -> float:
 def of_curves(t: Table, thresholds: Iterable[float]) -> tuple[float, float] | None:
     """Of curves over thresholds from cells: how far what decisions are worth may be off, and what calibrated ones are.
 
-    Per unit of u_delta; None of a table that is no table of cells.
+    Per unit of u_delta; None of a table that is no table of cells, or where each of these is one score.
     """
-    if not isinstance(t, CellTable):
+    if not isinstance(t, CellTable) or t.exact:
         return None
     decided = refined = 0.0
     for threshold in thresholds:
@@ -256,7 +265,7 @@ def _learned_over_constant(t: CellTable, inputs: Inputs, parameters: Parameters)
 
 @_of("threshold_adjusted", drawn=True)
 def _widest(t: CellTable, inputs: Inputs, parameters: Parameters) -> float:
-    return float((t.high - t.low).max())
+    return float((t.greatest - t.least).max())
 
 
 @_of("regret_calibration")

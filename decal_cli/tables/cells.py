@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.design import INDEPENDENT, Estimate, Moments, Weighted
-from decal_cli.tables.table import Floats, Loss, Table
+from decal_cli.tables.table import CELLS, Floats, Loss, Table
 
 GRID = 1 << 16
 """Cells of equal width in [0, 1]."""
@@ -41,32 +42,40 @@ class LogLoss:
         return self.compute(score)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CellTable(Table):
     """Cells, each as one level at the mean score of its rows, with the exact sums of what its rows have.
 
-    low, high: edges, shape (m,); a score is in [low, high), and 1 in a cell of its own. sums: by label, shape
-    (2, N_SUMS, m): of w s^k for k = 0..4, w loss and w loss^2; squares: the same of w^2, where rows are weighted. What
-    is made of this table (bins, folds, resamples) is a table of the mean scores.
+    least, greatest: shape (m,), between which the scores of a cell lie. sums: by label, shape (2, N_SUMS, m): of w s^k
+    for k = 0..4, w loss and w loss^2; squares: the same of w^2, where rows are weighted. What is made of this table
+    (bins, folds, resamples) is a table of the mean scores.
     """
 
-    low: Floats = None  # type: ignore[assignment]
-    high: Floats = None  # type: ignore[assignment]
-    sums: Floats = None  # type: ignore[assignment]
+    least: Floats
+    greatest: Floats
+    sums: Floats
     squares: Floats | None = None
 
     @classmethod
-    def of_sums(cls, low: Floats, high: Floats, sums: Floats, squares: Floats | None = None) -> CellTable:
-        """The table of some cells, in order of their edges and none of them empty."""
+    def of_sums(cls, least: Floats, greatest: Floats, sums: Floats, squares: Floats | None = None) -> CellTable:
+        """The table of some cells, in order of their scores and none of them empty."""
         neg, pos = sums[:, 0]
-        score = sums[:, 1].sum(axis=0) / (neg + pos)
         # A mean lies in its cell; rounding must not carry it out and break the order of levels.
-        score = np.clip(score, low, np.where(high > low, np.nextafter(high, low), high))
+        score = np.clip(sums[:, 1].sum(axis=0) / (neg + pos), least, greatest)
+        of_cells: dict[str, Any] = {"least": least, "greatest": greatest, "sums": sums, "squares": squares}
         if squares is None:
-            n = (neg + pos).astype(np.int64)
-            return cls(score, n, pos.astype(np.int64), INDEPENDENT, low, high, sums)
-        design = Weighted(squares[:, 0].sum(axis=0), squares[1, 0])
-        return cls(score, neg + pos, pos, design, low, high, sums, squares)
+            return cls(score, (neg + pos).astype(np.int64), pos.astype(np.int64), **of_cells)
+        return cls(score, neg + pos, pos, Weighted(squares[:, 0].sum(axis=0), squares[1, 0]), **of_cells)
+
+    @cached_property
+    def wide(self) -> NDArray[np.bool_]:
+        """Which cells may hold more than one score."""
+        return self.least < self.greatest
+
+    @property
+    def exact(self) -> bool:
+        """Whether every cell holds one score, so that this is the table of the rows."""
+        return len(self) <= CELLS and not self.wide.any()
 
     @property
     def cells(self) -> Table:
@@ -115,9 +124,9 @@ class CellTable(Table):
         return not bool(np.isfinite(self.sums[:, N_POWERS]).all())
 
     def straddled(self, threshold: float) -> int | None:
-        """The cell that has scores on both sides of a threshold, as far as its edges tell; None where it is an edge."""
-        at = int(np.searchsorted(self.low, threshold, side="right")) - 1
-        return at if at >= 0 and self.low[at] < threshold < self.high[at] else None
+        """The cell that has scores on both sides of a threshold, as far as is known; None where there is none."""
+        at = int(np.searchsorted(self.least, threshold, side="left")) - 1
+        return at if at >= 0 and threshold <= self.greatest[at] else None
 
     def moved(self, cell: int, below: bool, above: bool, threshold: float) -> Table:
         """The table where the negatives of a cell lie above a threshold in it, or not, and so do the positives."""
@@ -173,3 +182,8 @@ def edges(thresholds: Sequence[float]) -> tuple[Floats, Floats]:
     # A threshold of 0 is reached by every score, so that no cell comes before it.
     low = np.concatenate((np.zeros(sum(each <= 0 for each in thresholds)), low))
     return low, np.append(low[1:], 1.0)
+
+
+def ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The least and the greatest score that cells of these edges can hold: high is in no cell but in that of 1."""
+    return low, np.where(high > low, np.nextafter(high, low), high)

@@ -44,13 +44,16 @@ class BatchRows:
 class CellSums:
     """Sums of the rows of cells, by label: shape (N_SUMS, k); squares: the same of squared weights.
 
-    at: which cells, counted through those of label 0 and then those of label 1; None: all of them.
+    at: which cells, counted through those of label 0 and then those of label 1; None: all of them. least, greatest:
+    scores of their rows, infinite where there is none, shape (k,).
     """
 
     def __init__(self, at: NDArray[np.int64] | None, sums: Floats, squares: Floats | None) -> None:
         self.at = at
         self.sums = sums
         self.squares = squares
+        self.least = np.full(sums.shape[1], np.inf)
+        self.greatest = np.full(sums.shape[1], -np.inf)
 
     @classmethod
     def of(cls, rows: BatchRows, thresholds: Sequence[float]) -> CellSums:
@@ -102,7 +105,10 @@ class CellSums:
             sums[k] = np.bincount(place, _times(weight, term), wide)
             if squares is not None:
                 squares[k] = np.bincount(place, _times(second, term), wide)
-        return cls(at, sums, squares)
+        counted = cls(at, sums, squares)
+        np.minimum.at(counted.least, place, score)
+        np.maximum.at(counted.greatest, place, score)
+        return counted
 
     def add(self, other: CellSums) -> None:
         """Add the rows of others to all cells."""
@@ -110,18 +116,20 @@ class CellSums:
         self.sums[:, which] += other.sums
         if self.squares is not None and other.squares is not None:
             self.squares[:, which] += other.squares
+        self.least[which] = np.minimum(self.least[which], other.least)
+        self.greatest[which] = np.maximum(self.greatest[which], other.greatest)
 
-    def table(self, thresholds: Sequence[float], scale: float) -> Table:
+    def table(self, scale: float) -> Table:
         """The cells that have rows."""
-        low, high = edges(thresholds)
-        shape = (N_SUMS, 2, len(low))
+        shape = (N_SUMS, 2, self.sums.shape[1] // 2)
         sums = self.sums.reshape(shape)
         some = sums[0].sum(axis=0) > 0
         sums = sums[:, :, some].swapaxes(0, 1) * scale
         squares = self.squares
         if squares is not None:
             squares = squares.reshape(shape)[:, :, some].swapaxes(0, 1) * scale**2
-        return CellTable.of_sums(low[some], high[some], sums, squares)
+        least, greatest = self.least.reshape(shape[1:]).min(axis=0), self.greatest.reshape(shape[1:]).max(axis=0)
+        return CellTable.of_sums(least[some], greatest[some], sums, squares)
 
 
 def _times(weight: Floats | None, term: Floats | None) -> Floats | None:
@@ -172,7 +180,7 @@ class Tally:
         if self.cells is None:
             self._merge()
         if self.cells is not None:
-            return Aggregated(self.cells.table(self.thresholds, scale), self.rows, self.ones)
+            return Aggregated(self.cells.table(scale), self.rows, self.ones)
         return Aggregated(_scaled(self._merged[0], scale), self.rows, self.ones)
 
 

@@ -107,7 +107,11 @@ def test_cells_hold_the_sums_of_their_rows(weighted: bool, thresholds: tuple[flo
     if weighted:
         sums |= {"n2": w**2, "k1": w**2 * loss, "k2": w**2 * loss**2}
         sums |= {f"q{k}": w**2 * score**k for k in range(1, 5)}
-    assert set(cells) == {"cell", "low", "high", "label", *sums}
+    assert set(cells) == {"cell", "low", "high", "label", "min_score", "max_score", *sums}
+    order = np.argsort(of_row, kind="stable")
+    starts = np.searchsorted(of_row[order], np.arange(len(keys)))
+    assert cells["min_score"].tolist() == np.minimum.reduceat(score[order], starts).tolist()
+    assert cells["max_score"].tolist() == np.maximum.reduceat(score[order], starts).tolist()
     for name, values in sums.items():
         np.testing.assert_allclose(cells[name], np.bincount(of_row, values), rtol=1e-12, atol=1e-300, err_msg=name)
     low, high = cells["low"][of_row], cells["high"][of_row]

@@ -32,7 +32,9 @@ def cells_of(
         sums[names[0]] = w
         sums |= {f"{names[1]}{k}": w * score**k for k in range(1, 5)}
         sums |= {f"{names[2]}{k}": w * loss**k for k in (1, 2)}
-    return pd.DataFrame({**keys, **sums}).groupby(list(keys), as_index=False).sum()
+    cells = pd.DataFrame({**keys, **sums, "score": score}).groupby(list(keys), as_index=False)
+    ends = {f"{end}_score": cells["score"].agg(end)["score"] for end in ("min", "max")}
+    return cells[list(sums)].sum().assign(**ends)
 
 
 def worded_rows(seed: int = 0, count: int = 700) -> pd.DataFrame:

@@ -37,9 +37,10 @@ def test_values_from_cells_are_within_their_bounds(seed: int) -> None:
     weight = rows["weight"] if seed % 2 else None
     asked = {"metrics": BOUNDED, "threshold": threshold, "intervals": False}
     whole = decal.evaluate(rows["score"], rows["label"], weight=weight, **asked)
-    for edges in ((), (threshold,)):
-        of_cells = decal.evaluate(cells_of(rows["score"], rows["label"], weight, edges), aggregated=True, **asked)
-        metrics = of_cells.to_dict()["metrics"]
+    counts = [cells_of(rows["score"], rows["label"], weight, edges) for edges in ((), (threshold,))]
+    # Aggregates of before cells told the ends of their scores stay valid.
+    for each in (*counts, counts[0].drop(columns=["min_score", "max_score"])):
+        metrics = decal.evaluate(each, aggregated=True, **asked).to_dict()["metrics"]
         for key in BOUNDED:
             value, result = whole[key].value, metrics[key]
             if value is None or result["value"] is None or result["within"]["drawn"]:
@@ -59,6 +60,35 @@ def test_sums_give_values_and_intervals_exactly() -> None:
             assert of_cells[key].value == pytest.approx(whole[key].value, rel=1e-12), key
             assert of_cells[key].interval == pytest.approx(whole[key].interval, rel=1e-12), key
             assert of_cells.to_dict()["metrics"][key]["within"] == {"bound": 0.0, "drawn": False}
+
+
+def test_cells_of_one_score_each_are_the_rows() -> None:
+    rows = hard_rows(4)
+    score = np.round(rows["score"], 3)
+    asked: dict[str, Any] = {
+        "metrics": ("ece", "auc", "sm_ece", "atb", "cdl", "corp_mcb", "gain_recalibration"),
+        "threshold": 0.3,
+    }
+    for weight in (None, rows["weight"]):
+        whole = decal.evaluate(score, rows["label"], weight=weight, **asked).to_dict()["metrics"]
+        of_cells = decal.evaluate(cells_of(score, rows["label"], weight), aggregated=True, **asked).to_dict()["metrics"]
+        for key, result in whole.items():
+            assert of_cells[key]["within"] == {"bound": 0.0, "drawn": False}
+            assert of_cells[key]["value"] == pytest.approx(result["value"], rel=1e-12, abs=1e-14), key
+            assert of_cells[key]["interval"] == pytest.approx(result["interval"], rel=1e-9, abs=1e-12), key
+
+
+def test_rows_that_tie_in_a_cell_widen_no_bound() -> None:
+    score, label = np.array([0.2] * 50 + [0.5000010, 0.5000011] + [0.7] * 48), np.tile([0, 1], 50)
+    counts = cells_of(score, label)
+    within = {
+        known: decal.evaluate(each, aggregated=True, metrics=("auc", "ks")).to_dict()["metrics"]
+        for known, each in ((True, counts), (False, counts.drop(columns=["min_score", "max_score"])))
+    }
+    # The one negative and the one positive near .5: half a pair of 50 x 50, and a step of 1 in 50.
+    assert within[True]["auc"]["within"]["bound"] == pytest.approx(0.5 / 2500)
+    assert within[True]["ks"]["within"]["bound"] == pytest.approx(1 / 50)
+    assert within[False]["auc"]["within"]["bound"] == pytest.approx((25**2 + 1 + 24**2) / 2 / 2500)
 
 
 def test_a_metric_without_a_bound_is_not_shown() -> None:
@@ -103,7 +133,9 @@ def test_cells_of_several_files_add_up_by_their_edges() -> None:
         ("n", 2.5, "2.5 is not rows"),
         ("low", -0.1, "-0.1 is outside"),
         ("high", 0.1, "0.1 is not between low and 1"),
-        ("s1", 9.0, "9 cannot be the sum over n of scores between low and high"),
+        ("s1", 9.0, "9 cannot be the sum over n of scores in the cell"),
+        ("min_score", 0.5, "0.5 is not between low and high"),
+        ("max_score", 0.39999, "0.39999 is not between min_score and high"),
         ("s3", float("nan"), "nan is missing or not finite"),
         ("l1", -1.0, "-1 is negative"),
         ("l2", 0.0, "0 does not agree with l1"),

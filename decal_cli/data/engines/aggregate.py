@@ -8,10 +8,11 @@ Columns, in this order:
   of squared weights; n and pos are then sums of weights) and `rows`, `rows_pos` (numbers of rows); levels of pairs have
   `score_a` and `score_b`;
 - or cells, one row for each (groups, model, cell, label): `cell`, `low`, `high`, `label`, `rows`, `n`, `s1` to `s4`,
-  `l1`, `l2`, and where weighted `n2`, `q1` to `q4`, `k1`, `k2`. n = sum w, s_k = sum w s^k, l_k = sum w loss^k with the
-  log loss of the row, and n2, q_k, k_k the same with w^2. cell = floor(65536 s) + how many of the thresholds s reaches:
-  it grows with the score, and every threshold is an edge. low and high are the edges of the cell, and s < high unless
-  both are 1. l1 and l2 are Infinity where a score of 0 or 1 is wrong;
+  `l1`, `l2`, where weighted `n2`, `q1` to `q4`, `k1`, `k2`, and `min_score`, `max_score`, the least and the greatest
+  score of these rows. n = sum w, s_k = sum w s^k, l_k = sum w loss^k with the log loss of the row, and n2, q_k, k_k the
+  same with w^2. cell = floor(65536 s) + how many of the thresholds s reaches: it grows with the score, and every
+  threshold is an edge. low and high are the edges of the cell, and s < high unless both are 1. l1 and l2 are Infinity
+  where a score of 0 or 1 is wrong;
 - or cells of pairs, one row for each (groups, cell of A, cell of B, label): the same for each side, as `cell_a`, `s1_a`
   and so on, of 256 cells a side; and `d1`, `d2`, sums of what the squared loss of B is above that of A and of its
   square, `e1`, `e2` the same of the log loss (0 where one of the two is infinite), and where weighted `g1`, `g2`, `f1`,
@@ -34,8 +35,10 @@ SQUARES = ("q1", "q2", "q3", "q4", "k1", "k2")
 """The same with squared weights."""
 DIFFERENCES, SQUARED_DIFFERENCES = ("d1", "d2", "e1", "e2"), ("g1", "g2", "f1", "f2")
 """Of pairs; the latter with squared weights."""
+ENDS = ("min_score", "max_score")
+"""The least and the greatest score of a cell's rows."""
 LEVEL_COLUMNS = ("score", *OF_COUNTS)
-CELL_COLUMNS = ("cell", "low", "high", "label", "rows", "n", *SUMS, "n2", *SQUARES)
+CELL_COLUMNS = ("cell", "low", "high", "label", "rows", "n", *SUMS, "n2", *SQUARES, *ENDS)
 PAIR_COLUMNS = (
     *(f"{name}{side}" for name in ("score", "cell", "low", "high", *SUMS, *SQUARES) for side in SIDES),
     *DIFFERENCES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from decal_cli.data.engines.aggregate import ENDS
 from decal_cli.data.engines.checks import PROBLEMS
 from decal_cli.data.engines.dialects import Dialect
 from decal_cli.data.engines.request import CountRequest
@@ -110,6 +111,8 @@ def _cells(request: CountRequest, dialect: Dialect) -> tuple[list[str], dict[str
         if request.pairs:
             sums |= _powers(f"{difference}{{}}", weight, _SQUARED, 2)
             sums |= _powers(f"{of_log}{{}}", weight, _logarithmic(dialect), 2)
+    if not request.pairs:
+        sums |= dict(zip(ENDS, ("MIN(decal_p)", "MAX(decal_p)"), strict=True))
     names = ("place", "reached")
     return [*(f"decal_{name}{side}" for side in request.sides for name in names), "decal_pos"], sums
 

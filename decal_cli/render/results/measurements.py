@@ -187,6 +187,8 @@ def within_lines(reports: Sequence[Report]) -> list[str]:
     near = [f"{key} {plain(each.bound)}" for key, each in bounds.items() if each.bound and not each.drawn]
     drawn = [f"{key} {plain(each.bound)}" for key, each in bounds.items() if each.drawn]
     lines = [f"from cells of the score; exact: {', '.join(exact) or 'none'}"]
+    if len(exact) == len(bounds):
+        lines = ["from cells of the score; all numbers are exact"]
     lines += [f"at most so far from the value of the rows: {', '.join(near)}"] if near else []
     lines += [
         f"from folds or draws of cells, and what these estimate is at most so far off: {', '.join(drawn)}"
