@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from decal_cli.analysis.by_row import stakes_text
-from decal_cli.analysis.evaluate import CAPACITY
+from decal_cli.analysis.evaluate import CAPACITY_FAMILIES
 from decal_cli.data import Input
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
@@ -67,7 +67,7 @@ class Baseline:
             raise Undefined(f"the utilities of rows differ: {both}")
         if metric.takes_task and not _same_task(task, self.task, metric.bounds_in_u_delta):
             raise Undefined(f"the tasks differ: ours is {_task_text(task)}; the baseline's is {_task_text(self.task)}")
-        if metric.family == CAPACITY and self.ours.capacity != self.theirs.capacity:
+        if metric.family in CAPACITY_FAMILIES and self.ours.capacity != self.theirs.capacity:
             both = f"ours is {self.ours.capacity}; the baseline's is {self.theirs.capacity}"
             raise Undefined(f"the capacities differ: {both}")
         metrics = self.metrics or {}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
+from decal_cli.analysis.by_row import by_row_of
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, with_lists
 from decal_cli.analysis.varied import VariedReport, VariedSweep, course_of
@@ -19,6 +20,9 @@ from decal_cli.task import CAPACITY, TaskSeries, Varied
 WORTH = ("utility_at_capacity", "capacity_cost", "shadow_price")
 """Metrics that need a task."""
 FOUND = ("capture", "precision_at_capacity", "lift", "capacity_threshold")
+WORTH_BY_ROW = (*WORTH, "eu_score_ranking", "eu_amount_ranking")
+"""The same where every row has utilities of its own."""
+FOUND_BY_ROW = ("capture", "value_capture", "precision_at_capacity", "lift", "least_gain")
 _OPTION = "--capacity-range"
 
 
@@ -40,7 +44,8 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
     values = tuple(sorted({*steps, *(() if at is None else (at,))}))
     each = f", for each value of {dataset.columns['per']}" if "per" in dataset.columns else ""
     title = f"capacity ({kind} of the rows{each})"
-    tasks = () if plan.task is None else (plan.task,) * len(values)
+    task = plan.row_task or plan.task
+    tasks = () if task is None else (task,) * len(values)
     return TaskSeries(CAPACITY, title, values, tasks, at, counted=kind == "count")
 
 
@@ -77,19 +82,22 @@ def sweep_capacities(
     if dataset.clusters is not None:
         notes += (*cluster_notes({each.name: (len(each.rows), clusters_of(each.rows)) for each in dataset.models}),)
     source = dataset.inputs, dataset.columns, dataset.guessed, notes
-    return VariedSweep(Evaluation(plan, *source, (), population=dataset.population), series, tuple(reports))
+    by_row = None if plan.row_task is None else by_row_of(dataset, plan.row_task)
+    head = Evaluation(plan, *source, (), population=dataset.population, by_row=by_row)
+    return VariedSweep(head, series, tuple(reports))
 
 
 def _reports(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSeries) -> list[VariedReport]:
     """Of one model, on all rows and on every group."""
-    names = FOUND if plan.task is None else (*WORTH, *FOUND)
+    worth, found = (WORTH, FOUND) if plan.row_task is None else (WORTH_BY_ROW, FOUND_BY_ROW)
+    names = (*worth, *found) if plan.decides else found
     results: dict[str | None, dict[str, list[Result]]] = {}
     sizes: dict[str | None, int] = {}
     for value in series.values:
         capacity = Capacity(f"{value:g}", value, None if series.counted else 1.0)
         rows = with_lists(replace(dataset, capacity=capacity), plan).models[0].rows
         for group, part in rows.by_group():
-            inputs = Inputs(part, plan.task, plan.seed)
+            inputs = Inputs(part, plan.task, plan.seed, row_task=plan.row_task)
             sure = part.sure(plan.confidence) if plan.intervals else None
             sizes[group] = len(part)
             of_group = results.setdefault(group, {name: [] for name in names})
@@ -97,8 +105,8 @@ def _reports(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSerie
                 of_group[name].append(measure(parse(name), inputs, sure))
     reports = []
     for group, by_name in results.items():
-        worth, found = (
-            {name: course_of(name, by_name[name]) for name in family if name in by_name} for family in (WORTH, FOUND)
+        of_worth, of_found = (
+            {name: course_of(name, by_name[name]) for name in family if name in by_name} for family in (worth, found)
         )
-        reports.append(VariedReport(model.name, group, sizes[group], model.dropped, worth, found, None, None))
+        reports.append(VariedReport(model.name, group, sizes[group], model.dropped, of_worth, of_found, None, None))
     return reports

@@ -26,7 +26,7 @@ from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.inputs import row_utilities, rows_at_capacity
 from decal_cli.metrics.numerics.at_capacity import AtCapacity
 from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.classes import ClassTable
@@ -213,14 +213,17 @@ def _contest(
         sure = pairs.design.confidence(plan.confidence)
         if sure is None:
             return {}
-        if plan.row_task is not None:
+        if plan.row_task is None:
+            on_a, on_b = (Inputs(each).get(AtCapacity) for each in rows)
+            others = paired_metrics.intervals(values, pairs, plan.task, sure, plan.seed)
+        else:
             a, b = (row_utilities(each, plan.row_task) for each in rows)
+            on_a, on_b = (rows_at_capacity(each, plan.row_task) for each in (a, b))
             tables = {spec: value for spec, value in values.items() if not spec.declared.decides}
-            of_tables = paired_metrics.intervals(tables, pairs, None, sure, plan.seed)
-            return {**of_tables, **paired_metrics.row_intervals(values, a, b, sure)}
-        on_a, on_b = (Inputs(each).get(AtCapacity) for each in rows)
+            others = paired_metrics.intervals(tables, pairs, None, sure, plan.seed)
+            others |= paired_metrics.row_intervals(values, a, b, sure)
         listed = {} if on_a is None else paired_metrics.capacity_intervals(values, on_a, on_b, plan.binary, sure)
-        return listed | paired_metrics.intervals(values, pairs, plan.task, sure, plan.seed)
+        return listed | others
 
     asked, headline = _differences(of_a, of_b, plan, intervals)
     swapped = swap(*rows, ids)

@@ -14,7 +14,7 @@ from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, moving
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_of
-from decal_cli.analysis.places import Places, places_of
+from decal_cli.analysis.places import Places, listed_by_gain, places_of
 from decal_cli.analysis.reference import Reference
 from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.crossfit.class_folds import Recalibrated
@@ -28,6 +28,7 @@ from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.population import Population
+from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, RowTask, Task, need_two_actions
 from decal_cli.version import __version__
@@ -36,6 +37,8 @@ IRREDUCIBLE = "irreducible_loss"
 """What is left of the Brier score when calibration and features have taken their parts."""
 CAPACITY = "capacity"
 """The family of metrics that a table shows where so many rows can be acted on only."""
+CAPACITY_FAMILIES = (CAPACITY, "places")
+"""The same, with those that need utilities of each row."""
 WORST = "regret_grouping_worst"
 """What could be lost to grouping, for those who name no features."""
 
@@ -248,7 +251,8 @@ def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
     if dataset.classes:
         return tuple(choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown)
     if plan.row_task is not None:
-        return tuple(choice for choice in all_choices() if _shown_by_row(choice))
+        limited = dataset.capacity is not None
+        return tuple(choice for choice in all_choices() if _shown_by_row(choice, limited))
     with_features = any(model.rows.features is not None for model in dataset.models)
     unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
     if dataset.capacity is not None:
@@ -260,8 +264,10 @@ BY_ROW = ("expected_utility", "eu_never", "eu_always", "eu_by_amount", "gain_ove
 """What is shown of rows with utilities of their own beside the metrics that are shown of all rows."""
 
 
-def _shown_by_row(choice: MetricSpec) -> bool:
+def _shown_by_row(choice: MetricSpec, limited: bool) -> bool:
     metric = choice.declared
+    if metric.family in CAPACITY_FAMILIES:
+        return limited and choice.name != "capacity_threshold"
     return choice.name in BY_ROW or (metric.shown and (metric.of_rows is not None or not metric.takes_task))
 
 
@@ -318,11 +324,16 @@ def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
     """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError."""
     if dataset.capacity is None:
         return dataset
-    plan.need_shared("evaluate --capacity")
     task = need_two_actions(plan.class_task or plan.task, "--capacity")
     act_from = None if task is None else task.decision_threshold
+
+    def with_list(rows: Rows, capacity: Capacity) -> Rows:
+        if plan.row_task is not None:
+            return listed_by_gain(rows, capacity, plan.row_task, plan.seed)
+        return listed(rows, capacity, act_from)
+
     models = (
-        replace(model, rows=listed(model.rows, dataset.capacity, act_from)) if model.rows.listed is None else model
+        replace(model, rows=with_list(model.rows, dataset.capacity)) if model.rows.listed is None else model
         for model in dataset.models
     )
     return replace(dataset, models=tuple(models))
@@ -348,7 +359,7 @@ def _report(model: Predictions, group: str | None, inputs: Inputs, plan: Plan, c
         _recalibrator(inputs) if counted and rows.classes else None,
         clusters=clusters_of(rows),
         by_action=by_action(inputs) if counted else None,
-        places=places_of(rows, None if plan.binary is None else plan.binary.decision_threshold),
+        places=places_of(rows),
     )
 
 

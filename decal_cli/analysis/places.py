@@ -1,12 +1,21 @@
-"""How many places there are where one can act on so many rows only, and how many rows have none."""
+"""Who has a place where one can act on so many rows only, how many places there are, and how many rows have none."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import contextlib
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from decal_cli.crossfit.row_utilities import build_by_amount
+from decal_cli.errors import Undefined
+from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
+from decal_cli.tables.listed import Capacity, Listed, listed
+from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Floats
+from decal_cli.task import RowTask
 
 
 @dataclass(frozen=True)
@@ -15,7 +24,7 @@ class Places:
 
     lists: one, or one for each period; full: those with no place left for a row that would be acted on. places: of all
     lists. acted: the rows that are acted on. reaching: those that would be, were there no limit. thresholds: the lowest
-    and the highest of the lists' thresholds.
+    and the highest of the lists' thresholds; by_score: whether they are scores, and not expected gains.
     """
 
     lists: int
@@ -24,6 +33,7 @@ class Places:
     acted: float
     reaching: float
     thresholds: tuple[float, float]
+    by_score: bool = True
 
     @property
     def without(self) -> float:
@@ -31,19 +41,54 @@ class Places:
         return self.reaching - self.acted
 
 
-def places_of(rows: Rows, act_from: float | None) -> Places | None:
+def listed_by_gain(rows: Rows, capacity: Capacity, task: RowTask, seed: int) -> Rows:
+    """The rows with what their lists say of them, where every row has utilities of its own.
+
+    The places go to the rows where acting is expected to win most. Beside that: to the highest scores, and to the rows
+    that cost most to miss, among those that each would act on without a limit.
+    """
+    utilities = row_utilities(rows, task)
+    acts = utilities.acts(rows.score)
+    by_gain = listed(rows, capacity, 0.0, utilities.expected(rows.score))
+    others = {SCORE_RANKING: np.where(acts, rows.score, -np.inf)}
+    if np.ptp(utilities.benefit):
+        # Of too few rows there is none, and a metric that asks for it says so.
+        with contextlib.suppress(Undefined):
+            others[AMOUNT_RANKING] = _by_amount(rows, task, seed)
+    assert by_gain.listed is not None  # it was made just now
+    beside = {name: _listed(rows, capacity, rank) for name, rank in others.items()}
+    return replace(by_gain, listed=replace(by_gain.listed, beside=beside))
+
+
+def _listed(rows: Rows, capacity: Capacity, rank: Floats) -> Listed:
+    in_order = listed(rows, capacity, None, rank).listed
+    assert in_order is not None  # it was made just now
+    return in_order
+
+
+def _by_amount(rows: Rows, task: RowTask, seed: int) -> Floats:
+    """What missing each row costs, where flagging by amount alone acts on it; -infinity elsewhere, shape (T,)."""
+    plain = replace(rows, features=None, groups={})
+    utilities: RowUtilities = row_utilities(plain.in_order(), task)
+    rank = np.empty(len(rows))
+    large = build_by_amount(utilities, seed=seed).large
+    rank[plain.order] = np.where(large, utilities.benefit, -np.inf)
+    return rank
+
+
+def places_of(rows: Rows) -> Places | None:
     """Of these rows, among those that the lists are made of; None where there is no limit."""
     if rows.listed is None:
         return None
     lists, weight = rows.listed.lists, rows.weights
     unit = float(weight.sum()) / len(rows)
-    reaching = weight if act_from is None else weight[rows.score >= act_from]
     room = lists.room * len(lists.rows) / float(lists.rows.weights.sum())
     return Places(
         len(lists),
         int(np.count_nonzero(lists.full)),
         float(room.sum()),
         float(weight @ rows.listed.acted) / unit,
-        float(reaching.sum()) / unit,
+        float(weight[rows.listed.wanted].sum()) / unit,
         (float(lists.threshold.min()), float(lists.threshold.max())),
+        lists.by_score,
     )

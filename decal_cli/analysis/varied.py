@@ -127,6 +127,7 @@ class VariedSweep:
 
 def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool = False) -> TaskSeries:
     """The tasks of a sweep. costs: the user's task is given as costs. Errors: DecalError."""
+    dataset.need_no_limit("sweep --vary")
     of_price = varied is None or varied.name == ABSTAIN
     if varied is not None and varied.name == PREVALENCE:
         return _by_prevalence(dataset, plan, varied)

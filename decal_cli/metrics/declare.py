@@ -15,6 +15,7 @@ from typing import Any, Literal, get_type_hints
 
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.numerics.at_capacity import RowsAtCapacity
 from decal_cli.metrics.result import Witness
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.row_utilities import RowUtilities
@@ -75,7 +76,7 @@ class Metric(Declaration):
     @property
     def decides(self) -> bool:
         """Whether it depends on the decision, of all rows or of each row."""
-        return self.takes_task or RowUtilities in self.needs
+        return self.takes_task or not {RowUtilities, RowsAtCapacity}.isdisjoint(self.needs)
 
     def bounds(self, task: Task | ClassDecision | None) -> Interval:
         """The range in the units of the value."""

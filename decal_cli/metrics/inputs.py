@@ -10,7 +10,7 @@ from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.crossfit.row_utilities import ByAmount, HeldOut, build_by_amount, build_held_out
 from decal_cli.errors import Undefined
-from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity
 from decal_cli.metrics.numerics.label_shift import ReferenceScores
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.classes import ClassTable
@@ -35,7 +35,7 @@ class InputKind(NamedTuple):
     build: Callable[[Inputs], Any]
 
 
-OF_TASK = (Task, RowUtilities, ByAmount)
+OF_TASK = (Task, RowUtilities, ByAmount, RowsAtCapacity)
 """Kinds that are others where the task is another."""
 
 
@@ -179,6 +179,17 @@ def row_utilities(rows: Rows, task: RowTask) -> RowUtilities:
     return RowUtilities(rows, utilities_of(rows.amounts, task.cost_fp, task.cost_fn, task.factor))
 
 
+def rows_at_capacity(utilities: RowUtilities, task: RowTask) -> RowsAtCapacity | None:
+    """The same where so many of the rows can be acted on only; None where there is no limit."""
+    listed = utilities.rows.listed
+    return None if listed is None else RowsAtCapacity(utilities, listed, row_utilities(listed.lists.rows, task))
+
+
+def _rows_at_capacity(inputs: Inputs) -> RowsAtCapacity | None:
+    utilities: RowUtilities | None = inputs.get(RowUtilities)
+    return None if utilities is None or inputs.row_task is None else rows_at_capacity(utilities, inputs.row_task)
+
+
 def _held_out(inputs: Inputs) -> HeldOut | None:
     return None if inputs.rows is None or inputs.row_task is None else build_held_out(inputs.rows, seed=inputs.seed)
 
@@ -207,6 +218,11 @@ INPUT_KINDS: dict[type, InputKind] = {
     AtCapacity: InputKind("capacity", "needs a capacity: --capacity", _at_capacity),
     ReferenceScores: InputKind("reference", "needs a reference: evaluate --reference", lambda inputs: None),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
+    RowsAtCapacity: InputKind(
+        "utilities of each row and a capacity",
+        "needs utilities of each row and a capacity: --amount or its kin, and --capacity",
+        _rows_at_capacity,
+    ),
     HeldOut: InputKind("utilities of each row", NO_UTILITIES, _held_out),
     ByAmount: InputKind("utilities of each row", NO_UTILITIES, _by_amount),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),

@@ -15,12 +15,12 @@ import numpy as np
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import Interval, normal, within
 from decal_cli.metrics.declare import Metric
-from decal_cli.metrics.families import actions, capacity, classes, ranking, task
+from decal_cli.metrics.families import actions, capacity, classes, places, ranking, task
 from decal_cli.metrics.families.loss import brier, log_loss
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.measure import MetricSpec, value_or_none
 from decal_cli.metrics.numerics import class_influence
-from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING, AtCapacity, RowsAtCapacity
 from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.cell_pairs import CellPairs
@@ -68,12 +68,17 @@ def intervals(
 def capacity_intervals(
     values: Mapping[MetricSpec, float], a: AtCapacity, b: AtCapacity, task: BinaryTask | None, confidence: float
 ) -> dict[MetricSpec, Interval]:
-    """Paired intervals of differences of what so many rows, by the scores of A and of B, are worth."""
+    """Paired intervals of differences of what so many rows, by the scores of A and of B, are worth.
+
+    task: None where the rows have utilities of their own.
+    """
     intervals: dict[MetricSpec, Interval] = {}
     if a.rows.table.effective_rows < FEWEST_ROWS:
         return intervals
     for spec, value in values.items():
         influence = _AT_CAPACITY.get(spec.declared.function)
+        if isinstance(a, RowsAtCapacity):
+            influence = _BY_ROW_AT_CAPACITY.get(spec.name, influence)
         if influence is not None:
             of_a, of_b = influence(a, task), influence(b, task)
             error = a.error(of_b - of_a)
@@ -140,7 +145,7 @@ def method(metric: Metric, of_classes: bool = False) -> Method | None:
     """
     if of_classes:
         return "analytic" if metric.form(True).function in _PER_ROW else None
-    if metric.function in _PAIRED or metric.function in _AT_CAPACITY:
+    if metric.function in _PAIRED or metric.function in _AT_CAPACITY or metric.name in _BY_ROW_AT_CAPACITY:
         return "analytic"
     if metric.noisy:
         return None
@@ -216,6 +221,14 @@ _AT_CAPACITY: dict[Callable[..., float], Callable[[AtCapacity, Any], Floats]] = 
     capacity.capacity_cost: capacity.cost_influence,
 }
 """What each row adds to the metric, to first order, (T,)."""
+_BY_ROW_AT_CAPACITY: dict[str, Callable[[Any, Any], Floats]] = {
+    "utility_at_capacity": lambda at, given: at.adds_utility,
+    "capacity_cost": lambda at, given: at.adds_cost,
+    "value_capture": lambda at, given: places.value_influence(at),
+    "gain_over_score_ranking": lambda at, given: places.over_influence(at, SCORE_RANKING),
+    "gain_over_amount_ranking": lambda at, given: places.over_influence(at, AMOUNT_RANKING),
+}
+"""The same where every row has utilities of its own."""
 
 PerRow = Callable[[ClassTable, Any, Mapping[str, Any]], tuple[Floats, float]]
 """What each row adds to first order, (T,), by the task and the parameters; and what is left of the variance."""

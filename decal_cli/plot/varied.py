@@ -22,6 +22,8 @@ from decal_cli.task import ABSTAIN, CAPACITY, TaskSeries
 _WIDE, _HIGH = 5.0, 4.3
 _MOST = 3
 """Panels in a row at most."""
+OTHER_RANKINGS = {"eu_score_ranking": (":", "ranked by score"), "eu_amount_ranking": ("-.", "ranked by amount")}
+"""Utilities at capacity of other lists: line and label."""
 
 
 def task_pictures(series: TaskSeries, of_classes: bool, asked: Sequence[str]) -> tuple[str, ...]:
@@ -123,13 +125,14 @@ def _shares(sweep: VariedSweep, report: VariedReport) -> list[Course]:
     """What is drawn of the rows that something is done with."""
     if sweep.series.kind != CAPACITY:
         return list(report.done.values())
-    return [report.done[name] for name in ("capture", "precision_at_capacity")]
+    return [report.done[name] for name in ("capture", "value_capture", "precision_at_capacity") if name in report.done]
 
 
 def _utility(axes: Any, sweep: VariedSweep) -> None:
     """What decisions are worth at each value, of every model, with its interval; dashed: the best constant action.
 
-    Over capacities, dashed: the same scores without a limit.
+    Over capacities, dashed: the same scores without a limit; where every row has utilities of its own, dotted: ranked
+    by the score alone, dash-dotted: by the amount alone.
     """
     at = sweep.values
     for number, report in enumerate(sweep.reports):
@@ -140,12 +143,18 @@ def _utility(axes: Any, sweep: VariedSweep) -> None:
         if sweep.series.kind == CAPACITY:
             unlimited = now.value + report.worth["capacity_cost"].value
             axes.plot(at, unlimited, "--", color=style.colour, lw=1.2)
+            for name, (line, _) in OTHER_RANKINGS.items():
+                if name in report.worth:
+                    axes.plot(at, report.worth[name].value, line, color=style.colour, lw=1.2)
             continue
         gain = report.worth["gain_recalibration"].value
         if not np.isnan(gain).all():
             axes.plot(at, now.value + gain, ":", color=style.colour, lw=1.2)
     if sweep.series.kind == CAPACITY:
         axes.plot([], [], "--", color=GREY, label="without a limit")
+        for name, (line, label) in OTHER_RANKINGS.items():
+            if name in sweep.reports[0].worth:
+                axes.plot([], [], line, color=GREY, label=label)
     else:
         first = sweep.reports[0].worth
         constant = first["expected_utility"].value + first["external_regret"].value

@@ -1,22 +1,24 @@
 """Limited capacity: which rows are acted on where one can act on so many of them only.
 
-Rows are acted on from the highest score down, until the places are taken. The rows of a level that has fewer places
-than rows share them: each is acted on with the same chance, and everything is counted in expectation. A row below the
-threshold of the decision is not acted on, even if places are free. Every period, such as a day, has a list of its own.
+Rows are acted on from the highest rank down, until the places are taken. They rank by their score, or by what acting
+on them is expected to win where that differs for other reasons. The rows of a level that has fewer places than rows
+share them: each is acted on with the same chance, and everything is counted in expectation. A row below the threshold
+of the decision is not acted on, even if places are free. Every period, such as a day, has a list of its own.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.local_rate import LocalRates, local_rates
+from decal_cli.tables.local_rate import LocalMeans, Neighbours
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Ints
 
 _ROUNDING = 1e-12
 """Places that differ from a whole number by so little, relatively, differ by rounding."""
@@ -41,13 +43,14 @@ class Capacity:
 class Lists:
     """The lists of all rows, one for each period, shape (D,) each.
 
-    room: the weight that has a place. acted: the weight that is acted on. next: the score of the row that one more
-    place would take, NaN where none would be acted on. threshold: the lowest score that is acted on; where places are
-    free, the threshold of the decision. rows: those that the lists are made of.
+    room: the weight that has a place. acted: the weight that is acted on. next: the rank of the row that one more place
+    would take, NaN where none would be acted on. threshold: the lowest rank that is acted on; where places are free,
+    the one from which on rows are. rows: those that the lists are made of; rank: by what, (T,).
     """
 
     capacity: Capacity
     rows: Rows
+    rank: Floats
     room: Floats
     acted: Floats
     next: Floats
@@ -62,73 +65,127 @@ class Lists:
         """Where every place is taken and another would be."""
         return ~np.isnan(self.next)
 
+    @property
+    def by_score(self) -> bool:
+        """Whether rows are ranked by their score."""
+        return self.rank is self.rows.score
+
     @cached_property
-    def rates(self) -> LocalRates | None:
+    def order(self) -> Ints:
+        """Indices that sort the rows by their rank."""
+        return _order(self.rows, self.rank)
+
+    @cached_property
+    def _neighbours(self) -> tuple[Ints, Neighbours] | None:
+        if not self.full.any():
+            return None
+        order = self.order[np.isfinite(self.rank[self.order])]
+        unit = None if self.rows.unit is None else self.rows.unit[order]
+        around = Neighbours(self.rank[order], self.rows.weights[order], unit, self.next[self.full])
+        return order, around
+
+    def at_next(self, values: Floats) -> LocalMeans | None:
+        """The means of these numbers of the rows, (T,), at the next row of each full list; None where none is full."""
+        if self._neighbours is None:
+            return None
+        order, around = self._neighbours
+        return around.means(values[order])
+
+    @cached_property
+    def rates(self) -> LocalMeans | None:
         """The frequency of label 1 at the next row of each full list; None where none is full."""
-        return local_rates(self.rows, self.next[self.full]) if self.full.any() else None
+        return self.at_next(np.asarray(self.rows.label, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class Listed:
     """What the lists say of each row, shape (T,) each.
 
-    acted: the chance that it is acted on. chance: the frequency of label 1 at the next row of its list; NaN where that
-    is not to be counted, because places are free. gives: the places that a row brings with it, per weight. lists: those
-    of all rows, also where these rows are some of them.
+    wanted: whether it would be acted on, were there no limit. acted: the chance that it is. number: of its list. gives:
+    the places that a row brings with it, per weight. lists: those of all rows, also where these rows are some of them.
+    moves: whether one more row moves the threshold of its list. beside: the same for rows in another order, by its
+    name.
     """
 
+    wanted: NDArray[np.bool_]
     acted: Floats
-    chance: Floats
+    number: Ints
     gives: Floats
     lists: Lists
+    moves: bool = True
+    beside: Mapping[str, Listed] = field(default_factory=dict)
 
     def take(self, which: NDArray[Any]) -> Listed:
         """Those of some of the rows."""
-        return replace(self, acted=self.acted[which], chance=self.chance[which], gives=self.gives[which])
+        return replace(
+            self,
+            wanted=self.wanted[which],
+            acted=self.acted[which],
+            number=self.number[which],
+            gives=self.gives[which],
+            beside={name: each.take(which) for name, each in self.beside.items()},
+        )
 
     @property
     def given(self) -> Listed:
         """The same where the threshold of the list is given, as it is for a part of its rows."""
-        return replace(self, chance=np.full(len(self.chance), np.nan))
+        return replace(self, moves=False, beside={name: each.given for name, each in self.beside.items()})
+
+    def at_next(self, means: Floats | None) -> Floats:
+        """For each row the mean at the next row of its list, shape (T,): of full lists (F,), 0 for all others."""
+        of_lists = np.zeros(len(self.lists))
+        if means is not None and self.moves:
+            of_lists[self.lists.full] = means
+        return of_lists[self.number]
 
 
-def listed(rows: Rows, capacity: Capacity, act_from: float | None) -> Rows:
-    """The rows with what their lists say of them; act_from: the score below which none is acted on."""
+def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats | None = None) -> Rows:
+    """The rows with what their lists say of them.
+
+    rank: by what rows are ranked, shape (T,), None for their score; -infinity: never acted on. act_from: the rank below
+    which none is acted on.
+    """
+    rank = rows.score if rank is None else rank
     period = np.zeros(len(rows), dtype=np.int64) if rows.period is None else rows.period
-    order = rows.by_score[::-1]
+    order = _order(rows, rank)[::-1]
     if rows.period is not None:
         order = order[np.argsort(period[order], kind="stable")]
-    s, w, of_period = rows.score[order], rows.weights[order], period[order]
+    s, w, of_period = rank[order], rows.weights[order], period[order]
     starts = np.concatenate(([True], of_period[1:] != of_period[:-1]))
     levels = np.flatnonzero(starts | np.concatenate(([True], s[1:] != s[:-1])))
-    n, score = np.add.reduceat(w, levels), s[levels]
+    n, height = np.add.reduceat(w, levels), s[levels]
     firsts, number = np.flatnonzero(starts[levels]), np.cumsum(starts[levels]) - 1
     size = np.diff(np.flatnonzero(starts), append=len(s)).astype(np.float64)
     share = capacity.share(size)
     room = _whole(share * np.add.reduceat(n, firsts))
     taken = np.cumsum(n) - n
     chance = np.clip((room[number] - (taken - taken[firsts][number])) / n, 0.0, 1.0)
-    wanted = np.full(len(score), True) if act_from is None else score >= act_from
+    wanted = height > -np.inf if act_from is None else height >= act_from
     chance = np.where(wanted, np.where(chance >= 1 - _ROUNDING, 1.0, np.where(chance <= _ROUNDING, 0.0, chance)), 0.0)
-    at = np.arange(len(score))
+    at = np.arange(len(height))
     following = np.minimum.reduceat(np.where(wanted & (chance < 1), at, len(at)), firsts)
     lowest = np.maximum.reduceat(np.where(chance > 0, at, -1), firsts)
     full = following < len(at)
-    threshold = np.where(lowest >= 0, score[lowest], score[firsts])
+    threshold = np.where(lowest >= 0, height[lowest], height[firsts])
     if act_from is not None:
         threshold = np.where(full, threshold, act_from)
-    next_score = np.where(full, score[np.minimum(following, len(at) - 1)], np.nan)
-    lists = Lists(capacity, rows, room, np.add.reduceat(n * chance, firsts), next_score, threshold)
-    rates = np.full(len(lists), np.nan)
-    if lists.rates is not None:
-        rates[full] = lists.rates.rate
+    next_rank = np.where(full, height[np.minimum(following, len(at) - 1)], np.nan)
+    acted = np.add.reduceat(n * chance, firsts)
+    lists = Lists(capacity, rows, rank, room, acted, next_rank, threshold)
     level = np.repeat(at, np.diff(levels, append=len(s)))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = level
     of_row = number[place]
     # A share of the rows grows with them, and a count does not; of weighted rows, both grow with the weight.
     brought = share if capacity.among is not None or rows.weight is not None else np.zeros(len(share))
-    return replace(rows, listed=Listed(chance[place], rates[of_row], brought[of_row], lists))
+    return replace(rows, listed=Listed(wanted[place], chance[place], of_row, brought[of_row], lists))
+
+
+def _order(rows: Rows, rank: Floats) -> Ints:
+    """Indices that sort the rows by their rank, and rows of one rank by label and weight."""
+    if rank is rows.score:
+        return rows.by_score
+    return np.lexsort((rows.label, rank) if rows.weight is None else (rows.weight, rows.label, rank))
 
 
 def _whole(room: Floats) -> Floats:

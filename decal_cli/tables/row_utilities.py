@@ -79,6 +79,13 @@ class RowUtilities:
         acts: NDArray[np.bool_] = score >= self.threshold
         return acts
 
+    def expected(self, score: Floats) -> Floats:
+        """What acting on each row is worth over not acting, if these scores are right, (T,): 0 or more where `acts`."""
+        expected = score * self.benefit - (1 - score) * self.cost
+        # The threshold of a row is cut to a short decimal, which rounding must not contradict here.
+        below = np.minimum(expected, -np.finfo(np.float64).tiny)
+        return np.where(self.acts(score), np.maximum(expected, 0.0), below)
+
     @cached_property
     def worth(self) -> Floats:
         """What acting on each row turned out to be worth, over not acting on it, shape (T,)."""

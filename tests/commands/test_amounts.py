@@ -165,7 +165,6 @@ def test_fit_wins_what_held_out_rows_gain(decal: Decal) -> None:
         ("study", ("a.csv",)),
         ("report", ("a.csv", "--cost-fp", "5", "-o", "r.html")),
         ("recommend", ("a.csv", "--cost-fp", "5", "--try")),
-        ("evaluate", ("a.csv", "--cost-fp", "5", "--capacity", "10")),
     ],
 )
 def test_verbs_that_cannot_take_it_say_so(decal: Decal, verb: str, options: tuple[str, ...]) -> None:
@@ -185,3 +184,44 @@ def test_a_baseline_of_other_utilities_cannot_be_judged(decal: Decal) -> None:
         text = " ".join(done.out.split())
         assert done.code == 2 and "PASS brier" in text
         assert f"the utilities of rows differ: ours are {ours}; the baseline's are amount=amount,cost_fp=5" in text
+
+
+LIMITED = (*OWN, "--capacity", "50/1000")
+
+
+def test_places_go_to_what_acting_is_expected_to_win(decal: Decal) -> None:
+    done = decal("evaluate", "a.csv", "-s", "p", *LIMITED)
+    text = " ".join(done.out.split())
+    assert "capacity 50/1000: the rows where acting is expected to win most are acted on" in text
+    assert "20 of 400 rows are acted on, from an expected gain of" in text
+    for shown in ("Utility at capacity", "Capture of value at capacity", "Worth of one more place",
+                  "Gain over ranking by score", "Utility at capacity, ranked by amount"):  # fmt: skip
+        assert shown in text
+    assert "Threshold at capacity" not in text
+    document = valid_json(decal("evaluate", "a.csv", "-s", "p", *LIMITED, "-f", "json").out)
+    metrics, places = document["metrics"], document["places"]
+    assert places["ranked_by"] == "expected gain" and places["thresholds"][0] == metrics["least_gain"]["value"]
+    answer = decal_api.evaluate("a.csv", score="p", amount="amount", cost_fp=5, capacity="50/1000")
+    assert answer["value_capture"].value == metrics["value_capture"]["value"]
+    assert decal("gate", "a.csv", "-s", "p", *LIMITED, "-r", "lower(value_capture)>0").code == 0
+
+
+def test_lists_of_two_models_are_compared_in_money(decal: Decal) -> None:
+    done = decal("compare", "a.csv", "-s", "p", "-s", "q", *LIMITED)
+    assert "Decisions, capacity 50/1000:" in done.out and "Rows acted on: both act on" in done.out
+    both = valid_json(decal("compare", "a.csv", "-s", "p", "-s", "q", *LIMITED, "-f", "json").out)
+    each = both["comparison"]["contests"][0]["metrics"]["utility_at_capacity"]["difference"]
+    assert each["interval"][0] < each["value"] < each["interval"][1]
+
+
+def test_sweep_over_capacities_has_the_values_of_each(decal: Decal, tmp_path: Path) -> None:
+    line = ("a.csv", "-s", "p", *OWN)
+    done = decal("sweep", *line, "--capacity-range", "20,40", "--plot", str(tmp_path / "c.svg"), "-f", "json")
+    swept = valid_json(done.out)["vary"]["curves"]
+    assert (tmp_path / "c.svg").stat().st_size > 1000
+    for k, places in enumerate(("20", "40")):
+        alone = valid_json(decal("evaluate", *line, "--capacity", places, "-f", "json").out)["metrics"]
+        for key in ("utility_at_capacity", "value_capture", "eu_score_ranking", "eu_amount_ranking", "least_gain"):
+            assert swept[key]["value"][k] == pytest.approx(alone[key]["value"], rel=1e-12)
+    line = refusal(decal("sweep", *line, "--capacity", "20", "--vary", "cost-fp=1:2"))
+    assert "decal sweep --vary decides on every row for itself" in line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -17,19 +16,12 @@ from decal_cli.metrics.paired import capacity_intervals
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
+from tests.helpers.lists import count, share, written_out
 from tests.helpers.worlds import any_rows, known_rows
 
 TASK = BinaryTask.of_utility([[0.0, -0.7], [-0.3, 0.0]])
 """t* = .3."""
 FAMILY = [metric.name for metric in METRICS.values() if metric.family == "capacity"]
-
-
-def share(part: float) -> Capacity:
-    return Capacity(str(part), part, 1.0)
-
-
-def count(places: int) -> Capacity:
-    return Capacity(str(places), places)
 
 
 def measured(rows: Rows, capacity: Capacity, task: BinaryTask | None = TASK) -> Inputs:
@@ -61,29 +53,17 @@ def test_the_hand_made_world_has_the_values_worked_by_hand(key: str) -> None:
     assert value(key, measured(known_rows("hand"), count(4))) == pytest.approx(BY_HAND[key], abs=1e-12)
 
 
-def written_out(rows: Rows, places: int, act_from: float) -> list[np.ndarray]:
-    """Every list of so many rows that the scores allow: rows that tie for the last places take them in turn."""
-    order = sorted(np.flatnonzero(rows.score >= act_from), key=lambda row: -rows.score[row])
-    if len(order) <= places:
-        return [np.array(order, dtype=int)]
-    last = rows.score[order[places - 1]]
-    sure = [row for row in order if rows.score[row] > last]
-    tied = [row for row in order if rows.score[row] == last]
-    chosen = itertools.combinations(tied, places - len(sure))
-    return [np.array([*sure, *some], dtype=int) for some in chosen]
-
-
 @given(rows=any_rows(least=1, most=9, weights="none"))
 def test_at_every_capacity_the_values_are_those_of_lists_that_are_written_out(rows: Rows) -> None:
     label = np.asarray(rows.label, dtype=float)
     for places in range(1, len(rows) + 1):
         inputs = measured(rows, count(places))
-        lists = written_out(rows, places, 0.3)
+        lists = written_out(rows.score, places, rows.score >= 0.3)
         captured = np.mean([label[each].sum() for each in lists])
         acted = len(lists[0])
         wrong = np.where(label > 0, -0.7, 0.0)
         utility = np.mean([(np.delete(wrong, each).sum() - 0.3 * (1 - label[each]).sum()) for each in lists])
-        unlimited = written_out(rows, len(rows), 0.3)[0]
+        unlimited = written_out(rows.score, len(rows), rows.score >= 0.3)[0]
         most = np.delete(wrong, unlimited).sum() - 0.3 * (1 - label[unlimited]).sum()
         expected = {
             "capture": captured / label.sum() if label.any() else None,

@@ -35,6 +35,7 @@ FAMILIES = {
     "practice",
     "regret",
     "amounts",
+    "places",
 }
 
 
@@ -51,7 +52,7 @@ def test_a_table_prints_a_readable_choice() -> None:
     ]
 
 
-OF_ROWS = ("regret", "amounts", "sufficiency", "features", "capacity")
+OF_ROWS = ("regret", "amounts", "sufficiency", "features", "capacity", "places")
 """Families whose metrics need more of the rows than their table."""
 
 

@@ -232,7 +232,8 @@ def gain_post_training(u: RowUtilities, held: HeldOut, probed: Probed) -> float:
     return _post_training(u, held, probed).mean
 
 
-def _need_amounts(u: RowUtilities) -> None:
+def need_amounts(u: RowUtilities) -> None:
+    """Raise Undefined where a miss costs the same in every row."""
     if not np.ptp(u.benefit):
         raise Undefined("a miss costs the same in every row, so that the amount alone decides nothing")
 
@@ -257,7 +258,7 @@ def eu_by_amount(u: RowUtilities, flagged: ByAmount) -> float:
     In each of five folds, the rows that cost at least so much to miss are acted on, from the cost that wins most on the
     other four folds.
     """
-    _need_amounts(u)
+    need_amounts(u)
     return u.mean(u.payoff(flagged.large)).mean
 
 
@@ -284,5 +285,5 @@ def gain_over_amount(u: RowUtilities, flagged: ByAmount) -> float:
 
     expected_utility - eu_by_amount. Where it is not above 0, the score says nothing that the amount does not.
     """
-    _need_amounts(u)
+    need_amounts(u)
     return _over_amount(u, flagged).mean

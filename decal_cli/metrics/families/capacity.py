@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import at_capacity
-from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.metrics.numerics.at_capacity import AtCapacity, TaskAtCapacity, WorthAtCapacity
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 
 _WILSON = f"{intervals.WILSON}, with the error of a share whose threshold moves with the rows"
-_LINEAR = "normal, from what every row adds to first order, with the threshold that moves with the rows"
+LINEAR = "normal, from what every row adds to first order, with the threshold that moves with the rows"
 LISTED = f"{covered.POPULATION}, where the same share of its rows can be acted on"
+
+
+FREE = "places are free, so that the decision threshold is what counts"
 
 
 def _captured(at: AtCapacity, whole: float, empty: str) -> float:
@@ -121,21 +122,24 @@ def lift(at: AtCapacity) -> float:
     return precision_at_capacity(at) * at.total / at.positives
 
 
-def _around(at: AtCapacity, value: float, influence: Floats, confidence: float) -> Interval:
+def around(at: AtCapacity, value: float, influence: Floats, confidence: float) -> Interval:
+    """An interval around a value that rows add to so, to first order."""
     reach = intervals.quantile(confidence) * at.error(influence)
     return value - reach, value + reach
 
 
 def utility_influence(at: AtCapacity, task: BinaryTask) -> Floats:
     """What each row adds to utility_at_capacity, to first order, shape (T,)."""
-    (u00, u01), _ = task.utility
-    return (at.weight * np.where(at.label > 0, u01, u00) + at.adds_worth(task)) / at.total
+    return TaskAtCapacity(at, task).adds_utility
+
+
+def utility_around(worth: WorthAtCapacity, confidence: float) -> Interval:
+    """The interval of its utility."""
+    return intervals.within(around(worth, worth.utility, worth.adds_utility, confidence), worth.utility_ends)
 
 
 def _utility_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
-    ends = [cell for row in task.utility for cell in row]
-    interval = _around(at, utility_at_capacity(at, task), utility_influence(at, task), confidence)
-    return intervals.within(interval, (min(ends), max(ends)))
+    return utility_around(TaskAtCapacity(at, task), confidence)
 
 
 @metric(
@@ -144,7 +148,7 @@ def _utility_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) ->
     unit="utility",
     source="worked by hand: expected utility of acting on the highest scores as far as there are places",
     interval=_utility_interval,
-    interval_text=_LINEAR,
+    interval_text=LINEAR,
     covers=LISTED,
 )
 def utility_at_capacity(at: AtCapacity, task: BinaryTask) -> float:
@@ -152,24 +156,17 @@ def utility_at_capacity(at: AtCapacity, task: BinaryTask) -> float:
 
     expected_utility with decision 1 for the rows that have a place and reach the decision threshold, else 0.
     """
-    (u00, u01), _ = task.utility
-    idle = (at.total - at.positives) * u00 + at.positives * u01
-    return (idle + float((at.weight * at.listed.acted) @ at.worth(task))) / at.total
-
-
-def _left(at: AtCapacity, task: BinaryTask) -> Floats:
-    """The chance of each row that it reaches the threshold and has no place."""
-    return np.asarray((at.rows.score >= task.decision_threshold) - at.listed.acted)
+    return TaskAtCapacity(at, task).utility
 
 
 def cost_influence(at: AtCapacity, task: BinaryTask) -> Floats:
     """What each row adds to capacity_cost, to first order, shape (T,)."""
-    unlimited = at.weight * (at.rows.score >= task.decision_threshold) * at.worth(task)
-    return np.asarray((unlimited - at.adds_worth(task)) / at.total)
+    return TaskAtCapacity(at, task).adds_cost
 
 
 def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
-    return _around(at, capacity_cost(at, task), cost_influence(at, task), confidence)
+    worth = TaskAtCapacity(at, task)
+    return around(worth, worth.cost, worth.adds_cost, confidence)
 
 
 @metric(
@@ -179,7 +176,7 @@ def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> In
     source="worked by hand: expected_utility - utility_at_capacity",
     range=(-1, 1),
     interval=_cost_interval,
-    interval_text=_LINEAR,
+    interval_text=LINEAR,
     covers=LISTED,
 )
 def capacity_cost(at: AtCapacity, task: BinaryTask) -> float:
@@ -187,18 +184,11 @@ def capacity_cost(at: AtCapacity, task: BinaryTask) -> float:
 
     expected_utility - utility_at_capacity. Below 0 where acting on the rows without a place would lose utility.
     """
-    return float((at.weight * _left(at, task)) @ at.worth(task)) / at.total
+    return TaskAtCapacity(at, task).cost
 
 
-def _shadow_price_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
-    error = at_capacity.next_rate_error(at.lists)
-    if error is None:
-        raise Undefined("no list is full, or too few rows are near its threshold")
-    full = float(at.lists.full.mean())
-    reach = intervals.quantile(confidence) * error * full * task.u_delta
-    value = shadow_price(at, task)
-    bounds = -task.threshold * full * task.u_delta, (1 - task.threshold) * full * task.u_delta
-    return intervals.within((value - reach, value + reach), bounds)
+def _price_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
+    return TaskAtCapacity(at, task).price_interval(confidence)
 
 
 @metric(
@@ -207,7 +197,7 @@ def _shadow_price_interval(at: AtCapacity, task: BinaryTask, *, confidence: floa
     unit="utility",
     source="shadow price of the capacity; frequency at the threshold: local linear regression, Fan 1993",
     range=(-1, 1),
-    interval=_shadow_price_interval,
+    interval=_price_interval,
     interval_text="normal, from the noise of the labels around the threshold and that of the threshold; none where it "
     "rests on fewer than 10 rows",
     covers="the population's utility of acting on the row that is next",
@@ -218,16 +208,12 @@ def shadow_price(at: AtCapacity, task: BinaryTask) -> float:
     u_delta (q - t*), where q is the frequency of label 1 at the score of the next row, by a straight line through the
     rows with scores around it; of several lists the mean, of one more place in each. 0 where places are free.
     """
-    rates = at.lists.rates
-    if rates is None:
-        return 0.0
-    full = float(at.lists.full.mean())
-    return task.u_delta * full * (float(rates.rate.mean()) - task.threshold)
+    return TaskAtCapacity(at, task).price
 
 
 def _threshold_interval(at: AtCapacity, *, confidence: float) -> Interval:
     if not at.lists.full.any():
-        raise Undefined("places are free, so that the decision threshold is what counts")
+        raise Undefined(FREE)
     return at_capacity.threshold_interval(at.lists, confidence)
 
 
@@ -246,4 +232,6 @@ def capacity_threshold(at: AtCapacity) -> float:
 
     With several lists, such as those of days, the mean of their thresholds.
     """
+    if not at.lists.by_score:
+        raise Undefined("rows are ranked by what acting on them is expected to win, which least_gain is about")
     return float(at.lists.threshold.mean())

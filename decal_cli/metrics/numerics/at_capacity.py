@@ -14,15 +14,17 @@ from functools import cached_property
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.confidence import Interval, quantile, wilson
+from decal_cli.metrics.confidence import Interval, quantile, wilson, within
 from decal_cli.tables.clusters import error_of_sum
 from decal_cli.tables.listed import Listed, Lists
+from decal_cli.tables.local_rate import LocalMeans
+from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 
 MIN_ROWS = 10
-"""Effective rows below which the frequency at the threshold has no interval."""
+"""Effective rows below which what is next has no interval."""
 ONE_ERROR = math.erf(1 / math.sqrt(2))
 """Confidence of the interval that reaches one standard error to either side."""
 
@@ -61,29 +63,21 @@ class AtCapacity:
         """Summed weight of all rows of label 1."""
         return float(self.weight @ self.label)
 
-    def worth(self, task: BinaryTask) -> Floats:
-        """What acting on a row is worth more than not acting, by its label, shape (T,)."""
-        (u00, u01), (u10, u11) = task.utility
-        return np.asarray(np.where(self.label > 0, u11 - u01, u10 - u00))
-
-    def adds(self, worth: Floats, next_worth: Floats) -> Floats:
-        """What each row adds to the summed worth of the rows acted on; next_worth: of the next row of its list."""
-        following = np.where(np.isnan(next_worth), 0.0, next_worth)
-        return np.asarray(self.weight * (self.listed.acted * (worth - following) + self.listed.gives * following))
+    def adds(self, values: Floats, at_next: Floats | None) -> Floats:
+        """What each row adds to the sum of these, (T,), over the rows acted on; at_next: their means, of full lists."""
+        following = self.listed.at_next(at_next)
+        return np.asarray(self.weight * (self.listed.acted * (values - following) + self.listed.gives * following))
 
     @cached_property
     def adds_captured(self) -> Floats:
         """The same for rows of label 1."""
-        return self.adds(self.label, self.listed.chance)
+        rates = self.lists.rates
+        return self.adds(self.label, None if rates is None else rates.mean)
 
     @cached_property
     def adds_acted(self) -> Floats:
         """The same for all rows: a full list gains no place by one more row, unless places come with rows."""
-        return self.adds(np.ones(len(self.label)), np.where(np.isnan(self.listed.chance), np.nan, 1.0))
-
-    def adds_worth(self, task: BinaryTask) -> Floats:
-        """The same for their utility."""
-        return self.adds(self.worth(task), task.u_delta * (self.listed.chance - task.threshold))
+        return self.adds(np.ones(len(self.label)), np.ones(int(self.lists.full.sum())))
 
     def error(self, parts: Floats) -> float:
         """Standard error of a sum that rows add these parts to, shape (T,)."""
@@ -102,6 +96,110 @@ class AtCapacity:
         return wilson(part, whole, effective, confidence)
 
 
+class WorthAtCapacity(AtCapacity):
+    """The same where it is known what acting on a row is worth.
+
+    idle: the utility of each row that is not acted on, (T,). worth: what acting on it is worth more, (T,). next_worth:
+    its means at the next row of each full list, None where none is. worth_ends, utility_ends: the least and the most
+    that `worth`, and the mean utility, can be.
+    """
+
+    idle: Floats
+    worth: Floats
+    next_worth: LocalMeans | None
+    worth_ends: Interval
+    utility_ends: Interval
+
+    @cached_property
+    def adds_worth(self) -> Floats:
+        """What each row adds to the summed worth of the rows acted on, to first order, (T,)."""
+        return self.adds(self.worth, None if self.next_worth is None else self.next_worth.mean)
+
+    @cached_property
+    def utility(self) -> float:
+        """Mean utility per row."""
+        return float(self.weight @ self.idle + (self.weight * self.listed.acted) @ self.worth) / self.total
+
+    @cached_property
+    def adds_utility(self) -> Floats:
+        """What each row adds to it, to first order, (T,)."""
+        return np.asarray((self.weight * self.idle + self.adds_worth) / self.total)
+
+    @cached_property
+    def cost(self) -> float:
+        """Utility per row that the rows without a place would add."""
+        return float((self.weight * (self.listed.wanted - self.listed.acted)) @ self.worth) / self.total
+
+    @cached_property
+    def adds_cost(self) -> Floats:
+        """What each row adds to it, to first order, (T,)."""
+        return np.asarray((self.weight * self.listed.wanted * self.worth - self.adds_worth) / self.total)
+
+    @property
+    def price(self) -> float:
+        """Utility of one more place in each list: 0 where places are free."""
+        if self.next_worth is None:
+            return 0.0
+        return float(self.next_worth.mean.mean()) * float(self.lists.full.mean())
+
+    def price_interval(self, confidence: float) -> Interval:
+        """Of `price`. Errors: Undefined, where too few rows are near the threshold."""
+        error = None if self.next_worth is None else next_error(self.lists, self.next_worth)
+        if error is None:
+            raise Undefined("no list is full, or too few rows are near its threshold")
+        full = float(self.lists.full.mean())
+        reach = quantile(confidence) * error * full
+        low, high = self.worth_ends
+        return within((self.price - reach, self.price + reach), (full * low, full * high))
+
+
+class TaskAtCapacity(WorthAtCapacity):
+    """Valued by a task that all rows share."""
+
+    def __init__(self, at: AtCapacity, task: BinaryTask) -> None:
+        super().__init__(at.rows, at.listed)
+        (u00, u01), (u10, u11) = task.utility
+        self.idle = np.where(self.label > 0, u01, u00)
+        self.worth = np.where(self.label > 0, u11 - u01, u10 - u00)
+        rates = self.lists.rates
+        self.next_worth = None if rates is None else rates.moved(task.u_delta, -task.threshold)
+        self.worth_ends = -task.threshold * task.u_delta, (1 - task.threshold) * task.u_delta
+        self.utility_ends = min(u00, u01, u10, u11), max(u00, u01, u10, u11)
+
+
+SCORE_RANKING, AMOUNT_RANKING = "score", "amount"
+"""Other orders of rows with utilities of their own: by the score alone, and by what a miss costs."""
+
+
+class RowsAtCapacity(WorthAtCapacity):
+    """Valued by the utilities of each row. whole: those of the rows that the lists are made of."""
+
+    def __init__(self, utilities: RowUtilities, listed: Listed, whole: RowUtilities) -> None:
+        super().__init__(utilities.rows, listed)
+        self.utilities, self._whole = utilities, whole
+        self.idle, self.worth = utilities.payoff(False), utilities.worth
+        self.next_worth = self.lists.at_next(whole.worth)
+        self.worth_ends = float(whole.worth.min()), float(whole.worth.max())
+        least, most = (utilities.mean(each(utilities.utility, axis=0)).mean for each in (np.min, np.max))
+        self.utility_ends = least, most
+
+    def in_order_of(self, name: str) -> RowsAtCapacity | None:
+        """The same rows in another order; None where there is no such list."""
+        other = self.listed.beside.get(name)
+        return None if other is None else RowsAtCapacity(self.utilities, other, self._whole)
+
+    @cached_property
+    def value(self) -> Floats:
+        """What missing each row would cost: 0 where its label is 0, (T,)."""
+        return self.utilities.benefit * self.label
+
+    @cached_property
+    def adds_value(self) -> Floats:
+        """What each row adds to that of the rows acted on, to first order, (T,)."""
+        at_next = self.lists.at_next(self._whole.benefit * np.asarray(self._whole.label, dtype=np.float64))
+        return self.adds(self.value, None if at_next is None else at_next.mean)
+
+
 def share_interval(lists: Lists, confidence: float) -> tuple[float, float, float]:
     """Of a single list: the share of the weight that has a place, and the ends between which noise moves it."""
     rows = lists.rows
@@ -109,17 +207,17 @@ def share_interval(lists: Lists, confidence: float) -> tuple[float, float, float
     weight = rows.weights
     total = float(weight.sum())
     share = float(lists.acted[0]) / total
-    off = weight * ((rows.score >= lists.threshold[0]) - share)
+    off = weight * ((lists.rank >= lists.threshold[0]) - share)
     reach = quantile(confidence) * error_of_sum(off, rows.unit) / total
     return share, max(share - reach, 0.0), min(share + reach, 1.0)
 
 
-def upper_quantiles(rows: Rows, shares: Sequence[float]) -> Floats:
-    """The scores from which on there are these shares of the weight, shape (k,)."""
-    order = rows.by_score[::-1]
-    above = np.cumsum(rows.weights[order])
+def upper_quantiles(lists: Lists, shares: Sequence[float]) -> Floats:
+    """The ranks from which on there are these shares of the weight, shape (k,)."""
+    order = lists.order[::-1]
+    above = np.cumsum(lists.rows.weights[order])
     at = np.searchsorted(above, np.array(shares) * above[-1] * (1 - 1e-12))
-    return np.asarray(rows.score[order][np.minimum(at, len(order) - 1)])
+    return np.asarray(lists.rank[order][np.minimum(at, len(order) - 1)])
 
 
 def threshold_interval(lists: Lists, confidence: float) -> Interval:
@@ -127,24 +225,23 @@ def threshold_interval(lists: Lists, confidence: float) -> Interval:
     if len(lists) > 1:
         spread = float(lists.threshold.std(ddof=1)) / math.sqrt(len(lists))
         mean, reach = float(lists.threshold.mean()), quantile(confidence) * spread
-        return max(mean - reach, 0.0), min(mean + reach, 1.0)
+        return within((mean - reach, mean + reach), (0.0, 1.0) if lists.by_score else (-math.inf, math.inf))
     _, fewer, more = share_interval(lists, confidence)
-    low, high = upper_quantiles(lists.rows, (more, fewer))
+    low, high = upper_quantiles(lists, (more, fewer))
     return float(low), float(high)
 
 
-def next_rate_error(lists: Lists) -> float | None:
-    """Standard error of the mean frequency of label 1 at the next rows; None where too few rows say it.
+def next_error(lists: Lists, at_next: LocalMeans) -> float | None:
+    """Standard error of a mean at the next rows, over full lists; None where too few rows say it.
 
-    From the noise of the labels, and from that of the threshold: a row further down is another row.
+    From the noise of the rows, and from that of the threshold: a row further down is another row.
     """
-    rates = lists.rates
-    if rates is None or rates.effective < MIN_ROWS:
+    if at_next.effective < MIN_ROWS:
         return None
-    label = rates.error if rates.error > 0 else 0.5 / rates.effective
-    if len(rates.rate) > 1:
-        place = float(rates.rate.std(ddof=1)) / math.sqrt(len(rates.rate))
+    noise = at_next.error if at_next.error > 0 else 0.5 * at_next.range / at_next.effective
+    if len(at_next.mean) > 1:
+        place = float(at_next.mean.std(ddof=1)) / math.sqrt(len(at_next.mean))
     else:
         low, high = threshold_interval(lists, ONE_ERROR)
-        place = abs(float(rates.slope[0])) * (high - low) / 2
-    return math.hypot(label, place)
+        place = abs(float(at_next.slope[0])) * (high - low) / 2
+    return math.hypot(noise, place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.places import Places
@@ -17,8 +17,8 @@ class PlacesData(TypedDict):
     """Places and rows where so many rows can be acted on; of weighted rows as many as their share of the weight says.
 
     lists: one, or one for each value of the column of --per; full: those with no place left for a row that would be
-    acted on. acted: rows that are acted on; reaching: rows that would be, were there no limit. thresholds: the lowest
-    and the highest score from which on the lists act.
+    acted on. acted: rows that are acted on; reaching: rows that would be, were there no limit. ranked_by:
+    what the places go by; thresholds: the lowest and the highest of it from which on the lists act.
     """
 
     lists: Positive
@@ -26,6 +26,7 @@ class PlacesData(TypedDict):
     places: Rows
     acted: Rows
     reaching: Rows
+    ranked_by: Literal["score", "expected gain"]
     thresholds: Ends
 
 
@@ -46,6 +47,7 @@ def places_data(report: Report) -> WithPlaces:
         "places": places.places,
         "acted": places.acted,
         "reaching": places.reaching,
+        "ranked_by": "score" if places.by_score else "expected gain",
         "thresholds": list(places.thresholds),
     }
     return {"places": data}
@@ -64,7 +66,8 @@ def _sentence(rows: int, places: Places, per: str | None) -> str:
     if not places.full:
         return f"{acted} of {room} places are taken, and no row that would be acted on is without one"
     low, high = (plain(each) for each in places.thresholds)
-    begins = f"a score of {low} on" if low == high else f"a score between {low} and {high} on, depending on {per}"
+    what = "a score" if places.by_score else "an expected gain"
+    begins = f"{what} of {low} on" if low == high else f"{what} between {low} and {high} on, depending on {per}"
     lists = "" if per is None else f"; every place is taken in {places.full:,} of {places.lists:,} values of {per}"
     return (
         f"{acted} of {rows:,} rows are acted on, from {begins}; {reaching} would be without the limit, so that "

@@ -190,7 +190,8 @@ def _capacity_line(evaluation: Evaluation) -> str:
     per = f" for each value of {evaluation.columns['per']}" if "per" in evaluation.columns else ""
     task = evaluation.plan.binary
     below = "" if task is None else f"; a row below {plain(task.decision_threshold)} is not, even if places are free"
-    return f"capacity {evaluation.capacity.text}{per}: the rows with the highest scores are acted on{below}"
+    first = "with the highest scores" if evaluation.by_row is None else "where acting is expected to win most"
+    return f"capacity {evaluation.capacity.text}{per}: the rows {first} are acted on{below}"
 
 
 def _population_line(population: Population) -> str:

@@ -18,7 +18,7 @@ from decal_cli.render.results.shortened import Order, lowest_first, worst_of_eac
 from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines
 from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, sparkline, value_at, values_of
 from decal_cli.render.schema import Count, Ends, Limit, Positive, Share
-from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, TaskSeries
+from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, RowTask, TaskSeries
 
 AURC_TEXT = (
     "AURC {}: mean over coverages i / T of the share of errors among the i surest rows, ties in any order (Geifman and "
@@ -169,6 +169,8 @@ def _consequence(series: TaskSeries) -> str:
         return "rows are counted as a population with it"
     if series.kind != CAPACITY:
         return "at each value the task is another"
+    if series.tasks and isinstance(series.tasks[0], RowTask):
+        return "the rows where acting is expected to win most are acted on; a row below its own threshold is not"
     below = "; a row below the threshold of the task is not, even if places are free" if series.tasks else ""
     return f"the rows with the highest scores are acted on{below}"
 

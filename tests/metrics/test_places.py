@@ -1,0 +1,217 @@
+"""Limited capacity with utilities of each row: written-out lists, one task where all rows are alike, and coverage."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.analysis.places import listed_by_gain
+from decal_cli.crossfit.row_utilities import build_by_amount
+from decal_cli.errors import Undefined
+from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
+from decal_cli.metrics.inputs import row_utilities, rows_at_capacity
+from decal_cli.metrics.paired import capacity_intervals
+from decal_cli.tables.listed import Capacity, listed
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask, RowTask
+from tests.helpers.lists import count, share, written_out
+
+FAMILY = [name for name, metric in METRICS.items() if metric.family == "places"]
+BY_LISTS = ("utility_at_capacity", "capacity_cost", "capture", "precision_at_capacity", "value_capture",
+            "eu_score_ranking", "eu_amount_ranking", "gain_over_score_ranking", "gain_over_amount_ranking")  # fmt: skip
+COSTS = RowTask(("amount", "cost_fp_column"))
+
+
+def measured(rows: Rows, capacity: Capacity, task: RowTask = COSTS) -> Inputs:
+    return Inputs(listed_by_gain(rows, capacity, task, 0), row_task=task)
+
+
+def value(key: str, inputs: Inputs) -> float | None:
+    try:
+        return value_of(parse(key), inputs)
+    except Undefined:
+        return None
+
+
+def exact_rows(rng: np.random.Generator, size: int) -> Rows:
+    """Numbers whose sums and products floats hold exactly, so that ties are ties: eighths, and powers of two."""
+    amounts = {"amount": rng.choice([0.0, 1, 2, 4, 16], size), "cost_fp_column": rng.choice([0.0, 1, 2], size)}
+    return Rows(rng.integers(0, 9, size) / 8, rng.integers(0, 2, size), amounts=amounts)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 9999), size=st.integers(1, 12))
+def test_at_every_capacity_the_values_are_those_of_lists_that_are_written_out(seed: int, size: int) -> None:
+    rows = exact_rows(np.random.default_rng(seed), size)
+    miss, alarm = rows.amounts["amount"], rows.amounts["cost_fp_column"]
+    gain = rows.score * miss - (1 - rows.score) * alarm
+    wanted = (gain >= 0) & (miss > 0)
+    worth = np.where(rows.label == 1, miss, -alarm)
+    nothing = -float(miss[rows.label == 1].sum())
+    caught, positives = miss * rows.label, int(rows.label.sum())
+    for places in range(1, size + 1):
+        inputs = measured(rows, count(places))
+
+        def utility(rank: np.ndarray, places: int = places) -> float:
+            lists = written_out(rank, places, wanted)
+            return float(np.mean([nothing + worth[each].sum() for each in lists])) / size
+
+        lists = written_out(gain, places, wanted)
+        mine, by_score = utility(gain), utility(rows.score)
+        acted = len(lists[0])
+        found = float(np.mean([rows.label[each].sum() for each in lists]))
+        known = {
+            "utility_at_capacity": mine,
+            "capacity_cost": (nothing + worth[wanted].sum()) / size - mine,
+            "eu_score_ranking": by_score,
+            "gain_over_score_ranking": mine - by_score,
+            "capture": found / positives if positives else None,
+            "precision_at_capacity": found / acted if acted else None,
+            "value_capture": np.mean([caught[each].sum() for each in lists]) / caught.sum() if caught.any() else None,
+            "least_gain": min(gain[each].min() for each in lists) if acted < wanted.sum() else 0.0,
+        }
+        for key, number in known.items():
+            assert value(key, inputs) == (None if number is None else pytest.approx(number, abs=1e-12)), key
+        assert (value("utility_at_capacity", inputs) or 0.0) + (value("capacity_cost", inputs) or 0.0) == pytest.approx(
+            value_of(parse("expected_utility"), inputs), abs=1e-12
+        )
+
+
+def test_the_list_by_amount_is_the_one_that_is_written_out() -> None:
+    rows = exact_rows(np.random.default_rng(4), 60).in_order()
+    utilities = row_utilities(rows, COSTS)
+    large = build_by_amount(utilities, seed=0).large
+    assert 0 < large.sum() < 60
+    for places in range(1, 61):
+        chance = np.zeros(60)
+        # Too many rows tie to write all lists out: those of the last amount share what places are left.
+        order = sorted({float(each) for each in utilities.benefit[large]}, reverse=True)
+        free = float(places)
+        for amount in order:
+            level = large & (utilities.benefit == amount)
+            chance[level] = min(free / level.sum(), 1.0)
+            free = max(free - level.sum(), 0.0)
+        known = float((utilities.payoff(False) + chance * utilities.worth).mean())
+        inputs = measured(rows, count(places))
+        assert value("eu_amount_ranking", inputs) == pytest.approx(known, abs=1e-12)
+        over = (value("utility_at_capacity", inputs) or 0.0) - known
+        assert value("gain_over_amount_ranking", inputs) == pytest.approx(over, abs=1e-12)
+    assert value("eu_amount_ranking", measured(rows, share(1.0))) == pytest.approx(
+        value_of(parse("eu_by_amount"), Inputs(rows, row_task=COSTS)), abs=1e-12
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 999),
+    alarm=st.integers(1, 30),
+    miss=st.integers(1, 30),
+    kind=st.sampled_from(["rows", "weights", "clusters", "days"]),
+    part=st.sampled_from([0.02, 0.1, 0.5, 1.0]),
+)
+def test_rows_that_are_alike_have_the_numbers_of_one_task(
+    seed: int, alarm: int, miss: int, kind: str, part: float
+) -> None:
+    """By the formulas for rows: nothing here knows that they are alike."""
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.random(200), 2)
+    label = (rng.random(200) < score**1.5).astype(int)
+    rows = Rows(
+        score,
+        label,
+        rng.uniform(0.5, 2, 200) if kind == "weights" else None,
+        rng.integers(0, 60, 200) if kind == "clusters" else None,
+        rng.integers(0, 4, 200) if kind == "days" else None,
+        amounts={"amount": np.full(200, float(miss))},
+    )
+    own, shared = RowTask(("amount",), cost_fp=float(alarm)), BinaryTask.of_costs(alarm, miss)
+    mine = measured(rows, share(part), own)
+    plain = Inputs(listed(rows, share(part), shared.decision_threshold), shared)
+    for key in ("utility_at_capacity", "capacity_cost", "shadow_price", "capture", "precision_at_capacity", "lift"):
+        known, ends = value(key, plain), interval_of(parse(key), plain, 0.9)
+        assert value(key, mine) == (None if known is None else pytest.approx(known, rel=1e-12, abs=1e-12)), key
+        # Of rows with utilities of their own, the bounds of the worth of a place are those that occur.
+        if key != "shadow_price":
+            assert interval_of(parse(key), mine, 0.9) == (
+                None if ends is None else pytest.approx(ends, rel=1e-9, abs=1e-9)
+            ), key
+    assert value("value_capture", mine) == pytest.approx(value("capture", plain), abs=1e-12)
+    assert value("eu_score_ranking", mine) == pytest.approx(value("utility_at_capacity", plain), abs=1e-12)
+    assert value("gain_over_score_ranking", mine) == pytest.approx(0, abs=1e-12)
+    with pytest.raises(Undefined, match="a miss costs the same in every row"):
+        value_of(parse("eu_amount_ranking"), mine)
+    with pytest.raises(Undefined, match="ranked by what acting on them is expected to win"):
+        value_of(parse("capacity_threshold"), mine)
+    if kind != "days" and value("capacity_cost", plain):
+        threshold = value("capacity_threshold", plain) or 0.0
+        known = shared.u_delta * (threshold - shared.threshold)
+        assert value("least_gain", mine) == pytest.approx(known, abs=1e-9)
+
+
+def drawn(rng: np.random.Generator, size: int) -> Rows:
+    """A score that is too bold, and amounts that know a little of the label."""
+    z, more = rng.normal(-1, 1, size), rng.normal(size=size)
+    label = (rng.random(size) < 1 / (1 + np.exp(-0.8 * z - 0.3 * more))).astype(int)
+    amounts = {"amount": np.exp(2 + 0.7 * more), "cost_fp_column": rng.uniform(1, 4, size)}
+    return Rows(1 / (1 + np.exp(-z)), label, amounts=amounts)
+
+
+def test_the_order_of_rows_changes_nothing_and_groups_add_up() -> None:
+    rows = drawn(np.random.default_rng(1), 300)
+    whole = listed_by_gain(replace(rows, groups={"g": np.where(np.arange(300) % 3, "a", "b")}), share(0.1), COSTS, 0)
+    turned = measured(rows.take(np.random.default_rng(0).permutation(300)), share(0.1))
+    for key in (*BY_LISTS, "shadow_price", "least_gain"):
+        assert value(key, turned) == pytest.approx(value(key, Inputs(whole, row_task=COSTS)), rel=1e-9), key
+    for key in ("utility_at_capacity", "eu_amount_ranking", "eu_score_ranking"):
+        parts = [(each, len(each) / 300) for name, each in whole.by_group() if name is not None]
+        summed = sum(part * (value(key, Inputs(each, row_task=COSTS)) or 0.0) for each, part in parts)
+        assert summed == pytest.approx(value(key, Inputs(whole, row_task=COSTS)), rel=1e-9)
+
+
+def test_what_is_not_there_says_why() -> None:
+    rows = drawn(np.random.default_rng(1), 6)
+    with pytest.raises(Undefined, match="--amount or its kin, and --capacity"):
+        value_of(parse("value_capture"), Inputs(rows))
+    with pytest.raises(Undefined, match="needs at least"):
+        value_of(parse("eu_amount_ranking"), measured(rows, count(2)))
+    with pytest.raises(Undefined, match="missing the rows of label 1 costs nothing"):
+        value_of(parse("value_capture"), measured(replace(rows, label=np.zeros(6, dtype=int)), count(2)))
+
+
+def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> None:
+    """90 % of 60 samples: fewer than 46 or all of them would be a 1 in 1,000 event, had each the coverage it claims."""
+
+    def two(rng: np.random.Generator, size: int) -> tuple[Rows, Rows]:
+        rows = drawn(rng, size)
+        other = 1 / (1 + np.exp(-np.log(rows.score / (1 - rows.score)) - 0.5 * rng.normal(size=size)))
+        one, second = (listed_by_gain(each, share(0.1), COSTS, 0) for each in (rows, replace(rows, score=other)))
+        return one, second
+
+    def values(pair: tuple[Rows, Rows]) -> tuple[dict[str, float], dict[str, float]]:
+        a, b = ({key: value_of(parse(key), Inputs(each, row_task=COSTS)) for key in keys} for each in pair)
+        return a, {key: b[key] - a[key] for key in keys}
+
+    keys = ("utility_at_capacity", "capacity_cost", "shadow_price", "capture", *FAMILY)
+    truth, apart = values(two(np.random.default_rng(5), 100_000))
+    rng, held, paired = np.random.default_rng(3), dict.fromkeys(keys, 0), dict.fromkeys(keys, 0)
+    for _ in range(60):
+        pair = two(rng, 600)
+        for key in keys:
+            ends = interval_of(parse(key), Inputs(pair[0], row_task=COSTS), 0.9)
+            assert ends is not None, key
+            held[key] += ends[0] <= truth[key] <= ends[1]
+        differences = {parse(key): number for key, number in values(pair)[1].items()}
+        a, b = (rows_at_capacity(row_utilities(each, COSTS), COSTS) for each in pair)
+        assert a is not None and b is not None  # there is a limit
+        for spec, (low, high) in capacity_intervals(differences, a, b, None, 0.9).items():
+            paired[spec.key] += low <= apart[spec.key] <= high
+    assert min(held.values()) >= 46, held
+    assert {key for key, number in paired.items() if number} == {
+        *("utility_at_capacity", "capacity_cost", "capture", "value_capture"),
+        *("gain_over_score_ranking", "gain_over_amount_ranking"),
+    }
+    assert min(number for number in paired.values() if number) >= 46, paired
