@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from decal_cli.analysis.by_row import stakes_text
-from decal_cli.analysis.evaluate import CAPACITY_FAMILIES
+from decal_cli.analysis.choices import CAPACITY_FAMILIES
 from decal_cli.data import Input
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined

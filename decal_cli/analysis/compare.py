@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis.choices import WORST
+from decal_cli.analysis.choices import shown_choices as shown_of_evaluation
 from decal_cli.analysis.disagreements import (
     ClassDisagreements,
     Disagreements,
@@ -178,9 +180,9 @@ def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
     """The readable choice of an evaluation, less what cannot tell two models apart."""
     return tuple(
         choice
-        for choice in evaluating.shown_choices(dataset, plan)
+        for choice in shown_of_evaluation(dataset, plan)
         if choice.declared.better != "neither"
-        and choice.name != evaluating.WORST
+        and choice.name != WORST
         and (dataset.classes or paired_metrics.method(choice.declared) is not None)
     )
 

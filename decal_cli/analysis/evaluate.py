@@ -22,7 +22,7 @@ from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.limits import MAX_SEED, MIN_RISK
-from decal_cli.metrics import METRICS, Inputs, MetricSpec, Result, measure_all
+from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.classes import ClassTable
@@ -32,15 +32,6 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, RowTask, Task, need_two_actions
 from decal_cli.version import __version__
-
-IRREDUCIBLE = "irreducible_loss"
-"""What is left of the Brier score when calibration and features have taken their parts."""
-CAPACITY = "capacity"
-"""The family of metrics that a table shows where so many rows can be acted on only."""
-CAPACITY_FAMILIES = (CAPACITY, "places")
-"""The same, with those that need utilities of each row."""
-WORST = "regret_grouping_worst"
-"""What could be lost to grouping, for those who name no features."""
 
 Progress = Callable[[str], None]
 
@@ -238,37 +229,6 @@ class Evaluation:
         if self.plan.class_task is None:
             return _task_text(self.task)
         return hashlib.sha256(repr(self.plan.class_task).encode()).hexdigest()[:8]
-
-
-def all_choices(of_classes: bool = False, slow: bool = False) -> tuple[MetricSpec, ...]:
-    """Every metric at its defaults: of scores of two classes, or of rows of several; slow: those too that take long."""
-    declared = (choice for choice in METRICS.specs() if choice.declared.takes(of_classes))
-    return tuple(choice for choice in declared if slow or not choice.declared.form(of_classes).slow)
-
-
-def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
-    """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
-    if dataset.classes:
-        return tuple(choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown)
-    if plan.row_task is not None:
-        limited = dataset.capacity is not None
-        return tuple(choice for choice in all_choices() if _shown_by_row(choice, limited))
-    with_features = any(model.rows.features is not None for model in dataset.models)
-    unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
-    if dataset.capacity is not None:
-        unasked |= {metric.name for metric in METRICS.values() if metric.family == CAPACITY}
-    return tuple(choice for choice in all_choices() if choice.name in unasked)
-
-
-BY_ROW = ("expected_utility", "eu_never", "eu_always", "eu_by_amount", "gain_over_amount")
-"""What is shown of rows with utilities of their own beside the metrics that are shown of all rows."""
-
-
-def _shown_by_row(choice: MetricSpec, limited: bool) -> bool:
-    metric = choice.declared
-    if metric.family in CAPACITY_FAMILIES:
-        return limited and choice.name != "capacity_threshold"
-    return choice.name in BY_ROW or (metric.shown and (metric.of_rows is not None or not metric.takes_task))
 
 
 def evaluate(

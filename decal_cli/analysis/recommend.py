@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, all_choices, evaluate, with_lists
+from decal_cli.analysis.choices import all_choices
+from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate, with_lists
 from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, FITS, GAINS, HEADROOM, TRY, Advice, Evidence, Item, walk
 from decal_cli.analysis.ranked import Ranked, ranked, usual_fits
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials

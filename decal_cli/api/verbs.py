@@ -11,7 +11,7 @@ from decal_cli.analysis import compare as comparing
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis import recommend as recommending
-from decal_cli.analysis.evaluate import all_choices
+from decal_cli.analysis.choices import all_choices
 from decal_cli.analysis.sweep import swept
 from decal_cli.api.answer import (
     Answer,

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any, BinaryIO, TypeVar
 
-from decal_cli.analysis.evaluate import Plan, all_choices, planned
+from decal_cli.analysis.choices import all_choices
+from decal_cli.analysis.evaluate import Plan, planned
 from decal_cli.analysis.recommend import Preferences
 from decal_cli.commands.memory import reserve
 from decal_cli.commands.options import (

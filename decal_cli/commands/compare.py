@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from decal_cli.analysis import compare as comparing
-from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis.choices import all_choices
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, swept
 from decal_cli.commands.common import (
@@ -47,7 +47,7 @@ def run(
     plan = replace(plan_of(choices, task, out, settings, source), intervals=not metrics.no_intervals)
     paired = _paired(models, source, settings, plan, out)
     if paired.dataset.classes:
-        choices = choices if metrics.metric else evaluating.all_choices(of_classes=True) if choices else ()
+        choices = choices if metrics.metric else all_choices(of_classes=True) if choices else ()
         if models.write_splice is not None or models.plot is not None:
             raise DecalError("--plot and --write-splice are for scores of two classes", "leave them out")
     plan = replace(plan, choices=choices or comparing.shown_choices(paired.dataset, plan))

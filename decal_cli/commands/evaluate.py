@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from decal_cli.analysis import evaluate as evaluating
+from decal_cli.analysis.choices import all_choices, shown_choices
 from decal_cli.analysis.packs import pack_named
 from decal_cli.analysis.reference import against
 from decal_cli.commands.common import (
@@ -50,8 +51,8 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
     load_ahead(choices)
     data = data_of(source, settings, out.output, plan.edges)
     if data.classes and not metrics.metric:
-        choices = evaluating.all_choices(of_classes=True, slow=metrics.all_metrics) if choices else ()
-    plan = replace(plan, choices=choices or evaluating.shown_choices(data, plan))
+        choices = all_choices(of_classes=True, slow=metrics.all_metrics) if choices else ()
+    plan = replace(plan, choices=choices or shown_choices(data, plan))
     reference = None
     if metrics.reference is not None:
         known = read([metrics.reference], columns_of(source, settings))

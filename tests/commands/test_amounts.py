@@ -189,7 +189,7 @@ def test_a_baseline_of_other_utilities_cannot_be_judged(decal: Decal) -> None:
 LIMITED = (*OWN, "--capacity", "50/1000")
 
 
-def test_places_go_to_what_acting_is_expected_to_win(decal: Decal) -> None:
+def test_places_go_to_what_acting_is_expected_to_win(decal: Decal, table: Path) -> None:
     done = decal("evaluate", "a.csv", "-s", "p", *LIMITED)
     text = " ".join(done.out.split())
     assert "capacity 50/1000: the rows where acting is expected to win most are acted on" in text
@@ -201,7 +201,7 @@ def test_places_go_to_what_acting_is_expected_to_win(decal: Decal) -> None:
     document = valid_json(decal("evaluate", "a.csv", "-s", "p", *LIMITED, "-f", "json").out)
     metrics, places = document["metrics"], document["places"]
     assert places["ranked_by"] == "expected gain" and places["thresholds"][0] == metrics["least_gain"]["value"]
-    answer = decal_api.evaluate("a.csv", score="p", amount="amount", cost_fp=5, capacity="50/1000")
+    answer = decal_api.evaluate(table, score="p", amount="amount", cost_fp=5, capacity="50/1000")
     assert answer["value_capture"].value == metrics["value_capture"]["value"]
     assert decal("gate", "a.csv", "-s", "p", *LIMITED, "-r", "lower(value_capture)>0").code == 0
 

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from scipy.special import betaincinv, ndtri
 
+from decal_cli.analysis.places import listed_by_gain
 from decal_cli.crossfit.row_utilities import ByAmount, HeldOut
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
 from decal_cli.metrics.measure import measure_all
+from decal_cli.metrics.numerics.at_capacity import RowsAtCapacity
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
@@ -207,15 +209,17 @@ VALUES = [metric for metric in METRICS.values() if metric.takes(False) and metri
 def test_a_value_lies_in_its_own_interval(metric: Metric, strength: float) -> None:
     spec = parse(metric.name)
     given = _once(strength)
-    if {RowUtilities, ByAmount, HeldOut} & set(metric.needs):
+    if {RowUtilities, ByAmount, HeldOut, RowsAtCapacity} & set(metric.needs):
         assert given.rows is not None
-        given = Inputs(replace(given.rows, amounts={"amount": 1 + given.rows.matrix[:, 0] ** 2}), row_task=PER_ROW)
+        priced = replace(given.rows, amounts={"amount": 1 + given.rows.matrix[:, 0] ** 2}, listed=None)
+        given = Inputs(listed_by_gain(priced, CAPACITY, PER_ROW, 0), row_task=PER_ROW)
     result = measure_all([spec], given, 0.9)[spec]
     assert result.value is not None
     assert result.interval is None or result.interval[0] <= result.value <= result.interval[1]
 
 
 PER_ROW = RowTask(("amount",), cost_fp=0.5)
+CAPACITY = Capacity("0.1", 0.1, 1.0)
 _made: dict[float, Inputs] = {}
 
 
@@ -223,7 +227,7 @@ def _once(strength: float) -> Inputs:
     if strength not in _made:
         given = featured(np.random.default_rng(8), 800, strength)
         assert given.rows is not None
-        _made[strength] = Inputs(listed(given.rows, Capacity("0.1", 0.1, 1.0), 0.4), given.task)
+        _made[strength] = Inputs(listed(given.rows, CAPACITY, 0.4), given.task)
     return _made[strength]
 
 

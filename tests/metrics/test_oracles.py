@@ -62,7 +62,7 @@ def test_a_metric_equals_its_oracle_on_the_shipped_rows(name: str) -> None:
         assert value_of(key, rows.table, task) == pytest.approx(oracle(rows, task), rel=1e-9, abs=1e-9), key
 
 
-ELSEWHERE = ("regret", "classes", "actions", "capacity", "amounts")
+ELSEWHERE = ("regret", "classes", "actions", "capacity", "amounts", "places")
 """Families whose oracles stand in test files of their own, in this folder."""
 
 

@@ -179,6 +179,7 @@ def test_every_metric_says_how_its_paired_interval_is_made() -> None:
     assert {name for name, how in methods.items() if how == "analytic"} == {
         "brier", "log_loss", "auc", "expected_utility", "net_benefit", "accuracy",
         "capture", "precision_at_capacity", "lift", "utility_at_capacity", "capacity_cost",
+        "value_capture", "gain_over_score_ranking", "gain_over_amount_ranking",
     }  # fmt: skip
     assert methods["corp_mcb"] == "bootstrap"
     assert methods["ece"] is methods["c_emp"] is None  # noise alone makes them positive

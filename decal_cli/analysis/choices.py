@@ -1,0 +1,47 @@
+"""Which metrics are computed and shown where none are named."""
+
+from __future__ import annotations
+
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.data import Dataset
+from decal_cli.metrics import METRICS, MetricSpec
+
+IRREDUCIBLE = "irreducible_loss"
+"""What is left of the Brier score when calibration and features have taken their parts."""
+CAPACITY = "capacity"
+"""The family of metrics that a table shows where so many rows can be acted on only."""
+CAPACITY_FAMILIES = (CAPACITY, "places")
+"""The same, with those that need utilities of each row."""
+WORST = "regret_grouping_worst"
+"""What could be lost to grouping, for those who name no features."""
+
+
+def all_choices(of_classes: bool = False, slow: bool = False) -> tuple[MetricSpec, ...]:
+    """Every metric at its defaults: of scores of two classes, or of rows of several; slow: those too that take long."""
+    declared = (choice for choice in METRICS.specs() if choice.declared.takes(of_classes))
+    return tuple(choice for choice in declared if slow or not choice.declared.form(of_classes).slow)
+
+
+def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
+    """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
+    if dataset.classes:
+        return tuple(choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown)
+    if plan.row_task is not None:
+        limited = dataset.capacity is not None
+        return tuple(choice for choice in all_choices() if _shown_by_row(choice, limited))
+    with_features = any(model.rows.features is not None for model in dataset.models)
+    unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
+    if dataset.capacity is not None:
+        unasked |= {metric.name for metric in METRICS.values() if metric.family == CAPACITY}
+    return tuple(choice for choice in all_choices() if choice.name in unasked)
+
+
+BY_ROW = ("expected_utility", "eu_never", "eu_always", "eu_by_amount", "gain_over_amount")
+"""What is shown of rows with utilities of their own beside the metrics that are shown of all rows."""
+
+
+def _shown_by_row(choice: MetricSpec, limited: bool) -> bool:
+    metric = choice.declared
+    if metric.family in CAPACITY_FAMILIES:
+        return limited and choice.name != "capacity_threshold"
+    return choice.name in BY_ROW or (metric.shown and (metric.of_rows is not None or not metric.takes_task))
