@@ -26,12 +26,17 @@ class Clusters:
 
 def clusters_of(rows: Rows) -> Clusters | None:
     """None where every row stands by itself."""
-    if rows.unit is None:
+    t = rows.class_table.top if rows.classes else rows.table
+    design = t.design
+    if not isinstance(design, Clustered):
         return None
-    design = (rows.class_table.top if rows.classes else rows.table).design
-    assert isinstance(design, Clustered)
-    loss = row_brier(rows.class_table) if rows.classes else (rows.score - rows.label) ** 2
-    return Clusters(design.clusters, design.effective_clusters, design_effect(loss, rows.weight, rows.unit))
+    if rows.unit is not None and rows.classes:
+        effect = design_effect(row_brier(rows.class_table), rows.weight, rows.unit)
+    else:
+        behind = design.rows
+        loss = (t.score[behind.cell] - behind.label) ** 2
+        effect = design_effect(loss, behind.weight, behind.unit, behind.squared)
+    return Clusters(design.clusters, design.effective_clusters, effect)
 
 
 def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator[str]:

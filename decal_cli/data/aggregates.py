@@ -8,11 +8,12 @@ import numpy as np
 
 from decal_cli.data.check import Origin, floats, loaded_parts
 from decal_cli.data.columns import nearest_of
-from decal_cli.data.counts import Cells, Counts, Levels
+from decal_cli.data.counts import CLUSTER, Cells, Counts, Levels
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
 from decal_cli.data.engines.aggregate import ENDS, SIDES, has_cells, has_pairs
 from decal_cli.data.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
-from decal_cli.data.labels import group
+from decal_cli.data.engines.request import CELLS_OF_CLUSTERS
+from decal_cli.data.labels import clusters, group
 from decal_cli.data.pair_counts import PairCounts, pair_columns
 from decal_cli.data.sources import Source
 from decal_cli.data.words import listed, quote
@@ -26,7 +27,7 @@ OF_PAIRS = (
     "and no other difference is shown"
 )
 OF_ROWS = (
-    *("cluster", "features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
+    *("features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
     *("prevalence", "sampled_negatives", "per", "capacity"),
 )
 """What can be said of rows, and not of their counts."""
@@ -38,12 +39,17 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     kind, numbers = _columns(sources, columns)
     paired = has_pairs(numbers)
     naming = [f"{MODEL}{side}" for side in SIDES] if paired else [MODEL]
-    texts = (*(name for name in naming if name in sources[0].names), *columns.group)
+    of_cluster = () if columns.cluster is None or columns.cluster in columns.group else (columns.cluster,)
+    texts = (*(name for name in naming if name in sources[0].names), *columns.group, *of_cluster)
     digests = Digests(sources)
     wrong = tuple(name for name in (BAD, VALUE) if all(name in source.names for source in sources))
     parts, dropped = sound_parts(loaded_parts(sources, numbers, (*texts, *wrong)), columns.missing == "drop")
     origin = Origin(parts)
     values = {name: floats(parts, name) + 0.0 for name in numbers}
+    names = None
+    if columns.cluster is not None:
+        names, number, _ = clusters(parts, columns.cluster, origin, drop=False)
+        values[CLUSTER] = number.astype(np.float64)
     counts = PairCounts(kind, values) if paired else kind(values)
     counts.check(origin)
     groups = {name: group(parts, name) for name in columns.group}
@@ -72,11 +78,12 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
         )
         inputs.append(Input(part.source.raw.path, *most, digest))
     roles: dict[str, str | tuple[str, ...]] = {"score": models, **({"group": columns.group} if columns.group else {})}
+    roles |= {} if columns.cluster is None else {"cluster": columns.cluster}
     notes = (
-        *_notes(sources[0], (*texts, *numbers, *wrong)),
+        *_notes(sources[0], columns, (*texts, *numbers, *wrong)),
         *(((OF_PAIRS if paired else OF_CELLS),) if kind is Cells else ()),
     )
-    return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes)), dropped)
+    return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names), dropped)
 
 
 def _refuse_of_rows(columns: Columns) -> None:
@@ -103,6 +110,8 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
     weighted = any(name in first.names for name in of_weights)
     numbers = numbers_of(weighted)
     what = f"{kind.what}{' of pairs' if paired else ''}{' of weighted rows' if weighted else ''}"
+    if kind is Cells and columns.cluster is not None:
+        raise DecalError(f"{first.shown}: {CELLS_OF_CLUSTERS}", "drop --cluster, or aggregate levels by cluster")
     for source in sources:
         if kind is Levels and has_cells(source.names):
             raise DecalError(f"{source.shown}: holds cells, and {first.shown} levels", "aggregate both in one way")
@@ -122,7 +131,7 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
                 f"{source.shown}: counts weighted rows, and {first.shown} rows without weights",
                 "aggregate both in one way",
             )
-        for name in columns.group:
+        for name in (*columns.group, *columns.names("cluster")):
             nearest_of(name, source.names, source.shown)
         if (MODEL in source.names) != (MODEL in first.names):
             raise DecalError(
@@ -170,12 +179,10 @@ def _models(columns: Columns, named: np.ndarray | None, shown: str) -> tuple[str
     return columns.score or known
 
 
-def _notes(source: Source, used: Sequence[str]) -> Iterator[str]:
-    paired = has_pairs(source.names)
-    yield (
-        "rows were counted before: nothing that needs a single row is known "
-        f"(features, clusters{'' if paired else ', pairs of scores'})"
-    )
+def _notes(source: Source, columns: Columns, used: Sequence[str]) -> Iterator[str]:
+    known = {"clusters": columns.cluster is not None, "pairs of scores": has_pairs(source.names)}
+    unknown = ", ".join(["features", *(what for what, is_known in known.items() if not is_known)])
+    yield f"rows were counted before: nothing that needs a single row is known ({unknown})"
     others = [name for name in source.names if name not in (*used, *ENDS)]
     if others:
         yield f"counts are added up over {listed(others)}; --group reports every value by itself"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Self
 
@@ -16,9 +16,12 @@ from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import N_POWERS, CellTable, ends
+from decal_cli.tables.counted_clusters import CountedRows, clustered
 from decal_cli.tables.design import INDEPENDENT, Design, Weighted
 from decal_cli.tables.table import Floats, Table
 
+CLUSTER = "cluster"
+"""Numbers of clusters, where rows were counted by them too."""
 ROUNDING = 1e-9
 """Of sums of floats, which engines add in orders of their own."""
 _MAX_LOSS = 745.0
@@ -145,16 +148,38 @@ class Levels(Counts):
             for part, all_of in (("pos", "n"), ("pos2", "n2")):
                 columns[part] = np.where(ones == rows, columns[all_of], columns[part])
         # In an order that does not depend on that of the files: sums of floats do.
-        order = np.lexsort((*reversed(columns.values()), *reversed(keys)))
+        of_clusters = [self.columns[CLUSTER]] if CLUSTER in self.columns else []
+        order = np.lexsort((*reversed(columns.values()), *of_clusters, *reversed(keys)))
         keys = tuple(key[order] for key in keys)
         starts = np.flatnonzero(np.append(True, np.logical_or.reduce([key[1:] != key[:-1] for key in keys])))
         keys = tuple(key[starts] for key in keys)
         n, pos, *squares = (np.add.reduceat(values[order], starts) for values in columns.values())
+        design = self._clustered({name: values[order] for name, values in columns.items()}, order, keys, starts, scale)
         if not squares:
-            return Added(keys, n.astype(np.int64), pos.astype(np.int64), INDEPENDENT)
+            return Added(keys, n.astype(np.int64), pos.astype(np.int64), design or INDEPENDENT)
         n2, pos2 = squares
-        design = Weighted(n2 * scale**2, np.minimum(pos2, n2) * scale**2)
+        design = design or Weighted(n2 * scale**2, np.minimum(pos2, n2) * scale**2)
         return Added(keys, n * scale, np.minimum(pos, n) * scale, design)
+
+    def _clustered(
+        self, columns: Mapping[str, Floats], order: np.ndarray, keys: Sequence[Floats], starts: np.ndarray, scale: float
+    ) -> Design | None:
+        """The design of rows in clusters, if they are. columns: in this order, in which each key starts somewhere."""
+        if CLUSTER not in self.columns:
+            return None
+        unit = np.tile(self.columns[CLUSTER][order].astype(np.int64), 2)
+        cell = np.tile(np.searchsorted(starts, np.arange(len(order)), side="right") - 1, 2)
+        label = np.repeat([0, 1], len(order))
+
+        def of_labels(all_of: Floats, ones: Floats) -> Floats:
+            return np.concatenate((all_of - ones, ones))
+
+        rows = of_labels(*(values[order] for values in self.rows))
+        counted = CountedRows(cell, unit, label, rows)
+        if self.weighted:
+            weight, squares = of_labels(columns["n"], columns["pos"]), of_labels(columns["n2"], columns["pos2"])
+            counted = counted._replace(weight=weight * scale, squares=np.maximum(squares, 0.0) * scale**2)
+        return clustered(counted, len(starts), np.mean(keys, axis=0))
 
     def check(self, origin: Origin) -> None:
         for name, values in self.columns.items():

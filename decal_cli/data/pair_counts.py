@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from decal_cli.data.check import Origin
-from decal_cli.data.counts import ROUNDING, Cells, Counts, Levels
+from decal_cli.data.counts import CLUSTER, ROUNDING, Cells, Counts, Levels
 from decal_cli.data.engines.aggregate import DIFFERENCES, SIDES, SQUARED_DIFFERENCES
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cell_pairs import CellPairs
@@ -18,7 +18,7 @@ from decal_cli.tables.design import INDEPENDENT, Design, Moments, Weighted
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import Floats
 
-_SHARED = ("n", "pos", "n2", "pos2", "rows", "rows_pos", "label")
+_SHARED = ("n", "pos", "n2", "pos2", "rows", "rows_pos", "label", CLUSTER)
 """Columns that are of a row, and not of one of its scores."""
 
 
@@ -42,6 +42,7 @@ class PairCounts:
     def sides(self) -> tuple[Counts, ...]:
         """The counts by the score of A, and by that of B."""
         names = (*self.kind.needed, *(self.kind.of_weights if "n2" in self.columns else ()))
+        names += (CLUSTER,) if CLUSTER in self.columns else ()
         called = ({name: name if name in _SHARED else name + side for name in names} for side in SIDES)
         return tuple(self.kind({name: self.columns[each] for name, each in of.items()}, of) for of in called)
 

@@ -55,6 +55,9 @@ class Aggregated(Rows):
     def positives(self) -> int:
         return self.ones
 
+    def sure(self, confidence: float) -> float | None:
+        return self.table.design.confidence(confidence)
+
     def whole(self) -> Rows:
         return Aggregated(self.table, self.count, self.ones, pairs=self.pairs)
 

@@ -47,17 +47,30 @@ MAX_GRAM_CELLS = 1024
 
 
 class RowsOfCells(NamedTuple):
-    """The rows behind the cells of a table, in order of their cells: cell, cluster, label, and weight or None."""
+    """The rows behind the cells of a table, in order of their cells: cell, cluster, label, and weight or None.
+
+    Of rows that were counted an entry is all rows of one cell, cluster and label. squares: sums of their squared
+    weights, and weight the sums of their weights. alike: weight is the number of rows, each of which counts one.
+    """
 
     cell: Ints
     unit: Ints
     label: NDArray[Any]
     weight: Floats | None
+    squares: Floats | None = None
+    alike: bool = False
 
     def take(self, which: NDArray[Any]) -> RowsOfCells:
         """Some of the rows, by mask or index."""
-        weight = None if self.weight is None else self.weight[which]
-        return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight)
+        weight, squares = (None if each is None else each[which] for each in (self.weight, self.squares))
+        return RowsOfCells(self.cell[which], self.unit[which], self.label[which], weight, squares, self.alike)
+
+    @property
+    def squared(self) -> Floats | None:
+        """Squared weights, None where all are 1."""
+        if self.weight is None or self.alike:
+            return self.weight
+        return self.weight**2 if self.squares is None else self.squares
 
 
 class Clustered(Design):
@@ -74,14 +87,14 @@ class Clustered(Design):
         self.size = size
         self.times = times
         self.effect = effect
-        self.weighted = rows.weight is not None
+        self.weighted = rows.weight is not None and not rows.alike
         self._residuals: tuple[Floats, Floats] | None = None
 
     @classmethod
     def of_rows(cls, rows: RowsOfCells, size: int, score: Floats) -> Clustered:
         """Each cluster drawn once. score: of every row."""
         times = np.ones(int(rows.unit.max()) + 1)
-        effect = design_effect(rows.label - score, rows.weight, rows.unit)
+        effect = design_effect(rows.label - score, rows.weight, rows.unit, rows.squared)
         return cls(rows, size, times, max(effect, 1.0))
 
     @cached_property
@@ -121,7 +134,8 @@ class Clustered(Design):
     @cached_property
     def _squares(self) -> tuple[Floats, Floats]:
         rows = self.rows
-        each = self._weights**2 * self._times_of_rows * self.effect
+        squared = np.ones(len(rows.cell)) if rows.squared is None else rows.squared
+        each = squared * self._times_of_rows * self.effect
         pos2 = np.bincount(rows.cell, each * rows.label, self.size).astype(np.float64)
         n2 = np.bincount(rows.cell, each, self.size).astype(np.float64)
         return n2, np.minimum(pos2, n2)
@@ -185,7 +199,7 @@ class Clustered(Design):
         place = rows.cell + self.size * fold[rows.unit]
         number = place + draw.FOLDS * self.size * (rows.label > 0)
         sums = np.bincount(number, rows.weight, 2 * draw.FOLDS * self.size)
-        neg, pos = np.split(sums, 2)
+        neg, pos = np.split(sums if self.weighted else sums.astype(np.int64), 2)
         return neg.reshape(shape), pos.reshape(shape)
 
     def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
@@ -305,11 +319,15 @@ def residual_products(products: Floats, chance: Floats) -> Floats:
     return both - mixed - mixed.T
 
 
-def design_effect(values: Floats, weight: Floats | None, unit: Ints) -> float:
-    """Variance of the weighted mean of rows in clusters over that of independent rows; shape (T,) each."""
+def design_effect(values: Floats, weight: Floats | None, unit: Ints, squared: Floats | None = None) -> float:
+    """Variance of the weighted mean of rows in clusters over that of independent rows; shape (T,) each.
+
+    squared: squared weights, of rows that were counted the sums of them.
+    """
     w = np.ones(len(values)) if weight is None else weight
-    off = w * (values - dot(w, values) / float(w.sum()))
-    alone = dot(off, off)
+    each = values - dot(w, values) / float(w.sum())
+    off = w * each
+    alone = dot(off, off) if squared is None else dot(squared * each, each)
     together = np.bincount(unit, off).astype(np.float64)
     return dot(together, together) / alone if alone > 0 else 1.0
 

@@ -127,6 +127,23 @@ def test_an_engine_gives_the_numbers_of_the_file(decal: Decal, engine: str, tmp_
 
 
 @both
+def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: str, tmp_path: Path) -> None:
+    rows = {**ROWS, "c": (np.array(ROWS["w"]) * 16).astype(int)}
+    pq.write_table(pa.table(rows), tmp_path / "preds.parquet")
+    query = "select *, cast(w * 16 as integer) as c from preds"
+    columns = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--cluster", "c", "--threshold", "0.3")
+    for command in ("evaluate", "compare"):
+        words = (*columns, *MEASURED, "--format", "json")
+        of_file = valid_json(decal(command, tmp_path / "preds.parquet", *words).out)
+        of_engine = valid_json(decal(command, "--engine", engine, "--query", query, *words).out)
+        for key in ("reports",) if command == "evaluate" else ("comparison",):
+            for report in (*of_file.get("reports", ()), *of_engine.get("reports", ())):
+                for of_input in ("inputs", "signature", "notes"):
+                    report.pop(of_input, None)
+            assert close_to(of_engine[key], of_file[key])
+
+
+@both
 def test_a_gate_and_a_sweep_work_from_counts(decal: Decal, engine: str) -> None:
     words = ("--engine", engine, "--query", "select * from preds -- all of them", *SAID, "--positive", "yes")
     assert decal("gate", *words, "--rule", "brier<=0.2").code == 0
@@ -166,8 +183,8 @@ def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
 
 @both
 def test_python_takes_an_address_as_data(decal: Decal, engine: str) -> None:
-    words = {"score": "p", "label": "y", "positive": "yes", "threshold": 0.3, "metrics": "brier"}
-    answer = decal_cli.evaluate(f"{engine}?table=preds", **words)  # type: ignore[arg-type]
+    asked: dict[str, Any] = {"score": "p", "label": "y", "positive": "yes", "threshold": 0.3, "metrics": "brier"}
+    answer = decal_cli.evaluate(f"{engine}?table=preds", **asked)
     words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "brier", "--format", "json")
     assert answer.to_dict()["signature"] == valid_json(decal("evaluate", *words).out)["signature"]
     assert PASSWORD not in repr(answer) and "s3cret" not in str(answer.to_dict())
@@ -242,7 +259,6 @@ def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> Non
         (("--engine", "duckdb:?table=a", "preds.csv"), "give files, or --engine without files"),
         (("--query", "select 1"), "give files, or --engine"),
         (("--engine", "duckdb:?table=a", "--features", "x*"), "--features needs the rows"),
-        (("--engine", "duckdb:?table=a", "--cluster", "c"), "--cluster needs the rows"),
         (("--engine", "postgresql://me:s3cret@host:x/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12/s3cret@host/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12?s3cret@host/db?table=a"), "is not a URL"),

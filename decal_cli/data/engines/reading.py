@@ -27,7 +27,7 @@ from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
 from decal_cli.tables.cell_pairs import PAIR_GRID
 from decal_cli.tables.cells import GRID
 
-COUNTABLE = ("score", "label", "weight", "group", "positive", "missing")
+COUNTABLE = ("score", "label", "weight", "group", "cluster", "positive", "missing")
 """What can be said of the columns of rows that an engine counts."""
 
 
@@ -50,16 +50,16 @@ def read_engine(
     with connected(address) as connection:
         chosen = choose(connection.names(source), columns, address.shown)
         rows = (chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group)
-        request = checked(CountRequest(*rows, pairs=pairs))
+        request = checked(CountRequest(*rows, cluster=chosen.cluster, pairs=pairs))
         if _number_of_levels(request, dialect, connection) > MAX_LEVELS:
             request = replace(request, cells=True, thresholds=tuple(thresholds))
         table = connection.answer(statement(request, dialect))
     shown = _shown(address, query)
     if not table.num_rows:
         raise DecalError(f"{shown}: has no rows", "name another table or query")
-    of_role = {"label": chosen.label, "weight": chosen.weight or ""}
+    of_role = {"label": chosen.label, "weight": chosen.weight or "", "cluster": chosen.cluster or ""}
     of_role |= {} if pairs else {"score": chosen.score[0]}
-    counts = Columns(chosen.score, group=chosen.group, aggregated=True, missing=columns.missing)
+    counts = Columns(chosen.score, group=chosen.group, cluster=chosen.cluster, aggregated=True, missing=columns.missing)
     data = aggregates([CountedSource(shown, table, of_role)], counts)
     return replace(data, columns=chosen.roles(), guessed=chosen.guessed)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from decal_cli.data.engines.aggregate import RESERVED, SIDES
 from decal_cli.errors import DecalError
 
+CELLS_OF_CLUSTERS = "clusters are counted by every score, and cells of the score do not hold them"
+
 
 @dataclass(frozen=True)
 class CountRequest:
@@ -63,6 +65,8 @@ def checked(request: CountRequest) -> CountRequest:
             f"pairs are of two scores, and {len(request.score)} {'is' if len(request.score) == 1 else 'are'} named",
             "name two with --score",
         )
+    if request.cells and request.cluster is not None:
+        raise DecalError(CELLS_OF_CLUSTERS, "round the scores in --query, or draw a sample of clusters")
     for name in request.texts:
         if name.lower() in RESERVED:
             role = "group" if name in request.group else "cluster"
