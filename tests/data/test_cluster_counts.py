@@ -62,8 +62,8 @@ def test_counts_by_cluster_give_the_numbers_of_the_rows(decal: Decal, files: Pat
     engine = f"duckdb:{files}/file.db?table=visits"
     of_engine = decal_cli.evaluate(engine, cluster="patient", **columns, **SHARED)
     words = ("-s", "p", "-y", "y", "--group", "site", "--cluster", "patient")
-    words += () if weight is None else ("--weight", weight)
-    asked = decal("sql", "--table", "visits", *words).out.rstrip().removesuffix(";")
+    weighing = () if weight is None else ("--weight", weight)
+    asked = decal("sql", "--table", "visits", *words, *weighing).out.rstrip().removesuffix(";")
     with duckdb.connect(files / "file.db") as connection:
         connection.execute(f"COPY ({asked}) TO '{files}/counts.csv'")
         connection.execute(f"COPY (SELECT * FROM ({asked}) WHERE score < 0.2) TO '{files}/low.parquet'")
