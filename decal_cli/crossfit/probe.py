@@ -25,6 +25,7 @@ from decal_cli.crossfit.encoding import encoded
 from decal_cli.crossfit.learners import SURE, Regression, Standard, Trees, blend_weights, blended, logistic_fit
 from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
 from decal_cli.errors import Undefined
+from decal_cli.tables.clusters import mean_over
 from decal_cli.tables.design import dot
 from decal_cli.tables.features import Features
 from decal_cli.tables.logistic import expit, log_odds
@@ -98,6 +99,16 @@ def gain_beyond(probed: Probed, threshold: float | Sequence[float], shares: Sequ
     # One more row that might have changed sides: with none, the error would be 0 where nothing was seen.
     unseen = sum(share**2 * t * (1 - t) for t, share in steps) * squares / len(probed.weight)
     return Estimate((label_mean + judge_mean) / 2, WIDENED * float(np.sqrt(spread + unseen)) / total)
+
+
+def squared_loss_won(probed: Probed) -> Estimate:
+    """Squared loss of the recalibrated score less that of the probe, a mean over rows that neither has seen.
+
+    Of the grouping loss it is the part that the probe sees, apart from the errors of the isotonic fit.
+    """
+    won = (probed.isotonic - probed.label) ** 2 - (probed.probe - probed.label) ** 2
+    mean, error = mean_over(won, probed.weight, probed.unit)
+    return Estimate(mean, WIDENED * error)
 
 
 def gain_post_training(recalibration: Estimate, beyond: Estimate) -> Estimate:

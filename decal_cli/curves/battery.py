@@ -315,7 +315,7 @@ def _with_features(s: Setup, featured: Featured) -> Iterator[ThresholdCurve]:
     at, rows = s.grid.at, featured.held
     leaves = _leaves(featured.regions)
     yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, _cost(at), s.grid), sums.brier_of(leaves))
-    yield from _bounds(s, featured.regions)
+    yield from _bounds(s, featured.regions, featured.probed)
     if rows is None:
         reason = "needs more rows: too few to fit on some and evaluate on the others"
         for name in ("brier_regions", "gain_beyond"):
@@ -360,7 +360,7 @@ def _leaves(regions: Regions) -> Levels:
     return Levels(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
 
 
-def _bounds(s: Setup, regions: Regions) -> Iterator[ThresholdCurve]:
+def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[ThresholdCurve]:
     """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
     names = "regret_grouping_lower", "regret_grouping_upper"
     try:
@@ -372,9 +372,9 @@ def _bounds(s: Setup, regions: Regions) -> Iterator[ThresholdCurve]:
     ends = np.repeat(values[..., None], 2, axis=2)
     if s.confidence is not None:
         # Both metrics draw from the generator of their family, so one bracket serves both.
-        brackets = [
-            grouping.bracket(regions, BinaryTask.of_threshold(float(t)), s.rng(), s.confidence) for t in s.grid.at
-        ]
+        missed = grouping.missed(regions, probed, s.confidence)
+        tasks = [BinaryTask.of_threshold(float(t)) for t in s.grid.at]
+        brackets = [grouping.bracket(regions, task, s.rng(), s.confidence, missed) for task in tasks]
         ends = np.array(brackets).transpose(1, 0, 2)
     for name, value, (low, high) in zip(names, values, ends.transpose(0, 2, 1), strict=True):
         yield _of_ends(s, name, value, *np.clip((low, high), *CURVE_KINDS[name].range))

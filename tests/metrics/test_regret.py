@@ -274,6 +274,10 @@ def test_the_interval_of_the_regret_holds_what_trees_miss() -> None:
     truth = np.maximum(chance - 0.5, 0).mean()
     assert low <= truth <= high
     assert low <= value_with("regret", everything.get(Table), task, everything) <= high
+    for name, most in (("grouping_loss", chance.var()), ("regret_grouping", truth)):
+        low, high = interval_with(name, everything.get(Table), task, everything)
+        assert value_with(name, everything.get(Table), task, everything) < low + (most - low) * 0.8
+        assert low <= most <= high
 
 
 def test_the_interval_of_the_regret_intervals_where_its_text_says() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 
+from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
@@ -196,9 +197,11 @@ def refinement_loss(t: Table) -> float:
     return corp.parts(t).refined
 
 
-def _irreducible_loss_interval(t: Table, regions: Regions, seed: Seed, *, confidence: float) -> intervals.Interval:
+def _irreducible_loss_interval(
+    t: Table, regions: Regions, probed: Probed, seed: Seed, *, confidence: float
+) -> intervals.Interval:
     refined, grouped = _refinement_loss_interval(t, seed, confidence=confidence), grouping.loss(regions).mean
-    low, high = grouping.loss_interval(regions, confidence)
+    low, high = grouping.loss_interval(regions, probed, confidence)
     middle, reach = sum(refined) / 2, (refined[1] - refined[0]) / 2
     ends = middle - grouped - math.hypot(reach, high - grouped), middle - grouped + math.hypot(reach, grouped - low)
     return intervals.holding(intervals.within(ends, (0.0, 0.25)), irreducible_loss(t, regions))

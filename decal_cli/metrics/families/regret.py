@@ -163,8 +163,8 @@ def threshold_adjusted(t: Table, task: BinaryTask) -> float:
     return float(t.score[t.pools[reached[0]]])
 
 
-def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
-    return grouping.loss_interval(regions, confidence)
+def _loss_interval(regions: Regions, probed: Probed, *, confidence: float) -> Interval:
+    return grouping.loss_interval(regions, probed, confidence)
 
 
 @metric(
@@ -176,7 +176,8 @@ def _loss_interval(regions: Regions, *, confidence: float) -> Interval:
     size_free=False,
     shown=True,
     interval=_loss_interval,
-    interval_text="normal, with second-order term; the upper end is at least 0 and allows for what such trees miss",
+    interval_text="normal, with second-order term; the upper end is at least 0 and allows for what such trees miss "
+    "and the probe sees",
     covers=f"the population's grouping loss, {regret_intervals.AS_TREES_SEE}",
 )
 def grouping_loss(regions: Regions) -> float:
@@ -193,15 +194,15 @@ def _bounds(regions: Regions, task: Task) -> Bounds:
     return grouping.estimated_bounds(regions, task)
 
 
-def _lower_interval(regions: Regions, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    low = grouping.bracket(regions, task, seed.generator("regret"), confidence)[0]
+def _lower_interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
+    low = regret_intervals.bracket(regions, probed, task, seed, confidence)[0]
     return holding(_scaled(task, low), regret_grouping_lower(regions, task))
 
 
 def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., Interval]:
     # Noise adds to the upper bound in every bin: only the lower bound says how little it may be.
-    def interval(regions: Regions, task: Task, seed: Seed, *, confidence: float) -> Interval:
-        lower, upper = grouping.bracket(regions, task, seed.generator("regret"), confidence)
+    def interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
+        lower, upper = regret_intervals.bracket(regions, probed, task, seed, confidence)
         value = float(getattr(_bounds(regions, task), bound))
         return _scaled(task, holding((lower[0], min(upper[1], most)), value))
 
@@ -274,7 +275,7 @@ def _regret_interval(
 ) -> Interval:
     judged = grouping.bin_losses(regions).judged
     calibration = regret_intervals.calibration_of(t, task, t.bins(BINS), judged)
-    _, (_, upper) = grouping.bracket(regions, task, seed.generator("regret"), confidence, calibration)
+    _, (_, upper) = regret_intervals.bracket(regions, probed, task, seed, confidence, calibration)
     # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.
     low, high = normal(_post_training(t, probed, task, seed), confidence)
     value = regret(t, regions, task)

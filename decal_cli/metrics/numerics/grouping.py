@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.crossfit.probe import Probed, squared_loss_won
 from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, normal, quantile
@@ -118,22 +119,26 @@ def _mean_loss(bins: BinLosses) -> Estimate:
     return Estimate(float(bins.share @ bins.loss), float(np.sqrt(variance)))
 
 
-def missed(regions: Regions, confidence: float) -> float:
+def missed(regions: Regions, probed: Probed, confidence: float) -> float:
     """How much to raise the upper end of the loss's interval for the grouping that trees on these rows miss.
 
     What trees miss falls about as one over the root of the rows they are grown on: trees on a quarter of the rows miss
-    twice as much, so 2 full - sketch estimates the loss that unlimited rows would show, with its standard error.
+    twice as much, so 2 full - sketch estimates the loss that unlimited rows would show, with its standard error. And
+    the loss is at least as large as what the probe wins of it, which learns from all bins together.
     """
     full, sketch = loss(regions), _mean_loss(_bin_losses(regions, regions.sketches))
     reach = quantile(confidence)
-    ends = 2 * full.mean - sketch.mean + reach * float(np.hypot(2 * full.error, sketch.error))
-    return max(ends - (full.mean + reach * full.error), 0.0)
+    ends = [2 * full.mean - sketch.mean + reach * float(np.hypot(2 * full.error, sketch.error))]
+    if len(probed.probe):
+        won = squared_loss_won(probed)
+        ends.append(won.mean + reach * won.error)
+    return max(max(ends) - (full.mean + reach * full.error), 0.0)
 
 
-def loss_interval(regions: Regions, confidence: float) -> Interval:
+def loss_interval(regions: Regions, probed: Probed, confidence: float) -> Interval:
     """Of the mean grouping loss; the upper end allows for what trees on so few rows miss, and no loss is below 0."""
     low, high = normal(loss(regions), confidence, -1.0, 1.0)
-    return low, min(max(high + missed(regions, confidence), 0.0), 1.0)
+    return low, min(max(high + missed(regions, probed, confidence), 0.0), 1.0)
 
 
 def least_variance(rate: Floats, threshold: Floats | float) -> Floats:
@@ -190,16 +195,17 @@ def bracket(
     task: Task,
     rng: np.random.Generator,
     confidence: float,
+    missed: float,
     calibration: Callable[[Floats], Floats] | None = None,
 ) -> tuple[Interval, Interval]:
     """Intervals of the two bounds; `calibration` gives a regret of the bins' frequencies to add to both.
 
-    Upper ends are raised as far as the grouping loss that the trees may have missed would raise the bounds.
+    missed: grouping loss that the trees may have missed; upper ends are raised as far as it would raise the bounds.
     """
     bins = bin_losses(regions)
     loss, rate = jittered(bins, rng)
     plug_in, draws = estimated_bounds(regions, task), task_bounds(loss, rate, bins.share, task)
-    raised = estimated_bounds(regions, task, missed(regions, confidence))
+    raised = estimated_bounds(regions, task, missed)
     value, added = (0.0, 0.0) if calibration is None else (float(calibration(bins.rate)), calibration(rate))
     ends = []
     for bound, top, drawn_bound in zip(plug_in, raised, draws, strict=True):

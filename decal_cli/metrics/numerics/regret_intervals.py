@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from decal_cli.crossfit.probe import Probed
+from decal_cli.crossfit.regions import Regions
 from decal_cli.metrics.confidence import Interval, holding, within
 from decal_cli.metrics.numerics import clipped, decisions, gaps, grouping
 from decal_cli.tables.resample import as_whole
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask, Task
 
 REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
 REPLAYED_OVER_CONSTANT = f"{REPLAYED}, and one more row that might have changed sides"
-JITTERED = "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss"
+JITTERED = (
+    "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss and the "
+    "probe sees"
+)
 BRACKET = "from the low end of the lower bound to the high end of the upper bound"
 REGRET = (
     "from the value, or the low end (at least 0) of gain_post_training, whichever is less; to the value, the high end "
@@ -25,7 +31,10 @@ CROSSINGS = (
     "the thresholds that fall short of the best one by no more than the true one does in 200 replicates, with labels "
     "drawn from the smoothed calibration curve"
 )
-AS_TREES_SEE = "as far as trees of 5 leaves in each bin could see it on more rows: not what only products show"
+AS_TREES_SEE = (
+    "as far as trees of 5 leaves in each bin could see it on more rows, or the probe on these: a part of what only "
+    "products of features show"
+)
 HELD_OUT = "normal; standard error of the gain on held-out labels"
 WIDENED_HELD_OUT = f"{HELD_OUT}, widened because folds learn from each other's rows"
 OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
@@ -101,3 +110,16 @@ def calibrated_regrets(t: Table, task: Task, rng: np.random.Generator, bins: int
     rows = as_whole(levels.n / levels.unit)
     rates = rng.binomial(rows, np.clip(chance, 0.0, 1.0), (draws, len(rows))) / rows
     return task.u_delta * calibration_of(t, task, levels, slice(None))(rates)
+
+
+def bracket(
+    regions: Regions,
+    probed: Probed,
+    task: Task,
+    seed: Seed,
+    confidence: float,
+    calibration: Callable[[Floats], Floats] | None = None,
+) -> tuple[Interval, Interval]:
+    """Of the two bounds on the grouping regret; `calibration`: a regret of the bins' frequencies to add to both."""
+    missed = grouping.missed(regions, probed, confidence)
+    return grouping.bracket(regions, task, seed.generator("regret"), confidence, missed, calibration)
