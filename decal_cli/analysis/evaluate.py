@@ -12,7 +12,7 @@ from decal_cli.analysis.by_class import ActionCounts, ByClass, by_action, by_cla
 from decal_cli.analysis.by_row import ByRow, by_row_of, utilities_for
 from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
-from decal_cli.analysis.moving import Moving, moving
+from decal_cli.analysis.moving import Moving, decided, moving
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_of
 from decal_cli.analysis.places import Places, listed_by_gain, places_of
 from decal_cli.analysis.reference import Reference
@@ -263,7 +263,8 @@ def evaluate(
             report = _report(model, group, inputs, plan, counted, regimes)
             if counted and dataset.population is not None and plan.binary is not None:
                 of_rows = None if sure is None else rows.sure(sure)
-                report = replace(report, moving=moving(rows, plan.binary, dataset.population, of_rows))
+                if decided(rows, plan.binary, dataset.population):
+                    report = replace(report, moving=moving(rows, plan.binary, dataset.population, of_rows))
             if pack is not None and pack.by_outcome:
                 report = replace(report, by_outcome=by_outcome(rows))
             reports.append(report)

@@ -8,9 +8,10 @@ import numpy as np
 
 from decal_cli.metrics import Interval
 from decal_cli.metrics.confidence import quantile
-from decal_cli.tables.clusters import mean_over
+from decal_cli.tables.cells import CellTable
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 
 
@@ -37,18 +38,31 @@ def moving(rows: Rows, task: BinaryTask, population: Population, confidence: flo
 
     rows: as they count there, with kept or moved scores. confidence: None for no interval.
     """
-    at = task.decision_threshold
-    # Moving keeps the order, so that a kept score is above a threshold where its moved score is above the moved one.
-    kept = rows.score >= (at if population.kept else float(population.moved(at)))
-    moved = (population.moved(rows.score) if population.kept else rows.score) >= at
-    label = np.asarray(rows.label, dtype=np.intp)
-    utility = np.array(task.utility)
-    of_kept, of_moved = utility[kept.astype(np.intp), label], utility[moved.astype(np.intp), label]
-    change = of_moved - of_kept
-    gain, error = mean_over(change, rows.weights, rows.unit)
+    at, t = task.decision_threshold, rows.table
+    by_label = np.array(task.utility).T
+
+    def won(score: Floats) -> tuple[Floats, Floats]:
+        """What each row is worth by the score as it was made, and by the moved one, at each label."""
+        # Moving keeps the order: a kept score is above a threshold where its moved score is above the moved one.
+        kept = score >= (at if population.kept else float(population.moved(at)))
+        moved = (population.moved(score) if population.kept else score) >= at
+        return by_label[:, kept.astype(np.intp)], by_label[:, moved.astype(np.intp)]
+
+    def change(score: Floats) -> Floats:
+        of_kept, of_moved = won(score)
+        return of_moved - of_kept
+
+    gain, error = t.mean_of(change)
     ends = None
     if confidence is not None:
         reach = quantile(confidence) * error
         ends = gain - reach, gain + reach
-    before = float(rows.weights @ of_kept / rows.weights.sum())
+    before = t.mean_of(lambda score: won(score)[0]).mean
     return Moving(before, before + gain, ends, population.as_made(at))
+
+
+def decided(rows: Rows, task: BinaryTask, population: Population) -> bool:
+    """Whether it is known how every row is decided by both scores, which cells may not tell."""
+    t, at = rows.table, task.decision_threshold
+    ends = (at, population.as_made(at))
+    return not isinstance(t, CellTable) or all(t.straddled(each) is None for each in ends)

@@ -265,7 +265,7 @@ class CompareAnswer(ReportsAnswer):
     def __init__(self, result: Compared, question: Question, spliced: Mapping[str, Any] | None) -> None:
         super().__init__(result, question)
         self.spliced = spliced
-        """Columns of the spliced scores (row, label, p_splice), None where there is no splice."""
+        """Columns of the spliced scores (row, label, p_splice), None where there is no splice, or rows were counted."""
 
     @property
     def comparison(self) -> Comparison:

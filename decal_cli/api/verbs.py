@@ -313,7 +313,7 @@ def compare(
     question = Question(paired.dataset, plan, library_of(data))
     choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset, question.plan)
     result = comparing.compare(paired.dataset, replace(question.plan, choices=choices), ids=paired.ids)
-    spliced = None if result.splice is None else comparing.spliced(paired, result)
+    spliced = None if result.splice is None or paired.counted else comparing.spliced(paired, result)
     return CompareAnswer(Compared(result, terms_of(asked)), question, spliced)
 
 

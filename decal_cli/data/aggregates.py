@@ -28,7 +28,7 @@ OF_PAIRS = (
 )
 OF_ROWS = (
     *("features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
-    *("prevalence", "sampled_negatives", "per", "capacity"),
+    *("per", "capacity"),
 )
 """What can be said of rows, and not of their counts."""
 

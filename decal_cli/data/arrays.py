@@ -15,6 +15,7 @@ from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.files import translated
 from decal_cli.data.labels import label_text
+from decal_cli.data.population import in_population
 from decal_cli.data.sources import InMemory
 from decal_cli.data.stream import Stream, StreamColumns, stream_of
 from decal_cli.data.words import quote, text_of
@@ -56,7 +57,8 @@ def from_arrays(
             names = _several(table, given, role) if several(role) else _one(table, given, role)
             columns = columns.updated({role: names})
     if columns.aggregated:
-        return aggregates([_table_source(_collected(table, tuple(table)), tuple(table))], columns)
+        counted = aggregates([_table_source(_collected(table, tuple(table)), tuple(table))], columns)
+        return in_population(counted, columns)
     return as_used(dataset([_source(table, columns)], columns), columns)
 
 

@@ -24,12 +24,18 @@ from decal_cli.tables.table import Ints
 class Paired:
     """A data set of two models on the same rows, and what names these rows.
 
-    ids: (T,) text, or int64 row numbers from 1 where no id column was named; id_name: the column's name, or 'row'.
+    ids: (T,) text, or int64 row numbers from 1 where no id column was named; none where rows were counted. id_name: the
+    column's name, or 'row'.
     """
 
     dataset: Dataset
     ids: np.ndarray
     id_name: str
+
+    @property
+    def counted(self) -> bool:
+        """Whether no single row is known, and so no id."""
+        return isinstance(self.dataset.models[0].rows, Aggregated)
 
 
 def read_pair(

@@ -18,6 +18,7 @@ from decal_cli.data.files import Raw, no_rows, raw
 from decal_cli.data.folders import as_named, opened
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
+from decal_cli.data.population import in_population
 from decal_cli.data.sources import FileSource, Source
 from decal_cli.data.streaming import Counted, can_stream, stream
 from decal_cli.data.unnamed import with_note
@@ -55,7 +56,7 @@ def read(
     counts = [(path, len(of_path)) for path, of_path in by_path]
     try:
         if columns.aggregated:
-            return as_named(aggregates(sources, columns), counts)
+            return in_population(as_named(aggregates(sources, columns), counts), columns)
         return as_used(as_named(_read(sources, columns, counting), counts), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.

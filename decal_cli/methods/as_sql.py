@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.engines.dialects import Dialect
+from decal_cli.data.engines.dialects import Dialect, logistic
 from decal_cli.data.engines.statement import source_of
 from decal_cli.errors import DecalError
 from decal_cli.methods.declare import METHODS
@@ -21,8 +21,6 @@ from decal_cli.methods.model_file import Saved
 from decal_cli.methods.numerics.likelihood import MIN_SCORE
 from decal_cli.methods.predictions import DECISION, THRESHOLD, new_name
 
-_MAX_EXPONENT = 700.0
-"""Beyond it 1 / (1 + exp(-x)) is 0 or 1 to 300 digits, and some engines refuse exp(x)."""
 PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
 
 
@@ -39,7 +37,7 @@ def scoring_statement(saved: Saved, table: str | None, query: str | None, dialec
     ends = (">", "<") if saved.logit else (">=", "<=")
     known = f"{given} {ends[0]} {dialect.number(least)} AND {given} {ends[1]} {dialect.number(most)}"
     known += f" AND NOT ({dialect.is_nan(given)})"
-    score = _logistic(given, dialect) if saved.logit else given
+    score = logistic(given, dialect) if saved.logit else given
     if isinstance(saved.model, Threshold):
         threshold = dialect.number(saved.model.threshold)
         added = {
@@ -62,20 +60,20 @@ def sql_of(model: Any, score: str, dialect: Dialect) -> str:
 @sql_of.register
 def _(model: Sigmoid, score: str, dialect: Dialect) -> str:
     term = _logit(score, dialect) if model.on == "logit" else score
-    return _logistic(_linear([(model.slope, term)], model.intercept, dialect), dialect)
+    return logistic(_linear([(model.slope, term)], model.intercept, dialect), dialect)
 
 
 @sql_of.register
 def _(model: Beta, score: str, dialect: Dialect) -> str:
     p = _clipped(score, dialect)
     first = f"{dialect.number(model.a)} * LN({p})"
-    return _logistic(f"{first} - {dialect.number(model.b)} * LN(1 - {p}) + {_signed(model.c, dialect)}", dialect)
+    return logistic(f"{first} - {dialect.number(model.b)} * LN(1 - {p}) + {_signed(model.c, dialect)}", dialect)
 
 
 @sql_of.register
 def _(model: Quadratic, score: str, dialect: Dialect) -> str:
     z = f"LEAST(GREATEST({_logit(score, dialect)}, {_signed(-MAX_LOGIT, dialect)}), {dialect.number(MAX_LOGIT)})"
-    return _logistic(_linear([(model.square, f"{z} * {z}"), (model.slope, z)], model.intercept, dialect), dialect)
+    return logistic(_linear([(model.square, f"{z} * {z}"), (model.slope, z)], model.intercept, dialect), dialect)
 
 
 @sql_of.register
@@ -129,8 +127,3 @@ def _clipped(score: str, dialect: Dialect) -> str:
 def _logit(score: str, dialect: Dialect) -> str:
     p = _clipped(score, dialect)
     return f"LN({p} / (1 - {p}))"
-
-
-def _logistic(exponent: str, dialect: Dialect) -> str:
-    most = dialect.number(_MAX_EXPONENT)
-    return f"1 / (1 + EXP(-LEAST(GREATEST({exponent}, -{most}), {most})))"

@@ -9,6 +9,7 @@ import numpy as np
 
 from decal_cli.errors import DecalError
 from decal_cli.tables.pairs import PairTable
+from decal_cli.tables.recount import Recount
 from decal_cli.tables.rows import Groups, Rows
 from decal_cli.tables.table import Table
 
@@ -54,6 +55,15 @@ class Aggregated(Rows):
     @property
     def positives(self) -> int:
         return self.ones
+
+    def recounted(self, recount: Recount) -> Aggregated:
+        """The same rows with other weights by label, and other scores. Errors: DecalError."""
+        parts = {
+            column: {value: rows.recounted(recount) for value, rows in values.items()}
+            for column, values in self.parts.items()
+        }
+        pairs = None if self.pairs is None else recount.pairs(self.pairs)
+        return Aggregated(recount.table(self.table), self.count, self.ones, parts, pairs)
 
     def sure(self, confidence: float) -> float | None:
         return self.table.design.confidence(confidence)

@@ -6,12 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.recount import Recount
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 
 
 def population_share(rows: Rows) -> float:
     """The share of labels 1, by weight."""
+    if isinstance(rows, Aggregated):
+        return rows.table.base_rate
     return float(rows.weights @ rows.label / rows.weights.sum())
 
 
@@ -44,6 +48,8 @@ class Population:
         return zero * score / (zero * score + one * (1 - score))
 
     def counted(self, rows: Rows) -> Rows:
-        """The rows with the weights, and unless they are kept the scores, that they have there."""
+        """The rows with the weights, and unless they are kept the scores, that they have there. Errors: DecalError."""
+        if isinstance(rows, Aggregated):
+            return rows.recounted(Recount(self.factors, None if self.kept else self.moved))
         weight = rows.weights * np.array(self.factors)[np.asarray(rows.label, dtype=np.intp)]
         return replace(rows, weight=weight, score=rows.score if self.kept else self.moved(rows.score))

@@ -72,7 +72,7 @@ class ApplyOptions:
     force: bool = option("Overwrite the output file if it exists.", False)
 
 
-OF_STATEMENT = ("score", "label", "weight", "group", "cluster", "positive")
+OF_STATEMENT = ("score", "label", "weight", "group", "cluster", "positive", "logit")
 """What a statement can say of the columns."""
 
 

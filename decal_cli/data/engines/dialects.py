@@ -78,6 +78,16 @@ class Dialect:
         return self.nan.format(value=value, double=self.double)
 
 
+_MAX_EXPONENT = 700.0
+"""Beyond it 1 / (1 + exp(-x)) is 0 or 1 to 300 digits, and some engines refuse exp(x)."""
+
+
+def logistic(exponent: str, dialect: Dialect) -> str:
+    """The probability of log-odds."""
+    most = dialect.number(_MAX_EXPONENT)
+    return f"1 / (1 + EXP(-LEAST(GREATEST({exponent}, -{most}), {most})))"
+
+
 def _one_line(text: str) -> str:
     return text.replace("\n", "\\n").replace("\r", "\\r")
 

@@ -20,6 +20,7 @@ from decal_cli.data.engines.connections import Engine, connected
 from decal_cli.data.engines.dialects import DIALECTS, Dialect
 from decal_cli.data.engines.request import CountRequest, checked
 from decal_cli.data.engines.statement import count_of_rows, count_of_values, source_of, statement
+from decal_cli.data.population import in_population
 from decal_cli.data.sources import InMemory
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_LEVELS
@@ -27,7 +28,10 @@ from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
 from decal_cli.tables.cell_pairs import PAIR_GRID
 from decal_cli.tables.cells import GRID
 
-COUNTABLE = ("score", "label", "weight", "group", "cluster", "positive", "missing")
+COUNTABLE = (
+    *("score", "label", "weight", "group", "cluster", "positive", "missing", "logit"),
+    *("prevalence", "sampled_negatives", "keep_scores"),
+)
 """What can be said of the columns of rows that an engine counts."""
 
 
@@ -50,7 +54,7 @@ def read_engine(
     with connected(address) as connection:
         chosen = choose(connection.names(source), columns, address.shown)
         rows = (chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group)
-        request = checked(CountRequest(*rows, cluster=chosen.cluster, pairs=pairs))
+        request = checked(CountRequest(*rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit))
         if _number_of_levels(request, dialect, connection) > MAX_LEVELS:
             request = replace(request, cells=True, thresholds=tuple(thresholds))
         table = connection.answer(statement(request, dialect))
@@ -61,7 +65,7 @@ def read_engine(
     of_role |= {} if pairs else {"score": chosen.score[0]}
     counts = Columns(chosen.score, group=chosen.group, cluster=chosen.cluster, aggregated=True, missing=columns.missing)
     data = aggregates([CountedSource(shown, table, of_role)], counts)
-    return replace(data, columns=chosen.roles(), guessed=chosen.guessed)
+    return in_population(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
 
 
 def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:

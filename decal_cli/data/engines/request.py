@@ -17,6 +17,7 @@ class CountRequest:
 
     positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
     cells are asked for or not. pairs: whether rows are counted by both of two scores at once.
+    logit: whether scores are log-odds.
     """
 
     score: tuple[str, ...]
@@ -30,6 +31,7 @@ class CountRequest:
     thresholds: tuple[float, ...] = ()
     cluster: str | None = None
     pairs: bool = False
+    logit: bool = False
 
     @property
     def texts(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from decal_cli.data.engines.checks import problems_of
-from decal_cli.data.engines.dialects import Dialect
+from decal_cli.data.engines.dialects import Dialect, logistic
 from decal_cli.data.engines.labels import label_of, other_label
 from decal_cli.data.engines.request import CountRequest, checked
 from decal_cli.data.engines.sums import counted, placed, select, stacked
@@ -78,10 +78,14 @@ def _label(request: CountRequest, dialect: Dialect) -> str:
 
 
 def _read(request: CountRequest, dialect: Dialect) -> str:
-    """The same with NULL for numbers that are NaN."""
+    """The same with NULL for numbers that are NaN, and probabilities for log-odds."""
     columns = list(request.texts.values())
+    infinite = ", ".join(dialect.number(each) for each in (math.inf, -math.inf))
     for each in [*request.scores, "decal_w"]:
-        columns.append(f"CASE WHEN {dialect.is_nan(each)} THEN NULL ELSE {each} END AS {each}")
+        value = each
+        if request.logit and each != "decal_w":
+            value = f"CASE WHEN {each} IN ({infinite}) THEN {each} ELSE {logistic(each, dialect)} END"
+        columns.append(f"CASE WHEN {dialect.is_nan(each)} THEN NULL ELSE {value} END AS {each}")
     return select([*columns, "decal_y"], "decal_given")
 
 
