@@ -14,7 +14,7 @@ from decal_cli.analysis.clusters import Clusters, cluster_notes, clusters_of
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
 from decal_cli.analysis.moving import Moving, decided, moving
 from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_of
-from decal_cli.analysis.places import Places, listed_by_gain, places_of
+from decal_cli.analysis.places import Places, listed_rows, places_of
 from decal_cli.analysis.reference import Reference
 from decal_cli.analysis.regimes import Regime, regimes_of
 from decal_cli.crossfit.class_folds import Recalibrated
@@ -26,9 +26,8 @@ from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.roles import ROW_UTILITIES_FIX
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.listed import Capacity, listed
+from decal_cli.tables.listed import Capacity
 from decal_cli.tables.population import Population
-from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import BINS, CELLS, Table
 from decal_cli.task import BinaryTask, ClassDecision, ClassTask, RowTask, Task, need_two_actions
 from decal_cli.version import __version__
@@ -287,16 +286,12 @@ def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
         return dataset
     task = need_two_actions(plan.class_task or plan.task, "--capacity")
     act_from = None if task is None else task.decision_threshold
-
-    def with_list(rows: Rows, capacity: Capacity) -> Rows:
-        if plan.row_task is not None:
-            return listed_by_gain(rows, capacity, plan.row_task, plan.seed)
-        return listed(rows, capacity, act_from)
-
-    models = (
-        replace(model, rows=with_list(model.rows, dataset.capacity)) if model.rows.listed is None else model
-        for model in dataset.models
-    )
+    models = []
+    for model in dataset.models:
+        rows = model.rows
+        if rows.listed is None:
+            rows = listed_rows(rows, dataset.capacity, act_from, plan.row_task, plan.seed)
+        models.append(replace(model, rows=rows))
     return replace(dataset, models=tuple(models))
 
 

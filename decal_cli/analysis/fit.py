@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from decal_cli.analysis.by_row import won_by_row
 from decal_cli.analysis.compare import Difference, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
-from decal_cli.crossfit.probe import WIDENED
 from decal_cli.data import Dataset, Predictions
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.methods import (
@@ -296,13 +296,13 @@ def _row_gain(performance: Performance, rows: Rows, plan: Plan) -> Gain | None:
     if performance.applied.threshold is not None:
         return None
     u = row_utilities(rows, plan.row_task)
-    before, after = (u.payoff(u.acts(score)) for score in (rows.score, performance.applied.score))
-    mean, error = u.mean(after - before)
+    before = u.mean(u.payoff(u.acts(rows.score))).mean
+    mean, error = won_by_row(u, performance.applied.score, rows.score)
     sure, ends = rows.sure(plan.confidence), None
     if plan.intervals and sure is not None:
-        reach = quantile(sure) * WIDENED * error
+        reach = quantile(sure) * error
         ends = mean - reach, mean + reach
-    return Gain(u.mean(before).mean, u.mean(before).mean + mean, ends)
+    return Gain(before, before + mean, ends)
 
 
 def saved(fitting: Fitting, dataset: Dataset, plan: Plan, logit: bool) -> Saved:

@@ -41,6 +41,13 @@ class Places:
         return self.reaching - self.acted
 
 
+def listed_rows(rows: Rows, capacity: Capacity, act_from: float | None, row_task: RowTask | None, seed: int) -> Rows:
+    """The rows with what their lists say of them. act_from: the least score to act on, of a task that rows share."""
+    if row_task is None:
+        return listed(rows, capacity, act_from)
+    return listed_by_gain(rows, capacity, row_task, seed)
+
+
 def listed_by_gain(rows: Rows, capacity: Capacity, task: RowTask, seed: int) -> Rows:
     """The rows with what their lists say of them, where every row has utilities of its own.
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.places import listed_rows
 from decal_cli.crossfit.probe import WIDENED
 from decal_cli.data import Predictions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, Interval, parse
 from decal_cli.metrics.confidence import quantile
-from decal_cli.metrics.families.capacity import utility_at_capacity, utility_influence
+from decal_cli.metrics.inputs import row_utilities, rows_at_capacity
 from decal_cli.metrics.measure import value_or_none
-from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, TaskAtCapacity, WorthAtCapacity
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
     Fit = tuple[MethodSpec, Applied | None, str | None]
     """A method, what it says of held-out rows, and the reason where it cannot be fitted."""
 
-Kind = Literal["recalibration", "post-training"]
+Kind = Literal["recalibration", "post-training", "perfect"]
 RECALIBRATION = "isotonic"
-"""It keeps the order of the scores, so that it changes only which rows reach t*."""
+"""It keeps the order of the scores, so that it changes only which rows reach t*, where they have one t*."""
 POST_TRAINING = "blend"
+PERFECT = "perfect ranking"
+"""What no method can exceed: the places go by the labels."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,15 @@ class Ranked:
     """One score at the capacity. method: None of the score as it is, else what gives the new one, on held-out rows;
     kind: of the method.
 
-    utility: per decision; gain: over the score as it is, with its paired interval; None of that one. reason: why there
-    is no number.
+    utility: per decision; gain: over the score as it is, with its paired interval; None of that one. value_capture:
+    where every row has utilities of its own. reason: why there is no number.
     """
 
     method: str | None
     kind: Kind | None = None
     utility: float | None = None
     capture: float | None = None
+    value_capture: float | None = None
     precision: float | None = None
     gain: float | None = None
     interval: Interval | None = None
@@ -69,11 +73,9 @@ def usual_fits(model: Predictions, plan: Plan) -> Iterator[Fit]:
 
 
 def ranked(model: Predictions, capacity: Capacity, plan: Plan, fits: Iterable[Fit]) -> tuple[Ranked, ...]:
-    """The score as it is, and those of these fits; model: with what its lists say of its rows."""
-    task, now = plan.binary, model.rows.listed
-    assert task is not None and now is not None  # asked for where there are both
-    as_it_is = AtCapacity(model.rows, now)
-    shown = [_row(None, None, as_it_is, task)]
+    """The score as it is, these fits, and a perfect ranking; model: with what its lists say of its rows."""
+    as_it_is = _worth(model.rows, plan)
+    shown = [_row(None, None, as_it_is)]
     for method, applied, reason in sorted(fits, key=lambda each: each[0].key != RECALIBRATION):
         if applied is None:
             shown.append(Ranked(method.key, method.declared.kind, reason=reason))
@@ -81,12 +83,27 @@ def ranked(model: Predictions, capacity: Capacity, plan: Plan, fits: Iterable[Fi
         if applied.threshold is not None:
             # It moves the threshold and leaves the score, as recalibration does.
             continue
-        score = _kept_order(model.rows, applied.score, task) if method.key == RECALIBRATION else applied.score
-        again = listed(replace(model.rows, score=score, listed=None), capacity, task.threshold)
-        assert again.listed is not None  # it was made just now
-        after = AtCapacity(again, again.listed)
-        shown.append(_compared(_row(method.key, method.declared.kind, after, task), as_it_is, after, task, plan))
+        score, task = applied.score, plan.binary
+        if method.key == RECALIBRATION and task is not None:
+            score = _kept_order(model.rows, score, task)
+        rows = replace(model.rows, score=score, listed=None)
+        act_from = None if task is None else task.threshold
+        after = _worth(listed_rows(rows, capacity, act_from, plan.row_task, plan.seed), plan)
+        shown.append(_compared(_row(method.key, method.declared.kind, after), as_it_is, after, plan, WIDENED))
+    rank = np.where(as_it_is.worth > 0, as_it_is.worth, -np.inf)
+    perfect = _worth(listed(model.rows, capacity, None, rank), plan)
+    shown.append(_compared(_row(PERFECT, "perfect", perfect), as_it_is, perfect, plan))
     return tuple(shown)
+
+
+def _worth(rows: Rows, plan: Plan) -> WorthAtCapacity:
+    """What acting on these rows, which have lists, is worth."""
+    if plan.row_task is not None:
+        by_row = rows_at_capacity(row_utilities(rows, plan.row_task), plan.row_task)
+        assert by_row is not None  # there is a limit
+        return by_row
+    assert rows.listed is not None and plan.binary is not None  # asked for where there are both
+    return TaskAtCapacity(AtCapacity(rows, rows.listed), plan.binary)
 
 
 def _kept_order(rows: Rows, recalibrated: Floats, task: BinaryTask) -> Floats:
@@ -98,19 +115,22 @@ def _kept_order(rows: Rows, recalibrated: Floats, task: BinaryTask) -> Floats:
     return np.where(recalibrated >= task.threshold, order, rows.score * task.threshold * (1 - 1e-9))
 
 
-def _row(method: str | None, kind: Kind | None, at: AtCapacity, task: BinaryTask) -> Ranked:
-    inputs = Inputs.of(at, task)
-    capture, precision = (value_or_none(parse(name), inputs) for name in ("capture", "precision_at_capacity"))
-    return Ranked(method, kind, utility_at_capacity(at, task), capture, precision)
+def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
+    inputs = Inputs.of(AtCapacity(at.rows, at.listed), at if isinstance(at, RowsAtCapacity) else None)
+
+    def share(name: str) -> float | None:
+        return value_or_none(parse(name), inputs)
+
+    shares = share("capture"), share("value_capture"), share("precision_at_capacity")
+    return Ranked(method, kind, at.utility, *shares)
 
 
-def _compared(row: Ranked, before: AtCapacity, after: AtCapacity, task: BinaryTask, plan: Plan) -> Ranked:
+def _compared(row: Ranked, before: WorthAtCapacity, after: WorthAtCapacity, plan: Plan, widened: float = 1.0) -> Ranked:
     """The row of a new score, with its gain."""
-    gain = (row.utility or 0.0) - utility_at_capacity(before, task)
+    gain = after.utility - before.utility
     sure = before.rows.sure(plan.confidence)
     ends = None
     if sure is not None:
-        change = utility_influence(after, task) - utility_influence(before, task)
-        reach = quantile(sure) * WIDENED * before.error(change)
+        reach = quantile(sure) * widened * before.error(after.adds_utility - before.adds_utility)
         ends = gain - reach, gain + reach
     return replace(row, gain=gain, interval=ends)

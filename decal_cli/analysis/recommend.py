@@ -15,6 +15,7 @@ from decal_cli.data import Dataset
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
+from decal_cli.metrics.inputs import row_utilities
 from decal_cli.tables.aggregated import NEEDS_ROWS
 from decal_cli.task import Task
 
@@ -186,7 +187,6 @@ def try_methods(
     """
     dataset.need_rows("recommend --try")
     plan = plan.for_rows(dataset)
-    plan.need_shared("recommend --try")
     untried = recommend(dataset, plan, preferences, progress, ranking=False)
     rounds = {}
     for model in dataset.models:
@@ -221,7 +221,8 @@ def _rounds(
     for _ in range(ROUNDS):
         model = dataset.models[0]
         rows = training_rows(model, task, plan.seed)
-        trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress)
+        utilities = None if plan.row_task is None else row_utilities(model.rows, plan.row_task)
+        trials = run_trials(report, rows, chosen, dict(preferences.costs), plan.confidence, progress, utilities)
         winner = best(trials)
         if winner is None or winner.applied is None:
             yield Round(model.name, trials)

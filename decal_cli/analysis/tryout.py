@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from decal_cli.analysis.by_row import won_by_row
 from decal_cli.analysis.evaluate import Progress, Report
 from decal_cli.analysis.flowchart import GAINS, Action
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Interval, Result
 from decal_cli.metrics.confidence import quantile
+from decal_cli.tables.row_utilities import RowUtilities
 
 if TYPE_CHECKING:
     from decal_cli.methods import Applied, MethodSpec, Performance, Training
@@ -57,30 +59,49 @@ def run_trials(
     costs: Mapping[str, float],
     confidence: float,
     progress: Progress,
+    utilities: RowUtilities | None = None,
 ) -> tuple[Trial, ...]:
-    """Try methods on the rows of a report, the best first; what cannot be fitted last."""
+    """Try methods on the rows of a report, the best first; what cannot be fitted last.
+
+    utilities: where every row has its own.
+    """
     trials = []
     for method in chosen:
         progress(f"{report.model} by {method.key}")
-        trials.append(_trial(method, report, rows, costs.get(ACTIONS[method.declared.kind], 0.0), confidence))
+        cost = costs.get(ACTIONS[method.declared.kind], 0.0)
+        trials.append(_trial(method, report, rows, cost, confidence, utilities))
     ordered = tuple(sorted(trials, key=lambda trial: (trial.net is None, -(trial.net or 0.0))))
     first = best(ordered)
-    return ordered if first is None else tuple(_behind(each, first, rows, confidence) for each in ordered)
+    if first is None:
+        return ordered
+    return tuple(_behind(each, first, rows, confidence, utilities) for each in ordered)
 
 
-def _behind(trial: Trial, first: Trial, rows: Training, confidence: float) -> Trial:
+def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utilities: RowUtilities | None) -> Trial:
     """The trial with its paired difference to the best one, each after its cost."""
     from decal_cli.methods import won_over
 
     task = rows.decided_by
-    if trial.applied is None or first.applied is None or task is None:
+    if trial.applied is None or first.applied is None or trial.achieved.value is None:
         return trial
-    mean, error = won_over(first.applied.acts(task), trial.applied.acts(task), rows, task)
+    if utilities is not None:
+        mean, error = won_by_row(utilities, first.applied.score, trial.applied.score)
+    elif task is not None:
+        mean, error = won_over(first.applied.acts(task), trial.applied.acts(task), rows, task)
+    else:
+        return trial
     left, reach = mean - (first.cost - trial.cost), _reach(error, rows, confidence)
     return replace(trial, behind=Result(left, None if reach is None else (left - reach, left + reach)))
 
 
-def _trial(chosen: MethodSpec, report: Report, rows: Training, cost: float, confidence: float) -> Trial:
+def _trial(
+    chosen: MethodSpec,
+    report: Report,
+    rows: Training,
+    cost: float,
+    confidence: float,
+    utilities: RowUtilities | None,
+) -> Trial:
     from decal_cli.methods import missing, try_out
 
     action = ACTIONS[chosen.declared.kind]
@@ -92,9 +113,8 @@ def _trial(chosen: MethodSpec, report: Report, rows: Training, cost: float, conf
         performance = try_out(chosen, rows)
     except Undefined as undefined:
         return Trial(chosen, predicted, Result(None, None, undefined.reason), cost)
-    return Trial(
-        chosen, predicted, _achieved(performance, rows, confidence), cost, performance.applied, performance.seconds
-    )
+    achieved = _achieved(performance, rows, confidence, utilities)
+    return Trial(chosen, predicted, achieved, cost, performance.applied, performance.seconds)
 
 
 def _reach(error: float, rows: Training, confidence: float) -> float | None:
@@ -103,10 +123,15 @@ def _reach(error: float, rows: Training, confidence: float) -> float | None:
     return None if sure is None else quantile(sure) * error
 
 
-def _achieved(performance: Performance, rows: Training, confidence: float) -> Result:
-    if performance.gain is None:
+def _achieved(performance: Performance, rows: Training, confidence: float, utilities: RowUtilities | None) -> Result:
+    gain = performance.gain
+    if utilities is not None:
+        if performance.applied.threshold is not None:
+            return Result(None, None, "moves one threshold of all rows, and here each row has its own")
+        gain = won_by_row(utilities, performance.applied.score, rows.score)
+    if gain is None:
         return Result(None, None, "needs a task")
-    mean, error = performance.gain
+    mean, error = gain
     reach = _reach(error, rows, confidence)
     ends: Interval | None = None if reach is None else (mean - reach, mean + reach)
     return Result(mean, ends)

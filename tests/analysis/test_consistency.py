@@ -21,9 +21,9 @@ from decal_cli.data import Columns, read
 from decal_cli.render.formats import write
 from decal_cli.render.page import Page
 from decal_cli.render.results.recommendation import Recommended
-from decal_cli.task import task_of
+from decal_cli.task import RowTask, task_of
 from tests.helpers.command import BINARY, FIXTURES, FOX, run_here
-from tests.helpers.consistency import contradictions
+from tests.helpers.consistency import capacity_contradictions, contradictions
 
 TASKS: tuple[Mapping[str, Any], ...] = ({"threshold": 0.1}, {"threshold": 0.3}, {"odds": "1:19"}, {"odds": "1:49"})
 FOX_SCORES = ("p_profanity", "p_hatesonar", "p_svm_waseem")
@@ -70,6 +70,28 @@ def test_a_limited_capacity(capacity: str) -> None:
     columns = Columns(score=("p",), label="y", capacity=capacity)
     assert not wrong(BINARY, columns, {"threshold": 0.3})
     assert not wrong(BINARY, columns.updated({"features": ("x*",)}), {"threshold": 0.3})
+
+
+PRICED = RowTask(("amount",), cost_fp=1.0)
+
+
+@pytest.mark.parametrize(("capacity", "features"), [("50/1000", ("x",)), ("1/1", ()), ("100", ())])
+def test_a_limited_capacity_of_rows_with_utilities_of_their_own(
+    tmp_path: Path, capacity: str, features: tuple[str, ...]
+) -> None:
+    rng = np.random.default_rng(4)
+    z, x = rng.normal(-1, 1, 400), rng.normal(size=400)
+    label = (rng.random(400) < 1 / (1 + np.exp(-0.6 * z - x))).astype(int)
+    table = pa.table({"p": 1 / (1 + np.exp(-2 * z)), "y": label, "amount": np.exp(1 + rng.normal(size=400)), "x": x})
+    pacsv.write_csv(table, tmp_path / "priced.csv")
+    columns = Columns(score=("p",), label="y", capacity=capacity, amount="amount", features=features)
+    plan = Plan(EVIDENCE, None, 0.95, 0, row_task=PRICED)
+    result = Recommended(recommend(read([str(tmp_path / "priced.csv")], columns), plan, Preferences()))
+    document, text = json.loads(json.dumps(result.data())), write(result, "table", Page(1000))
+    assert isinstance(text, str)
+    assert capacity_contradictions(document, text) == []
+    worse = changed(document, "at_capacity", 0, "utility", to=0.3)
+    assert capacity_contradictions(worse, text) != []
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -134,14 +134,18 @@ def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> N
     line = ("recommend", *COLUMNS, "-t", "0.3", "--method", "isotonic", "--method", "platt")
     # Where all rows have a place, the gains are those without a limit.
     document = valid_json(decal(*line, "--capacity", "2000", "-f", "json").out)
-    as_it_is, *others = document["at_capacity"]
+    as_it_is, *others, perfect = document["at_capacity"]
     assert as_it_is["utility"] == pytest.approx(document["metrics"]["expected_utility"]["value"])
     tried = {each["method"]: each["achieved"]["value"] for each in document["recommendation"]["tried"][0]["attempts"]}
     assert {each["method"]: each["gain"] for each in others} == pytest.approx(tried)
+    assert perfect["utility"] == pytest.approx(0) and "so that the limit changes nothing" in decal(
+        "recommend", *COLUMNS, "-t", "0.3", "--capacity", "2000"
+    ).out.replace("\n", " ")
     # Of fifty places, recalibration changes none, and the text says so.
     done = decal("recommend", *COLUMNS, "-t", "0.3", "--capacity", "50")
     text = " ".join(done.out.split())
-    assert "At capacity 50. Questions, counts and gains above are for decisions without this limit." in text
+    assert "At capacity 50. The limit costs" in text and text.index("At capacity 50.") < text.index("Expected utility")
+    assert "Questions, counts and gains below are for decisions without this limit." in text
     assert "which of them reach 0.3: on the rows with a place, that changes nothing. Only another order" in text
     assert "decal report decides" in refusal(decal("report", *COLUMNS, "-t", "0.3", "--capacity", "50", "-o", "a.html"))
 

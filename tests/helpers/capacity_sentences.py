@@ -6,13 +6,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.helpers.page import NUMBER, Page, printed_as
+from tests.helpers.page import NUMBER, ROUNDED, Page, printed_as
 
 _SPAN = rf"\[{NUMBER}, {NUMBER}\]"
 _DOUBTFUL = rf"its gain is {NUMBER} {_SPAN} utility per 1,000 decisions, which chance could explain"
 _CLEAR = rf"it (wins|loses) {NUMBER} {_SPAN} utility per 1,000 decisions"
 _ORDER = rf"Recalibration keeps the order of the scores, and changes only which of them reach {NUMBER}"
-_BEST = r"Of the scores in another order, (.+?) is worth most"
+_BEST = r"Of the post-trained scores, (.+?) is worth most"
+_OTHER_ORDER = r"Recalibration by (\S+) changes what acting is expected to win, and so the order"
+_MORE = "utility per 1,000 decisions more with these places; no method can win more"
+_PERFECT = r"A perfect ranking, by the labels, would win"
 Holds = Callable[[Page, "re.Match[str]"], bool]
 
 
@@ -24,9 +27,31 @@ def _changes_nothing(page: Page, match: re.Match[str]) -> bool:
     return printed_as(match[1], page.entry["task"]["threshold"]) and _scores(page)["isotonic"]["gain"] == 0
 
 
-def _is_best(page: Page, method: str) -> bool:
-    others = {name: each["gain"] for name, each in _scores(page).items() if each["kind"] == "post-training"}
+def _is_best(page: Page, method: str, kind: str = "post-training") -> bool:
+    others = {name: each["gain"] for name, each in _scores(page).items() if each["kind"] == kind}
     return others[method] == max(gain for gain in others.values() if gain is not None)
+
+
+def _limit(page: Page, match: re.Match[str]) -> bool:
+    """What the limit costs or wins, and what the score is worth with and without it."""
+    now, unlimited = _scores(page)["as it is"]["utility"], page["expected_utility"].value
+    apart = unlimited - now if match[1] == "costs" else now - unlimited
+    numbers = zip(match.groups()[1:], (apart, now, unlimited), strict=True)
+    return page.entry["places"]["full"] > 0 and apart >= 0 and all(printed_as(one, 1000 * two) for one, two in numbers)
+
+
+def _free(page: Page, match: re.Match[str]) -> bool:
+    return page.entry["places"]["full"] == 0 and abs(
+        _scores(page)["as it is"]["utility"] - page["expected_utility"].value
+    ) < ROUNDED * max(1.0, abs(page["expected_utility"].value))
+
+
+def _perfect(page: Page, match: re.Match[str]) -> bool:
+    """It is the most that any of the scores wins."""
+    score = _scores(page)["perfect ranking"]
+    most = max(each["gain"] for each in _scores(page).values() if each["gain"] is not None)
+    numbers = zip(match.groups(), (score["gain"], *score["interval"]), strict=True)
+    return bool(score["gain"] >= most - ROUNDED) and all(printed_as(one, 1000 * two) for one, two in numbers)
 
 
 def _doubtful(score: dict[str, Any], numbers: tuple[str, ...]) -> bool:
@@ -47,7 +72,27 @@ def _clear(score: dict[str, Any], way: str, numbers: tuple[str, ...]) -> bool:
 
 AT_CAPACITY: dict[str, Holds] = {
     r"At capacity (\S+)\.": lambda page, match: match[1] == page.entry["capacity"],
-    r"Questions, counts and gains above are for decisions without this limit\.": lambda page, _: True,
+    r"Questions, counts and gains below are for decisions without this limit\.": lambda page, _: True,
+    rf"The limit (costs|wins) {NUMBER} utility per 1,000 decisions: acting on the score is worth {NUMBER} with these "
+    rf"places, and {NUMBER} without a limit\.": _limit,
+    r"Every row that would be acted on has a place, so that the limit changes nothing\.": _free,
+    rf"{_PERFECT} {NUMBER} {_SPAN} {_MORE}\.": _perfect,
+    rf"{_OTHER_ORDER}: {_DOUBTFUL}\.": (
+        lambda page, match: (
+            _is_best(page, match[1], "recalibration") and _doubtful(_scores(page)[match[1]], match.groups()[1:])
+        )
+    ),
+    rf"{_OTHER_ORDER}: {_CLEAR}\.": (
+        lambda page, match: (
+            _is_best(page, match[1], "recalibration") and _clear(_scores(page)[match[1]], match[2], match.groups()[2:])
+        )
+    ),
+    r"What features would win with these places is unknown\.": (
+        lambda page, _: (
+            page.entry["task"] is None
+            and all(each["gain"] is None for each in _scores(page).values() if each["kind"] == "post-training")
+        )
+    ),
     rf"{_ORDER}: on the rows with a place, that changes nothing\.": _changes_nothing,
     rf"{_ORDER}: {_DOUBTFUL}\.": (
         lambda page, match: (

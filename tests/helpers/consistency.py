@@ -118,6 +118,7 @@ def _counts(page: Page, text: str) -> Iterator[str]:
     """The table of decisions is that of the JSON, each step adds up, and what changes is what the gain says."""
     counts, threshold, u_delta = page.entry["counts"], *(page.entry["task"][key] for key in ("threshold", "u_delta"))
     total, before = counts["rows"], None
+    text = text[text.find("\nDecisions, of ") :]
     for (name, key), gain in zip(COUNTED.items(), (None, RECALIBRATION, BEYOND), strict=True):
         now = counts[key]
         line = re.search(rf"^{name} {{2,}}(.*)$", text, re.MULTILINE)
@@ -159,8 +160,20 @@ def _sentences(page: Page, text: str) -> Iterator[str]:
         yield from _split(line.strip())
     for line in re.findall(r"^(?:Always deciding|Acting on this score).*?(?=^Expected utility|^\s*$)", text, _LINES):
         yield " ".join(line.split())
+    yield from _on_capacity(text)
+
+
+def _on_capacity(text: str) -> Iterator[str]:
     for line in re.findall(r"^At capacity .*?(?=^\s*$)", text, _LINES):
         yield from _split(" ".join(line.split()))
+
+
+def capacity_contradictions(entry: dict[str, Any], text: str) -> list[str]:
+    """What is said of a limited capacity that does not follow, on any page; at least one sentence is said."""
+    page, sentences = Page(entry), list(_on_capacity(text))
+    problems = {sentence: _unfounded(page, sentence) for sentence in sentences}
+    unfounded = [f"{problem}: {sentence}" for sentence, problem in problems.items() if problem is not None]
+    return unfounded if sentences else ["nothing is said of the capacity"]
 
 
 def _split(text: str) -> list[str]:

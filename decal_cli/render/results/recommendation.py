@@ -132,20 +132,24 @@ class Recommended:
             yield advice_table(advised, self.terms)
         for report, advice in advised:
             yield Heading(name_of(report), gist=advice.action)
+            yield from self._at_capacity(report)
             first = constant_line(report, advice, self.terms)
             if first is not None:
                 yield Paragraph(first, close=True)
-            yield replace(ladder(report.results, self.terms), close=first is None)
+            limited = bool(self.recommendation.ranked_of(report))
+            yield replace(ladder(report.results, self.terms), close=first is None and not limited)
             yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
             yield from filter(None, (amount_line(report, self.evaluation.by_row, self.terms),))
             yield from filter(None, (counts_table(report, self.terms),))
             yield walk_of(advice, self.terms)
             yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
-            task, limit = self.evaluation.plan.binary, self.evaluation.capacity
-            if task is not None and limit is not None:
-                yield from ranked_blocks(self.recommendation.ranked_of(report), limit.text, task, self.terms)
         yield Signature(self.evaluation.signature)
+
+    def _at_capacity(self, report: Report) -> Iterator[Block]:
+        limit, task = self.evaluation.capacity, self.evaluation.plan.binary
+        if limit is not None:
+            yield from ranked_blocks(self.recommendation.ranked_of(report), report, limit.text, task, self.terms)
 
     def data(self) -> dict[str, Any]:
         """RecommendedData, or AdvisedReportsData."""
