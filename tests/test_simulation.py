@@ -7,7 +7,7 @@ import pytest
 
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.rows import Rows
-from simulation import base_rate_regret, drifts, online_calibration, prevalence, several
+from simulation import base_rate_regret, drifts, online_calibration, places, prevalence, several
 from simulation.base_rate_regret import KINDS, Regrets
 from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, SMALL, draw_kind
 from simulation.over_time import TABLES
@@ -175,3 +175,10 @@ def test_rows_drawn_at_another_share_agree_with_the_set_they_came_from(monkeypat
     for share in (0.05, 0.5):
         held, shifts = prevalence.agreement(whole, share, np.random.default_rng(1))
         assert min(held.values()) >= 0.8 and shifts >= 0.8
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_intervals_at_a_capacity_hold_the_population(by_row: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nominal .9, 40 replicates: below .74 one time in 600."""
+    monkeypatch.setattr(places, "POPULATION", 60)
+    assert min(places.coverage("rows", 0.1, 40, by_row, np.random.default_rng(2))) >= 0.74

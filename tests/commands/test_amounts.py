@@ -164,7 +164,6 @@ def test_fit_wins_what_held_out_rows_gain(decal: Decal) -> None:
     [
         ("study", ("a.csv",)),
         ("report", ("a.csv", "--cost-fp", "5", "-o", "r.html")),
-        ("recommend", ("a.csv", "--cost-fp", "5", "--try")),
     ],
 )
 def test_verbs_that_cannot_take_it_say_so(decal: Decal, verb: str, options: tuple[str, ...]) -> None:
@@ -225,3 +224,18 @@ def test_sweep_over_capacities_has_the_values_of_each(decal: Decal, tmp_path: Pa
             assert swept[key]["value"][k] == pytest.approx(alone[key]["value"], rel=1e-12)
     line = refusal(decal("sweep", *line, "--capacity", "20", "--vary", "cost-fp=1:2"))
     assert "decal sweep --vary decides on every row for itself" in line
+
+
+def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, table: Path) -> None:
+    line = ("recommend", "a.csv", "-s", "p", *LIMITED, "--method", "isotonic", "--method", "platt", "-f", "json")
+    document = valid_json(decal(*line).out)
+    tried = {each["method"]: each["achieved"]["value"] for each in document["recommendation"]["tried"][0]["attempts"]}
+    # By the fit of the same folds: what `fit` says that it wins.
+    fitted = valid_json(decal("fit", "platt", "a.csv", "-s", "p", *OWN, "-o", "m.json", "-f", "json").out)
+    assert tried["platt"] == pytest.approx(fitted["fit"]["gain"]["value"], rel=1e-12)
+    as_it_is, *others, perfect = document["at_capacity"]
+    assert {each["method"] for each in others} == set(tried) and perfect["method"] == "perfect ranking"
+    rows = np.genfromtxt(table, delimiter=",", names=True)
+    worth = np.sort(np.where(rows["y"] == 1, rows["amount"], 0.0))[::-1]
+    most = (worth[:20].sum() - rows["amount"][rows["y"] == 1].sum()) / 400
+    assert perfect["utility"] == pytest.approx(most) and perfect["gain"] == pytest.approx(most - as_it_is["utility"])

@@ -16,6 +16,7 @@ from decal_cli.metrics.paired import capacity_intervals
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
+from simulation.places import drawn
 from tests.helpers.lists import count, share, written_out
 from tests.helpers.worlds import any_rows, known_rows
 
@@ -137,24 +138,6 @@ def test_a_count_beyond_the_rows_of_a_day_acts_on_all_of_them() -> None:
     assert listing is not None
     assert listing.acted.sum() == pytest.approx(5.0)
     assert listing.lists.full.tolist() == [False, True]
-
-
-def drawn(rng: np.random.Generator, kind: str, size: int) -> Rows:
-    """A score that is too steep; rows by themselves, in days of about 60, in clusters of 1 to 19, or weighted."""
-    unit = day = weight = None
-    if kind == "days":
-        day = np.repeat(np.arange(size), rng.poisson(60, size) + 1)
-    elif kind == "clusters":
-        unit = np.repeat(np.arange(size), rng.integers(1, 20, size))
-    rows = size if kind in ("rows", "weights") else len(day if unit is None else unit)
-    z = rng.normal(-1, 1, rows)
-    between = np.zeros(rows)
-    if unit is not None:
-        z, between = 0.8 * rng.normal(-1, 1, size)[unit] + 0.6 * z, rng.normal(size=size)[unit]
-    if kind == "weights":
-        weight = rng.uniform(0.2, 3, rows)
-    label = rng.random(rows) < 1 / (1 + np.exp(-0.7 * z - between))
-    return Rows(1 / (1 + np.exp(-z)), label.astype(int), weight, unit, day)
 
 
 def test_paired_intervals_cover_the_difference_of_two_scores() -> None:
