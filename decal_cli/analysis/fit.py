@@ -14,6 +14,7 @@ from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.data import Dataset, Predictions
+from decal_cli.data.sampling import with_rows
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.methods import (
     Applied,
@@ -88,7 +89,7 @@ class Fitting:
 
 def one_model(data: Dataset) -> Dataset:
     """The data set, which holds one model. Errors: DecalError, where it holds several, or no rows."""
-    data.need_rows("fit")
+    data = with_rows(data, "fit")
     if len(data.models) != 1:
         names = ", ".join(model.name for model in data.models)
         raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")

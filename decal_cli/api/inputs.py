@@ -137,7 +137,7 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None, p
 
         return read_spark(data, file_columns(asked), tuple(edges or ()), pairs)
     if paths is not None:
-        return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)))
+        return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)), not pairs)
     columns = columns_of(asked)
     if columns.log is not None:
         raise DecalError("log= reads files, and the data is in memory", "give the path of the log")

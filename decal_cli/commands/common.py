@@ -189,9 +189,9 @@ def data_of(
         return counted
     paths, stdin = inputs_of(source, settings, output)
     if edges is None:
-        return read(paths, columns_of(source, settings), stdin)
+        return read(paths, columns_of(source, settings), stdin, sampled=not pairs)
     with reading_bar() as progress:
-        return read(paths, columns_of(source, settings), stdin, Counting(tuple(edges), progress))
+        return read(paths, columns_of(source, settings), stdin, Counting(tuple(edges), progress), not pairs)
 
 
 def _piped() -> BinaryIO | None:

@@ -19,11 +19,12 @@ from decal_cli.data.folders import as_named, opened
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
 from decal_cli.data.population import in_population
+from decal_cli.data.sampling import can_draw, draw
 from decal_cli.data.sources import FileSource, Source
 from decal_cli.data.streaming import Counted, can_stream, stream
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_IN_MEMORY_BYTES
+from decal_cli.limits import HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
 from decal_cli.roles import Columns
 from decal_cli.tables.rows import Rows
 
@@ -39,13 +40,17 @@ class Counting(NamedTuple):
 
 
 def read(
-    paths: Sequence[str], columns: Columns, stdin: BinaryIO | None = None, counting: Counting | None = None
+    paths: Sequence[str],
+    columns: Columns,
+    stdin: BinaryIO | None = None,
+    counting: Counting | None = None,
+    sampled: bool = False,
 ) -> Dataset:
     """Read files (CSV, Parquet, Arrow, JSON Lines, each also gzipped) as one data set, row after row.
 
     A folder stands for all files in it. '-', or no path at all, is standard input, which is read once. counting: where
-    counts of rows will do; they are held only if they are few. Errors: DecalError, one line, for anything that
-    cannot be evaluated as it stands.
+    counts of rows will do; they are held only if they are few. sampled: where a sample of rows will do. Errors:
+    DecalError, one line, for anything that cannot be evaluated as it stands.
     """
     if list(paths).count("-") > 1:
         raise DecalError("standard input ('-') is named twice", "name it once: it can be read only once")
@@ -57,7 +62,7 @@ def read(
     try:
         if columns.aggregated:
             return in_population(as_named(aggregates(sources, columns), counts), columns)
-        return as_used(as_named(_read(sources, columns, counting), counts), columns)
+        return as_used(as_named(_read(sources, columns, counting, sampled), counts), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.
         for source in sources:
@@ -76,10 +81,15 @@ def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
     return replace(data, notes=(*(note for log in logs for note in log.notes), *data.notes))
 
 
-def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | None) -> Dataset:
+def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | None, sampled: bool) -> Dataset:
     chosen = chosen_columns(sources, columns)
     if counting is not None and _large(sources) and can_stream(columns, chosen):
         return stream(sources, chosen, columns, *counting)
+    if sampled and _too_large_to_hold(sources) and can_draw(columns, chosen):
+        if chosen.roles().keys() == {"score", "label"}:
+            # What is drawn from counts of scores holds each of them at its rate.
+            return stream(sources, chosen, columns, ())
+        return draw(sources, chosen, columns, (counting or Counting()).progress)
     bare = chosen.roles().keys() == {"score", "label"} and len(chosen.score) == 1
     # The range of margins is that of all rows.
     in_batches = bare and columns.missing == "error" and not columns.margin
@@ -89,8 +99,20 @@ def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | 
 
 def _large(sources: Sequence[FileSource]) -> bool:
     """Whether files are larger than what is held of them: a sixteenth of the memory, and no more than the limit."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return sum(source.raw.size for source in sources) > min(MAX_IN_MEMORY_BYTES, memory // 16)
+    return _size(sources) > min(MAX_IN_MEMORY_BYTES, _memory() // 16)
+
+
+def _too_large_to_hold(sources: Sequence[FileSource]) -> bool:
+    """Whether not even what needs single rows can hold them."""
+    return _size(sources) > HELD_SHARE_OF_MEMORY * _memory()
+
+
+def _size(sources: Sequence[FileSource]) -> int:
+    return sum(source.raw.size for source in sources)
+
+
+def _memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> Dataset:

@@ -38,7 +38,7 @@ _AHEAD = 4
 ROLES_OF_COUNTS = {"score", "label", "weight", "group"}
 
 
-class _Batch(NamedTuple):
+class CheckedBatch(NamedTuple):
     """Checked rows: each model's scores with the mask of rows to keep, None for all; and each group column's codes."""
 
     models: list[tuple[np.ndarray, np.ndarray | None]]
@@ -86,9 +86,9 @@ def stream(
     from concurrent.futures import ThreadPoolExecutor
 
     digests = Digests(sources)
-    reader = _Reader(chosen, columns)
+    reader = BatchReader(chosen, columns)
     models = [_Model(thresholds) for _ in chosen.score]
-    total = _rows_in(sources)
+    total = rows_in(sources)
     inputs: list[tuple[str, int, int]] = []
     with ThreadPoolExecutor(_AHEAD) as pool:
         waiting: deque[Future[list[_Counts]]] = deque()
@@ -111,14 +111,14 @@ def stream(
     return _dataset(models, reader, chosen, inputs, digests)
 
 
-def _rows_in(sources: Sequence[FileSource]) -> int | None:
+def rows_in(sources: Sequence[FileSource]) -> int | None:
     """All rows, where every format says so."""
     counts = [getattr(source, "count", None) for source in sources]
     return None if None in counts else sum(counts)  # type: ignore[arg-type]
 
 
-def _runs(batches: Iterator[_Batch]) -> Iterator[list[_Batch]]:
-    run: list[_Batch] = []
+def _runs(batches: Iterator[CheckedBatch]) -> Iterator[list[CheckedBatch]]:
+    run: list[CheckedBatch] = []
     for batch in batches:
         run.append(batch)
         if len(run) == _BATCHES:
@@ -128,7 +128,7 @@ def _runs(batches: Iterator[_Batch]) -> Iterator[list[_Batch]]:
         yield run
 
 
-class _Reader:
+class BatchReader:
     """Batches of files, checked; it knows which labels and groups it has seen."""
 
     def __init__(self, chosen: Chosen, columns: Columns) -> None:
@@ -142,17 +142,18 @@ class _Reader:
         """How many values each group column has so far."""
         return [len(known) for known in self.known]
 
-    def batches(self, source: FileSource) -> Iterator[_Batch]:
+    def batches(self, source: FileSource) -> Iterator[CheckedBatch]:
         """The rows of one file. Errors: DecalError, with the first value that is wrong."""
         start = 0
         for table in source.batches(self.chosen.numbers, self.chosen.texts):
             if table.num_rows:
-                yield self._checked(Part(source, table, 0, start))
+                yield self.checked(Part(source, table, 0, start))
                 start += table.num_rows
         if not start:
             raise no_rows(source.shown)
 
-    def _checked(self, part: Part) -> _Batch:
+    def checked(self, part: Part) -> CheckedBatch:
+        """The rows of a part of a file. Errors: DecalError."""
         origin, chosen = Origin([part]), self.chosen
         label, unlabelled = self._labels(part, origin)
         weight, reasons = None, {"missing label": unlabelled}
@@ -164,7 +165,7 @@ class _Reader:
             score, unscored = checked_scores(floats([part], name), name, origin, self.columns)
             masks = [mask for mask in (unscored, *reasons.values()) if mask is not None]
             models.append((score, ~np.logical_or.reduce(masks) if masks else None))
-        return _Batch(models, label, weight, [self._group(part, k) for k in range(len(chosen.group))])
+        return CheckedBatch(models, label, weight, [self._group(part, k) for k in range(len(chosen.group))])
 
     def _labels(self, part: Part, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:
         labels = self.labels
@@ -216,7 +217,7 @@ class _Counts(NamedTuple):
 class _Task(NamedTuple):
     """Batches to be counted by any thread. in_cells: of each model, which groups are counted in cells by now."""
 
-    batches: Sequence[_Batch]
+    batches: Sequence[CheckedBatch]
     in_cells: Sequence[set[tuple[int, int]]]
     thresholds: Sequence[float]
     widths: Sequence[int]
@@ -270,7 +271,11 @@ def _add(models: Sequence[_Model], counts: Sequence[_Counts]) -> None:
 
 
 def _dataset(
-    models: Sequence[_Model], reader: _Reader, chosen: Chosen, inputs: Sequence[tuple[str, int, int]], digests: Digests
+    models: Sequence[_Model],
+    reader: BatchReader,
+    chosen: Chosen,
+    inputs: Sequence[tuple[str, int, int]],
+    digests: Digests,
 ) -> Dataset:
     shown = inputs[0][0]
     names = [settled(list(known), shown, name) for name, known in zip(chosen.group, reader.known, strict=True)]
