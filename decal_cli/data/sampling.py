@@ -130,8 +130,8 @@ def with_rows(data: Dataset, verb: str) -> Dataset:
     if not isinstance(data.models[0].rows, Aggregated):
         return data
     sampled = [model.rows for model in data.models]
-    if any(not isinstance(rows, Aggregated) or rows.table.weighted or rows.parts for rows in sampled):
-        data.need_rows(f"{verb} with weights or groups")
+    if any(not isinstance(rows, Aggregated) or not rows.table.design.plain or rows.parts for rows in sampled):
+        data.need_rows(f"{verb} with weights, clusters or groups")
     notes, models = list(data.notes), []
     for model in data.models:
         rows, counts = _of_levels(model.rows.table)
