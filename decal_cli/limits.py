@@ -57,6 +57,9 @@ MIN_SHARE_OF_MEAN = 1e-9
 MAX_STREAM_GROUPS = 1000
 """Groups over time: each has forecasters of its own, which a state holds."""
 
+MAX_STREAM_CLUSTERS = 100_000
+"""Clusters over time: a state holds what each method won in each of them."""
+
 MAX_WIDTH = 1 << 20
 """Columns that the features of a model may have."""
 MAX_ARRAY_BYTES = 256 * MIB

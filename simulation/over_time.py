@@ -18,6 +18,7 @@ from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 from simulation.base_rate_regret import classes_table, growth_table, regret_table
+from simulation.cluster_streams import cluster_alarm_table, cluster_sequence_table
 from simulation.drifts import drift_table
 from simulation.online_calibration import cdl_table, delay_table, distance_table
 from simulation.study import PAGE, write
@@ -121,6 +122,8 @@ TABLES: dict[str, Callable[[int, float], Iterator[str]]] = {
     "power": power_table,
     "drifts": drift_table,
     "sequences": sequence_table,
+    "cluster_alarms": cluster_alarm_table,
+    "cluster_sequences": cluster_sequence_table,
     "regret": regret_table,
     "growth": growth_table,
     "classes": classes_table,

@@ -89,6 +89,7 @@ def online(
     rules: Names = (),
     score: Names = (),
     group: Values | None = None,
+    cluster: Values | None = None,
     positive: object = None,
     logit: bool = False,
     missing: Missing = "error",
@@ -112,7 +113,8 @@ def online(
     dates or numbers, never decreasing, or the name of a column. delay: rows, such as 500, or a time, such as '7d',
     after which labels are known, or the name of a column that says when. warm_up: first rows, which the frozen one
     learns from. every: windows, such as 'month' or 1000. horizon: how many rows there will be. methods: forecasters, by
-    default all. rules: such as 'e_calibration<20'; `answer.passed` says whether all hold.
+    default all. rules: such as 'e_calibration<20'; `answer.passed` says whether all hold. cluster: (T,), or the name of
+    a column, of what rows were sampled by: a cluster enters as one step, and its labels are known when it is over.
     """
     asked = locals()
     one_of("missing", missing, DECLARATIONS["missing"].choices)
@@ -129,14 +131,18 @@ def online(
         names_of("methods", methods),
     )
     if paths is not None:
-        named = {"label": _name("label", label), "group": names_of("group", group)}
+        one = {"label": _name("label", label), "cluster": _name("cluster", cluster)}
+        named = {**one, "group": names_of("group", group)}
         columns = columns.updated(named)
         stream = read_stream(paths, columns, said.columns(columns))
     else:
         beside = said.columns(columns)
-        stream = stream_from_arrays(data, label, columns=columns, beside=beside, time=time, group=group)
+        stream = stream_from_arrays(
+            data, label, columns=columns, beside=beside, time=time, group=group, cluster=cluster
+        )
     replay = said.replay(stream, plan, columns.logit)
     predictions = replay.advance(stream)
+    replay.close()
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, stream.notes, ())
     result = Replayed(judged(replay), evaluation, terms, judge_online(parsed, replay))
     return OnlineAnswer(

@@ -21,7 +21,7 @@ def apply_state(options: ApplyOptions, replay: Replay) -> None:
     plan = replay.plan
     columns = Columns(
         score=() if plan.score is None else (plan.score,),
-        group=() if plan.group is None else (plan.group,),
+        group=tuple(name for name in (plan.group, plan.cluster) if name is not None),
         logit=plan.logit,
         missing="error" if options.missing is None else options.missing.value,
     )
@@ -66,7 +66,10 @@ def _stream(rows: NewRows, replay: Replay) -> tuple[Stream, list]:
     time, clock = np.arange(len(known)), plan.clock
     if plan.time is not None:
         time, clock = read_times(rows.source, plan.time)
-    group = None if plan.group is None else np.concatenate([batch.rows.groups[plan.group] for batch in batches])
+    group, cluster = (
+        None if name is None else np.concatenate([batch.rows.groups[name] for batch in batches])
+        for name in (plan.group, plan.cluster)
+    )
     score = np.concatenate([batch.rows.score for batch in batches])
     label = np.zeros(len(score), dtype=np.uint8)
-    return Stream((), {}, (), (), clock, score, label, 0, time[known], group=group), batches
+    return Stream((), {}, (), (), clock, score, label, 0, time[known], group=group, cluster=cluster), batches

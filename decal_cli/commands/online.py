@@ -75,6 +75,8 @@ def _run(
             stream, replay = _go_on(begun, paths, stdin, _columns(source, settings), over_time.state or "")
         before = replay.rows
         predictions = replay.advance(stream)
+        if over_time.state is None:
+            replay.close()
         result, gates = judged(replay), judge_online(rules, replay)
     if to_file and out.output is not None:
         columns = predicted_columns(stream, replay.plan, predictions, replay.ahead(stream))
@@ -110,6 +112,7 @@ def _begun(options: OnlineOptions, source: StreamOptions, out: OutputOptions, pl
         "task": plan.two_actions("online"),
         "score": named["score"][0] if "score" in named else None,
         "group": named["group"][0] if "group" in named else None,
+        "cluster": named.get("cluster"),
         "time": options.time,
         "delay": None if options.delay is None else Delay.parse(options.delay),
         "every": None if options.every is None else Period.parse(options.every),
@@ -133,6 +136,7 @@ def _go_on(
         columns,
         score=() if plan.score is None else (plan.score,),
         group=() if plan.group is None else (plan.group,),
+        cluster=plan.cluster,
         logit=plan.logit,
     )
     stream = read_stream(paths, columns, StreamColumns(plan.time, plan.delay.column, plan.score is not None), stdin)

@@ -70,10 +70,11 @@ def stream_from_arrays(
     beside: StreamColumns,
     time: Any = None,
     group: Any = None,
+    cluster: Any = None,
 ) -> Stream:
     """Check arrays, or the columns of a table, as `read_stream` checks files.
 
-    time, group: (T,), or the name of a column. Errors: DecalError.
+    time, group, cluster: (T,), or the name of a column. Errors: DecalError.
     """
     table: dict[str, Any] = {}
     if is_table(data_or_score):
@@ -87,6 +88,8 @@ def stream_from_arrays(
         beside = replace(beside, time=_one(table, time, "time"))
     if group is not None:
         columns = replace(columns, group=(_one(table, group, "group"),))
+    if cluster is not None:
+        columns = replace(columns, cluster=_one(table, cluster, "cluster"))
     return stream_of([_table_source(_collected(table, tuple(table)), tuple(table))], columns, beside)
 
 

@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats
+from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats, missing_values
 from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
 from decal_cli.data.dataset import Digests, Input, labels_of
 from decal_cli.data.kinds import Texts, numbers_of, typed_kind
-from decal_cli.data.labels import MISSING_LABEL, group
+from decal_cli.data.labels import MISSING_LABEL, NO_GROUP, group
 from decal_cli.data.percentages import parts_with_scores, percentage_notes
 from decal_cli.data.sources import Source, open_source
 from decal_cli.data.words import listed, quote
@@ -33,8 +33,8 @@ class Stream:
     """Rows in the order of time, checked. All arrays are of shape (T,).
 
     score: in [0, 1], None where there is none. label: uint8; those from `labelled` on are not known. time: never
-    decreasing, as `clock` says. arrival: when the label of each row came in; None where no column says it. group:
-    texts, or None. row_numbers: which rows of the files they are, from 0; None: all.
+    decreasing, as `clock` says. arrival: when the label of each row came in; None where no column says it. group,
+    cluster: texts, or None. row_numbers: which rows of the files they are, from 0; None: all.
     """
 
     inputs: tuple[Input, ...]
@@ -49,6 +49,7 @@ class Stream:
     arrival: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     row_numbers: Ints | None = None
+    cluster: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         """Number of rows, T."""
@@ -110,6 +111,14 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
         if labelled < origin.count:
             notes.append(f"the labels of the last {origin.count - labelled:,} rows are not known yet")
         label = np.where(label == MISSING_LABEL, 0, label).astype(np.uint8)
+    cluster = None
+    if chosen.cluster is not None:
+        cluster = group(parts, chosen.cluster)
+        unknown = cluster == NO_GROUP
+        if unknown.any() and columns.missing == "error":
+            raise missing_values(unknown, chosen.cluster, "cluster", origin)
+        kept &= ~unknown
+        notes += [_dropped(int(unknown.sum()), origin.count, "missing cluster")] if unknown.any() else []
     rows = None if kept.all() else np.flatnonzero(kept)
     if rows is not None and not len(rows):
         raise DecalError(f"{origin.shown}: no row is left", "name other columns")
@@ -150,6 +159,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
         arrival=cut(arrival),
         group=cut(groups),
         row_numbers=rows,
+        cluster=cut(cluster),
     )
 
 
@@ -160,7 +170,8 @@ def _chosen(sources: Sequence[Source], columns: Columns, beside: StreamColumns) 
         for name in beside.names:
             if name not in source.names:
                 raise DecalError(f"{source.shown}: no column {quote(name)}", f"columns: {listed(source.names)}")
-    free = [name for name in first.names if name not in beside.names]
+    # A day may be what rows were sampled by.
+    free = [name for name in first.names if name not in beside.names or name == columns.cluster]
     with_score = beside.with_score
     if with_score is None:
         with_score = bool(columns.score) or has_usual("score", free)

@@ -56,12 +56,14 @@ Drawn = Callable[[Any, Judged], None]
 def _panels(judged: Judged) -> list[tuple[str, str, Drawn]]:
     level = f"{100 * judged.plan.confidence:g} %"
     gain = f"A band above 0 means that recalibration wins; the {level} band holds at all times at once."
+    if judged.clusters is not None:
+        gain = "No band is drawn, because rows of a cluster are not independent; the table has intervals."
     evidence = "The e-value grows while the score is wrong; the dashed line is where the alarm is raised."
     reliability = "Points on the diagonal are calibrated; periods from light to dark."
     panels: list[tuple[str, str, Drawn]] = [("Utility won by recalibration, added up", gain, _gain)]
     if not judged.course.total:
         panels = []
-    if judged.plan.score is not None:
+    if judged.has_e_value:
         panels.append(("Evidence that the score is not calibrated", evidence, _evidence))
     return [*panels, ("Reliability by period", reliability, _reliability)]
 
@@ -91,7 +93,7 @@ def _gain(axes: Any, judged: Judged) -> None:
     for number, key in enumerate(methods):
         total, style = np.array(course.total[key]), style_of(number)
         axes.plot(at, total, color=style.colour, lw=2.0 if key == best else 1.0, label=judged.report(key).title)
-        if key == best and len(rows):
+        if key == best and len(rows) and judged.clusters is None:
             ends = sequence_of_sums(total, np.array(course.squares[key]), rows, plan.task.u_delta, plan.alpha)
             axes.fill_between(at, rows * ends.low, rows * ends.high, color=style.colour, alpha=0.15, lw=0)
     axes.axhline(0, color=GREY, lw=0.8)

@@ -10,7 +10,7 @@ arrive may depend on what they are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,24 +87,37 @@ class CalibrationAlarm:
 
     def advance(self, score: Floats, label: NDArray[np.uint8]) -> Floats:
         """log of the e-process after each of the next rows, shape (T,), of scores in [0, 1]."""
-        number = np.arange(self.rows, self.rows + len(score))
+        return self.enter(len(score), self.log_factors(score, label))
+
+    @staticmethod
+    def log_factors(score: Floats, label: NDArray[np.uint8]) -> Iterator[Floats]:
+        """log q(y) / p(y) of every row, shape (T,), for each bet."""
+        with np.errstate(divide="ignore"):
+            logit = np.log(score) - np.log1p(-score)
+        return (bet.log_factors(score, logit, label) for bet in BETS)
+
+    def enter(self, count: int, log_factors: Iterable[Floats]) -> Floats:
+        """log of the e-process after each of so many steps, shape (T,); log_factors: of each bet on them."""
+        number = np.arange(self.rows, self.rows + count)
         starts = np.flatnonzero(number % RESTART == 0)
         j = number[starts] // RESTART + 1
         log_share = -np.log(j * (j + 1.0))
-        begun = np.searchsorted(starts, np.arange(len(score)), side="right")
+        begun = np.searchsorted(starts, np.arange(count), side="right")
         total = -np.log(number // RESTART + 2.0)
-        with np.errstate(divide="ignore"):
-            logit = np.log(score) - np.log1p(-score)
-        for at, bet in enumerate(BETS):
-            capital = np.cumsum(np.concatenate(([self.capital[at]], bet.log_factors(score, logit, label))))
+        for at, (bet, factors) in enumerate(zip(BETS, log_factors, strict=True)):
+            capital = np.cumsum(np.concatenate(([self.capital[at]], factors)))
             leads = log_share - capital[starts]
             of_starts = np.logaddexp.accumulate(np.concatenate(([self.of_starts[at]], leads)))
             total = np.logaddexp(total, np.log(bet.share) + capital[1:] + of_starts[begun])
             self.capital[at], self.of_starts[at] = capital[-1], of_starts[-1]
             if len(leads) and leads.max() > self.lead[at]:
                 self.lead[at], self.leader[at] = leads.max(), number[starts[leads.argmax()]]
-        self.rows += len(score)
+        self.rows += count
         return np.minimum(total, MAX_LOG_E)
+
+    def rows_of_starts(self) -> set[int]:
+        """The rows at which a start stands that an alarm may name."""
+        return set(self.leader.tolist())
 
     def likely_start(self) -> int:
         """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred rows."""

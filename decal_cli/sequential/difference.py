@@ -22,15 +22,19 @@ def utility_difference(first: Acts, second: Acts, label: NDArray[np.uint8], task
 
 
 class Sums(NamedTuple):
-    """Sums after every row, shape (T,) each: rows, the difference, and the squares of what its guess missed."""
+    """Sums after every row, shape (T,) each: rows, the difference, and the squares of what its guess missed, in widths.
+
+    width: of the range that holds what a guess can miss.
+    """
 
     rows: Ints
     total: Floats
     squares: Floats
+    width: float
 
-    def sequence(self, task: BinaryTask, alpha: float) -> Sequence:
+    def sequence(self, alpha: float) -> Sequence:
         """The running mean of the difference, and its confidence sequence of level 1 - alpha."""
-        return sequence_of_sums(self.total, self.squares, self.rows, task.u_delta, alpha)
+        return sequence_of_sums(self.total, self.squares, self.rows, self.width, alpha)
 
 
 class RunningDifference:
@@ -62,12 +66,12 @@ class RunningDifference:
         squares = np.cumsum(np.concatenate(([self.squares], ((difference - guess) / task.u_delta) ** 2)))[1:]
         if len(label):
             self.rows, self.total, self.squares = int(rows[-1]), float(total[-1]), float(squares[-1])
-        return Sums(rows, total, squares)
+        return Sums(rows, total, squares, task.u_delta)
 
     @property
     def sums(self) -> Sums:
         """The sums after the latest row."""
-        return Sums(np.array([self.rows]), np.array([self.total]), np.array([self.squares]))
+        return Sums(np.array([self.rows]), np.array([self.total]), np.array([self.squares]), self.task.u_delta)
 
     def state(self) -> dict[str, Any]:
         """The sums and counts, as JSON."""
@@ -86,4 +90,4 @@ def difference_sequence(
     first: Acts, second: Acts, label: NDArray[np.uint8], task: BinaryTask, alpha: float
 ) -> Sequence:
     """The running mean of that difference, and its confidence sequence of level 1 - alpha."""
-    return RunningDifference(task).advance(first, second, label).sequence(task, alpha)
+    return RunningDifference(task).advance(first, second, label).sequence(alpha)

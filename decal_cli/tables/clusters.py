@@ -123,13 +123,7 @@ class Clustered(Design):
         return float((self.times @ self._totals) ** 2 / (self.times @ self._totals**2))
 
     def confidence(self, confidence: float) -> float | None:
-        """The confidence at which the normal quantile is the t quantile of so many clusters less one."""
-        if self.effective_clusters < MIN_CLUSTERS:
-            return None
-        from scipy.special import ndtr, stdtrit
-
-        reach = stdtrit(self.effective_clusters - 1, (1 + confidence) / 2)
-        return min(float(2 * ndtr(reach) - 1), 1 - MIN_RISK)
+        return confidence_of(self.effective_clusters, confidence)
 
     @cached_property
     def _squares(self) -> tuple[Floats, Floats]:
@@ -308,6 +302,19 @@ def root_of(covariance: Floats) -> Floats:
         strength, axes = np.linalg.eigh(covariance)
     root: Floats = axes * np.sqrt(np.maximum(strength, 0.0))
     return root
+
+
+def confidence_of(effective: float, confidence: float) -> float | None:
+    """The confidence at which the normal quantile is the t quantile of so many effective clusters less one.
+
+    None where there are too few of them for any interval.
+    """
+    if effective < MIN_CLUSTERS:
+        return None
+    from scipy.special import ndtr, stdtrit
+
+    reach = stdtrit(effective - 1, (1 + confidence) / 2)
+    return min(float(2 * ndtr(reach) - 1), 1 - MIN_RISK)
 
 
 def residual_products(products: Floats, chance: Floats) -> Floats:

@@ -1,14 +1,20 @@
 """The replay: it never looks ahead, and its sums are those of the rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.online import AskedOnline, Replay, judged
 from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
-from decal_cli.sequential.difference import difference_sequence
+from decal_cli.sequential.cluster_steps import RunningMeans
+from decal_cli.sequential.difference import difference_sequence, utility_difference
+from decal_cli.tables.clusters import mean_over
 from decal_cli.task import BinaryTask
+from simulation.cluster_streams import runs_of
 
 ROWS, DAY = 240, 86_400_000_000
 TASK = BinaryTask.of_threshold(0.4)
@@ -94,3 +100,57 @@ def test_sums_are_those_of_the_rows() -> None:
             assert report.interval == pytest.approx((ends.low[-1], ends.high[-1]), abs=1e-12)
     assert result.rows_per_day == pytest.approx(ROWS / 79)
     assert sum(window.rows for window in result.windows) == ROWS
+
+
+def in_clusters(stream: Stream, size: int, seed: int = 6) -> Stream:
+    """Rows in clusters of this size, one after the other; size 0: ten clusters that come back again and again."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(ROWS // size), size) if size else rng.integers(0, 10, ROWS)
+    columns = {**stream.columns, "cluster": "c"}
+    return replace(stream, cluster=cluster.astype(str), columns=columns)
+
+
+def test_no_prediction_learns_from_its_own_cluster() -> None:
+    stream = in_clusters(stream_of_rows(1, "rows"), 12)
+    before = replay_of(stream, "none").advance(stream)
+    for cluster in (3, 11):
+        rows = np.arange(12 * cluster, 12 * cluster + 12)
+        label = stream.label.copy()
+        label[rows] = 1 - label[rows]
+        other = replace(stream, label=label)
+        after = replay_of(other, "none").advance(other)
+        for method in before:
+            assert after[method][: rows[-1] + 1].tobytes() == before[method][: rows[-1] + 1].tobytes(), method
+        assert (after["running-mean"][rows[-1] + 1 :] != before["running-mean"][rows[-1] + 1 :]).any()
+
+
+def test_gains_in_clusters_are_means_over_clusters() -> None:
+    stream = in_clusters(stream_of_rows(1, "none"), 8)
+    replay = replay_of(stream, "none")
+    acts = {name: each >= 0.4 for name, each in replay.advance(stream).items()}
+    replay.close()
+    result = judged(replay)
+    assert result.clusters is not None and len(result.clusters.size) == ROWS // 8
+    for report in result.methods[1:]:
+        difference = utility_difference(acts["as-it-is"], acts[report.spec.key], stream.label, TASK)
+        by_cluster = RunningMeans(TASK).advance(np.append(difference, 0.0), runs_of(np.append(np.full(30, 8), 1)))
+        ends = by_cluster.sequence(0.05)
+        assert report.gain == pytest.approx(difference.reshape(-1, 8).mean(), abs=1e-12)
+        assert report.interval == pytest.approx((ends.low[-1], ends.high[-1]), abs=1e-12)
+
+
+def test_clusters_that_come_back_have_the_intervals_of_one_look() -> None:
+    stream = in_clusters(stream_of_rows(1, "none"), 0)
+    replay = replay_of(stream, "none")
+    acts = {name: each >= 0.4 for name, each in replay.advance(stream).items()}
+    replay.close()
+    result = judged(replay)
+    assert not result.has_e_value and result.alarm is None
+    for report in result.methods[1:]:
+        difference = utility_difference(acts["as-it-is"], acts[report.spec.key], stream.label, TASK)
+        unit = np.unique(stream.cluster, return_inverse=True)[1]
+        mean, error = mean_over(difference, np.ones(ROWS), unit)
+        size = np.bincount(unit)
+        reach = t.ppf(0.975, size.sum() ** 2 / (size**2).sum() - 1) * error
+        assert report.gain == pytest.approx(mean, abs=1e-12) and report.since is None
+        assert report.interval == pytest.approx((mean - reach, mean + reach), rel=1e-9)

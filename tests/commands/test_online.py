@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -169,3 +170,63 @@ def test_small_and_late_streams_are_replayed(decal: Decal, tmp_path: Path) -> No
     dropped = replayed("p,y\n.4,1\n.5,\n,0\n.2,0\n", "--missing", "drop")
     assert dropped["rows"] == 2
     assert len(dropped["notes"]) == 2
+
+
+def clustered(path: Path, of_row: Sequence[str]) -> Path:
+    columns = stream_columns()
+    return write_stream(path, {**columns, "game": list(of_row)})
+
+
+def test_clusters_enter_as_one_step(decal: Decal, tmp_path: Path) -> None:
+    games = clustered(tmp_path / "games.csv", [f"game {row // 10}" for row in range(1500)])
+    line = ("online", games, *ON_LINE, "--cluster", "game")
+    done = decal(*line)
+    assert done.code == 0, done.err
+    text = " ".join(done.out.split())
+    for words in (
+        "labels are known when the next cluster comes",
+        "every cluster counted once",
+        "confidence sequences of the mean over clusters, of which there are 150",
+    ):
+        assert words in text, words
+    document = valid_json(decal(*line, "-f", "json").out)
+    by_row = valid_json(decal("online", games, *ON_LINE, "-f", "json").out)
+    assert document["clusters"] == {"clusters": 150, "apart_at": None}
+    assert document["log10_e"] < by_row["log10_e"]
+    ours, theirs = (next(each for each in of["methods"] if each["gain"] is not None) for of in (document, by_row))
+    assert ours["interval"][1] - ours["interval"][0] > theirs["interval"][1] - theirs["interval"][0]
+
+
+def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path: Path) -> None:
+    games = clustered(tmp_path / "games.csv", [f"game {row % 50}" for row in range(1500)])
+    line = ("online", games, *ON_LINE, "--cluster", "game", "--rule", "e_calibration<20", "--rule", "lower(gain)<1")
+    done = decal(*line)
+    assert done.code == 2  # a rule cannot be judged
+    text = " ".join(done.out.split())
+    for words in (
+        "Intervals hold at the 95 % level for one look after the last row, and count 50 clusters",
+        "the first that comes back is 'game 0', in row 51",
+        "there is no e-value: it needs the rows of a cluster to follow each other",
+        "cannot judge: rows of a cluster come apart, and no e-value holds then",
+        "PASS lower(gain)<1",
+    ):
+        assert words in text, words
+    document = valid_json(decal(*line, "-f", "json").out)
+    assert document["clusters"] == {"clusters": 50, "apart_at": 51}
+    assert document["log10_e"] is document["alarm"] is None
+    assert all(each["since"] is None for each in document["methods"])
+
+
+@pytest.mark.parametrize(
+    ("of_row", "more", "words"),
+    [
+        (["a"] * 1500, (), "the cluster of every row is 'a'"),
+        (["a", "", "b"] * 500, (), "cluster missing in 500 of 1,500 rows (rows 2, 5, 8, 11, 14, ...)"),
+        (["a", "b"] * 750, ("--group", "gaem"), "no column 'gaem'"),
+    ],
+)
+def test_clusters_that_cannot_be_are_one_line(
+    decal: Decal, tmp_path: Path, of_row: list[str], more: tuple[str, ...], words: str
+) -> None:
+    games = clustered(tmp_path / "games.csv", of_row)
+    assert words in refusal(decal("online", games, *ON_LINE, "--cluster", "game", *more))

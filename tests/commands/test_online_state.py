@@ -21,7 +21,9 @@ def columns_of(rows: int = ROWS) -> dict[str, list[str]]:
     columns = stream_columns(rows)
     days = np.array(columns["t"], dtype="M8[D]") + np.random.default_rng(2).integers(0, 30, rows)
     groups = [str(each) for each in np.random.default_rng(3).choice(["north", "south"], rows)]
-    return {**columns, "came": [str(day) for day in days], "site": groups}
+    whole = [f"patient {number // 7}" for number in range(rows)]
+    back = [f"patient {number % 11}" for number in range(rows)]
+    return {**columns, "came": [str(day) for day in days], "site": groups, "whole": whole, "back": back}
 
 
 def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], line: Sequence[str]) -> bytes:
@@ -45,6 +47,19 @@ def test_any_cutting_into_days_gives_the_same_bytes(decal: Decal, tmp_path: Path
         once = in_pieces(decal, folder, columns, [0], line)
         cuts = [0, *sorted(np.random.default_rng(7).choice(np.arange(1, ROWS), 5, replace=False).tolist())]
         assert in_pieces(decal, folder, columns, cuts, line) == once
+
+
+@pytest.mark.parametrize("cluster", ["whole", "back"])
+def test_any_cutting_of_clusters_gives_the_same_bytes(decal: Decal, tmp_path: Path, cluster: str) -> None:
+    columns, line = columns_of(), ("--cluster", cluster, "--method", "online-platt", "--method", "running-mean")
+    once = in_pieces(decal, tmp_path, columns, [0], line)
+    cuts = [0, 70, 73, 300]
+    assert in_pieces(decal, tmp_path, columns, cuts, line) == once
+    done = decal("online", "piece.csv", "-y", "y", "--state", "4.json", "--cluster", "site")
+    assert f"cluster {cluster}, not site" in refusal(done)
+    new = {name: values for name, values in columns.items() if name != "y"}
+    ahead = write_stream(tmp_path / "new.csv", {**new, "t": [columns["t"][-1]] * ROWS})
+    assert decal("apply", "4.json", ahead, "-o", "scored.parquet").code == 0
 
 
 def test_the_report_is_of_all_rows_whatever_the_cut(decal: Decal, tmp_path: Path) -> None:

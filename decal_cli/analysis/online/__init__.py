@@ -2,6 +2,7 @@
 
 from decal_cli.analysis.online.advice import Direction, OnlineAdvice
 from decal_cli.analysis.online.asked import AskedOnline
+from decal_cli.analysis.online.clusters import StreamClusters
 from decal_cli.analysis.online.judged import Judged, MethodReport, PriorShift, judged
 from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_score, online_plan, unasked_period
 from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
@@ -21,6 +22,7 @@ __all__ = [
     "Period",
     "PriorShift",
     "Replay",
+    "StreamClusters",
     "Window",
     "check_goes_on",
     "check_same",

@@ -44,19 +44,18 @@ def advised(replay: Replay) -> OnlineAdvice:
     if plan.baseline != AS_IT_IS or not plan.candidates:
         return OnlineAdvice("keep")
     alpha = plan.alpha / len(plan.candidates)
-    ends = {key: replay.tallies[key].difference.sums.sequence(plan.task, alpha) for key in plan.candidates}
-    gains = {key: (float(each.mean[0]), (float(each.low[0]), float(each.high[0]))) for key, each in ends.items()}
-    winners = {key: gain for key, (gain, interval) in gains.items() if interval[0] > 0}
+    gains = {key: replay.tallies[key].gain(alpha) for key in plan.candidates}
+    winners = {key: gain for key, (gain, interval) in gains.items() if interval is not None and interval[0] > 0}
     if BASE_RATE in replay.tallies:
-        alone = replay.tallies[BASE_RATE].difference.sums.sequence(plan.task, alpha)
-        if alone.low[0] > 0 and alone.mean[0] >= max(gain for gain, _ in gains.values()):
-            mean, interval = float(alone.mean[0]), (float(alone.low[0]), float(alone.high[0]))
-            return OnlineAdvice("retrain", None, mean, interval, replay.tallies[BASE_RATE].since)
+        mean, interval = replay.tallies[BASE_RATE].gain(alpha)
+        clear = interval is not None and interval[0] > 0
+        if clear and mean >= max(gain for gain, _ in gains.values()):
+            return OnlineAdvice("retrain", None, mean, interval, replay.since(BASE_RATE))
     if not winners:
         return OnlineAdvice("keep")
     best = max(winners, key=lambda key: winners[key])
     gain, interval = gains[best]
-    since = replay.tallies[best].since
+    since = replay.since(best)
     if parse(best).name == FROZEN:
         threshold = replay.forecasters[best].acts_from(plan.task.threshold)
         return OnlineAdvice("move-threshold", best, gain, interval, since, threshold)

@@ -50,6 +50,7 @@ class AskedOnline:
             score=None if stream.score is None else str(stream.columns["score"][0]),
             time=self.time,
             group=None if stream.group is None else str(stream.columns["group"][0]),
+            cluster=None if stream.cluster is None else str(stream.columns["cluster"]),
             logit=logit,
             delay=self.parsed_delay,
             every=every,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from decal_cli.analysis.online.advice import OnlineAdvice, advised
+from decal_cli.analysis.online.clusters import StreamClusters
 from decal_cli.analysis.online.held import Alarm
 from decal_cli.analysis.online.plan import OnlinePlan
 from decal_cli.analysis.online.replay import Replay
-from decal_cli.analysis.online.tally import Course, Tally
+from decal_cli.analysis.online.tally import Course
 from decal_cli.analysis.online.windows import Window, utility_of
 from decal_cli.data.stream import US_PER_DAY
 from decal_cli.metrics import Inputs, parse, value_of
@@ -28,10 +29,11 @@ LOSSES = tuple(parse(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_
 class MethodReport:
     """One method over all rows.
 
-    utility: per row. gain: over the first method, per row, None for that; interval: its confidence sequence after the
-    last row; since: the row after which that was first above 0, at alpha over the number of methods compared. worst:
-    V-regret, a sum over rows; guarantee: what a theorem says, None without one, and where
-    labels were known later than it says. losses: by the names of LOSSES.
+    utility: per row. gain: over the first method, None for that: per row, or where rows are in clusters the mean over
+    those; interval: its confidence sequence after the last row, None of too few clusters; since: the row after which
+    that was first above 0, at alpha over the number of methods compared. worst: V-regret, a sum over rows; guarantee:
+    what a theorem says, None without one, and where labels were known later than it says. losses: by the names of
+    LOSSES.
     """
 
     spec: OnlineSpec
@@ -55,7 +57,7 @@ class PriorShift:
     """The share of label 1 of the warm-up and of the latest window.
 
     threshold: from which score to act, if that is all that changed and the score was right in the warm-up; None where
-    chance may have made the difference.
+    chance may have made the difference, as it may where rows are in clusters.
     """
 
     before: float
@@ -68,7 +70,7 @@ class Judged:
     """A replay, judged.
 
     rows_per_day: None where time is no date. prompt: whether every label was known before the next row. prior_shift:
-    None until the warm-up is over.
+    None until the warm-up is over. clusters: None where rows are independent.
     """
 
     plan: OnlinePlan
@@ -85,6 +87,17 @@ class Judged:
     prior_shift: PriorShift | None
     advice: OnlineAdvice
     prompt: bool = True
+    clusters: StreamClusters | None = None
+
+    @property
+    def at_all_times(self) -> bool:
+        """Whether intervals and the e-value hold after every row at once, or every cluster."""
+        return self.clusters is None or self.clusters.apart is None
+
+    @property
+    def has_e_value(self) -> bool:
+        """Whether there is evidence against the score."""
+        return self.plan.score is not None and self.at_all_times
 
     def report(self, key: str) -> MethodReport:
         """The method of this name."""
@@ -109,34 +122,29 @@ def judged(replay: Replay) -> Judged:
         windows=tuple(replay.windows.kept),
         course=replay.course,
         log_e=replay.log_e,
-        alarm=replay.alarm,
+        alarm=replay.alarm if replay.e_value is not None else None,
         prior_shift=_prior_shift(replay),
         advice=advised(replay),
         prompt=replay.prompt,
+        clusters=replay.clusters,
     )
 
 
 def _method(spec: OnlineSpec, replay: Replay) -> MethodReport:
     tally = replay.tallies[spec.key]
     table = tally.cells.table()
-    gain, interval = (None, None) if spec.key == replay.plan.baseline else gain_of(tally, replay.plan.alpha)
+    gain, interval = (None, None) if spec.key == replay.plan.baseline else tally.gain(replay.plan.alpha)
     inputs = Inputs.of(table)
     return MethodReport(
         spec=spec,
         utility=utility_of(replay.rows, replay.positives, tally.acts, replay.plan.task),
         gain=gain,
         interval=interval,
-        since=tally.since,
+        since=replay.since(spec.key),
         worst=worst_v_regret_of(table),
         guarantee=replay.forecasters[spec.key].guarantee(replay.rows) if replay.prompt else None,
         losses={loss.key: value_of(loss, inputs) for loss in LOSSES},
     )
-
-
-def gain_of(tally: Tally, alpha: float) -> tuple[float, Interval]:
-    """What a method won over the first per row, and its confidence sequence at this level."""
-    ends = tally.difference.sums.sequence(tally.task, alpha)
-    return float(ends.mean[0]), (float(ends.low[0]), float(ends.high[0]))
 
 
 def _prior_shift(replay: Replay) -> PriorShift | None:
@@ -146,7 +154,9 @@ def _prior_shift(replay: Replay) -> PriorShift | None:
     latest = replay.windows.kept[-1]
     before, now = positives / rows, latest.base_rate
     error = math.sqrt(before * (1 - before) / rows + now * (1 - now) / latest.rows)
-    if not (0 < before < 1 and 0 < now < 1 and abs(now - before) > quantile(replay.plan.confidence) * error):
+    if replay.clusters is not None or not (
+        0 < before < 1 and 0 < now < 1 and abs(now - before) > quantile(replay.plan.confidence) * error
+    ):
         return PriorShift(before, now, None)
     t = replay.plan.task.threshold
     odds = t / (1 - t) * before / (1 - before) * (1 - now) / now

@@ -126,9 +126,9 @@ class Period:
 class OnlinePlan:
     """What a replay does, all of which its state holds.
 
-    methods: the first is what the others are compared with. score, time, group: columns, None where there is none;
-    inside each group every forecaster runs on its own. logit: whether scores are log-odds. horizon: how many rows there
-    will be; None where that is not known.
+    methods: the first is what the others are compared with. score, time, group, cluster: columns, None where there is
+    none; inside each group every forecaster runs on its own. logit: whether scores are log-odds. horizon: how many rows
+    there will be; None where that is not known.
     """
 
     task: BinaryTask
@@ -137,6 +137,7 @@ class OnlinePlan:
     score: str | None = None
     time: str | None = None
     group: str | None = None
+    cluster: str | None = None
     logit: bool = False
     delay: Delay = Delay()
     every: Period = Period("1000")

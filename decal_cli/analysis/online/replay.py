@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.analysis.online.clusters import StreamClusters
 from decal_cli.analysis.online.held import Alarm, Held
 from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
 from decal_cli.analysis.online.tally import Course, Tally
 from decal_cli.analysis.online.windows import Windows
 from decal_cli.data import Stream
+from decal_cli.data.words import quote
+from decal_cli.errors import DecalError
 from decal_cli.sequential import Forecaster, forecaster_of
 from decal_cli.sequential.calibration_alarm import CalibrationAlarm, first_alarm
+from decal_cli.sequential.cluster_steps import ClusterAlarm, Runs
 from decal_cli.sequential.inside import InsideGroups
 from decal_cli.tables.table import Floats, Ints
 
@@ -27,7 +32,7 @@ Predictions = dict[str, Floats]
 class Replay:
     """Rows so far. It goes on with further rows, or from its state, and ends the same however the stream is cut.
 
-    prompt: whether every label was known before the next row.
+    prompt: whether every label was known before the next row. clusters: None where rows are independent.
     """
 
     def __init__(self, plan: OnlinePlan) -> None:
@@ -44,11 +49,12 @@ class Replay:
         self.warm = [0, 0]
         keys = [spec.key for spec in plan.methods]
         alpha = plan.alpha / max(len(plan.candidates), 1)
-        self.tallies = {key: Tally(plan.task, alpha) for key in keys}
+        self.clusters = None if plan.cluster is None else StreamClusters()
+        self.tallies = {key: Tally(plan.task, alpha, self.clusters) for key in keys}
         self.windows = Windows(keys)
         self.course = Course(keys[1:])
         self.log_e = 0.0
-        self.e_process = CalibrationAlarm()
+        self.e_process: CalibrationAlarm | ClusterAlarm = CalibrationAlarm() if plan.cluster is None else ClusterAlarm()
         self.alarm: Alarm | None = None
         self.start_times: dict[int, Any] = {}
 
@@ -63,22 +69,54 @@ class Replay:
         """Predict and learn the rows whose labels are known. The predictions of every method, shape (labelled,)."""
         pieces = []
         for start in range(0, stream.labelled, BLOCK_ROWS):
-            rows = self._part(stream, slice(start, min(start + BLOCK_ROWS, stream.labelled)))
+            part = slice(start, min(start + BLOCK_ROWS, stream.labelled))
+            rows, cluster = self._part(stream, part), None if stream.cluster is None else stream.cluster[part]
             before = len(self.held.label)
-            predictions, known = self._predicted(rows, self.forecasters, before + len(rows.label))
+            predictions, known = self._predicted(rows, self.forecasters, before + len(rows.label), cluster)
             self.prompt = self.prompt and bool((known == before + np.arange(len(known))).all())
-            self._count(rows, predictions)
+            self._count(rows, predictions, cluster)
             self.held = self.held.then(rows).rest(int(known[-1]))
             pieces.append(predictions)
         return {key: np.concatenate([np.empty(0), *(piece[key] for piece in pieces)]) for key in self.forecasters}
+
+    def close(self) -> None:
+        """No rows follow: the latest cluster is over. Errors: DecalError, where it is the only one."""
+        if self.clusters is None or self.clusters.open is None:
+            return
+        if len(self.clusters.size) < 2:
+            raise DecalError(
+                f"the cluster of every row is {quote(*self.clusters.numbers)}",
+                "name the column of what was sampled independently, such as the patient",
+            )
+        before, size = self.e_process, self.clusters.close()
+        for tally in self.tallies.values():
+            tally.close(size, self.rows)
+        if isinstance(before, ClusterAlarm) and self.plan.score is not None:
+            self.log_e = before.close(size)
+            if self.alarm is None and self.log_e >= -np.log(self.plan.alpha):
+                start = before.likely_start()
+                self.alarm = Alarm(self.rows, self.last_time, start + 1, self.start_times[start])
+        self.windows.kept[-1].log_e = self.log_e
+
+    @property
+    def e_value(self) -> float | None:
+        """The e-value after the last row; None without a score, and where rows of a cluster come apart."""
+        apart = self.clusters is not None and self.clusters.apart is not None
+        return None if self.plan.score is None or apart else math.exp(self.log_e)
+
+    def since(self, method: str) -> int | None:
+        """The row after which a method's sequence was first above 0; None where there is no such sequence."""
+        apart = self.clusters is not None and self.clusters.apart is not None
+        return None if apart else self.tallies[method].since
 
     def ahead(self, stream: Stream) -> Predictions:
         """The predictions of the rows of a stream whose labels are not known yet; nothing is learned or counted."""
         forecasters = self._fresh()
         for key, forecaster in forecasters.items():
             forecaster.restore(self.forecasters[key].state())
-        rows = self._part(stream, slice(stream.labelled, len(stream)))
-        return self._predicted(rows, forecasters, len(self.held.label))[0]
+        part = slice(stream.labelled, len(stream))
+        cluster = None if stream.cluster is None else stream.cluster[part]
+        return self._predicted(self._part(stream, part), forecasters, len(self.held.label), cluster)[0]
 
     def _part(self, stream: Stream, part: slice) -> Held:
         """Some rows of a stream."""
@@ -89,12 +127,19 @@ class Replay:
         group = np.full(count, "") if stream.group is None else stream.group[part]
         return Held(score, stream.label[part], time, arrival, group.astype(object))
 
-    def _predicted(self, rows: Held, forecasters: Mapping[str, Forecaster], most: int) -> tuple[Predictions, Ints]:
-        """What each predicts, from at most so many of the labels that are held; and from how many, row by row."""
+    def _predicted(
+        self, rows: Held, forecasters: Mapping[str, Forecaster], most: int, cluster: NDArray[Any] | None
+    ) -> tuple[Predictions, Ints]:
+        """What each predicts, from at most so many of the labels that are held; and from how many, row by row.
+
+        Labels of a cluster are known when it is over: a row says nothing of others that are not independent of it.
+        """
         both = self.held.then(rows)
         before = len(self.held.label)
         known = self.plan.delay.known(both.time, both.arrival, before, self.rows - before, self.plan.clock)
         known = np.minimum(known, most)
+        if self.clusters is not None and cluster is not None:
+            known = np.minimum(known, self.clusters.first_rows(cluster, self.rows) - (self.rows - before))
         predictions = {
             key: each.replay(both.score, both.label, known, both.group.tolist())
             if isinstance(each, InsideGroups)
@@ -103,17 +148,19 @@ class Replay:
         }
         return predictions, known
 
-    def _count(self, rows: Held, predictions: Predictions) -> None:
+    def _count(self, rows: Held, predictions: Predictions, cluster: NDArray[Any] | None) -> None:
         task, plan, label = self.plan.task, self.plan, rows.label
+        within = None if self.clusters is None or cluster is None else self.clusters.advance(cluster, self.rows)
         acts = {
             key: each >= (task.decision_threshold if key == AS_IT_IS else task.threshold)
             for key, each in predictions.items()
         }
         first = plan.baseline
         sums = {
-            key: self.tallies[key].advance(each, acts[key], acts[first], label) for key, each in predictions.items()
+            key: self.tallies[key].advance(each, acts[key], acts[first], label, within)
+            for key, each in predictions.items()
         }
-        log_e = self._bet(predictions[first], rows)
+        log_e = self._bet(predictions[first], rows, None if within is None else within.runs)
         places = plan.every.places(rows.time, self.rows)
         self.windows.advance(places, self.rows, rows.time, predictions[first], label, acts, log_e)
         del sums[first]
@@ -125,7 +172,7 @@ class Replay:
         self.first_time = rows.time[0].item() if self.first_time is None else self.first_time
         self.last_time = rows.time[-1].item()
 
-    def _bet(self, score: Floats, rows: Held) -> Floats:
+    def _bet(self, score: Floats, rows: Held, runs: Runs | None) -> Floats:
         """log of the e-process after each of the rows, up to the alarm first, where it is raised there.
 
         Without a score there is nothing to bet against: the share of label 1 so far is nobody's claim.
@@ -133,19 +180,19 @@ class Replay:
         if self.plan.score is None:
             return np.zeros(len(score))
         before = copy.deepcopy(self.e_process) if self.alarm is None else None
-        log_e = self.e_process.advance(score, rows.label)
+        log_e = _advanced(self.e_process, score, rows.label, runs)
         at = first_alarm(log_e, self.plan.alpha) if before is not None else None
         if before is not None and at is not None:
-            before.advance(score[: at + 1], rows.label[: at + 1])
+            _advanced(before, score[: at + 1], rows.label[: at + 1], None if runs is None else runs.up_to(at + 1))
             self._remember_starts(before, rows)
             start = before.likely_start()
             self.alarm = Alarm(self.rows + at + 1, rows.time[at].item(), start + 1, self.start_times[start])
         self._remember_starts(self.e_process, rows)
         return log_e
 
-    def _remember_starts(self, e_process: CalibrationAlarm, rows: Held) -> None:
+    def _remember_starts(self, e_process: CalibrationAlarm | ClusterAlarm, rows: Held) -> None:
         """The times of the rows that an alarm may name as its start."""
-        leaders = set(e_process.leader.tolist())
+        leaders = e_process.rows_of_starts()
         here = {
             row: rows.time[row - self.rows].item() for row in leaders if self.rows <= row < self.rows + len(rows.time)
         }
@@ -153,7 +200,9 @@ class Replay:
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON; the plan is not part of it."""
+        clusters = {} if self.clusters is None else {"clusters": self.clusters.state()}
         return {
+            **clusters,
             "rows": self.rows,
             "positives": self.positives,
             "prompt": self.prompt,
@@ -188,9 +237,21 @@ class Replay:
                 raise ValueError("it has other methods")
             for key, each in parts.items():
                 each.restore(state[name][key])
+        if self.clusters is not None:
+            self.clusters.restore(state["clusters"])
         self.e_process.restore(state["e_process"])
         self.windows.restore(state["windows"])
         self.course.restore(state["course"])
+
+
+def _advanced(
+    e_process: CalibrationAlarm | ClusterAlarm, score: Floats, label: NDArray[np.uint8], runs: Runs | None
+) -> Floats:
+    """log of the e-process after each of the next rows."""
+    if isinstance(e_process, ClusterAlarm):
+        assert runs is not None  # rows are in clusters
+        return e_process.advance(score, label, runs)
+    return e_process.advance(score, label)
 
 
 def predicted_columns(

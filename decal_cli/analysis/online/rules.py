@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from decal_cli.analysis.gate import OPERATORS, OVER_TIME, GateRow
-from decal_cli.analysis.online.judged import gain_of
 from decal_cli.analysis.online.replay import Replay
 from decal_cli.errors import DecalError
 
@@ -69,16 +68,26 @@ def _judged(rule: OnlineRule, replay: Replay) -> GateRow:
     name = replay.plan.score or replay.plan.baseline
     value = _value(rule, replay)
     if value is None:
-        lacking = "there is no score" if replay.plan.score is None else "no recalibrator was replayed"
-        return GateRow(rule.text, name, None, None, rule.number, None, lacking)
+        return GateRow(rule.text, name, None, None, rule.number, None, _lacking(rule, replay))
     return GateRow(rule.text, name, None, value, rule.number, OPERATORS[rule.operator](value, rule.number))
+
+
+def _lacking(rule: OnlineRule, replay: Replay) -> str:
+    """Why a rule has no value."""
+    if replay.plan.score is None:
+        return "there is no score"
+    if rule.measure == "e_calibration" and replay.clusters is not None:
+        return "rows of a cluster come apart, and no e-value holds then"
+    if replay.clusters is not None and replay.plan.candidates:
+        return "there are too few clusters for an interval"
+    return "no recalibrator was replayed"
 
 
 def _value(rule: OnlineRule, replay: Replay) -> float | None:
     if rule.measure == "rows":
         return float(replay.rows)
     if rule.measure == "e_calibration":
-        return None if replay.plan.score is None else math.exp(replay.log_e)
+        return replay.e_value
     plan = replay.plan
     if rule.method:
         if rule.method not in replay.course.total:
@@ -86,11 +95,13 @@ def _value(rule: OnlineRule, replay: Replay) -> float | None:
                 f"rule {rule.text!r}: {rule.method} is not among the forecasters",
                 f"name one of {', '.join(replay.course.total)}",
             )
-        gain, ends = gain_of(replay.tallies[rule.method], plan.alpha)
+        gain, ends = replay.tallies[rule.method].gain(plan.alpha)
     elif not plan.candidates:
         return None
     else:
         alpha = plan.alpha / len(plan.candidates)
-        gains = [gain_of(replay.tallies[key], alpha) for key in plan.candidates]
-        gain, ends = max(gains, key=lambda each: each[1][0])
-    return {"lower": ends[0], "upper": ends[1], "": gain}[rule.end]
+        gains = [replay.tallies[key].gain(alpha) for key in plan.candidates]
+        gain, ends = max(gains, key=lambda each: -math.inf if each[1] is None else each[1][0])
+    if not rule.end:
+        return gain
+    return None if ends is None else ends[rule.end == "upper"]

@@ -35,7 +35,13 @@ def state_text(replay: Replay) -> str:
             "decision_threshold": plan.task.decision_threshold,
             "names": list(plan.task.names),
         },
-        "columns": {"score": plan.score, "logit": plan.logit, "time": plan.time, "group": plan.group},
+        "columns": {
+            "score": plan.score,
+            "logit": plan.logit,
+            "time": plan.time,
+            "group": plan.group,
+            **({} if plan.cluster is None else {"cluster": plan.cluster}),
+        },
         "plan": {
             "methods": [spec.key for spec in plan.methods],
             "clock": plan.clock,
@@ -90,6 +96,7 @@ def _plan(document: Mapping[str, Any]) -> OnlinePlan:
         score=columns["score"],
         time=columns["time"],
         group=columns["group"],
+        cluster=columns.get("cluster"),
         logit=bool(columns["logit"]),
         delay=Delay.parse(plan["delay"]),
         every=Period.parse(plan["every"]),

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.analysis.online.clusters import ClusterRows, StreamClusters
 from decal_cli.analysis.online.windows import add_acts
-from decal_cli.sequential.difference import Acts, RunningDifference, Sums
+from decal_cli.metrics.confidence import quantile
+from decal_cli.numbers import Interval
+from decal_cli.sequential.cluster_steps import RunningMeans
+from decal_cli.sequential.difference import Acts, RunningDifference, Sums, utility_difference
+from decal_cli.tables.clusters import confidence_of, mean_over
 from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.task import BinaryTask
 
@@ -56,29 +62,77 @@ class Cells:
 class Tally:
     """What one method predicted: its cells, its decisions, and what they win over the first method's.
 
-    since: the row, from 1, after which the sequence at the level `alpha` first was above 0.
+    since: the row, from 1, after which the sequence at the level `alpha` first was above 0. clusters: of the rows, None
+    where they are independent; then what it wins in each is kept, and the averages of those that are over.
     """
 
-    def __init__(self, task: BinaryTask, alpha: float) -> None:
+    def __init__(self, task: BinaryTask, alpha: float, clusters: StreamClusters | None = None) -> None:
         self.task, self.alpha = task, alpha
         self.cells, self.acts = Cells(), [0, 0]
         self.difference = RunningDifference(task)
         self.since: int | None = None
+        self.clusters = clusters
+        self.of_clusters, self.means = np.zeros(0), RunningMeans(task)
 
-    def advance(self, prediction: Floats, acting: Acts, first: Acts, label: NDArray[np.uint8]) -> Sums:
-        """Take further rows; first: whether the first method acts."""
+    def advance(
+        self,
+        prediction: Floats,
+        acting: Acts,
+        first: Acts,
+        label: NDArray[np.uint8],
+        in_clusters: ClusterRows | None = None,
+    ) -> Sums:
+        """Take further rows; first: whether the first method acts; in_clusters: where rows are in clusters."""
         self.cells.advance(prediction, label)
         add_acts(self.acts, acting, label)
         sums = self.difference.advance(first, acting, label)
-        if self.since is None:
-            above = sums.sequence(self.task, self.alpha).low > 0
-            self.since = int(sums.rows[above.argmax()]) if above.any() else None
+        if in_clusters is None:
+            self._look(sums, sums.rows)
+        else:
+            difference = utility_difference(first, acting, label, self.task)
+            new = int(in_clusters.number.max()) + 1 - len(self.of_clusters)
+            self.of_clusters = np.concatenate((self.of_clusters, np.zeros(max(new, 0))))
+            # One by one, so that the sum does not depend on how the rows are cut into pieces.
+            np.add.at(self.of_clusters, in_clusters.number, difference)
+            self._look(self.means.advance(difference, in_clusters.runs), in_clusters.runs.first[1:])
         return sums
+
+    def close(self, size: int, row: int) -> None:
+        """The latest cluster, of so many rows, is over after this row."""
+        self._look(self.means.close(size), np.array([row]))
+
+    def _look(self, sums: Sums, rows: Ints) -> None:
+        """Remember the first of these rows after which the sequence is above 0."""
+        if self.since is None:
+            above = sums.sequence(self.alpha).low > 0
+            self.since = int(rows[above.argmax()]) if above.any() else None
+
+    def gain(self, alpha: float) -> tuple[float, Interval | None]:
+        """What it won over the first method, and what covers it with probability 1 - alpha; None: too few clusters.
+
+        A confidence sequence of rows, or of clusters, each of which counts the same. Where the rows of a cluster do not
+        follow each other: per row, with the interval of one look.
+        """
+        clusters = self.clusters
+        if clusters is not None and clusters.apart is not None:
+            size = np.array(clusters.size, dtype=np.float64)
+            mean, error = mean_over(self.of_clusters / size, size, None)
+            sure = confidence_of(float(size.sum() ** 2 / (size @ size)), 1 - alpha)
+            return mean, None if sure is None else (mean - quantile(sure) * error, mean + quantile(sure) * error)
+        sums = self.difference.sums if clusters is None else self.means.sums
+        if not sums.rows[0]:
+            return self.difference.total / self.difference.rows, None
+        ends = sums.sequence(alpha)
+        farthest = math.inf if clusters is None else self.means.reach
+        return float(ends.mean[0]), (max(float(ends.low[0]), -farthest), min(float(ends.high[0]), farthest))
 
     def state(self) -> dict[str, Any]:
         """All of it, as JSON."""
         difference = self.difference.state()
-        return {"cells": self.cells.state(), "acts": list(self.acts), "difference": difference, "since": self.since}
+        state = {"cells": self.cells.state(), "acts": list(self.acts), "difference": difference, "since": self.since}
+        if self.clusters is not None:
+            state |= {"of_clusters": self.of_clusters.tolist(), "means": self.means.state()}
+        return state
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there. Errors: KeyError, IndexError, TypeError or ValueError, where it is no state."""
@@ -86,6 +140,9 @@ class Tally:
         self.acts = [int(each) for each in state["acts"]]
         self.difference.restore(state["difference"])
         self.since = None if state["since"] is None else int(state["since"])
+        if self.clusters is not None:
+            self.of_clusters = np.array(state["of_clusters"], dtype=float)
+            self.means.restore(state["means"])
 
 
 class Course:

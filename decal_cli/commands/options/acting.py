@@ -137,7 +137,7 @@ class StudyOptions(ConfidenceOptions):
     format: str = format_option("blocks", "data", "rows", text="Format of the summary.", by_suffix=False)
 
 
-OF_STREAM = ("score", "label", "group", "positive", "logit", "missing")
+OF_STREAM = ("score", "label", "group", "cluster", "positive", "logit", "missing")
 """What can be said of the columns of rows over time."""
 
 

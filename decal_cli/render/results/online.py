@@ -27,7 +27,7 @@ from decal_cli.render.blocks import (
 )
 from decal_cli.render.cells import number, words
 from decal_cli.render.results.gates import checks_of
-from decal_cli.render.results.online_advice import conclusion_of_replay
+from decal_cli.render.results.online_advice import cluster_notes_of, conclusion_of_replay
 from decal_cli.render.results.online_data import replayed_data, window_data
 from decal_cli.render.results.source import source_lines, title_of
 from decal_cli.render.terms import Terms
@@ -102,9 +102,13 @@ class Replayed:
 
     def _lines(self) -> Iterator[str]:
         judged, plan = self.judged, self.judged.plan
+        known = delay_words(plan.delay.text, plan.delay.kind, plan.clock)
+        if judged.clusters is not None:
+            known = "when" if plan.delay.text == "0" else f"{known}, and not before"
+            known += " the next cluster comes"
         yield (
             f"{judged.rows:,} rows from {self.at(judged.first_time)} to {self.at(judged.last_time)}; labels are known "
-            f"{delay_words(plan.delay.text, plan.delay.kind, plan.clock)}"
+            f"{known}"
         )
 
     @property
@@ -124,7 +128,7 @@ class Replayed:
             Column("mean score" if plan.score else "forecast"),
             *(Column(head, wraps=True) for head in heads),
             *([Column("gain")] if beside else []),
-            *([Column("e-value")] if plan.score else []),
+            *([Column("e-value")] if judged.has_e_value else []),
         ]
         rows = []
         for window in shown:
@@ -138,7 +142,7 @@ class Replayed:
                 words(percent(window.mean_score)),
                 *(self._amount(utility) for utility in utilities),
                 *([self._amount(utilities[1] - utilities[0])] if beside else []),
-                *([words(e_text(window.log_e))] if plan.score else []),
+                *([words(e_text(window.log_e))] if judged.has_e_value else []),
             ]
             rows.append(Row(tuple(cells)))
         dropped = len(judged.windows) - len(shown)
@@ -182,13 +186,17 @@ class Replayed:
                 *([words(_bound(each.guarantee))] if judged.prompt else []),
             )
             rows.append(Row(cells, chosen=each.spec.key == judged.advice.method))
-        title = f"Forecasters; gains over {judged.methods[0].title}, {self._unit}"
+        by_cluster = ", every cluster counted once" if judged.clusters is not None and judged.at_all_times else ""
+        title = f"Forecasters; gains over {judged.methods[0].title}, {self._unit}{by_cluster}"
         return Table(columns, tuple(rows), title=title, keys=1, picks=True)
 
     def _notes(self) -> Iterator[str]:
         judged = self.judged
         level = percent(judged.plan.confidence)
-        yield f"Intervals are {level} confidence sequences: they hold after every row at once, whenever one looks."
+        if judged.clusters is None:
+            yield f"Intervals are {level} confidence sequences: they hold after every row at once, whenever one looks."
+        else:
+            yield from cluster_notes_of(judged.clusters, level)
         yield "V-regret, U-calibration, CDL and the distance to calibration are per row."
         randomised = any(each.spec.declared.randomised for each in judged.methods)
         if not judged.prompt:
@@ -202,6 +210,11 @@ class Replayed:
 
     def _alarm_sentence(self) -> str:
         judged = self.judged
+        if not judged.has_e_value:
+            return (
+                "there is no e-value: it needs the rows of a cluster to follow each other. For one look at all rows: "
+                "decal evaluate --cluster."
+            )
         alpha = judged.plan.alpha
         needed = f"{1 / alpha:,.3g}"
         if judged.alarm is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from decal_cli.analysis.online import Judged
+from decal_cli.analysis.online import Judged, StreamClusters
 from decal_cli.numbers import percent, short
 from decal_cli.render.blocks import Conclusion
 from decal_cli.render.terms import Terms
@@ -34,7 +34,8 @@ def _sentences(judged: Judged, terms: Terms) -> Iterator[str]:
     advice, plan = judged.advice, judged.plan
     if advice.gain is None or advice.interval is None:
         if plan.candidates:
-            yield f"A method is advised where its confidence sequence is above 0{_shared(judged)}; none is."
+            interval = "confidence sequence" if judged.at_all_times else "interval"
+            yield f"A method is advised where its {interval} is above 0{_shared(judged)}; none is."
         return
     several = ", an interval for all methods compared at once" if len(plan.candidates) > 1 else ""
     yield f"Not doing so has cost {terms.amount(advice.gain, advice.interval)}{several}."
@@ -43,6 +44,23 @@ def _sentences(judged: Judged, terms: Terms) -> Iterator[str]:
         yield f"At {short(judged.rows_per_day, 1)} decisions a day that is {a_day:,.3g} {terms.noun} a day."
     if advice.since is not None:
         yield f"This has been clear since row {advice.since:,}."
+
+
+def cluster_notes_of(clusters: StreamClusters, level: str) -> Iterator[str]:
+    """What intervals and the e-value say where rows are in clusters."""
+    count = len(clusters.size)
+    if clusters.apart is None:
+        yield (
+            f"Intervals are {level} confidence sequences of the mean over clusters, of which there are {count:,}: they "
+            "hold after every cluster at once, whenever one looks. A cluster enters when it is over, as one step by "
+            "the average of its rows; so it does into the e-value."
+        )
+        return
+    yield (
+        f"Intervals hold at the {level} level for one look after the last row, and count {count:,} clusters. Rows of a "
+        f"cluster do not all follow each other (the first that comes back is {clusters.apart.cluster!r}, in row "
+        f"{clusters.apart.row:,}), so that nothing here holds whenever one looks."
+    )
 
 
 def _shared(judged: Judged) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
-from decal_cli.analysis.online import Direction, Judged, MethodReport, Window
+from decal_cli.analysis.online import Direction, Judged, MethodReport, StreamClusters, Window
 from decal_cli.analysis.online.judged import LOSSES
 from decal_cli.data import shown_time
 from decal_cli.render.results.gates import GateData, gate_data
@@ -36,9 +36,19 @@ class GuaranteeData(TypedDict):
     holds: Words
 
 
+class ClustersOverTimeData(TypedDict):
+    """The clusters of the rows. apart_at: the row at which one first came back after others: intervals are then of
+    one look, and there is no e-value; null where the rows of each follow each other.
+    """
+
+    clusters: Positive
+    apart_at: Positive | None
+
+
 class MethodOverTimeData(TypedDict):
     """One forecaster. utility: per decision; gain: over the first of them, null for that, with its confidence sequence
-    after the last row; since: the row after which that, at alpha over the number of methods compared, was above 0.
+    after the last row, null of too few clusters; since: the row after which that, at alpha over the number of methods
+    compared, was above 0. In clusters, gain is the mean over those.
     worst_v_regret: per row, at the threshold worst_kink. guarantee: of a theorem, null without one.
     """
 
@@ -58,7 +68,9 @@ class MethodOverTimeData(TypedDict):
 
 
 class WindowData(TypedDict):
-    """One window: utilities per decision by method, and the decimal logarithm of the e-process after its last row."""
+    """One window: utilities per decision by method, and the decimal logarithm of the e-process after its last row, null
+    where rows of a cluster come apart.
+    """
 
     window: Words
     first_row: Positive
@@ -67,7 +79,7 @@ class WindowData(TypedDict):
     base_rate: Share
     mean_score: Share
     utility: dict[str, float]
-    log10_e: float
+    log10_e: float | None
 
 
 class AlarmData(TypedDict):
@@ -111,7 +123,8 @@ class ReplayedData(Provenance):
     replay: ReplayedPlanData
     methods: Annotated[list[MethodOverTimeData], Limit(minItems=1)]
     windows: Annotated[list[WindowData], Limit(minItems=1)]
-    log10_e: float
+    clusters: NotRequired[ClustersOverTimeData]
+    log10_e: float | None
     alarm: AlarmData | None
     prior_shift: PriorShiftData | None
     advice: OnlineAdviceData
@@ -139,7 +152,8 @@ def replayed_data(judged: Judged, evaluation: Evaluation, gates: Sequence[GateRo
         },
         "methods": [_method_data(judged, each) for each in judged.methods],
         "windows": [window_data(judged, each) for each in judged.windows],
-        "log10_e": judged.log_e / math.log(10),
+        **({} if judged.clusters is None else {"clusters": _clusters_data(judged.clusters)}),
+        "log10_e": _log10(judged, judged.log_e),
         "alarm": _alarm_data(judged),
         "prior_shift": None if judged.prior_shift is None else vars(judged.prior_shift),
         "advice": _advice_data(judged),
@@ -178,8 +192,16 @@ def window_data(judged: Judged, window: Window) -> dict[str, Any]:
         "base_rate": window.base_rate,
         "mean_score": window.mean_score,
         "utility": {spec.key: window.utility(spec.key, plan.task) for spec in plan.methods},
-        "log10_e": window.log_e / math.log(10),
+        "log10_e": _log10(judged, window.log_e),
     }
+
+
+def _log10(judged: Judged, log_e: float) -> float | None:
+    return log_e / math.log(10) if judged.at_all_times else None
+
+
+def _clusters_data(clusters: StreamClusters) -> ClustersOverTimeData:
+    return {"clusters": len(clusters.size), "apart_at": None if clusters.apart is None else clusters.apart.row}
 
 
 def _alarm_data(judged: Judged) -> dict[str, Any] | None:
