@@ -181,8 +181,8 @@ class Columns:
     capacity: str | None = _declared(
         None,
         ColumnOption(
-            "Act only on so many rows, those with the highest scores: a share such as 50/1000 or 0.05, or a count such "
-            "as 200.",
+            "Act only on so many rows, those with the highest scores, or where that is expected to win most if every "
+            "row has utilities of its own: a share such as 50/1000 or 0.05, or a count such as 200.",
             metavar="K",
         ),
     )
@@ -224,7 +224,7 @@ DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(Columns)}
 
 ROW_UTILITIES = ("amount", "cost_fp_column", "cost_fn_column", "utility_columns")
 """The roles that give each row utilities of its own."""
-ROW_UTILITIES_FIX = "drop it here; evaluate, recommend, gate, compare, fit and sweep take it"
+ROW_UTILITIES_FIX = "drop it here; evaluate, recommend, report, gate, compare, fit and sweep take it"
 """What to do where a command takes one utility for all rows."""
 
 

@@ -49,6 +49,19 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
     return TaskSeries(CAPACITY, title, values, tasks, at, counted=kind == "count")
 
 
+N_AROUND, AROUND = 13, 3.0
+"""Capacities of a picture around the user's, from none to so many times as many."""
+
+
+def capacities_around(dataset: Dataset, capacity: Capacity) -> tuple[float, ...]:
+    """Capacities below and above the user's, as far as there are rows."""
+    most = float(min(len(model.rows) for model in dataset.models)) if capacity.among is None else 1.0
+    own = capacity.places / (capacity.among or 1.0)
+    steps = (own * AROUND * k / (N_AROUND - 1) for k in range(1, N_AROUND))
+    whole = (float(round(step)) if capacity.among is None else step for step in steps)
+    return tuple(sorted({min(step, most) for step in whole if step > 0}))
+
+
 def _steps(varied: Varied) -> tuple[Literal["share", "count"], Sequence[float]]:
     low, high = varied.values[0], varied.values[-1]
     if low <= 0:

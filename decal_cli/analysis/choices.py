@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.data import Dataset
-from decal_cli.metrics import METRICS, MetricSpec
+from decal_cli.metrics import METRICS, Metric, MetricSpec
 
 IRREDUCIBLE = "irreducible_loss"
 """What is left of the Brier score when calibration and features have taken their parts."""
@@ -24,24 +24,26 @@ def all_choices(of_classes: bool = False, slow: bool = False) -> tuple[MetricSpe
 
 def shown_choices(dataset: Dataset, plan: Plan) -> tuple[MetricSpec, ...]:
     """The readable choice of metrics that a table shows unasked: one more with features, and another without."""
-    if dataset.classes:
-        return tuple(choice for choice in all_choices(of_classes=True) if choice.declared.form(True).shown)
-    if plan.row_task is not None:
-        limited = dataset.capacity is not None
-        return tuple(choice for choice in all_choices() if _shown_by_row(choice, limited))
-    with_features = any(model.rows.features is not None for model in dataset.models)
-    unasked = {metric.name for metric in METRICS.values() if metric.shown} | {IRREDUCIBLE if with_features else WORST}
-    if dataset.capacity is not None:
-        unasked |= {metric.name for metric in METRICS.values() if metric.family == CAPACITY}
-    return tuple(choice for choice in all_choices() if choice.name in unasked)
+    of_classes, by_row, limited = bool(dataset.classes), plan.row_task is not None, dataset.capacity is not None
+    more = set()
+    if not of_classes and not by_row:
+        with_features = any(model.rows.features is not None for model in dataset.models)
+        more = {IRREDUCIBLE if with_features else WORST}
+    return tuple(
+        choice
+        for choice in all_choices(of_classes)
+        if choice.name in more or is_shown(choice.declared, of_classes, by_row, limited)
+    )
 
 
 BY_ROW = ("expected_utility", "eu_never", "eu_always", "eu_by_amount", "gain_over_amount")
 """What is shown of rows with utilities of their own beside the metrics that are shown of all rows."""
 
 
-def _shown_by_row(choice: MetricSpec, limited: bool) -> bool:
-    metric = choice.declared
+def is_shown(metric: Metric, of_classes: bool, by_row: bool, limited: bool) -> bool:
+    """Whether a metric is shown unasked; by_row: of rows with utilities of their own; limited: at a capacity."""
     if metric.family in CAPACITY_FAMILIES:
-        return limited and choice.name != "capacity_threshold"
-    return choice.name in BY_ROW or (metric.shown and (metric.of_rows is not None or not metric.takes_task))
+        return limited and (metric.name != "capacity_threshold" if by_row else metric.family == CAPACITY)
+    if by_row:
+        return metric.name in BY_ROW or (metric.shown and (metric.of_rows is not None or not metric.takes_task))
+    return metric.form(of_classes).shown

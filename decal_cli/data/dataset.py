@@ -122,7 +122,7 @@ class Dataset:
         if self.capacity is not None:
             raise DecalError(
                 f"decal {verb} decides on every row for itself, and --capacity is for all of them together",
-                "drop it; evaluate, recommend, gate, compare and sweep --capacity-range take it",
+                "drop it; evaluate, recommend, report, gate, compare and sweep --capacity-range take it",
             )
 
     @property

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from decal_cli.analysis.by_class import ActionCounts
+from decal_cli.analysis.capacities import capacities_around, capacity_series, sweep_capacities
 from decal_cli.analysis.compare import Comparison, compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.analysis.sweep import swept
-from decal_cli.analysis.varied import WORTH, RiskCoverage, risk_coverage
+from decal_cli.analysis.varied import WORTH, RiskCoverage, risk_coverage, sweep_tasks
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
@@ -23,10 +24,12 @@ from decal_cli.plot.classes import class_reliability, confusion
 from decal_cli.plot.classes import risk_coverage as draw_risks
 from decal_cli.plot.names import drawable
 from decal_cli.plot.page import Panelled, can_draw, draw_panels, drawn_alone, on_axes
+from decal_cli.plot.varied import panels_of
 from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.results.page import Drawing, ReportPage
 from decal_cli.render.terms import Terms
 from decal_cli.tables.classes import ClassTable
+from decal_cli.task import CAPACITY, Varied, by_factor
 
 CLASS_PICTURES = ("waterfall", "reliability", "confusion", "risk-coverage")
 """Pictures of rows of several classes."""
@@ -36,7 +39,7 @@ MAX_PICTURED = 8
 
 def planned_for(dataset: Dataset, plan: Plan) -> Plan:
     """The plan of a report: every metric of these rows. Errors: DecalError, for a task of other rows."""
-    plan.need_shared("report")
+    plan = plan.for_rows(dataset)
     plan.decision_for(dataset.classes)
     task = plan.binary or plan.task
     return replace(plan, task=task, choices=evidence_choices(bool(dataset.classes), every=True))
@@ -50,11 +53,9 @@ def report_page(
     terms: Terms | None = None,
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
-    dataset.need_no_limit("report")
     several = bool(dataset.classes)
-    decided = plan.decision_for(dataset.classes) if several else plan.task
     recommendation = None
-    if decided is not None:
+    if plan.decision_for(dataset.classes) is not None if several else plan.decides:
         recommendation = recommend(dataset, plan, preferences, progress, regimes=plan.binary is not None)
     evaluation = evaluate(dataset, plan, progress) if recommendation is None else recommendation.evaluation
     comparison = _comparison(dataset, plan, progress)
@@ -66,28 +67,69 @@ def report_page(
         models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
         pictured = replace(dataset, models=models[:MAX_PICTURED])
         notes.append("pictures of groups are not drawn: there are too many for one page; decal sweep --plot draws them")
-    drawn = _class_drawings if several else _drawings
+    drawn = _class_drawings if several else _row_drawings if plan.row_task is not None else _drawings
     drawings = tuple(drawn(pictured, plan, evaluation, terms or Terms(), progress))
+    drawings += tuple(_capacity_drawings(pictured, plan, progress))
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms)
 
 
 def _drawings(
     dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
 ) -> Iterator[Drawing]:
-    curves = swept(dataset, plan, Grid(parse_thresholds(SWEEP_THRESHOLDS), None), progress)
+    kinds = ["brier", "decision", *_of_scores(evaluation), *(["waterfall"] if plan.task is not None else [])]
+    yield from _threshold_drawings(dataset, plan, kinds, terms, progress)
+    for each in evaluation.reports:
+        if each.by_action is not None:
+            yield Drawing("confusion", each.model, each.group, drawn_alone(_label_panel(each, each.by_action)))
+
+
+def _of_scores(evaluation: Evaluation) -> list[str]:
+    """Pictures that need no decision."""
+    return ["reliability", *(["grouping"] if any(report.features for report in evaluation.reports) else [])]
+
+
+def _threshold_drawings(
+    dataset: Dataset, plan: Plan, kinds: Sequence[str], terms: Terms, progress: Progress
+) -> Iterator[Drawing]:
+    """Pictures of a sweep of t*, which decides on every row for itself."""
+    grid = Grid(parse_thresholds(SWEEP_THRESHOLDS), None)
+    curves = swept(replace(dataset, capacity=None), plan, grid, progress)
     progress("pictures")
-    kinds = ["brier", "decision", "reliability"]
-    if any(report.features for report in evaluation.reports):
-        kinds.append("grouping")
-    if plan.task is not None:
-        kinds.append("waterfall")
     for panel in draw_panels(curves, tuple(kinds), terms):
         report = None if panel.number is None else curves.reports[panel.number]
         model, group = (None, None) if report is None else (report.model, report.group)
         yield Drawing(panel.picture, model, group, panel.svg)
-    for each in evaluation.reports:
-        if each.by_action is not None:
-            yield Drawing("confusion", each.model, each.group, drawn_alone(_label_panel(each, each.by_action)))
+
+
+def _row_drawings(
+    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
+) -> Iterator[Drawing]:
+    """Where every row has utilities of its own: what can be won, and what it is worth if false positives cost more."""
+    assert plan.row_task is not None  # asked where there is one
+    yield from _threshold_drawings(dataset, replace(plan, row_task=None), _of_scores(evaluation), terms, progress)
+    for number, report in enumerate(evaluation.reports):
+        name = drawable(report.model if report.group is None else f"{report.model}, {report.group}", "svg")
+        yield Drawing(
+            "waterfall", report.model, report.group, drawn_alone(_waterfall_panel(report, name, number, terms))
+        )
+    sweep = sweep_tasks(replace(dataset, capacity=None), plan, by_factor(None, plan.row_task), progress)
+    yield Drawing("factor", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
+
+
+def _waterfall_panel(report: Report, name: str, number: int, terms: Terms) -> Panelled:
+    return lambda axes: waterfall(axes, name, number, report.results, "", terms)
+
+
+def _capacity_drawings(dataset: Dataset, plan: Plan, progress: Progress) -> Iterator[Drawing]:
+    """Where so many rows can be acted on only: what other numbers of places are worth, and whom they find."""
+    if dataset.capacity is None:
+        return
+    varied = Varied(CAPACITY, capacities_around(dataset, dataset.capacity))
+    sweep = sweep_capacities(dataset, plan, capacity_series(dataset, plan, varied, dataset.capacity.text), progress)
+    for report, panel in zip(sweep.reports, panels_of(sweep, "actions"), strict=True):
+        yield Drawing("places", report.model, report.group, drawn_alone(panel))
+    if plan.decides:
+        yield Drawing("capacity", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
 
 
 def _label_panel(report: Report, done: ActionCounts) -> Panelled:
@@ -143,7 +185,7 @@ def _class_panels(
 ) -> Iterator[tuple[str, Panelled]]:
     done = None if report.by_class is None else report.by_class.actions
     if done is not None:
-        yield "waterfall", lambda axes: waterfall(axes, name, number, report.results, "", terms)
+        yield "waterfall", _waterfall_panel(report, name, number, terms)
         yield "confusion", lambda axes: confusion(axes, done, c.classes, name)
     yield "class-reliability", lambda axes: class_reliability(axes, c, name)
 

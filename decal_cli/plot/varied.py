@@ -49,7 +49,7 @@ def draw_tasks(sweep: VariedSweep, pictures: tuple[str, ...], path: str) -> byte
     from matplotlib.figure import Figure
 
     sweep = replace(sweep, reports=tuple(_named(report, form) for report in sweep.reports))
-    cells = [cell for picture in pictures for cell in _cells(sweep, picture)]
+    cells = [cell for picture in pictures for cell in panels_of(sweep, picture)]
     across = min(len(cells), 2 if len(cells) == 4 else _MOST)
     down = math.ceil(len(cells) / across)
     with matplotlib.rc_context(RC), any_name():
@@ -66,7 +66,7 @@ def draw_tasks_on(axes: Any, sweep: VariedSweep, picture: str, number: int) -> A
     number: which model and group, where it shows one.
     """
     sweep = replace(sweep, reports=tuple(_named(report, "png") for report in sweep.reports))
-    cells = _cells(sweep, picture)
+    cells = panels_of(sweep, picture)
     return on_axes(axes, cells[min(number, len(cells) - 1)])
 
 
@@ -101,7 +101,8 @@ def _named(report: VariedReport, form: str) -> VariedReport:
     return replace(report, model=drawable(report.model, form), group=group)
 
 
-def _cells(sweep: VariedSweep, picture: str) -> list[Panelled]:
+def panels_of(sweep: VariedSweep, picture: str) -> list[Panelled]:
+    """The panels of a picture: one of all reports together, or one of each."""
     if picture == "utility":
         return [lambda axes: _utility(axes, sweep)]
     if picture == "risk-coverage":

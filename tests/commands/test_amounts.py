@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -163,7 +164,6 @@ def test_fit_wins_what_held_out_rows_gain(decal: Decal) -> None:
     ("verb", "options"),
     [
         ("study", ("a.csv",)),
-        ("report", ("a.csv", "--cost-fp", "5", "-o", "r.html")),
     ],
 )
 def test_verbs_that_cannot_take_it_say_so(decal: Decal, verb: str, options: tuple[str, ...]) -> None:
@@ -239,3 +239,20 @@ def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, table: Path) -
     worth = np.sort(np.where(rows["y"] == 1, rows["amount"], 0.0))[::-1]
     most = (worth[:20].sum() - rows["amount"][rows["y"] == 1].sum()) / 400
     assert perfect["utility"] == pytest.approx(most) and perfect["gain"] == pytest.approx(most - as_it_is["utility"])
+
+
+def test_a_page_of_utilities_of_each_row(decal: Decal, tmp_path: Path) -> None:
+    assert decal("report", "a.csv", "-s", "p", *LIMITED, "-o", "r.html").code == 0
+    text = " ".join(re.sub(r"<[^>]+>", " ", (tmp_path / "r.html").read_text()).split())
+    for words in ("At capacity 50/1000. The limit costs", "Which rows have a place.", "What can be won.",
+                  "At other capacities", "If a false positive costs more, or less"):  # fmt: skip
+        assert words in text, words
+    assert "At other thresholds" not in text
+    most = re.split(r"\d+ more of", text[text.index("The metrics that say most") :])[0]
+    for title in ("Capture of value at capacity", "Gain over ranking by score", "Utility of flagging by amount alone"):
+        assert title in most
+    # Where all rows are alike, the page is that of one task.
+    rows = ["p,y,amount", *(f"{k % 10 / 10},{int(k % 7 < 3)},4" for k in range(60))]
+    (tmp_path / "alike.csv").write_text("\n".join(rows))
+    assert decal("report", "alike.csv", *OWN, "-o", "s.html").code == 0
+    assert "At other thresholds" in (tmp_path / "s.html").read_text()

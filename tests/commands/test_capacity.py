@@ -1,5 +1,6 @@
 """`--capacity` as a user meets it."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -147,7 +148,27 @@ def test_advice_says_what_each_score_is_worth_at_the_capacity(decal: Decal) -> N
     assert "At capacity 50. The limit costs" in text and text.index("At capacity 50.") < text.index("Expected utility")
     assert "Questions, counts and gains below are for decisions without this limit." in text
     assert "which of them reach 0.3: on the rows with a place, that changes nothing. Only another order" in text
-    assert "decal report decides" in refusal(decal("report", *COLUMNS, "-t", "0.3", "--capacity", "50", "-o", "a.html"))
+
+
+def test_a_page_shows_the_capacity_and_what_others_would_be_worth(decal: Decal, tmp_path: Path) -> None:
+    assert decal("report", *COLUMNS, "-t", "0.3", "--capacity", "50/1000", "-o", "a.html").code == 0
+    page = (tmp_path / "a.html").read_text()
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    shown = (
+        "At capacity 50/1000. The limit costs",
+        "Which rows have a place.",
+        "At other capacities",
+        "At other thresholds",
+    )
+    places = [text.index(words) for words in shown]
+    assert places == sorted(places)
+    # Metrics of the capacity are among those that say most; those of rows with utilities of their own are not.
+    most = re.split(r"\d+ more of", text[text.index("The metrics that say most") :])[0]
+    assert "Capture at capacity" in most and "Capture of value" not in most
+    # Without a decision, all places are taken: there is nothing to be worth.
+    assert decal("report", *COLUMNS, "--capacity", "60", "-o", "b.html").code == 0
+    text = (tmp_path / "b.html").read_text()
+    assert "Which rows have a place." in text and "At other capacities" not in text
 
 
 RANGES = {

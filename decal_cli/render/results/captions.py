@@ -6,6 +6,9 @@ from decal_cli.numbers import plain
 from decal_cli.task import Task
 
 TITLES = {
+    "places": "Which rows have a place",
+    "capacity": "What decisions are worth with so many places",
+    "factor": "What decisions are worth if a false positive costs more or less",
     "waterfall": "What can be won",
     "brier": "What deciding costs at every threshold",
     "decision": "Net benefit at every threshold",
@@ -17,6 +20,25 @@ TITLES = {
 }
 """Of the pictures, in the order in which the page shows them."""
 
+_OF_OTHER_TASKS = {
+    "places": (
+        "Capture is the share of the rows of label 1 that have a place, precision the share of label 1 among the rows "
+        "with a place; of value, each row counts by what missing it costs.",
+        "Bands are {} intervals. The dashed vertical line is your capacity.",
+    ),
+    "capacity": (
+        "Higher is better. The solid line is what acting on the rows with a place is worth; dashed, without a limit.",
+        "Its slope is what one more place is worth. Where rows have utilities of their own, the other lines give the "
+        "same places to the highest scores, and to the largest costs of a miss.",
+        "Bands are {} intervals. The dashed vertical line is your capacity.",
+    ),
+    "factor": (
+        "Higher is better. To the right a false positive costs so many times as much as it does now in every row.",
+        "The dotted line is the recalibrated score on held-out rows, the grey one the better constant decision.",
+        "Bands are {} intervals. The dashed vertical line is what it costs now.",
+    ),
+}
+"""How to read pictures over other tasks and capacities; {}: the confidence."""
 _OF_CLASSES = {
     "confusion": (
         "Each cell: rows for which the action was taken, by their class, and below what they lose per 1,000 rows of "
@@ -44,8 +66,8 @@ def caption(picture: str, task: Task | None, features: bool, confidence: float, 
 
 def _sentences(picture: str, task: Task | None, features: bool, confidence: float, several: bool) -> list[str]:
     level = f"{100 * confidence:g} %"
-    if picture in _OF_CLASSES:
-        return [text.format(level) for text in _OF_CLASSES[picture]]
+    if texts := _OF_OTHER_TASKS.get(picture, _OF_CLASSES.get(picture)):
+        return [text.format(level) for text in texts]
     at = () if task is None else task.thresholds
     plural = "s are your thresholds" if len(at) > 1 else " is your threshold"
     line = [f"The dashed vertical line{plural}, t* = {', '.join(map(plain, at))}."] if at else []

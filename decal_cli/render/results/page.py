@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from decal_cli.analysis.choices import is_shown
 from decal_cli.analysis.compare import Comparison
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.flowchart import Advice
@@ -28,12 +29,14 @@ from decal_cli.render.blocks import (
 )
 from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
 from decal_cli.render.results.by_class import action_tables, class_blocks
+from decal_cli.render.results.by_row import amount_line
 from decal_cli.render.results.captions import TITLES, caption
 from decal_cli.render.results.counts import counts_table
 from decal_cli.render.results.explained import explanation, metric_facts
 from decal_cli.render.results.ladder import ladder
 from decal_cli.render.results.measurements import metric_notes, metric_table, name_of
 from decal_cli.render.results.moving import moving_line
+from decal_cli.render.results.ranked import ranked_blocks
 from decal_cli.render.results.recommendation import advice_table, advised_of
 from decal_cli.render.results.regimes import regime_tables
 from decal_cli.render.results.shortened import shortened
@@ -44,6 +47,9 @@ from decal_cli.render.terms import Terms
 FAMILIES = (
     "regret",
     "task",
+    "capacity",
+    "amounts",
+    "places",
     "loss",
     "practice",
     "ranking",
@@ -58,6 +64,13 @@ FAMILIES = (
     "levels",
 )
 """Families of metrics, those first that say what a decision loses; a family that is not named comes last."""
+SHARED_PICTURES = {
+    "At other capacities": ("capacity",),
+    "If a false positive costs more, or less": ("factor",),
+    "At other thresholds": ("brier", "decision"),
+    "If only some rows are decided": ("risk-coverage",),
+}
+"""Pictures of all models and groups together, by their heading."""
 TERMS = (
     ("expected utility", "what a decision is worth on average, in the unit of the costs or utilities that were given"),
     ("t*", "the threshold that follows from the costs: acting is right where label 1 has at least this probability"),
@@ -128,10 +141,11 @@ class ReportPage:
         """What to do, why, pictures, metrics, terms, and where all this comes from."""
         evaluation = shortened(self.evaluation)
         yield from self._advice(evaluation.reports)
-        shared = tuple(self._pictures(None))
-        if shared:
-            yield Heading("At other thresholds" if not self._of_classes else "If only some rows are decided", level=1)
-            yield from shared
+        for heading, kinds in SHARED_PICTURES.items():
+            shared = tuple(self._pictures(None, *kinds))
+            if shared:
+                yield Heading(heading, level=1)
+                yield from shared
         yield from self._metrics(evaluation)
         yield Heading("Words on this page", level=1)
         yield Facts((("", CLASS_TERMS if self._of_classes else TERMS),))
@@ -166,7 +180,8 @@ class ReportPage:
                 )
 
     def _one(self, report: Report, advice: Advice, level: int = 2) -> Iterator[Block]:
-        """The sentence and the number, a picture of it, what to do, and why."""
+        """What a limit changes, the sentence and the number, a picture of it, what to do, and why."""
+        yield from self._at_capacity(report)
         yield headline_of(report, advice, self.evaluation.plan.confidence, self.terms)
         first = constant_line(report, advice, self.terms)
         if first is not None:
@@ -175,6 +190,7 @@ class ReportPage:
         yield from waterfall or (ladder(report.results, self.terms),)
         yield replace(conclusion_of(report, advice, self.evaluation.plan.binary, self.terms), text="")
         yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
+        yield from filter(None, (amount_line(report, self.evaluation.by_row, self.terms),))
         yield from filter(None, (counts_table(report, self.terms),))
         yield Heading("Why", level=level)
         yield walk_of(advice, self.terms)
@@ -187,6 +203,11 @@ class ReportPage:
         if report.by_class is not None:
             yield from self._pictures(report, "confusion", "class-reliability")
             yield Folded("Classes, and the actions taken for them", tuple(class_blocks(report, named=False)))
+
+    def _at_capacity(self, report: Report) -> Iterator[Block]:
+        if self.recommendation is not None and self.evaluation.capacity is not None:
+            yield from ranked_blocks(self.recommendation, report, self.terms)
+            yield from self._pictures(report, "places")
 
     def _comparison(self) -> Iterator[Block]:
         if self.comparison is not None:
@@ -205,19 +226,37 @@ class ReportPage:
 
     def _metrics(self, evaluation: Evaluation) -> Iterator[Block]:
         """The metrics that say most in one table, all others by family, folded."""
-        table = _explained(metric_table(evaluation.reports), self._of_classes)
+        table = self._explained(metric_table(evaluation.reports))
         families = sorted(dict.fromkeys(row.section for row in table.rows), key=_rank)
         by_family = {family: [row for row in table.rows if row.section == family] for family in families}
-        several = self._of_classes
-        main = [row for family in families for row in by_family[family] if _is_shown(row, several)]
+        main = [row for family in families for row in by_family[family] if self._is_shown(row)]
         yield Heading("The metrics that say most", level=1)
         yield Notes(("Open a metric's name for its formula, range, source and how its interval is made.",), quiet=True)
         yield replace(table, rows=tuple(replace(row, section="") for row in main))
         for family in families:
-            rows = tuple(replace(row, section="") for row in by_family[family] if not _is_shown(row, several))
+            rows = tuple(replace(row, section="") for row in by_family[family] if not self._is_shown(row))
             if rows:
                 yield Folded(f"{len(rows)} more of {family}", (replace(table, rows=rows),))
         yield from metric_notes(evaluation)
+
+    def _is_shown(self, row: Row) -> bool:
+        evaluation, of_classes = self.evaluation, self._of_classes
+        limited = evaluation.capacity is not None
+        return is_shown(parse(row.cells[0].code).declared, of_classes, evaluation.by_row is not None, limited)
+
+    def _explained(self, table: Table) -> Table:
+        """The table of metrics, each name with its explanation."""
+        rows = []
+        for row in table.rows:
+            name, *rest = row.cells
+            rows.append(replace(row, cells=(self._with_details(name), *rest)))
+        return replace(table, rows=tuple(rows))
+
+    def _with_details(self, name: Cell) -> Cell:
+        metric = parse(name.code).declared.form(self._of_classes)
+        if self.evaluation.by_row is not None:
+            metric = metric.of_rows or metric
+        return replace(name, details=lambda: explanation(metric.text, metric_facts(metric)))
 
 
 def headline_of(report: Report, advice: Advice, confidence: float, terms: Terms) -> Headline:
@@ -241,21 +280,3 @@ def headline_of(report: Report, advice: Advice, confidence: float, terms: Terms)
 
 def _rank(family: str) -> int:
     return FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
-
-
-def _is_shown(row: Row, of_classes: bool) -> bool:
-    return parse(row.cells[0].code).declared.form(of_classes).shown
-
-
-def _explained(table: Table, of_classes: bool) -> Table:
-    """The table of metrics, each name with its explanation."""
-    rows = []
-    for row in table.rows:
-        name, *rest = row.cells
-        rows.append(replace(row, cells=(_with_details(name, of_classes), *rest)))
-    return replace(table, rows=tuple(rows))
-
-
-def _with_details(name: Cell, of_classes: bool) -> Cell:
-    metric = parse(name.code).declared.form(of_classes)
-    return replace(name, details=lambda: explanation(metric.text, metric_facts(metric)))

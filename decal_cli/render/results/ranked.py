@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.ranked import PERFECT, RECALIBRATION, Kind, Ranked
+from decal_cli.analysis.recommend import Recommendation
 from decal_cli.numbers import DASH, plain
 from decal_cli.render.blocks import Block, Column, Notes, Paragraph, Row, Table
 from decal_cli.render.cells import number, words
@@ -61,14 +62,13 @@ def ranked_data(ranked: Sequence[Ranked]) -> WithRanked:
     return {"at_capacity": data}
 
 
-def ranked_blocks(
-    ranked: Sequence[Ranked], report: Report, capacity: str, task: BinaryTask | None, terms: Terms
-) -> Iterator[Block]:
-    """What the limit changes, and what each score is worth under it; task: None where every row has its own."""
-    if not ranked:
+def ranked_blocks(recommendation: Recommendation, report: Report, terms: Terms) -> Iterator[Block]:
+    """What a limited capacity changes for the model of a report, and what each score is worth under it."""
+    ranked, evaluation = recommendation.ranked_of(report), recommendation.evaluation
+    if not ranked or evaluation.capacity is None:
         return
-    sentences = (*_of_the_limit(ranked, report, terms), *_of_methods(ranked, task, terms))
-    yield Paragraph(" ".join(sentences), strong=f"At capacity {capacity}.")
+    sentences = (*_of_the_limit(ranked, report, terms), *_of_methods(ranked, evaluation.plan.binary, terms))
+    yield Paragraph(" ".join(sentences), strong=f"At capacity {evaluation.capacity.text}.")
     names = ["capture", *([] if ranked[0].value_capture is None else ["capture of value"]), "precision"]
     columns = [Column("score", words=True), Column(f"utility {terms.heading}"), Column("gain over the score as it is")]
     rows = tuple(_table_row(each, ranked[0].value_capture is not None, terms) for each in ranked)
@@ -111,7 +111,7 @@ def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: Terms) -> Ite
 
 
 def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, terms: Terms) -> Iterator[str]:
-    """What methods win with these places."""
+    """What methods win with these places; task: None where every row has utilities of its own."""
     recalibrated = next((each for each in ranked if each.method == RECALIBRATION), None)
     if recalibrated is not None and recalibrated.gain is not None:
         if task is None:

@@ -132,7 +132,7 @@ class Recommended:
             yield advice_table(advised, self.terms)
         for report, advice in advised:
             yield Heading(name_of(report), gist=advice.action)
-            yield from self._at_capacity(report)
+            yield from ranked_blocks(self.recommendation, report, self.terms)
             first = constant_line(report, advice, self.terms)
             if first is not None:
                 yield Paragraph(first, close=True)
@@ -145,11 +145,6 @@ class Recommended:
             yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
         yield Signature(self.evaluation.signature)
-
-    def _at_capacity(self, report: Report) -> Iterator[Block]:
-        limit, task = self.evaluation.capacity, self.evaluation.plan.binary
-        if limit is not None:
-            yield from ranked_blocks(self.recommendation.ranked_of(report), report, limit.text, task, self.terms)
 
     def data(self) -> dict[str, Any]:
         """RecommendedData, or AdvisedReportsData."""
