@@ -18,6 +18,7 @@ from decal_cli.api.words import one_of
 from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, pair_up, read, read_pair
 from decal_cli.data.arrays import is_table
 from decal_cli.data.engines.address import is_address
+from decal_cli.data.engines.opened import Engine
 from decal_cli.data.words import number, text_of
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
@@ -45,7 +46,7 @@ class LazyFrame(Protocol):
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 Table: TypeAlias = "ArrowFrame | LazyFrame | Mapping[str, ArrayLike]"
-Data: TypeAlias = "ArrayLike | Table | Paths"
+Data: TypeAlias = "ArrayLike | Table | Paths | Engine"
 Values: TypeAlias = "str | ArrayLike"
 """A column's name, or its values."""
 Several: TypeAlias = "str | Sequence[str] | ArrayLike | Table"
@@ -132,6 +133,12 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None, p
         from decal_cli.data.engines.reading import read_engine
 
         return read_engine(paths[0], file_columns(asked), None, tuple(edges or ()), pairs)
+    if isinstance(data, Engine):
+        from decal_cli.data.engines.reading import read_connection
+
+        return read_connection(data, file_columns(asked), tuple(edges or ()), pairs)
+    if hasattr(data, "cursor") and hasattr(data, "close"):
+        raise DecalError("the data is a connection", "say what to ask it: decal_cli.Engine(connection, table='preds')")
     if type(data).__module__.startswith("pyspark.sql"):
         from decal_cli.data.engines.reading import read_spark
 

@@ -31,7 +31,7 @@ _LABEL = r"(?<=--positive )(?!and\b|or\b)[^\s,;]+"
 """A label, which may be any word."""
 _OPTION = re.compile(rf"--([a-z]+(?:-[a-z]+)*)(?:[ =](?P<value>{_VALUE}|{_LABEL}))?")
 _REPEATED = re.compile(r"\b(\w+)=('[^']*'|[A-Z]+\b),? \1=('[^']*'|[A-Z]+\b)")
-_FIT = re.compile(r"`?decal fit ([a-z][\w-]*)`?")
+_FIT = re.compile(r"`?decal fit (?!needs\b)([a-z][\w-]*)`?")
 _CALL = re.compile(rf"`decal ({VERBS}) ([^` ]+=[^`]*)`")
 _COMMAND = re.compile(rf"`decal ({VERBS})`|\bdecal ({VERBS})\b(?! -)")
 

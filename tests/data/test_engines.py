@@ -331,6 +331,19 @@ def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(server: Server) -
             assert engine.answer(asked)["score"].to_pylist() == [0.5]
 
 
+def test_an_open_connection_of_postgres_is_data(server: Server) -> None:
+    with server.connect() as connection:
+        connection.execute("CREATE TABLE opened (p DOUBLE PRECISION, y TEXT, w NUMERIC)")
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO opened VALUES (%s, %s, %s)", [(row[0], *row[2:4]) for row in TUPLES])
+        asked: dict[str, Any] = {"score": "p", "label": "y", "positive": "yes", "weight": "w", "metrics": "brier"}
+        got = decal_cli.evaluate(decal_cli.Engine(connection, table="opened"), **asked)["brier"]
+        expected = decal_cli.evaluate(pa.table(ROWS), **asked)["brier"]
+        assert [got.value, *(got.interval or ())] == pytest.approx([expected.value, *(expected.interval or ())])
+        with pytest.raises(DecalError, match='postgres: relation "nowhere" does not exist'):
+            decal_cli.evaluate(decal_cli.Engine(connection, table="nowhere"), **asked)
+
+
 def test_nothing_is_written_by_a_query(decal: Decal, server: Server) -> None:
     with server.connect() as connection:
         connection.execute("CREATE SEQUENCE IF NOT EXISTS counter")

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import io
 import logging
+import socket
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from decal_cli.data.engines.address import Address
 from decal_cli.data.engines.aggregate import types_of
@@ -19,9 +21,11 @@ from decal_cli.errors import DecalError
 
 CONNECT_SECONDS = 15
 """How long a server may take to answer that it is there."""
+CONNECT_PORT = 15002
+"""Of Spark Connect, where the address names none."""
 
 
-class Engine(Protocol):
+class Connection(Protocol):
     """An engine that is connected to."""
 
     def names(self, source: str) -> list[str]:
@@ -30,11 +34,15 @@ class Engine(Protocol):
     def answer(self, statement: str) -> Any:
         """The result of a statement as a pyarrow Table, its columns of the types of an aggregate."""
 
+
+class Closing(Connection, Protocol):
+    """One that decal opened, and closes."""
+
     def close(self) -> None: ...
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Engine]:
+def connected(address: Address) -> Iterator[Connection]:
     """The engine at an address, whose errors are lines. Errors: DecalError."""
     connect, extra = _ENGINES[address.engine]
     try:
@@ -134,20 +142,26 @@ class Spark:
     """Spark: the session that is there, else one as spark-submit or the address configures it."""
 
     def __init__(self, address: Address) -> None:
-        from pyspark.sql import SparkSession
+        with warnings.catch_warnings():
+            # Spark warns of versions of pandas, of which nothing is used here.
+            warnings.simplefilter("ignore")
+            from pyspark.sql import SparkSession
 
+            session = SparkSession.getActiveSession()
         # It writes a stack for every statement that cannot be run; the error says the same in one line.
         self.logger = logging.getLogger("SQLQueryContextLogger")
         self.logged, self.logger.disabled = self.logger.disabled, True
-        session = SparkSession.getActiveSession()
         self.started = session is None
         if session is None:
-            builder = SparkSession.builder.appName("decal").config("spark.log.level", "OFF")
+            builder = SparkSession.builder.appName("decal")
             if address.target.startswith("sc:"):
-                builder = builder.remote(address.target)
-            elif address.target:
-                builder = builder.master(address.target)
-            session = builder.getOrCreate()
+                _check_reached(address)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    session = builder.remote(address.target).getOrCreate()
+            else:
+                builder = builder.config("spark.log.level", "OFF")
+                session = (builder.master(address.target) if address.target else builder).getOrCreate()
         self.session = session
 
     def names(self, source: str) -> list[str]:
@@ -165,7 +179,18 @@ class Spark:
             self.session.stop()
 
 
-_ENGINES: dict[str, tuple[Callable[[Address], Engine], str]] = {
+def _check_reached(address: Address) -> None:
+    """Raise a DecalError where no server answers: Spark Connect would try for ten minutes."""
+    parts = urlsplit(address.target.partition(";")[0])
+    try:
+        place = (parts.hostname or "", parts.port or CONNECT_PORT)
+        socket.create_connection(place, CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or str(error)
+        raise DecalError(f"{address.shown}: {problem}", "check the host and the port of --engine") from None
+
+
+_ENGINES: dict[str, tuple[Callable[[Address], Closing], str]] = {
     "duckdb": (DuckDB, "duckdb"),
     "postgres": (Postgres, "postgres"),
     "spark": (Spark, "spark"),

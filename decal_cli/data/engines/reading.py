@@ -7,17 +7,18 @@ import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from decal_cli.data.aggregates import aggregates
 from decal_cli.data.arrays import table_digest
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset
-from decal_cli.data.engines.address import Address, address_of
+from decal_cli.data.engines.address import address_of
 from decal_cli.data.engines.aggregate import SIDES, has_cells, types_of
 from decal_cli.data.engines.checks import VALUE
-from decal_cli.data.engines.connections import Engine, connected
+from decal_cli.data.engines.connections import Connection, connected
 from decal_cli.data.engines.dialects import DIALECTS, Dialect
+from decal_cli.data.engines.opened import Engine, Opened
 from decal_cli.data.engines.request import CountRequest, checked
 from decal_cli.data.engines.statement import count_of_rows, count_of_values, source_of, statement
 from decal_cli.data.population import in_population
@@ -45,27 +46,64 @@ def read_engine(
     Errors: DecalError, one line, without what is secret.
     """
     address = address_of(engine)
+    _refuse_of_rows(columns)
+    rows = _Rows(address.shown, DIALECTS[address.engine], address.table, query)
+    with connected(address) as connection:
+        return rows.counted(connection, columns, thresholds, pairs)
+
+
+def read_connection(engine: Engine, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:
+    """The same of an engine that a Python user names, by a connection that stays open or by its address."""
+    if isinstance(engine.connection, str):
+        if engine.table is not None:
+            source = f"select * from {DIALECTS[address_of(engine.connection).engine].table(engine.table)}"
+            return read_engine(engine.connection, columns, source, thresholds, pairs)
+        return read_engine(engine.connection, columns, engine.query, thresholds, pairs)
+    _refuse_of_rows(columns)
+    rows = _Rows(engine.spoken, DIALECTS[engine.spoken], engine.table, engine.query)
+    return rows.counted(Opened(engine.connection, engine.spoken), columns, thresholds, pairs)
+
+
+def _refuse_of_rows(columns: Columns) -> None:
     for name in DECLARATIONS:
         if name not in COUNTABLE and getattr(columns, name) != DEFAULTS[name]:
             option = "--from" if name == "log" else f"--{name.replace('_', '-')}"
             raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
-    dialect = DIALECTS[address.engine]
-    source = source_of(address.table, query, dialect)
-    with connected(address) as connection:
-        chosen = choose(connection.names(source), columns, address.shown)
-        rows = (chosen.score, chosen.label, address.table, query, columns.positive, chosen.weight, chosen.group)
+
+
+class _Rows(NamedTuple):
+    """Rows that an engine holds, and what the engine is called."""
+
+    engine: str
+    dialect: Dialect
+    table: str | None
+    query: str | None
+
+    @property
+    def shown(self) -> str:
+        """The engine, and its table or a digest of the query."""
+        if self.query is None:
+            return f"{self.engine}?table={self.table}"
+        return f"{self.engine}?query={hashlib.sha256(self.query.encode()).hexdigest()[:8]}"
+
+    def counted(self, connection: Connection, columns: Columns, thresholds: Sequence[float], pairs: bool) -> Dataset:
+        """The data set of them. Errors: DecalError."""
+        source = source_of(self.table, self.query, self.dialect)
+        chosen = choose(connection.names(source), columns, self.engine)
+        rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
         request = checked(CountRequest(*rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit))
-        if _number_of_levels(request, dialect, connection) > MAX_LEVELS:
+        if _number_of_levels(request, self.dialect, connection) > MAX_LEVELS:
             request = replace(request, cells=True, thresholds=tuple(thresholds))
-        table = connection.answer(statement(request, dialect))
-    shown = _shown(address, query)
-    if not table.num_rows:
-        raise DecalError(f"{shown}: has no rows", "name another table or query")
-    of_role = {"label": chosen.label, "weight": chosen.weight or "", "cluster": chosen.cluster or ""}
-    of_role |= {} if pairs else {"score": chosen.score[0]}
-    counts = Columns(chosen.score, group=chosen.group, cluster=chosen.cluster, aggregated=True, missing=columns.missing)
-    data = aggregates([CountedSource(shown, table, of_role)], counts)
-    return in_population(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
+        table = connection.answer(statement(request, self.dialect))
+        if not table.num_rows:
+            raise DecalError(f"{self.shown}: has no rows", "name another table or query")
+        of_role = {"label": chosen.label, "weight": chosen.weight or "", "cluster": chosen.cluster or ""}
+        of_role |= {} if pairs else {"score": chosen.score[0]}
+        counts = Columns(
+            chosen.score, group=chosen.group, cluster=chosen.cluster, aggregated=True, missing=columns.missing
+        )
+        data = aggregates([CountedSource(self.shown, table, of_role)], counts)
+        return in_population(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
 
 
 def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:
@@ -82,7 +120,7 @@ def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), p
     return replace(data, inputs=inputs)
 
 
-def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Engine) -> int:
+def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Connection) -> int:
     """No fewer than about how many rows levels would have."""
 
     def counts(statement: str) -> list[int]:
@@ -96,12 +134,6 @@ def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Engin
     values = counts(count_of_values(request, dialect))
     scores = math.prod(values[:models]) if request.pairs else sum(values[:models])
     return min(most, scores * math.prod(each + 1 for each in values[models:]))
-
-
-def _shown(address: Address, query: str | None) -> str:
-    if query is None:
-        return f"{address.shown}?table={address.table}"
-    return f"{address.shown}?query={hashlib.sha256(query.encode()).hexdigest()[:8]}"
 
 
 class CountedSource(InMemory):
