@@ -17,7 +17,7 @@ import pytest
 import decal_cli
 from decal_cli.data.engines import reading
 from decal_cli.data.engines.address import address_of, is_address
-from decal_cli.data.engines.connections import connected
+from decal_cli.data.engines.connections import check_reached, connected
 from decal_cli.data.engines.dialects import DIALECTS
 from decal_cli.data.engines.request import CountRequest
 from decal_cli.data.engines.statement import statement
@@ -235,8 +235,8 @@ def test_rows_with_missing_values_are_dropped_when_asked(decal: Decal, engine: s
     out = decal("evaluate", *words, "-m", "brier").out
     assert f"p: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out
     query = "select p, case when w < 1 then p end as q, y from preds"
-    words = ("--engine", engine, "--query", query, "-s", "p", "-s", "q", "--positive", "yes", "--missing", "drop")
-    out = decal("evaluate", *words, "-m", "brier").out
+    both_scores = ("--engine", engine, "--query", query, "-s", "p", "-s", "q", "--positive", "yes", "--missing", "drop")
+    out = decal("evaluate", *both_scores, "-m", "brier").out
     assert f"q: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out and ": 1,500 rows" in out
 
 
@@ -297,6 +297,12 @@ def test_a_secret_is_in_no_part_of_an_address() -> None:
     assert is_address("postgres://host/db") and not is_address("preds.csv") and not is_address("s3://bucket/x")
     with pytest.raises(DecalError):
         address_of("preds.csv")
+
+
+def test_a_server_of_spark_connect_that_does_not_answer_is_one_line() -> None:
+    with pytest.raises(DecalError, match=r"^spark:sc://127\.0\.0\.1:1/: .*refused; check the host") as error:
+        check_reached(address_of("spark:sc://127.0.0.1:1/;token=s3cret"))
+    assert "s3cret" not in str(error.value)
 
 
 def test_a_wrong_password_and_a_missing_right(decal: Decal, server: Server) -> None:

@@ -102,5 +102,3 @@ def test_what_is_no_engine_is_one_line(database: Path) -> None:
         for engine, text in given:
             with pytest.raises(DecalError, match=text):
                 decal_cli.evaluate(engine(), score="p", **ASKED)
-        with pytest.raises(DecalError, match="needs the rows themselves"):
-            decal_cli.fit(decal_cli.Engine(connection, table="preds"), method="isotonic", score="p", label="y")

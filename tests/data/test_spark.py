@@ -53,23 +53,8 @@ def preds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def numbers_are_those_of_the_file(decal: Decal, preds: Path) -> None:
-    options = (
-        "-s",
-        "p",
-        "-s",
-        "q",
-        "-y",
-        "y",
-        "--positive",
-        "it's",
-        "--weight",
-        "w",
-        "--group",
-        "a `site`",
-        "-t",
-        "0.3",
-    )
-    options = (*options, "-m", "brier", "-m", "log_loss", "-m", "auc", "-m", "expected_utility", "--format", "csv")
+    columns = "-s p -s q -y y --positive it's --weight w -t 0.3 -m brier -m log_loss -m auc -m expected_utility"
+    options = (*columns.split(), "--group", "a `site`", "--format", "csv")
     of_file = decal("evaluate", preds, *options)
     of_engine = decal("evaluate", "--engine", "spark:?table=preds", *options)
     assert of_engine.code == of_file.code == 0, of_engine.err
@@ -78,6 +63,15 @@ def numbers_are_those_of_the_file(decal: Decal, preds: Path) -> None:
     for mine, theirs in zip(got, expected, strict=True):
         for a, b in zip(mine, theirs, strict=True):
             assert a == b or float(a) == pytest.approx(float(b), rel=1e-12, abs=1e-14)
+
+
+def pairs_and_clusters_are_those_of_the_file(preds: Path) -> None:
+    asked: dict[str, Any] = {"score": ["p", "q"], "label": "y", "positive": "it's", "threshold": 0.3}
+    asked |= {"metrics": ["brier", "auc"], "cluster": "w"}
+    got, expected = (decal_cli.compare(data, **asked) for data in ("spark:?table=preds", preds))
+    for name in ("brier", "auc"):
+        assert got[name].value == pytest.approx(expected[name].value, rel=1e-12)
+        assert got[name].interval == pytest.approx(expected[name].interval, rel=1e-9)
 
 
 def cells_are_those_of_duckdb(preds: Path) -> None:
@@ -110,20 +104,21 @@ def refuses_in_one_line(decal: Decal) -> None:
 def a_frame_is_counted_by_spark(preds: Path) -> None:
     from pyspark.sql import SparkSession
 
-    options = {"score": "p", "label": "y", "positive": "it's", "metrics": ["brier", "auc"]}
+    options: dict[str, Any] = {"score": "p", "label": "y", "positive": "it's", "metrics": ["brier", "auc"]}
     frame = SparkSession.builder.getOrCreate().read.parquet(str(preds))
-    got = decal_cli.evaluate(frame, **options)  # type: ignore[arg-type]
-    expected = decal_cli.evaluate(str(preds), **options)  # type: ignore[arg-type]
+    got = decal_cli.evaluate(frame, **options)
+    expected = decal_cli.evaluate(str(preds), **options)
     assert got.to_dict()["inputs"][0]["path"] == "spark?table=frame"
     for name in ("brier", "auc"):
         assert got[name].value == pytest.approx(expected[name].value, rel=1e-12)
     with pytest.raises(decal_cli.DecalError, match="frame, column 'p': score 5 is outside"):
-        decal_cli.evaluate(frame.selectExpr("p + 5 as p", "y").limit(1), **options)  # type: ignore[arg-type]
+        decal_cli.evaluate(frame.selectExpr("p + 5 as p", "y").limit(1), **options)
 
 
 def test_spark_counts_as_others_do(decal: Decal, preds: Path) -> None:
     """One test, since a session takes long to start."""
     numbers_are_those_of_the_file(decal, preds)
+    pairs_and_clusters_are_those_of_the_file(preds)
     cells_are_those_of_duckdb(preds)
     refuses_in_one_line(decal)
     a_frame_is_counted_by_spark(preds)

@@ -155,7 +155,7 @@ class Spark:
         if session is None:
             builder = SparkSession.builder.appName("decal")
             if address.target.startswith("sc:"):
-                _check_reached(address)
+                check_reached(address)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     session = builder.remote(address.target).getOrCreate()
@@ -179,7 +179,7 @@ class Spark:
             self.session.stop()
 
 
-def _check_reached(address: Address) -> None:
+def check_reached(address: Address) -> None:
     """Raise a DecalError where no server answers: Spark Connect would try for ten minutes."""
     parts = urlsplit(address.target.partition(";")[0])
     try:

@@ -94,11 +94,20 @@ def _one_line(text: str) -> str:
 
 DIALECTS = {
     "duckdb": Dialect("DOUBLE", "BIGINT", "VARCHAR"),
+    # EXP underflows with an error, and LN(0) is one too; CASE evaluates only the case that holds.
     "postgres": Dialect("DOUBLE PRECISION", "BIGINT", "TEXT", distinct="COUNT(DISTINCT {value})"),
+    # NaN = NaN is false there, so that IS_NAN asks. GROUP BY takes FLOAT64, and 0 and -0 are one group, shown as
+    # either: a score of zero is therefore written as 0. CAST takes 'inf' and 'NaN' in any case. Functions of NULL are
+    # NULL, GREATEST and LEAST too. Names in backticks have the escapes of texts, and a text cannot hold a line's end.
+    # (GoogleSQL: data types, mathematical functions, conversion functions, lexical structure.)
     "bigquery": Dialect(
         "FLOAT64", "INT64", "STRING", mark="`", escapes=True, escapes_in_names=True, nan="IS_NAN({value})"
     ),
+    # 'NaN' = 'NaN' is true there, as in DuckDB, Postgres and Spark, and CAST takes 'inf' and '-inf'. BIGINT is
+    # NUMBER(38, 0). A constant with an exponent may be a decimal; compared with a DOUBLE it becomes one. A backslash
+    # escapes in texts and not in names. (Snowflake: numeric data types, string data types, identifiers.)
     "snowflake": Dialect("DOUBLE", "BIGINT", "VARCHAR", escapes=True),
+    # NaN = NaN is true, and -0.0 and 0.0 are one group. (Spark SQL: NaN semantics.)
     "spark": Dialect("DOUBLE", "BIGINT", "STRING", mark="`", escapes=True),
 }
 """The dialects, by the names that users give."""
