@@ -37,7 +37,7 @@ def _population(rows: Rows, columns: Columns) -> Population:
     if columns.prevalence is not None:
         return Population(_share(columns.prevalence, "--prevalence", 0.02), sampled, columns.keep_scores)
     kept = _share(columns.sampled_negatives or "", "--sampled-negatives", 0.1)
-    return Population(sampled / (sampled + (1 - sampled) / kept), sampled, columns.keep_scores)
+    return Population(sampled / (sampled + (1 - sampled) / kept), sampled, columns.keep_scores, known=False)
 
 
 def _share(text: str, option: str, example: float) -> float:

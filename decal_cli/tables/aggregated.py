@@ -59,7 +59,7 @@ class Aggregated(Rows):
     def recounted(self, recount: Recount) -> Aggregated:
         """The same rows with other weights by label, and other scores. Errors: DecalError."""
         parts = {
-            column: {value: rows.recounted(recount) for value, rows in values.items()}
+            column: {value: rows.recounted(recount.of_group()) for value, rows in values.items()}
             for column, values in self.parts.items()
         }
         pairs = None if self.pairs is None else recount.pairs(self.pairs)

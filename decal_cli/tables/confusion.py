@@ -13,16 +13,22 @@ from decal_cli.tables.design import Counts, Estimate, Floats
 Ints = NDArray[np.int64]
 
 
+MIN_WEIGHT = 1e-300
+"""Of a label that no row has."""
+
+
 class Confusion(NamedTuple):
     """Weights of the cells of action and label, shape (actions, 2), and their sums of squared weights.
 
     products: of rows in clusters, sums over clusters of the products of their weights in the cells, those of label 0
-    before those of label 1, shape (2 actions, 2 actions).
+    before those of label 1, shape (2 actions, 2 actions). share_known: whether weights make the share of label 1 what
+    it is known to be, so that a mean varies only as far as rows of one label do among each other.
     """
 
     weight: Floats
     squares: Floats
     products: Floats | None = None
+    share_known: bool = False
 
     def variance(self, values: Floats) -> float:
         """Of the weighted sum of a value of each cell, (actions, 2), that has mean 0."""
@@ -35,7 +41,10 @@ class Confusion(NamedTuple):
         """Mean over rows of utility[action][label], and its standard error."""
         values, weights = np.array(utility, dtype=np.float64), self.weight.ravel()
         mean = float(values.ravel() @ weights / weights.sum())
-        return Estimate(mean, float(np.sqrt(self.variance(values - mean)) / weights.sum()))
+        middle: float | Floats = mean
+        if self.share_known:
+            middle = (self.weight * values).sum(axis=0) / np.maximum(self.weight.sum(axis=0), MIN_WEIGHT)
+        return Estimate(mean, float(np.sqrt(self.variance(values - middle)) / weights.sum()))
 
 
 def parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:

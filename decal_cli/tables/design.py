@@ -7,6 +7,7 @@ errors and may be resampled itself. That is why the design is a part of the tabl
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -164,6 +165,14 @@ class Design(ABC):
     """How many rows say as much as one independent row; squared weights count it in."""
     clustered: bool = False
     """Whether rows were sampled in clusters, which are what is independent."""
+    share_known: bool = False
+    """Whether weights make the share of label 1 what it is known to be."""
+
+    def with_known_share(self) -> Design:
+        """The same rows, weighted to a share of label 1 that is known."""
+        known = copy.copy(self)
+        known.share_known = True
+        return known
 
     def confidence(self, confidence: float) -> float | None:
         """The confidence to ask of normal quantiles; None where there is too little for any interval."""

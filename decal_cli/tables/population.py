@@ -23,12 +23,14 @@ def population_share(rows: Rows) -> float:
 class Population:
     """Where decisions are made. prevalence: the share of labels 1 there; sampled: in the rows, by weight.
 
-    kept: scores are as the rows have them; else they are moved with the share of labels 1.
+    kept: scores are as the rows have them; else they are moved with the share of labels 1. known: whether prevalence is
+    known, and not told from the rows.
     """
 
     prevalence: float
     sampled: float
     kept: bool
+    known: bool = True
 
     @property
     def factors(self) -> tuple[float, float]:
@@ -50,6 +52,7 @@ class Population:
     def counted(self, rows: Rows) -> Rows:
         """The rows with the weights, and unless they are kept the scores, that they have there. Errors: DecalError."""
         if isinstance(rows, Aggregated):
-            return rows.recounted(Recount(self.factors, None if self.kept else self.moved))
+            return rows.recounted(Recount(self.factors, None if self.kept else self.moved, self.known))
         weight = rows.weights * np.array(self.factors)[np.asarray(rows.label, dtype=np.intp)]
-        return replace(rows, weight=weight, score=rows.score if self.kept else self.moved(rows.score))
+        score = rows.score if self.kept else self.moved(rows.score)
+        return replace(rows, weight=weight, score=score, share_known=self.known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,23 @@ class Recount:
     """What rows count, and how they score, from now on.
 
     factors: of the weight of a row of label 0, and of label 1. moved: an increasing function of scores, or None.
+    share_known: whether these make the share of label 1 what it is known to be.
     """
 
     factors: tuple[float, float]
     moved: Callable[[Floats], Floats] | None
+    share_known: bool = False
 
     def table(self, t: Table) -> Table:
         """The table of the same rows. Errors: DecalError, where cells do not tell how scores move."""
+        again = self._table(t)
+        return again.with_known_share() if self.share_known else again
+
+    def of_group(self) -> Recount:
+        """The same for a part of the rows, whose share of label 1 is not known."""
+        return replace(self, share_known=False)
+
+    def _table(self, t: Table) -> Table:
         if isinstance(t, CellTable):
             if self.moved is not None:
                 raise DecalError("cells do not tell how the scores of their rows move", "add --keep-scores")

@@ -89,11 +89,14 @@ class Rows(Unlabelled):
     period: NDArray[Any] | None = None
     listed: Listed | None = None
     amounts: Mapping[str, Floats] = field(default_factory=dict, kw_only=True)
+    share_known: bool = field(default=False, kw_only=True)
+    """Whether weights make the share of label 1 among all of them what it is known to be."""
 
     @cached_property
     def table(self) -> Table:
         """The distinct scores with their rows and positives."""
-        return tabulate(self.score, self.label, self.weight, self.unit)
+        table = tabulate(self.score, self.label, self.weight, self.unit)
+        return table.with_known_share() if self.share_known else table
 
     @cached_property
     def unit(self) -> Ints | None:
@@ -197,7 +200,7 @@ class Rows(Unlabelled):
         cut: dict[str, Any] = {name: _at(values, which) for name, values in labelled.items()}
         listed = None if self.listed is None else self.listed.take(which)
         amounts = {role: values[which] for role, values in self.amounts.items()}
-        return super()._cut(which) | cut | {"listed": listed, "amounts": amounts}
+        return super()._cut(which) | cut | {"listed": listed, "amounts": amounts, "share_known": False}
 
 
 A = TypeVar("A", NDArray[Any], Features | Matrix)

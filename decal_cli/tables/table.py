@@ -8,9 +8,9 @@ on ten million levels a full-length temporary costs more than the sort itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,6 +123,10 @@ class Table(Counted):
             self._cache[key] = compute(self)
         return self._cache[key]
 
+    def with_known_share(self) -> Self:
+        """The same rows, weighted to a share of label 1 that is known."""
+        return replace(self, design=self.design.with_known_share())
+
     @cached_property
     def _cache(self) -> dict[object, Any]:
         return {}
@@ -149,9 +153,10 @@ class Table(Counted):
         n2, pos2 = self.n2, self.pos2
         squares = parted(n2, pos2, cuts, float(n2.sum()), float(pos2.sum()))
         if not self.design.clustered:
-            return Confusion(weight, squares)
+            return Confusion(weight, squares, share_known=self.design.share_known)
         action = np.searchsorted(cuts, np.arange(len(self)), side="right")
-        return Confusion(weight, squares, self.design.grouped(action, len(weight)).gram())
+        products = self.design.grouped(action, len(weight)).gram()
+        return Confusion(weight, squares, products, self.design.share_known)
 
     def merge_levels(self, starts: NDArray[Any]) -> Table:
         """Pool runs of levels, given by the index of their first level; a pool scores the mean score of its rows."""

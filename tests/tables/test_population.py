@@ -103,3 +103,33 @@ def test_negatives_that_were_dropped_are_counted_again() -> None:
     assert data.population is not None
     positives = int(y.sum())
     assert data.population.prevalence == pytest.approx(positives / (positives + 200))
+
+
+def test_the_share_of_label_1_is_known_to_intervals_of_payoffs() -> None:
+    """Rows of each label vary among themselves: q^2 v1 / n1 + (1 - q)^2 v0 / n0, by hand."""
+    rng = np.random.default_rng(8)
+    score, label = world(rng, 1500, 0.4)
+    data = from_arrays(score, label, columns=Columns(prevalence="0.1", keep_scores=True))
+    t = 0.3
+    keys = ("net_benefit", "expected_utility", "eu_never")
+    measured = evaluate(data, Plan(tuple(map(parse, keys)), task_of(threshold=t))).reports[0].results
+    net_benefit, utility, never = (measured[key].interval or (0.0, 0.0) for key in keys)
+    act = score >= t
+    true_positive, false_positive = act[label == 1], act[label == 0]
+    variance = 0.1**2 * true_positive.var() / len(true_positive)
+    variance += (0.9 * t / (1 - t)) ** 2 * false_positive.var() / len(false_positive)
+    assert net_benefit[1] - net_benefit[0] == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-5)
+    # EU is (1 - t) (net benefit - q), where q is known.
+    assert utility == pytest.approx(tuple((1 - t) * (end - 0.1) for end in net_benefit), abs=1e-12)
+    assert never == pytest.approx((-0.1 * (1 - t), -0.1 * (1 - t)), abs=1e-12)
+
+
+def test_the_share_of_a_group_and_of_sampled_negatives_is_not_known() -> None:
+    score, label = world(np.random.default_rng(9), 1500, 0.4)
+    groups = np.where(np.arange(1500) % 2 == 0, "a", "b")
+    data = from_arrays(score, label, group=groups, columns=Columns(prevalence="0.1", keep_scores=True))
+    rows = data.models[0].rows
+    assert rows.table.design.share_known
+    assert not any(part.table.design.share_known for name, part in rows.by_group() if name is not None)
+    sampled = from_arrays(score, label, columns=Columns(sampled_negatives="0.1")).models[0].rows
+    assert not sampled.table.design.share_known
