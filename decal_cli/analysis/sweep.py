@@ -12,7 +12,8 @@ from decal_cli.crossfit.regions import Regions, build_regions, hold_out
 from decal_cli.curves import Featured, Grid, ThresholdCurve, curves_of
 from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
-from decal_cli.errors import DecalError, Undefined
+from decal_cli.data.dataset import SWEEP_FIX
+from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.metrics.within_cells import of_curves
@@ -97,11 +98,7 @@ class Sweep:
 def swept(dataset: Dataset, plan: Plan, grid: Grid, progress: Progress = lambda text: None) -> Sweep:
     """Every curve of every model, on all rows and on every group; the task's threshold is one of the grid's."""
     dataset.need_two_classes("sweep")
-    if dataset.capacity is not None:
-        raise DecalError(
-            "a sweep of t* decides on every row for itself, and --capacity is for all of them together",
-            "sweep over capacities with --capacity-range 0.01:0.2 or 50:500",
-        )
+    dataset.need_no_limit("sweep", SWEEP_FIX)
     plan = plan.for_rows(dataset)
     plan.need_shared("sweep")
     plan.decision_for(dataset.classes)

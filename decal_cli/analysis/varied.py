@@ -13,6 +13,7 @@ from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.analysis.moving import moving
 from decal_cli.data import Dataset, Predictions
+from decal_cli.data.dataset import SWEEP_FIX
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.confidence import wilson_ends
@@ -127,7 +128,7 @@ class VariedSweep:
 
 def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool = False) -> TaskSeries:
     """The tasks of a sweep. costs: the user's task is given as costs. Errors: DecalError."""
-    dataset.need_no_limit("sweep --vary")
+    dataset.need_no_limit("sweep", SWEEP_FIX)
     of_price = varied is None or varied.name == ABSTAIN
     if varied is not None and varied.name == PREVALENCE:
         return _by_prevalence(dataset, plan, varied)

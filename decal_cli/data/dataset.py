@@ -79,6 +79,10 @@ class Predictions:
         return replace(self, rows=rows, columns=tuple(self.columns[k] for k in order))
 
 
+NO_LIMIT_FIX = "drop it; evaluate, recommend, report, gate, compare and sweep --capacity-range take it"
+SWEEP_FIX = "sweep over capacities with --capacity-range 0.01:0.2 or 50:500"
+
+
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """All models of one set of inputs.
@@ -117,12 +121,12 @@ class Dataset:
         if isinstance(self.models[0].rows, Aggregated):
             raise DecalError(f"decal {verb} {NEEDS_ROWS}", "give a file of rows, without --aggregated or --engine")
 
-    def need_no_limit(self, verb: str) -> None:
+    def need_no_limit(self, verb: str, fix: str = NO_LIMIT_FIX) -> None:
         """Raise a DecalError where so many rows can be acted on only, which the verb cannot take."""
         if self.capacity is not None:
             raise DecalError(
                 f"decal {verb} decides on every row for itself, and --capacity is for all of them together",
-                "drop it; evaluate, recommend, report, gate, compare and sweep --capacity-range take it",
+                fix,
             )
 
     @property

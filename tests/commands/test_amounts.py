@@ -223,7 +223,7 @@ def test_sweep_over_capacities_has_the_values_of_each(decal: Decal, tmp_path: Pa
         for key in ("utility_at_capacity", "value_capture", "eu_score_ranking", "eu_amount_ranking", "least_gain"):
             assert swept[key]["value"][k] == pytest.approx(alone[key]["value"], rel=1e-12)
     line = refusal(decal("sweep", *line, "--capacity", "20", "--vary", "cost-fp=1:2"))
-    assert "decal sweep --vary decides on every row for itself" in line
+    assert "decal sweep decides on every row for itself" in line
 
 
 def test_methods_are_tried_on_utilities_of_each_row(decal: Decal, table: Path) -> None:
@@ -256,3 +256,41 @@ def test_a_page_of_utilities_of_each_row(decal: Decal, tmp_path: Path) -> None:
     (tmp_path / "alike.csv").write_text("\n".join(rows))
     assert decal("report", "alike.csv", *OWN, "-o", "s.html").code == 0
     assert "At other thresholds" in (tmp_path / "s.html").read_text()
+
+
+BAD_LIMITED = [
+    (("evaluate", "--capacity", "0"), "--capacity 0 is not positive"),
+    (("evaluate", "--capacity", "401"), "--capacity 401 is more than the 400 rows"),
+    (("evaluate", "--capacity", "2.5"), "--capacity 2.5 is neither a whole count nor a share below 1"),
+    (("evaluate", "--capacity", "5", "--per", "day"), "no column 'day'"),
+    (("evaluate", "--capacity", "5", "--decision-threshold", "0.4"), "--decision-threshold is one threshold"),
+    (("evaluate", "--capacity", "5", "--regimes"), "takes one utility for all rows"),
+    (("report", "--capacity", "401", "-o", "r.html"), "--capacity 401 is more than the 400 rows"),
+    (("report", "--capacity", "5"), "the report needs a file"),
+    (("sweep", "--capacity", "5"), "sweep over capacities with --capacity-range"),
+    (("sweep", "--capacity-range", "0:9"), "--capacity-range: 0 is not positive"),
+    (("sweep", "--capacity-range", "10:900"), "--capacity 900 is more than the 400 rows"),
+    (("sweep", "--capacity-range", "10:90", "--capacity", "0.1"), "--capacity 0.1 is a share, and --capacity-range is"),
+    (("sweep", "--capacity-range", "10:90", "--thresholds", "0.1:0.9:0.1"), "--thresholds is of t*"),
+    (("sweep", "--capacity-range", "10:90", "--vary", "cost-fp=1:2"), "--vary and --capacity-range both say"),
+    (("fit", "isotonic", "--capacity", "5", "-o", "m.json"), "decal fit decides on every row for itself"),
+    (("recommend", "--capacity", "5", "--method", "nope"), "there is no method 'nope'"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), BAD_LIMITED, ids=[" ".join(options) for options, _ in BAD_LIMITED])
+def test_a_bad_capacity_of_such_rows_is_one_line(
+    decal: Decal, tmp_path: Path, options: tuple[str, ...], says: str
+) -> None:
+    verb, *rest = options
+    method = [rest.pop(0)] if verb == "fit" else []
+    before = set(tmp_path.iterdir())
+    assert says in refusal(decal(verb, *method, "a.csv", "-s", "p", *OWN, *rest))
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("rule", ["capacity_threshold>0.1", "value_capture>0.1"])
+def test_a_rule_that_needs_other_rows_cannot_be_judged(decal: Decal, rule: str) -> None:
+    options = (*OWN, "--capacity", "5") if rule.startswith("capacity") else ("-t", "0.3", "--capacity", "5")
+    done = decal("gate", "a.csv", "-s", "p", *options, "-r", rule)
+    assert done.code == 2 and "cannot judge" in done.out

@@ -72,13 +72,16 @@ def amount_line(report: Report, by_row: ByRow | None, terms: Terms) -> Paragraph
     alone, over = (report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
     if by_row is None or by_row.least_amount is None or alone is None or over is None or over.value is None:
         return None
-    (worth, gain, *ends), unit = terms.amounts(alone.value or 0.0, over.value, *(over.interval or ()))
+    sign = -1 if over.value < 0 else 1
+    ends_of = sorted(sign * end for end in over.interval or ())
+    (worth, gain, *ends), unit = terms.amounts(alone.value or 0.0, sign * over.value, *ends_of)
     words = " ".join(filter(None, (unit, terms.span)))
     interval = f" [{', '.join(ends)}]" if ends else ""
+    won = f"wins {gain}{interval} over" if sign > 0 else f"loses {gain}{interval} against"
     least = plain(by_row.least_amount)
     beaten = over.interval is not None and over.interval[1] < 0
     until = " Until a score beats that, act on the amount alone." if beaten else ""
     return Paragraph(
         f"Acting on every row that costs about {least} or more to miss, whatever its score, is worth {worth} {words} "
-        f"on held-out rows; acting on the score as it is wins {gain}{interval} over that.{until}"
+        f"on held-out rows; acting on the score as it is {won} that.{until}"
     )
