@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import logging
+import os
+import re
 import socket
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,8 +23,8 @@ from decal_cli.errors import DecalError
 
 CONNECT_SECONDS = 15
 """How long a server may take to answer that it is there."""
-CONNECT_RETRIES = 5
-"""Of Spark Connect, each after four times as long as the one before: 17 seconds in all."""
+CONNECT_RETRIES = 4
+"""Of Spark Connect, each after four times as long as the one before: 5 seconds in all."""
 CONNECT_PORT = 15002
 """Of Spark Connect, where the address names none."""
 
@@ -62,10 +64,16 @@ def connected(address: Address) -> Iterator[Connection]:
         # Whatever a driver raises: each has exceptions of its own, and some raise bare ones.
         if not type(error).__module__.startswith(("duckdb", "_duckdb", "psycopg", "pyspark", "py4j", "grpc")):
             raise
-        problem = address.public(first_line(error)).rstrip("!.:; ")
+        problem = address.public(_problem(error)).rstrip("!.:; ")
         raise DecalError(
             f"{address.shown}: {problem}", "check --engine, the table or --query, and the rights"
         ) from None
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong, in one line: gRPC tells it among others, as details."""
+    details = re.search(r'details = "(.+)"', str(error))
+    return first_line(ValueError(details[1])) if details else first_line(error)
 
 
 class DuckDB:
@@ -140,13 +148,19 @@ class Postgres:
         self.connection.close()
 
 
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the warnings of Spark: of versions of pandas, of which nothing is used here, and before its errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
 class Spark:
     """Spark: the session that is there, else one as spark-submit or the address configures it."""
 
     def __init__(self, address: Address) -> None:
-        with warnings.catch_warnings():
-            # Spark warns of versions of pandas, of which nothing is used here.
-            warnings.simplefilter("ignore")
+        with _quietly():
             from pyspark.sql import SparkSession
 
             session = SparkSession.getActiveSession()
@@ -155,35 +169,44 @@ class Spark:
         self.logged, self.logger.disabled = self.logger.disabled, True
         self.started = session is None
         if session is None:
-            builder = SparkSession.builder.appName("decal")
             if address.target.startswith("sc:"):
-                check_reached(address)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    session = builder.remote(address.target).getOrCreate()
-                    _give_up_soon(session)
+                session = _remote(address)
             else:
-                builder = builder.config("spark.log.level", "OFF")
+                builder = SparkSession.builder.appName("decal").config("spark.log.level", "OFF")
                 session = (builder.master(address.target) if address.target else builder).getOrCreate()
         self.session = session
 
     def names(self, source: str) -> list[str]:
-        return list(self.session.sql(f"SELECT * FROM {source} LIMIT 0").columns)
+        with _quietly():
+            return list(self.session.sql(f"SELECT * FROM {source} LIMIT 0").columns)
 
     def answer(self, statement: str) -> Any:
-        with warnings.catch_warnings():
-            # Spark warns of versions of pandas, of which nothing is used here.
-            warnings.simplefilter("ignore")
+        with _quietly():
             return self.session.sql(statement).toArrow()
 
     def close(self) -> None:
         self.logger.disabled = self.logged
         if self.started:
-            self.session.stop()
+            with _quietly():
+                self.session.stop()
+
+
+def _remote(address: Address) -> Any:
+    """A session of Spark Connect that gives up after seconds, where a server does not answer or goes away."""
+    check_reached(address)
+    # Its C library writes lines of its own beside the error.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    with _quietly():
+        from pyspark.sql.connect.client.retries import DefaultPolicy
+        from pyspark.sql.connect.session import SparkSession
+
+        session = SparkSession(address.target)
+        session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
+    return session
 
 
 def check_reached(address: Address) -> None:
-    """Raise a DecalError where no server answers: Spark Connect would try for ten minutes."""
+    """Raise a DecalError where no server listens."""
     parts = urlsplit(address.target.partition(";")[0])
     try:
         place = (parts.hostname or "", parts.port or CONNECT_PORT)
@@ -191,13 +214,6 @@ def check_reached(address: Address) -> None:
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
         raise DecalError(f"{address.shown}: {problem}", "check the host and the port of --engine") from None
-
-
-def _give_up_soon(session: Any) -> None:
-    """Try a few seconds to reach a server of Spark Connect that went away, in place of ten minutes."""
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    session.client.set_retry_policies([DefaultPolicy(max_retries=CONNECT_RETRIES)])
 
 
 _ENGINES: dict[str, tuple[Callable[[Address], Closing], str]] = {
