@@ -348,7 +348,8 @@ def how_judged(fitting: Fitting) -> str:
     """Which rows the figures are of, in words: never those that the model was fitted to."""
     rows = f"{fitting.judged.reports[0].rows:,} rows"
     if fitting.cross_fitted:
-        return f"cross-fitted in {FOLDS} folds of the {rows}: each row is scored by a model that was not fitted to it"
+        it = "it" if fitting.training.rows.unit is None else "its cluster"
+        return f"cross-fitted in {FOLDS} folds of the {rows}: each row is scored by a model that was not fitted to {it}"
     if fitting.shared:
         return (
             f"on the {rows} of the test file; {fitting.shared:,} of them are in the training file too, so these "
