@@ -220,7 +220,7 @@ def test_rows_of_a_cluster_that_come_apart_leave_one_look(decal: Decal, tmp_path
 @pytest.mark.parametrize(
     ("of_row", "more", "words"),
     [
-        (["a"] * 1500, (), "the cluster of every row is 'a'"),
+        (["a"] * 1500, (), "column 'game': the cluster of every row is 'a'"),
         (["a", "", "b"] * 500, (), "cluster missing in 500 of 1,500 rows (rows 2, 5, 8, 11, 14, ...)"),
         (["a", "b"] * 750, ("--group", "gaem"), "no column 'gaem'"),
     ],

@@ -85,7 +85,7 @@ class Replay:
             return
         if len(self.clusters.size) < 2:
             raise DecalError(
-                f"the cluster of every row is {quote(*self.clusters.numbers)}",
+                f"column {quote(self.plan.cluster)}: the cluster of every row is {quote(*self.clusters.numbers)}",
                 "name the column of what was sampled independently, such as the patient",
             )
         before, size = self.e_process, self.clusters.close()
