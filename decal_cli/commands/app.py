@@ -228,7 +228,7 @@ def sql(
 def fit(
     options: Annotated[FitOptions, {"seed": "Seed of folds and methods."}],
     source: Annotated[
-        InputOptions,
+        EngineOptions,
         {
             "files": f"Rows to fit the method to. {INPUT_FORMATS} Several files are one data set.",
             "score": "Score column.",

@@ -72,8 +72,12 @@ def draw(
     chosen: Chosen,
     columns: Columns,
     progress: Counted = lambda rows, total: None,
+    counts: Sequence[int] | None = None,
 ) -> Dataset:
-    """A sample of the rows of files, all of which are checked. Errors: DecalError."""
+    """A sample of the rows of files, all of which are checked. Errors: DecalError.
+
+    counts: rows of each label, where the files do not hold all of them.
+    """
     digests, reader, total = Digests(sources), BatchReader(replace(chosen, group=()), columns), rows_in(sources)
     strata, inputs, before = (_Stratum(), _Stratum()), [], 0
     for number, source in enumerate(sources):
@@ -91,7 +95,7 @@ def draw(
         before += rows
         inputs.append((source.raw.path, rows, ones))
     reader.check_labels(sources)
-    counts = [stratum.count for stratum in strata]
+    counts = counts or [stratum.count for stratum in strata]
     kept = [stratum.least(quota, chosen.score) for stratum, quota in zip(strata, quotas(counts), strict=True)]
     provenance = tuple(Input(*item, digest) for item, digest in zip(inputs, digests.wait(), strict=True))
     return replace(_of_drawn(sources, kept, counts, columns), inputs=provenance)

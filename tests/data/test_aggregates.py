@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -100,11 +101,25 @@ def test_every_verb_that_needs_no_row_works() -> None:
     )
 
 
+def test_methods_are_fitted_to_the_rows_that_counts_stand_for() -> None:
+    data = rows()
+    asked: dict[str, Any] = {"threshold": 0.3, "methods": "platt"}
+    answers = (
+        decal.recommend(data, label="y", score="p", **asked),
+        decal.recommend(levels(data), aggregated=True, **asked),
+    )
+    gains = [each.to_dict()["recommendation"]["tried"][0]["attempts"][0]["achieved"] for each in answers]
+    assert gains[1]["value"] == pytest.approx(gains[0]["value"], rel=1e-9, abs=1e-12)
+    assert gains[1]["interval"] == pytest.approx(gains[0]["interval"], rel=1e-9, abs=1e-12)
+    weighted = levels(data, weighted=True)
+    with pytest.raises(DecalError, match="with weights, clusters or groups needs the rows"):
+        decal.recommend(weighted, aggregated=True, **asked)
+
+
 def test_verbs_that_need_rows_say_so() -> None:
     counts = levels(rows())
     for ask in (
         lambda: decal.compare(counts, aggregated=True),
-        lambda: decal.recommend(counts, aggregated=True, threshold=0.3, methods="platt"),
         lambda: decal.sweep(counts, aggregated=True, threshold=0.3, vary="prevalence=0.1:0.2"),
     ):
         with pytest.raises(DecalError, match=r"needs the rows themselves|both scores of a row at once"):

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import decal_cli
+from decal_cli.data import reading as file_reading
+from decal_cli.data import sampling
 from decal_cli.data.engines import reading
 from decal_cli.data.engines.address import address_of, is_address
 from decal_cli.data.engines.connections import check_reached, connected
@@ -247,6 +249,32 @@ def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> Non
     assert decal("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "brier").code == 0
 
 
+@both
+@pytest.mark.parametrize("weight", [(), ("--weight", "w")])
+def test_the_sample_is_that_of_the_file(
+    engine: str, weight: tuple[str, ...], decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "N_SAMPLE_ROWS", 300)
+    monkeypatch.setattr(file_reading, "HELD_SHARE_OF_MEMORY", 0)
+    monkeypatch.setattr(file_reading, "MAX_IN_MEMORY_BYTES", 0)
+    pq.write_table(pa.table(ROWS), tmp_path / "rows.parquet")
+    named = (*SAID, "--positive", "yes", "--features", "q", "--features", "the site", *weight, *MEASURED)
+    named = (*named, "--format", "json")
+    of_file = decal("evaluate", tmp_path / "rows.parquet", *named)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *named)
+    assert of_engine.code == of_file.code == 0, of_engine.err
+    notes = valid_json(of_engine.out)["notes"]
+    assert any(note.startswith("a sample of 300 of 1,500 rows") for note in notes)
+    assert close_to(reports(of_engine), reports(of_file))
+
+
+def test_a_sample_takes_no_clusters(decal: Decal, tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE TABLE a AS SELECT .5 p, 1 y, 2 x, 3 c")
+    said = ("--engine", f"duckdb:{tmp_path / 'a.db'}?table=a", "--score", "p", "--label", "y", "--features", "x")
+    assert "--features of an engine are of a sample" in refusal(decal("evaluate", *said, "--cluster", "c"))
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -258,7 +286,7 @@ def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> Non
         (("--engine", "duckdb:?table=a", "--query", "select 1"), "one table or from one query"),
         (("--engine", "duckdb:?table=a", "preds.csv"), "give files, or --engine without files"),
         (("--query", "select 1"), "give files, or --engine"),
-        (("--engine", "duckdb:?table=a", "--features", "x*"), "--features needs the rows"),
+        (("--engine", "duckdb:?table=a", "--margin"), "--margin needs the rows"),
         (("--engine", "postgresql://me:s3cret@host:x/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12/s3cret@host/db?table=a"), "is not a URL"),
         (("--engine", "postgresql://me:12?s3cret@host/db?table=a"), "is not a URL"),

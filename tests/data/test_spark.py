@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import decal_cli
+from decal_cli.data import reading, sampling
 from decal_cli.data.engines.address import address_of
 from decal_cli.data.engines.connections import connected
 from decal_cli.data.engines.dialects import DIALECTS
@@ -115,10 +116,23 @@ def a_frame_is_counted_by_spark(preds: Path) -> None:
         decal_cli.evaluate(frame.selectExpr("p + 5 as p", "y").limit(1), **options)
 
 
-def test_spark_counts_as_others_do(decal: Decal, preds: Path) -> None:
+def sample_is_that_of_the_file(preds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "N_SAMPLE_ROWS", 150)
+    monkeypatch.setattr(reading, "HELD_SHARE_OF_MEMORY", 0)
+    monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
+    asked: dict[str, Any] = {"score": "p", "label": "y", "positive": "it's", "metrics": ("brier", "auc")}
+    asked["features"] = ["q", "w", "a `site`"]
+    of_file, of_engine = (decal_cli.evaluate(data, **asked) for data in (preds, "spark:?table=preds"))
+    for key in ("brier", "auc"):
+        assert of_engine[key].value == pytest.approx(of_file[key].value, rel=1e-12)
+    assert any(each.startswith("a sample of 150 of 600") for each in of_engine.to_dict()["notes"])
+
+
+def test_spark_counts_as_others_do(decal: Decal, preds: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One test, since a session takes long to start."""
     numbers_are_those_of_the_file(decal, preds)
     pairs_and_clusters_are_those_of_the_file(preds)
     cells_are_those_of_duckdb(preds)
     refuses_in_one_line(decal)
     a_frame_is_counted_by_spark(preds)
+    sample_is_that_of_the_file(preds, monkeypatch)

@@ -28,7 +28,8 @@ class EngineOptions(InputOptions):
 
     engine: str | None = option(
         "Engine that holds the rows, in place of files: 'duckdb:FILE?table=NAME', "
-        "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them; no row is read.",
+        "'postgresql://USER@HOST/DB?table=NAME' or 'spark:?table=NAME'. It counts them, and hands over a "
+        "sample of rows for --features, --try and fit.",
         metavar="ENGINE",
     )
     query: str | None = option("With --engine: the query that gives the rows, in place of a table.", metavar="SQL")

@@ -35,6 +35,9 @@ class Connection(Protocol):
     def names(self, source: str) -> list[str]:
         """The columns of what stands after FROM."""
 
+    def types(self, source: str) -> dict[str, str]:
+        """What the engine calls the type of each column of what stands after FROM."""
+
     def answer(self, statement: str) -> Any:
         """The result of a statement as a pyarrow Table, its columns of the types of an aggregate."""
 
@@ -88,7 +91,11 @@ class DuckDB:
         self.connection = duckdb.connect(address.target, read_only=not in_memory)
 
     def names(self, source: str) -> list[str]:
-        return list(self.connection.sql(f"SELECT * FROM {source} LIMIT 0").columns)
+        return list(self.types(source))
+
+    def types(self, source: str) -> dict[str, str]:
+        empty = self.connection.sql(f"SELECT * FROM {source} LIMIT 0")
+        return {name: str(kind) for name, kind in zip(empty.columns, empty.types, strict=True)}
 
     def answer(self, statement: str) -> Any:
         return self.connection.sql(statement).to_arrow_table()
@@ -122,6 +129,13 @@ class Postgres:
         with self.connection.cursor() as cursor:
             cursor.execute(f"SELECT * FROM {source} LIMIT 0".encode())
             return [each.name for each in cursor.description or ()]
+
+    def types(self, source: str) -> dict[str, str]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(f"SELECT * FROM {source} LIMIT 0".encode())
+            known = self.connection.adapters.types
+            codes = {each.name: each.type_code for each in cursor.description or ()}
+            return {name: "unknown" if (kind := known.get(code)) is None else kind.name for name, code in codes.items()}
 
     def answer(self, statement: str) -> Any:
         import pyarrow as pa
@@ -177,8 +191,11 @@ class Spark:
         self.session = session
 
     def names(self, source: str) -> list[str]:
+        return list(self.types(source))
+
+    def types(self, source: str) -> dict[str, str]:
         with _quietly():
-            return list(self.session.sql(f"SELECT * FROM {source} LIMIT 0").columns)
+            return dict(self.session.sql(f"SELECT * FROM {source} LIMIT 0").dtypes)
 
     def answer(self, statement: str) -> Any:
         with _quietly():

@@ -15,7 +15,8 @@ class Dialect:
     """What differs between engines.
 
     mark: what stands around a name. escapes: whether a backslash in a text or between backticks escapes what follows.
-    nan: the condition that a number is NaN. distinct: about how many distinct values a column has.
+    nan: the condition that a number is NaN. distinct: about how many distinct values a column has. first_bits: 28
+    of the MD5 of a text, as a whole number; empty where no rows are drawn.
     """
 
     double: str
@@ -27,6 +28,7 @@ class Dialect:
     nan: str = "{value} = CAST('NaN' AS {double})"
 
     distinct: str = "APPROX_COUNT_DISTINCT({value})"
+    first_bits: str = ""
 
     def name(self, text: str) -> str:
         """A name of a column or table, quoted. Errors: DecalError, where no name can be so."""
@@ -93,9 +95,17 @@ def _one_line(text: str) -> str:
 
 
 DIALECTS = {
-    "duckdb": Dialect("DOUBLE", "BIGINT", "VARCHAR"),
+    "duckdb": Dialect(
+        "DOUBLE", "BIGINT", "VARCHAR", first_bits="CAST(CONCAT('0x', SUBSTR(MD5({value}), 1, 7)) AS BIGINT)"
+    ),
     # EXP underflows with an error, and LN(0) is one too; CASE evaluates only the case that holds.
-    "postgres": Dialect("DOUBLE PRECISION", "BIGINT", "TEXT", distinct="COUNT(DISTINCT {value})"),
+    "postgres": Dialect(
+        "DOUBLE PRECISION",
+        "BIGINT",
+        "TEXT",
+        distinct="COUNT(DISTINCT {value})",
+        first_bits="CAST(CAST(CONCAT('x', SUBSTR(MD5({value}), 1, 7)) AS BIT(28)) AS BIGINT)",
+    ),
     # NaN = NaN is false there, so that IS_NAN asks. GROUP BY takes FLOAT64, and 0 and -0 are one group, shown as
     # either: a score of zero is therefore written as 0. CAST takes 'inf' and 'NaN' in any case. Functions of NULL are
     # NULL, GREATEST and LEAST too. Names in backticks have the escapes of texts, and a text cannot hold a line's end.
@@ -108,6 +118,13 @@ DIALECTS = {
     # escapes in texts and not in names. (Snowflake: numeric data types, string data types, identifiers.)
     "snowflake": Dialect("DOUBLE", "BIGINT", "VARCHAR", escapes=True),
     # NaN = NaN is true, and -0.0 and 0.0 are one group. (Spark SQL: NaN semantics.)
-    "spark": Dialect("DOUBLE", "BIGINT", "STRING", mark="`", escapes=True),
+    "spark": Dialect(
+        "DOUBLE",
+        "BIGINT",
+        "STRING",
+        mark="`",
+        escapes=True,
+        first_bits="CAST(CONV(SUBSTR(MD5({value}), 1, 7), 16, 10) AS BIGINT)",
+    ),
 }
 """The dialects, by the names that users give."""

@@ -76,6 +76,10 @@ class Opened:
         with closing(self._asked(f"SELECT * FROM {source} LIMIT 0")) as cursor:
             return [each[0] for each in cursor.description or ()]
 
+    def types(self, source: str) -> dict[str, str]:
+        """Nothing: drivers tell types of columns each in a way of their own."""
+        return {}
+
     def answer(self, statement: str) -> Any:
         """The result of a statement as a pyarrow Table, its columns of the types of an aggregate."""
         with closing(self._asked(statement)) as cursor:

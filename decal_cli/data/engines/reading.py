@@ -18,10 +18,12 @@ from decal_cli.data.engines.aggregate import SIDES, has_cells, types_of
 from decal_cli.data.engines.checks import VALUE
 from decal_cli.data.engines.connections import Connection, connected
 from decal_cli.data.engines.dialects import DIALECTS, Dialect
+from decal_cli.data.engines.drawing import drawn_rows
 from decal_cli.data.engines.opened import Engine, Opened
 from decal_cli.data.engines.request import CountRequest, checked
 from decal_cli.data.engines.statement import count_of_rows, count_of_values, source_of, statement
 from decal_cli.data.population import in_population
+from decal_cli.data.sampling import can_draw
 from decal_cli.data.sources import InMemory
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_LEVELS
@@ -30,7 +32,7 @@ from decal_cli.tables.cell_pairs import PAIR_GRID
 from decal_cli.tables.cells import GRID
 
 COUNTABLE = (
-    *("score", "label", "weight", "group", "cluster", "positive", "missing", "logit"),
+    *("score", "label", "weight", "group", "cluster", "features", "positive", "missing", "logit"),
     *("prevalence", "sampled_negatives", "keep_scores"),
 )
 """What can be said of the columns of rows that an engine counts."""
@@ -90,6 +92,12 @@ class _Rows(NamedTuple):
         """The data set of them. Errors: DecalError."""
         source = source_of(self.table, self.query, self.dialect)
         chosen = choose(connection.names(source), columns, self.engine)
+        if chosen.features and (pairs or not connection.types(source) or not can_draw(columns, chosen)):
+            raise DecalError(
+                "--features of an engine are of a sample of single rows, which compare, --cluster, --logit, another "
+                "population and connections that are open already do not take",
+                "drop these, or give a file of rows",
+            )
         rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
         request = checked(CountRequest(*rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit))
         if _number_of_levels(request, self.dialect, connection) > MAX_LEVELS:
@@ -103,6 +111,9 @@ class _Rows(NamedTuple):
             chosen.score, group=chosen.group, cluster=chosen.cluster, aggregated=True, missing=columns.missing
         )
         data = aggregates([CountedSource(self.shown, table, of_role)], counts)
+        if chosen.features:
+            drawn = drawn_rows(connection, source, chosen, columns, self.dialect, data)
+            return replace(drawn, inputs=data.inputs, guessed=chosen.guessed)
         return in_population(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
 
 

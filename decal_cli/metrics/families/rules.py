@@ -61,20 +61,22 @@ def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) ->
     constant = loss(np.array([t.base_rate]))
     # The base rate is the best constant: that it is estimated itself does not matter to the first order.
     estimate = t.average((block, loss(block.score) - constant) for block in t.blocks())
-    second, third = (_moment(t, loss, constant + estimate.mean, power) for power in (2, 3))
+    second, third = _moments(t, loss, constant + estimate.mean)
     if second <= 0:
         return estimate.mean, estimate.mean
     return skewed(estimate, third / second**1.5, t.effective_rows, confidence)
 
 
-def _moment(t: Table, loss: Loss, centre: Floats, power: int) -> float:
-    """Mean over rows of (loss - centre)^power, where the centre depends on the label."""
-
-    def summed(block: CellRun) -> Floats:
-        zero, one = (loss(block.score) - centre) ** power
-        return np.asarray((block.n - block.pos) * zero + block.pos * one)
-
-    return t.sum(summed) / t.total
+def _moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
+    """Means over rows of the square and the cube of loss - centre, where the centre depends on the label."""
+    second = third = 0.0
+    for block in t.blocks():
+        off = loss(block.score) - centre
+        weighted = off * off
+        weighted *= np.stack((block.n - block.pos, block.pos))
+        second += float(weighted.sum())
+        third += float(np.vdot(weighted, off))
+    return second / t.total, third / t.total
 
 
 @metric(
