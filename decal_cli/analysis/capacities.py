@@ -20,6 +20,7 @@ from decal_cli.task import CAPACITY, TaskSeries, Varied
 WORTH = ("utility_at_capacity", "capacity_cost", "shadow_price")
 """Metrics that need a task."""
 FOUND = ("capture", "precision_at_capacity", "lift", "capacity_threshold")
+OF_ONE_ROW = ("shadow_price", "least_gain")
 WORTH_BY_ROW = (*WORTH, "eu_score_ranking", "eu_amount_ranking")
 """The same where every row has utilities of its own."""
 FOUND_BY_ROW = ("capture", "value_capture", "precision_at_capacity", "lift", "least_gain")
@@ -119,7 +120,12 @@ def _reports(dataset: Dataset, model: Predictions, plan: Plan, series: TaskSerie
     reports = []
     for group, by_name in results.items():
         of_worth, of_found = (
-            {name: course_of(name, by_name[name]) for name in family if name in by_name} for family in (worth, found)
+            {
+                name: replace(course_of(name, by_name[name]), of_one_row=name in OF_ONE_ROW)
+                for name in family
+                if name in by_name
+            }
+            for family in (worth, found)
         )
         reports.append(VariedReport(model.name, group, sizes[group], model.dropped, of_worth, of_found, None, None))
     return reports

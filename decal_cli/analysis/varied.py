@@ -65,6 +65,8 @@ class Course:
     low: Floats | None = None
     high: Floats | None = None
     reason: str | None = None
+    of_one_row: bool = False
+    """Whether it is what one row is worth, and not the mean over all decisions."""
 
 
 @dataclass(frozen=True, eq=False)

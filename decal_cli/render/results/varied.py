@@ -131,12 +131,17 @@ class VariedCurves(LongTable[VariedSweep]):
     def _table(self, title: str, courses: Sequence[Course], shown: list[int]) -> Table:
         series = self.sweep.series
         head = Column(_HEADINGS.get(series.kind, "value"), words=True)
-        columns = [Column(each.heading, sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
+        columns = [Column(self._heading(each), sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
         rows = []
         for k in shown:
             cells = words(plain(series.values[k])), *(_cell(each, k, self.factor) for each in courses)
             rows.append(Row(cells, chosen=series.values[k] == series.own))
         return Table((head, *columns), tuple(rows), title=title, keys=1, stacked=True, picks=series.own is not None)
+
+    def _heading(self, course: Course) -> str:
+        """In the user's unit, where that is not the one of the table."""
+        apart = course.of_one_row and self.terms.with_amounts
+        return f"{course.heading}, {self.terms.noun}" if apart else course.heading
 
     def data(self) -> dict[str, Any]:
         """VariedCurvesData, or VariedReportsData."""
@@ -211,7 +216,7 @@ def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
 
 def _cell(course: Course, k: int, factor: float) -> Cell:
     """A value with its interval; of a utility, times the factor."""
-    by = factor if course.unit == "utility" else 1.0
+    by = factor if course.unit == "utility" and not course.of_one_row else 1.0
     columns = course.value, course.low, course.high
     value, low, high = (value_at(None if values is None else by * values, k) for values in columns)
     return number(value, None if low is None or high is None else (low, high))
