@@ -224,8 +224,8 @@ def test_sweep_over_capacities_has_the_values_of_each(decal: Decal, tmp_path: Pa
             assert swept[key]["value"][k] == pytest.approx(alone[key]["value"], rel=1e-12)
     # What one row is worth is not a mean over decisions, so that it does not grow with their number.
     shown = [decal("sweep", *line, "--capacity-range", "20,40", *more).out for more in ((), ("--unit", "EUR"))]
-    prices = [re.findall(r"\n20 .*", text.split("What decisions are worth")[1])[0].split()[-1] for text in shown]
-    assert prices[0] == prices[1] and "more place, EUR" in " ".join(shown[1].split())
+    price = re.findall(r"\n20 .*", shown[0].split("What decisions are worth")[1])[0].split()[-1]
+    assert price in shown[1] and "EUR per 1,000 decisions" in shown[1]
     line = refusal(decal("sweep", *line, "--capacity", "20", "--vary", "cost-fp=1:2"))
     assert "decal sweep decides on every row for itself" in line
 
