@@ -31,7 +31,7 @@ class ByAmount(NamedTuple):
 def build_held_out(rows: Rows, *, seed: int) -> HeldOut:
     """Five folds, clusters whole. Errors: Undefined, where there are too few rows to hold some out."""
     rows = rows.in_order()
-    _need_rows(rows)
+    need_rows(rows)
     fold = rows.places(Seed(seed).generator("row utilities")) % FOLDS
     return HeldOut(fits_of_other_folds(rows, fold))
 
@@ -42,7 +42,7 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
     Errors: Undefined, where there are too few rows to hold some out.
     """
     rows = utilities.rows
-    _need_rows(rows)
+    need_rows(rows)
     fold = _without_score(rows, Seed(seed).generator("amounts"))
     large = np.empty(len(rows), dtype=bool)
     for k in range(FOLDS):
@@ -51,8 +51,11 @@ def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:
     return ByAmount(large)
 
 
-def _need_rows(rows: Rows) -> None:
+def need_rows(rows: Rows) -> None:
+    """Raise Undefined where there are too few rows, or clusters, to hold some out."""
     if rows.too_few_to_hold_out:
+        if len(rows) >= FEWEST_ROWS:
+            raise Undefined(f"needs at least {FOLDS} clusters to learn from some and judge on others")
         raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
 
 

@@ -178,6 +178,9 @@ def test_what_is_not_there_says_why() -> None:
         value_of(parse("value_capture"), Inputs(rows))
     with pytest.raises(Undefined, match="needs at least"):
         value_of(parse("eu_amount_ranking"), measured(rows, count(2)))
+    clustered = replace(drawn(np.random.default_rng(1), 60), cluster=np.arange(60) % 4)
+    with pytest.raises(Undefined, match="needs at least 5 clusters"):
+        value_of(parse("eu_amount_ranking"), measured(clustered, count(2)))
     with pytest.raises(Undefined, match="missing the rows of label 1 costs nothing"):
         value_of(parse("value_capture"), measured(replace(rows, label=np.zeros(6, dtype=int)), count(2)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from decal_cli.crossfit.row_utilities import need_rows
 from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics.confidence import Interval
@@ -16,7 +17,7 @@ from decal_cli.metrics.numerics.at_capacity import (
     RowsAtCapacity,
     threshold_interval,
 )
-from decal_cli.tables.table import FEWEST_ROWS, Floats
+from decal_cli.tables.table import Floats
 
 
 def _utility_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
@@ -125,7 +126,8 @@ def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
         need_amounts(at.utilities)
     other = at.in_order_of(ranking)
     if other is None:
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+        need_rows(at.lists.rows)
+        raise Undefined("there is no list in that order")
     return other
 
 
