@@ -43,7 +43,7 @@ HEADLINE = (parse("expected_utility"), parse("brier"))
 AT_CAPACITY = parse("utility_at_capacity")
 """The same where so many rows can be acted on only."""
 
-NOT_EXACT = "cells of two scores do not give the difference; the values of each model are near those of the rows"
+NOT_EXACT = "not known from cells of two scores; counts of every pair of scores give it"
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,8 @@ def _difference(spec: MetricSpec, of_a: Report, of_b: Report) -> Difference:
         names = "" if len(sides) == 2 and a.reason == b.reason else f"{sides[0][0]}: "
         return Difference(a, b, Result(None, None, f"{names}{sides[0][1]}"))
     if any(side.within is not None and side.within.bound for side in (a, b)):
-        return Difference(a, b, Result(None, None, NOT_EXACT))
+        unknown = Result(None, None, NOT_EXACT)
+        return Difference(unknown, unknown, unknown)
     return Difference(a, b, Result(b.value - a.value), None, _better(spec.declared, a.value, b.value))
 
 

@@ -23,8 +23,8 @@ from decal_cli.roles import ROW_UTILITIES, Columns
 MODEL = "model"
 OF_CELLS = "scores are known by cells, with the sums of their rows: the page says which numbers are exact"
 OF_PAIRS = (
-    "scores are known by cells of both models: differences of Brier score, log loss and decisions at edges are exact, "
-    "and no other difference is shown"
+    "scores are known by cells of both models: comparing them shows the Brier score, log loss and decisions at edges, "
+    "which are exact, and nothing else"
 )
 OF_ROWS = (
     *("features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
