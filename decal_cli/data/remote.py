@@ -88,7 +88,9 @@ def _opened(path: str) -> tuple[Any, str]:
             return _s3(parts.netloc), f"{parts.netloc}{parts.path}"
         from pyarrow.fs import FileSystem
 
-        store, place = FileSystem.from_uri(path)
+        # Without a limit, pyarrow asks Google for credentials for a quarter of an hour.
+        limit = f"?retry_limit_seconds={_SECONDS:g}" if parts.scheme.lower() in ("gs", "gcs") else ""
+        store, place = FileSystem.from_uri(path + limit)
         return store, place
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import decal_cli as decal
-from decal_cli.data import reading
+from decal_cli.data import reading, remote
 from decal_cli.errors import DecalError
 from tests.helpers.cells import worded_rows as rows
 from tests.helpers.store import object_store
@@ -75,3 +76,17 @@ def test_an_error_is_one_line_without_secrets(store: str, path: str, problem: st
     assert problem in str(error.value)
     assert "secret-of-tests" not in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("path", ["gs://bucket/a.parquet", "gs://tests:secret-of-tests@bucket/a.parquet"])
+def test_google_without_credentials_is_one_line_soon(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A place that refuses connections, so that nothing is asked of a network.
+    monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:1")
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setattr(remote, "_SECONDS", 0.5)
+    started = time.monotonic()
+    with pytest.raises(DecalError, match=r"cannot be read|holds credentials") as error:
+        decal.evaluate(path, **ASKED)
+    assert "secret-of-tests" not in str(error.value) and "\n" not in str(error.value)
+    # Without a limit it waits for 15 minutes.
+    assert time.monotonic() - started < 60
