@@ -220,7 +220,7 @@ INPUT_KINDS: dict[type, InputKind] = {
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
     RowsAtCapacity: InputKind(
         "utilities of each row and a capacity",
-        "needs utilities of each row and a capacity: --amount or its kin, and --capacity",
+        "needs utilities of each row and a capacity: --capacity, and --amount or other columns of them",
         _rows_at_capacity,
     ),
     HeldOut: InputKind("utilities of each row", NO_UTILITIES, _held_out),

@@ -1,4 +1,4 @@
-"""`--amount` and its kin as a user meets them."""
+"""`--amount` and the other columns of utilities as a user meets them."""
 
 from __future__ import annotations
 

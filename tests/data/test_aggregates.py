@@ -120,7 +120,6 @@ def test_verbs_that_need_rows_say_so() -> None:
     counts = levels(rows())
     for ask in (
         lambda: decal.compare(counts, aggregated=True),
-        lambda: decal.sweep(counts, aggregated=True, threshold=0.3, vary="prevalence=0.1:0.2"),
     ):
         with pytest.raises(DecalError, match=r"needs the rows themselves|both scores of a row at once"):
             ask()

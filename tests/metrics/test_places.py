@@ -174,7 +174,7 @@ def test_the_order_of_rows_changes_nothing_and_groups_add_up() -> None:
 
 def test_what_is_not_there_says_why() -> None:
     rows = drawn(np.random.default_rng(1), 6)
-    with pytest.raises(Undefined, match="--amount or its kin, and --capacity"):
+    with pytest.raises(Undefined, match="--capacity, and --amount or other columns of them"):
         value_of(parse("value_capture"), Inputs(rows))
     with pytest.raises(Undefined, match="needs at least"):
         value_of(parse("eu_amount_ranking"), measured(rows, count(2)))
