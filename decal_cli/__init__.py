@@ -62,12 +62,12 @@ if TYPE_CHECKING:
     from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
     from decal_cli.api.reporting import report
     from decal_cli.api.verbs import compare, evaluate, gate, recommend, sweep
-    from decal_cli.data.engines.opened import Engine
+    from decal_cli.data.large.engines.opened import Engine
     from decal_cli.errors import DecalError
 
 _HOMES = {
     "errors": ("DecalError",),
-    "data.engines.opened": ("Engine",),
+    "data.large.engines.opened": ("Engine",),
     "api.reporting": ("report",),
     "api.verbs": ("compare", "evaluate", "gate", "recommend", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),

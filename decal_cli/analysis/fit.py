@@ -14,7 +14,7 @@ from decal_cli.analysis.evaluate import Evaluation, Plan
 from decal_cli.analysis.flowchart.evidence import MIN_ISOTONIC_ROWS
 from decal_cli.analysis.recommend import Preferences, evidence_choices, recommend
 from decal_cli.data import Dataset, Predictions
-from decal_cli.data.sampling import with_rows
+from decal_cli.data.large.sampling import with_rows
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.methods import (
     Applied,

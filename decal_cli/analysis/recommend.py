@@ -12,7 +12,7 @@ from decal_cli.analysis.flowchart import BEYOND, EVIDENCE_KEYS, FITS, GAINS, HEA
 from decal_cli.analysis.ranked import Ranked, ranked, usual_fits
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Dataset
-from decal_cli.data.sampling import with_rows
+from decal_cli.data.large.sampling import with_rows
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse

@@ -17,8 +17,8 @@ from decal_cli.analysis.reference import Reference, against
 from decal_cli.api.words import one_of
 from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, pair_up, read, read_pair
 from decal_cli.data.arrays import is_table
-from decal_cli.data.engines.address import is_address
-from decal_cli.data.engines.opened import Engine
+from decal_cli.data.large.engines.address import is_address
+from decal_cli.data.large.engines.opened import Engine
 from decal_cli.data.words import number, text_of
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
@@ -130,17 +130,17 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None, p
     paths = paths_of(data)
     if paths is not None and _names_engine(paths):
         # Late: most callers have files or arrays.
-        from decal_cli.data.engines.reading import read_engine
+        from decal_cli.data.large.engines.reading import read_engine
 
         return read_engine(paths[0], file_columns(asked), None, tuple(edges or ()), pairs)
     if isinstance(data, Engine):
-        from decal_cli.data.engines.reading import read_connection
+        from decal_cli.data.large.engines.reading import read_connection
 
         return read_connection(data, file_columns(asked), tuple(edges or ()), pairs)
     if hasattr(data, "cursor") and hasattr(data, "close"):
         raise DecalError("the data is a connection", "say what to ask it: decal_cli.Engine(connection, table='preds')")
     if type(data).__module__.startswith("pyspark.sql"):
-        from decal_cli.data.engines.reading import read_spark
+        from decal_cli.data.large.engines.reading import read_spark
 
         return read_spark(data, file_columns(asked), tuple(edges or ()), pairs)
     if paths is not None:

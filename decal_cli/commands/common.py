@@ -166,7 +166,7 @@ def counted_by_engine(
     if source.files or source.engine is None:
         raise DecalError("rows come from files or from one engine", "give files, or --engine without files")
     # Late: most runs read files.
-    from decal_cli.data.engines.reading import read_engine
+    from decal_cli.data.large.engines.reading import read_engine
 
     reserve()
     return read_engine(source.engine, columns_of(source, settings), source.query, tuple(edges), pairs)

@@ -6,9 +6,9 @@ import sys
 
 from decal_cli.commands.options import OF_STATEMENT, SqlOptions
 from decal_cli.commands.settings import find_settings, working_folder
-from decal_cli.data.engines.dialects import DIALECTS
-from decal_cli.data.engines.request import CountRequest
-from decal_cli.data.engines.statement import statement
+from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.request import CountRequest
+from decal_cli.data.large.engines.statement import statement
 from decal_cli.errors import DecalError
 
 

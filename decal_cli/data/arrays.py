@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from decal_cli.data.aggregates import aggregates
 from decal_cli.data.capacity import as_used
 from decal_cli.data.classes import by_usual_names
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
-from decal_cli.data.files import translated
+from decal_cli.data.formats.files import translated
+from decal_cli.data.formats.sources import InMemory
 from decal_cli.data.labels import label_text
+from decal_cli.data.large.aggregates import aggregates
 from decal_cli.data.population import in_population
-from decal_cli.data.sources import InMemory
 from decal_cli.data.stream import Stream, StreamColumns, stream_of
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.files import no_rows, translated
-from decal_cli.data.sources import Source
+from decal_cli.data.formats.files import no_rows, translated
+from decal_cli.data.formats.sources import Source
 from decal_cli.data.words import NUMBER, number, quote, value_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MIN_SHARE_OF_MEAN

@@ -22,9 +22,9 @@ from decal_cli.data.check import (
 from decal_cli.data.classes import by_usual_names, class_labels, class_scores, labels_in, unseen_classes
 from decal_cli.data.columns import Chosen, choose, same_columns
 from decal_cli.data.features import FeatureReader
+from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group, periods
 from decal_cli.data.percentages import parts_with_scores, percentage_notes
-from decal_cli.data.sources import Source
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import ALL_COLUMNS, Columns

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.check import NotNumbers, Origin, Part, chunk_floats, plain
-from decal_cli.data.csvfile import CsvSource
-from decal_cli.data.files import translated
-from decal_cli.data.jsonlines import JsonLinesSource
+from decal_cli.data.formats.csvfile import CsvSource
+from decal_cli.data.formats.files import translated
+from decal_cli.data.formats.jsonlines import JsonLinesSource
+from decal_cli.data.formats.sources import Source
 from decal_cli.data.kinds import Texts, numbers_of, slip_error, typed_kind
-from decal_cli.data.sources import Source
 from decal_cli.data.words import number, quote
 from decal_cli.errors import DecalError
 from decal_cli.tables.features import MISSING_CODE, PLURALS, Features, Kind, kinds_text

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.check import NotNumbers, Part, chunk_floats, part_floats
-from decal_cli.data.files import translated
+from decal_cli.data.formats.files import translated
 from decal_cli.data.labels import NO_LABEL, plain_encoded
 from decal_cli.data.words import NUMBER, quote
 from decal_cli.errors import DecalError

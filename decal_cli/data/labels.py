@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.data.check import NotNumbers, Origin, Part, missing_values, plain
-from decal_cli.data.files import translated
+from decal_cli.data.formats.files import translated
 from decal_cli.data.words import MISSING, NUMBER, listed, quote, shell_word, text_of
 from decal_cli.errors import DecalError
 

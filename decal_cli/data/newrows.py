@@ -11,12 +11,12 @@ import numpy as np
 
 from decal_cli.data.check import Origin, Part, checked_scores, chunk_floats, floats
 from decal_cli.data.classes import ClassColumns, class_scores
-from decal_cli.data.csvfile import CsvSource
 from decal_cli.data.features import FeatureReader
-from decal_cli.data.files import no_rows
+from decal_cli.data.formats.csvfile import CsvSource
+from decal_cli.data.formats.files import no_rows
+from decal_cli.data.formats.sources import FileSource, InMemory, Source, open_source
 from decal_cli.data.labels import group, group_names
 from decal_cli.data.percentages import holds_texts, may_be_texts, with_numbers
-from decal_cli.data.sources import FileSource, InMemory, Source, open_source
 from decal_cli.data.words import MISSING, listed, nearest, quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns

@@ -11,8 +11,8 @@ import numpy as np
 
 from decal_cli.data.check import Origin, Part, loaded_parts
 from decal_cli.data.columns import Chosen
+from decal_cli.data.formats.sources import FileSource, Source
 from decal_cli.data.labels import plain_encoded
-from decal_cli.data.sources import FileSource, Source
 from decal_cli.data.words import MISSING, not_a_number, number_with_sign
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns

@@ -9,19 +9,19 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from decal_cli.data.aggregates import aggregates
 from decal_cli.data.capacity import as_used
 from decal_cli.data.check import Origin, Part, checked_scores, floats
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, chosen_columns, dataset
-from decal_cli.data.files import Raw, no_rows, raw
-from decal_cli.data.folders import as_named, opened
+from decal_cli.data.formats.files import Raw, no_rows, raw
+from decal_cli.data.formats.folders import as_named, opened
+from decal_cli.data.formats.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
+from decal_cli.data.formats.sources import FileSource, Source
 from decal_cli.data.labels import MISSING_LABEL, Labels
-from decal_cli.data.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
+from decal_cli.data.large.aggregates import aggregates
+from decal_cli.data.large.sampling import can_draw, draw
+from decal_cli.data.large.streaming import Counted, can_stream, stream
 from decal_cli.data.population import in_population
-from decal_cli.data.sampling import can_draw, draw
-from decal_cli.data.sources import FileSource, Source
-from decal_cli.data.streaming import Counted, can_stream, stream
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats, missing_values
 from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
 from decal_cli.data.dataset import Digests, Input, labels_of
+from decal_cli.data.formats.sources import Source, open_source
 from decal_cli.data.kinds import Texts, numbers_of, typed_kind
 from decal_cli.data.labels import MISSING_LABEL, NO_GROUP, group
 from decal_cli.data.percentages import parts_with_scores, percentage_notes
-from decal_cli.data.sources import Source, open_source
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_STREAM_GROUPS

@@ -12,8 +12,8 @@ import numpy as np
 from decal_cli.data.check import Part
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset
+from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import group
-from decal_cli.data.sources import Source
 from decal_cli.data.words import quote, shell_word
 from decal_cli.errors import DecalError
 from decal_cli.tables.clusters import MIN_CLUSTERS, design_effect

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.data.engines.dialects import Dialect, logistic
-from decal_cli.data.engines.statement import source_of
+from decal_cli.data.large.engines.dialects import Dialect, logistic
+from decal_cli.data.large.engines.statement import source_of
 from decal_cli.errors import DecalError
 from decal_cli.methods.declare import METHODS
 from decal_cli.methods.families.binned import Steps

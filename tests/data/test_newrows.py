@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decal_cli.data import Batch, Columns, NewRows, read
-from decal_cli.data.sources import N_BATCH_ROWS
+from decal_cli.data.formats.sources import N_BATCH_ROWS
 from decal_cli.data.words import NUMBER
 from decal_cli.errors import DecalError
 from tests.helpers.files import FORMATS, every_format, write_columns, write_text

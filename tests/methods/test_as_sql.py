@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlglot
 
-from decal_cli.data.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.methods import Saved
 from decal_cli.methods.as_sql import scoring_statement
 from decal_cli.methods.families.isotonic import Curve

@@ -1,0 +1,228 @@
+"""JSON Lines: one object a line; a key that a line lacks is a missing value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from typing import Any
+
+from decal_cli.data.formats.files import Raw, no_rows, refuse_other_encodings, translated
+from decal_cli.data.words import MISSING, quote, text_of
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_EMPTY_CELLS, MAX_LINE_BYTES, MIB
+
+N_LINES, N_BLOCK_VALUES = 1 << 15, 1 << 21
+"""Lines that are held as objects at once, and their values."""
+
+
+class JsonLinesSource:
+    """A JSON Lines file, parsed twice: once for the keys of all lines, once for the columns asked for."""
+
+    kind = "JSON Lines"
+
+    def __init__(self, raw: Raw, head: bytes) -> None:
+        self.raw = raw
+        self.shown = raw.shown
+        refuse_other_encodings(raw, head)
+        filled: Counter[str] = Counter()
+        self.n_rows = 0
+        for _, line in self.objects():
+            filled.update(line.keys())
+            self.n_rows += 1
+        self.filled = dict(filled)
+        self.names = list(filled)
+
+    def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Line number and object, one by one."""
+        with translated(self.shown, self.kind), self.raw.open() as stream:
+            for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise DecalError(
+                        f"{self.shown}, line {number}: holds more than {MAX_LINE_BYTES // MIB} MiB",
+                        "write one whole object a line",
+                    )
+                if number == 1:
+                    line = line.removeprefix(b"\xef\xbb\xbf")
+                if not line.strip():
+                    continue
+                try:
+                    # A first line with a repeated key would silently keep the last value.
+                    value = json.loads(line, object_pairs_hook=self._unique if number == 1 else None)
+                except (ValueError, RecursionError) as error:
+                    reason = _reason(error)
+                    raise DecalError(
+                        f"{self.shown}, line {number}: is not JSON ({reason})", "write one whole object a line"
+                    ) from None
+                if not isinstance(value, dict):
+                    raise DecalError(
+                        f"{self.shown}, line {number}: is not an object", 'write one {"column": value} a line'
+                    )
+                yield number, value
+
+    def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        line = dict(pairs)
+        if len(line) < len(pairs):
+            keys = [key for key, _ in pairs]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise DecalError(f"{self.shown}, line 1: duplicate column {quote(twice)}", "rename one of the two")
+        return line
+
+    def line(self, row: int) -> int | None:
+        """Line of data row `row` (0-based)."""
+        return next((number for at, (number, _) in enumerate(self.objects()) if at == row), None)
+
+    def load(self, numbers: Sequence[str], texts: Sequence[str]) -> Any:
+        """The named columns as a pyarrow table."""
+        import pyarrow as pa
+
+        self._check_filled([*numbers, *texts])
+        batches = list(self.batches(numbers, texts))
+        if not batches:
+            raise no_rows(self.shown)
+        return pa.concat_tables(batches)
+
+    def load_typed(self, names: Sequence[str]) -> Any:
+        """The named columns, each as numbers or lists of numbers where all its values are such, else as texts."""
+        self._check_filled(names)
+        try:
+            return self.load(names, ())
+        except DecalError:
+            texts = {name for _, line in self.objects() for name in names if not _is_number(line.get(name))}
+            return self.load([name for name in names if name not in texts], sorted(texts)).select(list(names))
+
+    def _check_filled(self, names: Sequence[str]) -> None:
+        """Raise a DecalError where the rows have so few keys in common that they are no table."""
+        empty = sum(self.n_rows - self.filled[name] for name in names)
+        if empty > MAX_EMPTY_CELLS:
+            raise DecalError(
+                f"{self.shown}: its {self.n_rows:,} rows lack {empty:,} values of the {len(names):,} columns to be"
+                f" read, more than {MAX_EMPTY_CELLS:,}",
+                "write the same keys on every line, or name fewer columns",
+            )
+
+    def batches(self, numbers: Sequence[str], texts: Sequence[str]) -> Iterator[Any]:
+        """The named columns as small tables."""
+        for start, rows in self._blocks():
+            yield self._table(rows, start, numbers, {name: None for name in texts})
+
+    def rows(self, numbers: Sequence[str], others: Sequence[str]) -> Iterator[Any]:
+        """The same; other columns are numbers, truth values, texts, lists or objects as in the file, else texts."""
+        self._check_filled([*numbers, *others])
+        kinds, lists = self._kinds(others, numbers)
+        for start, rows in self._blocks():
+            yield self._table(rows, start, numbers, kinds, lists)
+
+    def _blocks(self) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+        """Number of the first row, and rows."""
+        rows: list[dict[str, Any]] = []
+        start = n_values = 0
+        for _, line in self.objects():
+            rows.append(line)
+            n_values += len(line)
+            if len(rows) == N_LINES or n_values > N_BLOCK_VALUES:
+                n_values = 0
+                yield start, rows
+                start += len(rows)
+                rows = []
+        if rows:
+            yield start, rows
+
+    def _kinds(self, names: Sequence[str], numbers: Sequence[str]) -> tuple[dict[str, Any], set[str]]:
+        """The pyarrow type that holds all values of a column, text where none does; and which numbers are in lists."""
+        import pyarrow as pa
+
+        kinds: dict[str, Any] = {name: pa.null() for name in names}
+        lists: set[str] = set()
+        for _, rows in self._blocks():
+            lists.update(name for name in numbers if any(isinstance(row.get(name), list) for row in rows))
+            for name, before in kinds.items():
+                if pa.types.is_string(before):
+                    continue
+                try:
+                    in_block = pa.array([row.get(name) for row in rows]).type
+                    both = [pa.schema([(name, kind)]) for kind in (before, in_block)]
+                    kinds[name] = pa.unify_schemas(both, promote_options="permissive").field(name).type
+                except (pa.ArrowException, OverflowError, ValueError, TypeError):
+                    kinds[name] = pa.string()
+        # An object without a key in any row has no type that a file could hold.
+        keyless = {name for name, kind in kinds.items() if pa.types.is_struct(kind) and not kind.num_fields}
+        return {name: pa.string() if name in keyless else kind for name, kind in kinds.items()}, lists
+
+    def _table(
+        self,
+        rows: list[dict[str, Any]],
+        start: int,
+        numbers: Sequence[str],
+        others: dict[str, Any],
+        lists: Container[str] = (),
+    ) -> Any:
+        import pyarrow as pa
+
+        columns: dict[str, Any] = {}
+        with translated(self.shown, self.kind):
+            for name in numbers:
+                values = [row.get(name) for row in rows]
+                if name in lists or any(isinstance(v, list) for v in values):
+                    listed = [self._list(name, v, start + i) for i, v in enumerate(values)]
+                    columns[name] = pa.array(listed, pa.list_(pa.float64()))
+                else:
+                    columns[name] = pa.array([self._number(name, v, start + i) for i, v in enumerate(values)])
+            for name, kind in others.items():
+                columns[name] = self._column(name, kind, [row.get(name) for row in rows], start)
+            return pa.table(columns)
+
+    def _column(self, name: str, kind: Any, values: list[Any], start: int) -> Any:
+        """Values as this type; None: as texts of plain values."""
+        import pyarrow as pa
+
+        if kind is None:
+            return pa.array([self._text(name, v, start + i) for i, v in enumerate(values)], pa.string())
+        if pa.types.is_string(kind):
+            texts = [json.dumps(v, ensure_ascii=False) if isinstance(v, (list, dict)) else text_of(v) for v in values]
+            return pa.array(texts, kind)
+        return pa.array(values, kind)
+
+    def _number(self, name: str, value: Any, row: int) -> float:
+        if value is None or (isinstance(value, str) and value.strip() in MISSING):
+            return math.nan
+        if isinstance(value, (int, float)):
+            try:
+                return float(value)
+            except OverflowError:
+                return math.inf if value > 0 else -math.inf
+        raise DecalError(
+            f"{self._place(name, row)}: {quote(value)} is not a number", "correct it, or name another column"
+        )
+
+    def _list(self, name: str, value: Any, row: int) -> list[float] | None:
+        if isinstance(value, list):
+            return [self._number(name, v, row) for v in value]
+        if value is None:
+            return None
+        raise DecalError(
+            f"{self._place(name, row)}: {quote(value)} is not a list as in other rows", "give lists of one length"
+        )
+
+    def _text(self, name: str, value: Any, row: int) -> str | None:
+        if not isinstance(value, (list, dict)):
+            return text_of(value)
+        raise DecalError(f"{self._place(name, row)}: holds a list or an object", "name a column of plain values")
+
+    def _place(self, name: str, row: int) -> str:
+        return f"{self.shown}, column {quote(name)}, row {row + 1}"
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with a line."""
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    return "nested too deep" if isinstance(error, RecursionError) else "a number of thousands of digits"
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value can stand in a column of numbers, or of lists of them."""
+    return (
+        value is None or isinstance(value, (int, float, list)) or (isinstance(value, str) and value.strip() in MISSING)
+    )

@@ -1,0 +1,267 @@
+"""Logs of language models that answered questions -> rows: how sure the model was, and whether it was right.
+
+Read as the tools write them: lm-eval 0.4 (`samples_*.jsonl`) and Inspect (`.json` or `.eval`, version 2 of its logs).
+Label 1 is a right answer, so that action 1 is to answer and action 0 to abstain.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+from decal_cli.data.formats.files import Raw, no_rows, translated
+from decal_cli.data.formats.jsonlines import JsonLinesSource
+from decal_cli.data.formats.sources import InMemory
+from decal_cli.data.words import number_with_sign, quote
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_STREAM_BYTES
+
+SCORE, LABEL, CLUSTER, ID, CHOICE, TARGET = "p", "y", "question", "id", "choice", "target"
+"""Columns of the rows: confidence, right or wrong, question, question and epoch, of each choice, the right choice."""
+RIGHT = {"C": 1, "I": 0, "N": 0, "P": 0}
+"""Grades of Inspect: correct, incorrect, no answer, partially correct."""
+VERSION = 2
+"""Of the logs of Inspect."""
+ZSTD = 93
+"""How Inspect compresses the files of an archive."""
+CONFIDENCES = ("confidence", "probability", "prob", "p")
+"""What a scorer may call the model's confidence."""
+_STATED = re.compile(
+    r"(?:confiden\w*|probabilit\w*|certain\w*|likelihood)[^\d\n%]{0,30}?((?:\d+(?:\.\d+)?|\.\d+)\s*(?:%|percent)?)",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(r"\([^()\n]*\)")
+Row = dict[str, Any]
+
+
+class LogSource(InMemory):
+    """The rows of a log. repeats: whether some questions were answered more than once. notes: of what was dropped."""
+
+    def __init__(self, raw: Raw, rows: Sequence[Row], notes: Sequence[str]) -> None:
+        import pyarrow as pa
+
+        if not rows:
+            raise no_rows(raw.shown)
+        self.raw = raw
+        self.shown = raw.shown
+        self.notes = tuple(notes)
+        self.names = list(dict.fromkeys(name for row in rows for name in row))
+        self.repeats = 1 < len({row[CLUSTER] for row in rows}) < len(rows)
+        self.table = pa.table({name: [row.get(name) for row in rows] for name in self.names})
+        if all(row[SCORE] is None for row in rows):
+            raise DecalError(
+                f"{raw.shown}: no answer states a confidence",
+                "ask the model for one, such as 'Confidence: 90%', or log the log-likelihoods of choices",
+            )
+
+    def line(self, row: int) -> int | None:
+        return None
+
+
+def of_lm_eval(raw: Raw) -> LogSource:
+    """The samples that lm-eval writes with --log_samples: a line for each document and filter."""
+    lines = list(JsonLinesSource(raw, raw.head()).objects())
+    for number, line in lines:
+        lacking = [key for key in ("doc_id", "filter", "filtered_resps", "target", "metrics") if key not in line]
+        if lacking:
+            problem = f"{raw.shown}, line {number}: is not a sample of lm-eval 0.4: it lacks {lacking[0]!r}"
+            raise DecalError(problem, "give samples_*.jsonl as `lm_eval --log_samples` writes them")
+    filters = list(dict.fromkeys(str(line["filter"]) for _, line in lines))
+    kept = [(number, line) for number, line in lines if str(line["filter"]) == filters[0]]
+    notes = []
+    if len(filters) > 1:
+        others = ", ".join(quote(name) for name in filters[1:])
+        notes.append(f"{raw.shown}: every document once, as filter {quote(filters[0])} has it, not {others}")
+    rows = [_sample(raw, number, line) for number, line in kept]
+    sizes = {len(line["filtered_resps"]) for _, line in kept}
+    if len(sizes) > 1:
+        rows = [{name: value for name, value in row.items() if not name.startswith(f"{CHOICE}:")} for row in rows]
+    epochs: Counter[str] = Counter()
+    for row in rows:
+        epochs[row[CLUSTER]] += 1
+        row[ID] = f"{row[CLUSTER]}/{epochs[row[CLUSTER]]}"
+    return LogSource(raw, rows, notes)
+
+
+def _sample(raw: Raw, number: int, line: Mapping[str, Any]) -> Row:
+    """One row of a line: of log-likelihoods the most likely choice, of a text the confidence that it states."""
+    where = f"{raw.shown}, line {number}"
+    responses = line["filtered_resps"]
+    question = str(line.get("doc_hash") or line["doc_id"])
+    likelihoods = _likelihoods(responses)
+    if likelihoods is None:
+        metric = next((name for name in line["metrics"] if _graded(line.get(name)) is not None), None)
+        if metric is None:
+            raise DecalError(f"{where}: no metric says whether the answer is right", "log a metric such as exact_match")
+        # A filter keeps the answer alone: how sure the model is stands in what it wrote.
+        texts = map(str, (_first(line.get("resps")), _first(responses)))
+        sure = next((value for value in map(stated, texts) if value is not None), None)
+        return {CLUSTER: question, SCORE: sure, LABEL: _graded(line[metric])}
+    top = max(likelihoods)
+    powers = [math.exp(each - top) for each in likelihoods]
+    shares = [power / sum(powers) for power in powers]
+    best = likelihoods.index(top)
+    target = str(line["target"])
+    right = line.get("acc")
+    if _graded(right) is None:
+        if not target.isdigit():
+            raise DecalError(f"{where}: target {quote(target)} is not the number of a choice", "log the metric acc")
+        right = int(target) == best
+    choices = {f"{CHOICE}:{k}": share for k, share in enumerate(shares)} if target.isdigit() else {}
+    return {CLUSTER: question, SCORE: shares[best], LABEL: _graded(right), TARGET: target, **choices}
+
+
+def _first(values: Any) -> Any:
+    """The first text of lists within lists."""
+    while isinstance(values, list) and values:
+        values = values[0]
+    return values
+
+
+def _likelihoods(responses: Any) -> list[float] | None:
+    """The log-likelihood of each choice, where these are such: pairs of a number and whether it is the greedy one."""
+    if not isinstance(responses, list) or len(responses) < 2:
+        return None
+    values = []
+    for each in responses:
+        if not isinstance(each, list) or len(each) != 2 or str(each[1]) not in ("True", "False"):
+            return None
+        try:
+            values.append(float(each[0]))
+        except (TypeError, ValueError):
+            return None
+    return values if all(math.isfinite(value) for value in values) else None
+
+
+def _graded(value: Any) -> int | None:
+    """Whether a grade is that of a right answer; None where it is no grade. Only a full score is right."""
+    if isinstance(value, str):
+        if value in RIGHT:
+            return RIGHT[value]
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, (bool, int, float)) and 0 <= value <= 1:
+        return int(value == 1)
+    return None
+
+
+def stated(text: str) -> float | None:
+    """The probability that a text states: 'Confidence: 90%', '0.9', '90 percent'; None where it states none."""
+    # 'Confidence (0-100): 90' states one number, not two.
+    stating = [text, *_STATED.findall(_ASIDE.sub("", text))]
+    last = number_with_sign(text) or number_with_sign(stating[-1])
+    if last is None:
+        return None
+    value, per_cent = last
+    value = value / 100 if per_cent or value > 1 else value
+    return value if 0 <= value <= 1 else None
+
+
+def of_inspect(raw: Raw) -> LogSource:
+    """A log of Inspect, in either of its formats."""
+    fix = "give a log that Inspect has finished, of a version from 0.3 on"
+    with translated(raw.shown, "a log of Inspect"), raw.open() as stream:
+        content = stream.read(MAX_STREAM_BYTES + 1)
+    if len(content) > MAX_STREAM_BYTES:
+        raise DecalError(f"{raw.shown}: is too large for a log", "write fewer samples to a log")
+    try:
+        header, samples = _of_archive(content) if content.startswith(b"PK") else _of_json(content)
+    except (ValueError, KeyError, TypeError, RecursionError, OSError, zipfile.BadZipFile, NotImplementedError) as error:
+        reason = str(error).splitlines()[0][:60] if str(error) else type(error).__name__
+        raise DecalError(f"{raw.shown}: is not a whole log of Inspect ({reason})", fix) from None
+    if header.get("version") != VERSION:
+        raise DecalError(
+            f"{raw.shown}: is version {header.get('version')!r} of Inspect's logs, not {VERSION}",
+            "convert it: inspect log convert",
+        )
+    notes = []
+    if header.get("status") != "success":
+        notes.append(f"{raw.shown}: the run ended with status {quote(str(header.get('status')))}")
+    graded = [sample for sample in samples if sample.get("scores")]
+    if len(graded) < len(samples):
+        notes.append(f"{raw.shown}: dropped {len(samples) - len(graded):,} of {len(samples):,} samples (not scored)")
+    scorer = _scorer(raw.shown, graded, notes)
+    return LogSource(raw, [_answer(raw.shown, sample, scorer) for sample in graded], notes)
+
+
+def _of_json(content: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    log = json.loads(content)
+    if not isinstance(log, dict) or "eval" not in log:
+        raise ValueError("it has no 'eval'")
+    return log, list(log.get("samples") or [])
+
+
+def _of_archive(content: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        entries = {entry.filename: entry for entry in archive.infolist()}
+        if "header.json" not in entries:
+            raise ValueError("it has no header.json")
+        header = json.loads(_entry(content, archive, entries["header.json"]))
+        named = sorted(name for name in entries if name.startswith("samples/") and name.endswith(".json"))
+        return header, [json.loads(_entry(content, archive, entries[name])) for name in named]
+
+
+def _entry(content: bytes, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """The bytes of a file of an archive; Python reads those that are compressed by Zstandard only from 3.14 on."""
+    if entry.file_size > MAX_STREAM_BYTES:
+        raise ValueError(f"{entry.filename} is too large")
+    if entry.compress_type != ZSTD:
+        return archive.read(entry)
+    import pyarrow as pa
+
+    # The local header: 30 bytes, then the name and a field of their own lengths.
+    at = entry.header_offset
+    start = at + 30 + int.from_bytes(content[at + 26 : at + 28], "little")
+    start += int.from_bytes(content[at + 28 : at + 30], "little")
+    packed = content[start : start + entry.compress_size]
+    return bytes(pa.decompress(packed, decompressed_size=entry.file_size, codec="zstd", asbytes=True))
+
+
+def _scorer(shown: str, samples: Sequence[Mapping[str, Any]], notes: list[str]) -> str:
+    """The first scorer that says whether answers are right."""
+    names = list(dict.fromkeys(name for sample in samples for name in sample["scores"]))
+    for name in names:
+        if any(_graded(_value(sample, name)) is not None for sample in samples):
+            if len(names) > 1:
+                others = ", ".join(quote(other) for other in names if other != name)
+                notes.append(f"{shown}: answers are right or wrong as scorer {quote(name)} has it, not {others}")
+            return name
+    raise DecalError(f"{shown}: no scorer says whether answers are right", "log a scorer whose values are C, I or 0, 1")
+
+
+def _value(sample: Mapping[str, Any], scorer: str) -> Any:
+    return (sample["scores"].get(scorer) or {}).get("value")
+
+
+def _answer(shown: str, sample: Mapping[str, Any], scorer: str) -> Row:
+    """One row of a sample: whether the answer is right, and the confidence that the scorer or the answer states."""
+    score = sample["scores"].get(scorer) or {}
+    question, epoch = str(sample.get("id")), sample.get("epoch", 1)
+    given = {**(sample.get("metadata") or {}), **(score.get("metadata") or {})}
+    named = next((given[name] for name in CONFIDENCES if given.get(name) is not None), None)
+    texts = [str(named)] if named is not None else [_completion(sample), str(score.get("explanation") or "")]
+    sure = next((value for value in map(stated, texts) if value is not None), None)
+    return {CLUSTER: question, ID: f"{question}/{epoch}", SCORE: sure, LABEL: _graded(score.get("value"))}
+
+
+def _completion(sample: Mapping[str, Any]) -> str:
+    output = sample.get("output") or {}
+    if output.get("completion"):
+        return str(output["completion"])
+    choices = output.get("choices") or [{}]
+    content = (choices[0].get("message") or {}).get("content", "")
+    if isinstance(content, list):
+        content = "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content)
+
+
+TOOLS: dict[str, Callable[[Raw], LogSource]] = {"lm-eval": of_lm_eval, "inspect": of_inspect}
+"""What reads the logs of each tool, by the names that --from takes."""

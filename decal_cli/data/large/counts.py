@@ -1,0 +1,297 @@
+"""Counts of rows as columns of numbers, levels or cells: checked, cut by model and group, and made into tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from decal_cli.data.check import Origin
+from decal_cli.data.large.engines.aggregate import ENDS
+from decal_cli.data.words import number
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
+from decal_cli.tables.aggregated import Aggregated
+from decal_cli.tables.cells import N_POWERS, CellTable, ends
+from decal_cli.tables.counted_clusters import CountedRows, clustered
+from decal_cli.tables.design import INDEPENDENT, Design, Weighted
+from decal_cli.tables.table import Floats, Table
+
+CLUSTER = "cluster"
+"""Numbers of clusters, where rows were counted by them too."""
+ROUNDING = 1e-9
+"""Of sums of floats, which engines add in orders of their own."""
+_MAX_LOSS = 745.0
+"""Minus the logarithm of the least float is less."""
+_OF_POS = ("cannot be the sum of squared weights that add up to pos, of rows_pos rows",)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts(ABC):
+    """Columns of numbers by name, shape (m,), in any order and with repetitions, which add up."""
+
+    columns: Mapping[str, Floats]
+    called: Mapping[str, str] = field(default_factory=dict)
+    """What the file calls columns, where not so."""
+
+    needed: ClassVar[tuple[str, ...]]
+    of_weights: ClassVar[tuple[str, ...]]
+    """What there is besides where rows are weighted: all of it, or nothing."""
+    optional: ClassVar[tuple[str, ...]] = ()
+    """What there may be: all of it in every file, or nothing."""
+    what: ClassVar[str]
+
+    def take(self, which: np.ndarray) -> Self:
+        """These counts, by mask."""
+        return type(self)({name: values[which] for name, values in self.columns.items()}, self.called)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether n is a sum of weights."""
+        return "n2" in self.columns
+
+    @property
+    @abstractmethod
+    def rows(self) -> tuple[Floats, Floats]:
+        """Rows, and rows with label 1."""
+
+    @abstractmethod
+    def table(self, scale: float, origin: Origin) -> Table:
+        """All of it added up; weights are multiplied by the scale, a power of two."""
+
+    @abstractmethod
+    def check(self, origin: Origin) -> None:
+        """Raise a DecalError that names the first value that cannot be, with its file, column and row."""
+
+    @property
+    def scale(self) -> float:
+        """The power of two that brings the mean weight near 1, as weights of rows are read."""
+        if not self.weighted:
+            return 1.0
+        return float(2.0 ** -round(np.log2(float(self.columns["n"].sum()) / float(self.rows[0].sum()))))
+
+    def counted(self, scale: float, groups: Mapping[str, np.ndarray], origin: Origin) -> Aggregated:
+        """The rows that these count, and those of every group."""
+        parts = {
+            column: {str(value): self.take(values == value).counted(scale, {}, origin) for value in np.unique(values)}
+            for column, values in groups.items()
+        }
+        count, ones = (int(values.sum()) for values in self.rows)
+        return Aggregated(self.table(scale, origin), count, ones, parts)
+
+    def need(self, sound: np.ndarray, name: str, problem: str, origin: Origin) -> None:
+        """Raise a DecalError that names the first value of a column that is not sound."""
+        if not sound.all():
+            row = int(np.argmin(sound))
+            place = origin.place(self.called.get(name, name), row)
+            raise DecalError(f"{place}: {number(self.columns[name][row])} {problem}", "correct the aggregates")
+
+    def need_counts(self, name: str, origin: Origin, least: int = 0) -> None:
+        """The same for a column that must hold whole numbers of rows."""
+        values = self.columns[name]
+        self.need(values == np.floor(values), name, "is not a whole number of rows", origin)
+        self.need(values >= least, name, "is not positive" if least else "is negative", origin)
+        self.need(values <= MAX_COUNTED_ROWS, name, f"is over {MAX_COUNTED_ROWS:,} rows", origin)
+        self.need(
+            np.cumsum(values) <= MAX_COUNTED_ROWS,
+            name,
+            f"and those before it are over {MAX_COUNTED_ROWS:,} rows",
+            origin,
+        )
+
+    def need_squares(self, origin: Origin) -> None:
+        """The same for sums of squares of positive weights (Cauchy-Schwarz)."""
+        n, n2, rows = (self.columns[name] for name in ("n", "n2", "rows"))
+        sound = (n >= 1 / MAX_SUM_OF_WEIGHTS) & (n <= MAX_SUM_OF_WEIGHTS)
+        self.need(sound, "n", f"is not between {1 / MAX_SUM_OF_WEIGHTS:g} and {MAX_SUM_OF_WEIGHTS:g}", origin)
+        heavy = n / rows >= MIN_SHARE_OF_MEAN * float(n.sum()) / float(rows.sum())
+        self.need(heavy, "n", f"over rows is less than {MIN_SHARE_OF_MEAN:g} of the mean weight", origin)
+        self.need((n2 > 0) & (n2 <= MAX_SUM_OF_WEIGHTS**2), "n2", "is not positive, or too large", origin)
+        sound = (n2 * rows >= n**2 * (1 - ROUNDING)) & (n2 <= n**2 * (1 + ROUNDING))
+        self.need(sound, "n2", "cannot be the sum of squared weights that add up to n", origin)
+
+
+class Added(NamedTuple):
+    """Counts that were added up by their keys, shape (k,) each."""
+
+    keys: tuple[Floats, ...]
+    n: np.ndarray
+    pos: np.ndarray
+    design: Design
+
+
+class Levels(Counts):
+    """Distinct scores with their rows and positives."""
+
+    needed = ("score", "n", "pos")
+    of_weights = ("n2", "pos2", "rows", "rows_pos")
+    what = "levels"
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        names = ("rows", "rows_pos") if self.weighted else ("n", "pos")
+        return self.columns[names[0]], self.columns[names[1]]
+
+    def table(self, scale: float, origin: Origin) -> Table:
+        of = self.added(scale, self.columns["score"])
+        return Table(of.keys[0], of.n, of.pos, of.design)
+
+    def added(self, scale: float, *keys: Floats) -> Added:
+        """What has the same keys, added up."""
+        columns = {name: self.columns[name] for name in ("n", "pos", *(("n2", "pos2") if self.weighted else ()))}
+        if self.weighted:
+            # Two sums of the same weights may differ in their last bit.
+            rows, ones = self.rows
+            for part, all_of in (("pos", "n"), ("pos2", "n2")):
+                columns[part] = np.where(ones == rows, columns[all_of], columns[part])
+        # In an order that does not depend on that of the files: sums of floats do.
+        of_clusters = [self.columns[CLUSTER]] if CLUSTER in self.columns else []
+        order = np.lexsort((*reversed(columns.values()), *of_clusters, *reversed(keys)))
+        keys = tuple(key[order] for key in keys)
+        starts = np.flatnonzero(np.append(True, np.logical_or.reduce([key[1:] != key[:-1] for key in keys])))
+        keys = tuple(key[starts] for key in keys)
+        n, pos, *squares = (np.add.reduceat(values[order], starts) for values in columns.values())
+        design = self._clustered({name: values[order] for name, values in columns.items()}, order, keys, starts, scale)
+        if not squares:
+            return Added(keys, n.astype(np.int64), pos.astype(np.int64), design or INDEPENDENT)
+        n2, pos2 = squares
+        design = design or Weighted(n2 * scale**2, np.minimum(pos2, n2) * scale**2)
+        return Added(keys, n * scale, np.minimum(pos, n) * scale, design)
+
+    def _clustered(
+        self, columns: Mapping[str, Floats], order: np.ndarray, keys: Sequence[Floats], starts: np.ndarray, scale: float
+    ) -> Design | None:
+        """The design of rows in clusters, if they are. columns: in this order, in which each key starts somewhere."""
+        if CLUSTER not in self.columns:
+            return None
+        unit = np.tile(self.columns[CLUSTER][order].astype(np.int64), 2)
+        cell = np.tile(np.searchsorted(starts, np.arange(len(order)), side="right") - 1, 2)
+        label = np.repeat([0, 1], len(order))
+
+        def of_labels(all_of: Floats, ones: Floats) -> Floats:
+            return np.concatenate((all_of - ones, ones))
+
+        rows = of_labels(*(values[order] for values in self.rows))
+        counted = CountedRows(cell, unit, label, rows)
+        if self.weighted:
+            weight, squares = of_labels(columns["n"], columns["pos"]), of_labels(columns["n2"], columns["pos2"])
+            counted = counted._replace(weight=weight * scale, squares=np.maximum(squares, 0.0) * scale**2)
+        return clustered(counted, len(starts), np.mean(keys, axis=0))
+
+    def check(self, origin: Origin) -> None:
+        for name, values in self.columns.items():
+            self.need(np.isfinite(values), name, "is missing or not finite", origin)
+        score, n, pos = (self.columns[name] for name in self.needed)
+        self.need((score >= 0) & (score <= 1), "score", "is outside [0, 1]", origin)
+        if not self.weighted:
+            self.need_counts("n", origin, 1)
+            self.need_counts("pos", origin)
+            self.need(pos <= n, "pos", "is more than n", origin)
+            return
+        n2, pos2, rows, ones = (self.columns[name] for name in self.of_weights)
+        self.need_counts("rows", origin, 1)
+        self.need_counts("rows_pos", origin)
+        self.need(ones <= rows, "rows_pos", "is more than rows", origin)
+        self.need(n > 0, "n", "is not positive", origin)
+        self.need((pos >= 0) & (pos <= n * (1 + ROUNDING)), "pos", "is not between 0 and n", origin)
+        self.need_squares(origin)
+        self.need((pos2 >= 0) & (pos2 <= n2 * (1 + ROUNDING)), "pos2", "is not between 0 and n2", origin)
+        self.need((ones > 0) == (pos > 0), "rows_pos", "does not agree with pos", origin)
+        self.need(
+            (pos2 * ones >= pos**2 * (1 - ROUNDING)) & (pos2 <= pos**2 * (1 + ROUNDING)), "pos2", *_OF_POS, origin
+        )
+        zeros, zeros2, left = n - pos, n2 - pos2, rows - ones
+        sound = (zeros2 * left >= zeros**2 - ROUNDING * n**2) & (zeros2 <= zeros**2 + ROUNDING * n2)
+        self.need(
+            sound & ((left > 0) | (zeros <= ROUNDING * n)) & ((left == 0) | (zeros2 > 0)), "pos2", *_OF_POS, origin
+        )
+
+
+class Cells(Counts):
+    """Cells of the score with the sums of their rows, by label."""
+
+    needed = ("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2")
+    of_weights = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
+    optional = ENDS
+    what = "cells"
+    sums = needed[5:]
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The least and the greatest score of each cell's rows; or that it can hold, where they are not known."""
+        of = self.columns
+        least, greatest = ENDS
+        return (of[least], of[greatest]) if least in of else ends(of["low"], of["high"])
+
+    @property
+    def rows(self) -> tuple[Floats, Floats]:
+        rows = self.columns["rows"]
+        return rows, rows * self.columns["label"]
+
+    def table(self, scale: float, origin: Origin) -> Table:
+        of = self.columns
+        # In an order that does not depend on that of the files: sums of floats do.
+        order = np.lexsort((*(of[name] for name in reversed(self.sums)), of["label"], of["high"], of["low"]))
+        low, high, label = (of[name][order] for name in ("low", "high", "label"))
+        starts = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])))
+        first, last = low[starts], high[starts]
+        apart = last[:-1] <= first[1:]
+        if not apart.all():
+            at = int(np.argmin(apart))
+            cells = " and ".join(f"[{number(first[k])}, {number(last[k])})" for k in (at, at + 1))
+            raise DecalError(
+                f"{origin.shown}: cells {cells} overlap", "aggregate all files with the same --threshold options"
+            )
+        place = (np.cumsum(np.isin(np.arange(len(low)), starts)) - 1) + len(starts) * label.astype(np.int64)
+
+        def added(names: tuple[str, ...]) -> Floats:
+            flat = [np.bincount(place, of[name][order], 2 * len(starts)) for name in names]
+            return np.array(flat, dtype=np.float64).reshape(len(names), 2, len(starts)).swapaxes(0, 1)
+
+        squares = added(self.of_weights) * scale**2 if self.weighted else None
+        least, greatest = (values[order] for values in self.ends)
+        least, greatest = np.minimum.reduceat(least, starts), np.maximum.reduceat(greatest, starts)
+        return CellTable.of_sums(least, greatest, added(self.sums) * scale, squares)
+
+    def check(self, origin: Origin) -> None:
+        of = self.columns
+        endless = ("l1", "l2", "k1", "k2")
+        for name, values in of.items():
+            sound = ~np.isnan(values) if name in endless else np.isfinite(values)
+            self.need(sound, name, "is missing or not finite", origin)
+        low, high = of["low"], of["high"]
+        self.need((low >= 0) & (low <= 1), "low", "is outside [0, 1]", origin)
+        self.need((high > low) & (high <= 1) | (high == 1) & (low == 1), "high", "is not between low and 1", origin)
+        (least, greatest), (lowest, highest) = self.ends, ends(low, high)
+        self.need((least >= lowest) & (least <= highest), ENDS[0], "is not between low and high", origin)
+        self.need((greatest >= least) & (greatest <= highest), ENDS[1], f"is not between {ENDS[0]} and high", origin)
+        self.need((of["label"] == 0) | (of["label"] == 1), "label", "is not 0 or 1", origin)
+        self.need_counts("rows", origin, 1)
+        self.need(of["n"] > 0, "n", "is not positive", origin)
+        if not self.weighted:
+            self.need(of["n"] == of["rows"], "n", "is not rows, and there is no n2 of weighted rows", origin)
+        self._need_moments(self.sums, origin)
+        if self.weighted:
+            self.need_squares(origin)
+            self._need_moments(self.of_weights, origin)
+
+    def _need_moments(self, names: tuple[str, ...], origin: Origin) -> None:
+        """Sums of powers between those of the ends, and of losses that agree."""
+        count, (low, high) = self.columns[names[0]], self.ends
+        for power in range(1, N_POWERS):
+            name = names[power]
+            values = self.columns[name]
+            least, most = count * low**power * (1 - ROUNDING), count * high**power * (1 + ROUNDING)
+            problem = f"cannot be the sum over {names[0]} of scores in the cell to the power of {power}"
+            self.need((values >= least) & (values <= most), name, problem, origin)
+        first, second = (self.columns[name] for name in names[N_POWERS:])
+        self.need(first >= 0, names[N_POWERS], "is negative", origin)
+        for power, name in enumerate(names[N_POWERS:], 1):
+            sound = np.isinf(self.columns[name]) | (self.columns[name] <= count * _MAX_LOSS**power)
+            self.need(sound, name, f"is more than {names[0]} rows of any score can lose", origin)
+        with np.errstate(invalid="ignore", over="ignore"):
+            sound = np.where(np.isinf(first), np.isinf(second), count * second >= first**2 * (1 - ROUNDING))
+        self.need(sound.astype(bool), names[-1], f"does not agree with {names[N_POWERS]}", origin)

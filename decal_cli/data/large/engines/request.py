@@ -1,0 +1,82 @@
+"""What an engine is asked to count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from decal_cli.data.large.engines.aggregate import RESERVED, SIDES
+from decal_cli.errors import DecalError
+
+CELLS_OF_CLUSTERS = "clusters are counted by every score, and cells of the score do not hold them"
+
+
+@dataclass(frozen=True)
+class CountRequest:
+    """What is counted: the rows of a table, or of a query, by score.
+
+    positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
+    cells are asked for or not. pairs: whether rows are counted by both of two scores at once.
+    logit: whether scores are log-odds.
+    """
+
+    score: tuple[str, ...]
+    label: str
+    table: str | None = None
+    query: str | None = None
+    positive: str | None = None
+    weight: str | None = None
+    group: tuple[str, ...] = ()
+    cells: bool = False
+    thresholds: tuple[float, ...] = ()
+    cluster: str | None = None
+    pairs: bool = False
+    logit: bool = False
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Columns of the user by which rows are counted, and what the statement calls them."""
+        ours = {name: f"decal_g{number}" for number, name in enumerate(self.group, 1)}
+        return ours if self.cluster is None or self.cluster in ours else {**ours, self.cluster: "decal_c"}
+
+    @property
+    def scores(self) -> list[str]:
+        """What the statement calls the columns of scores."""
+        return [f"decal_s{number}" for number in range(1, len(self.score) + 1)]
+
+    @property
+    def sides(self) -> Sequence[str]:
+        """What the names of a score's columns end with, of each score by which one row is counted at once."""
+        return SIDES if self.pairs else ("",)
+
+    @property
+    def models(self) -> list[str]:
+        """The column of the model's number, where each row is counted once for each of several."""
+        return ["decal_model"] if len(self.score) > 1 and not self.pairs else []
+
+
+def checked(request: CountRequest) -> CountRequest:
+    """The same request, its thresholds in order. Errors: DecalError, where it cannot be put."""
+    for name in request.score:
+        if "*" in name:
+            raise DecalError(f"score {name!r} is a pattern, and a statement names columns", "name each with --score")
+    if len(set(request.score)) < len(request.score):
+        raise DecalError("a score is named twice", "name each once")
+    if request.pairs and len(request.score) != 2:
+        raise DecalError(
+            f"pairs are of two scores, and {len(request.score)} {'is' if len(request.score) == 1 else 'are'} named",
+            "name two with --score",
+        )
+    if request.cells and request.cluster is not None:
+        raise DecalError(CELLS_OF_CLUSTERS, "round the scores in --query, or draw a sample of clusters")
+    for name in request.texts:
+        if name.lower() in RESERVED:
+            role = "group" if name in request.group else "cluster"
+            raise DecalError(
+                f"the {role} {name!r} has the name of a column of the result",
+                f'rename it: --query \'select *, "{name}" as "{role}_{name}" from ...\'',
+            )
+    for threshold in request.thresholds:
+        if not 0 <= threshold <= 1:
+            raise DecalError(f"threshold {threshold:g} is not in [0, 1]", "correct --threshold")
+    return replace(request, thresholds=tuple(sorted(set(request.thresholds))))

@@ -1,0 +1,127 @@
+"""Logs of lm-eval and Inspect, as the tools wrote them with models that answer at random."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import decal_cli as decal_api
+from decal_cli.data import read
+from decal_cli.data.formats.logs import stated
+from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
+from tests.helpers.command import Decal, refusal
+
+LOGS = Path(__file__).parents[3] / "fixtures" / "logs"
+QUIZ, SUMS, EVAL, JSON = (
+    str(LOGS / name) for name in ("samples_quiz.jsonl", "samples_sums.jsonl", "sums.eval", "sums.json")
+)
+LM_EVAL, INSPECT = Columns(log="lm-eval"), Columns(log="inspect")
+
+
+def test_choices_become_the_share_of_the_most_likely_one() -> None:
+    data = read([QUIZ], LM_EVAL)
+    lines = [json.loads(line) for line in Path(QUIZ).read_text().splitlines()]
+    rows = data.models[0].rows
+    assert len(rows) == len(lines) == 40 and rows.cluster is None
+    for line, score, label in zip(lines, rows.score, rows.label, strict=True):
+        powers = [math.exp(float(value)) for value, _ in line["filtered_resps"]]
+        assert score == pytest.approx(max(powers) / sum(powers))
+        assert label == (powers.index(max(powers)) == int(line["target"])) == line["acc"]
+    classes = read([QUIZ], Columns(log="lm-eval", proba=("choice:*",)))
+    assert classes.classes == ("0", "1", "2", "3")
+    np.testing.assert_allclose(classes.models[0].rows.score.max(axis=1), rows.score)
+
+
+def test_generated_text_states_its_confidence_and_filters_repeat_documents() -> None:
+    data = read([SUMS], LM_EVAL)
+    lines = [json.loads(line) for line in Path(SUMS).read_text().splitlines()]
+    assert len(lines) == 80 and len(data.models[0].rows) == 40
+    assert data.notes[0].endswith("every document once, as filter 'strict' has it, not 'whole'")
+    strict = [line for line in lines if line["filter"] == "strict"]
+    assert data.models[0].rows.label.tolist() == [int(line["exact_match"]) for line in strict]
+    said = [float(line["resps"][0][0].split("Confidence: ")[1].rstrip("%")) / 100 for line in strict]
+    assert data.models[0].rows.score.tolist() == pytest.approx(said)
+
+
+def test_epochs_are_clusters_in_both_formats_of_inspect() -> None:
+    data = read([EVAL], INSPECT)
+    rows = data.models[0].rows
+    assert len(rows) == 30 and data.columns["cluster"] == "question"
+    assert np.unique(np.asarray(rows.unit), return_counts=True)[1].tolist() == [3] * 10
+    assert set(rows.score.tolist()) <= {0.5, 0.7, 0.9, 0.95}
+    assert "as scorer 'confident' has it, not 'includes'" in data.notes[0]
+    log = json.loads(Path(JSON).read_text())
+    once = read([JSON], INSPECT).models[0].rows
+    assert once.cluster is None
+    values = {sample["id"]: sample["scores"]["confident"] for sample in log["samples"]}
+    assert once.label.tolist() == [int(score["value"] == "C") for score in values.values()]
+    assert once.score.tolist() == [score["metadata"]["confidence"] for score in values.values()]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("90%", 0.9), ("0.9", 0.9), (".9", 0.9), ("90 percent", 0.9), ("Confidence: 85%", 0.85), ("100%", 1.0)),
+        *(("I am 7 years old.\nConfidence: 0.25", 0.25), ("probability of 40 %, no: probability 60%", 0.6)),
+        *(("Confidence (0-100): 95", 0.95), ("no idea", None), ("350%", None), ("", None), ("42 apples", None)),
+    ],
+)
+def test_stated_confidences(text: str, value: float | None) -> None:
+    assert stated(text) == (None if value is None else pytest.approx(value))
+
+
+def test_the_verbs_read_them(decal: Decal) -> None:
+    done = decal("recommend", EVAL, "--from", "inspect", "--utility", "0,0;-4,1", "--names", "abstain,answer")
+    assert done.code == 0 and "when score >= 0.8" in done.out and "30 rows in 10 clusters" in done.out
+    answer = decal_api.evaluate(QUIZ, log="lm-eval", threshold=0.5, intervals=False)
+    assert 0 < answer["brier"].value < 1
+    with pytest.raises(DecalError, match="log= reads files"):
+        decal_api.evaluate([0.5, 0.6], [0, 1], log="inspect")
+
+
+def _changed(name: str, path: Path, **changes: object) -> str:
+    log = json.loads((LOGS / name).read_text())
+    path.write_text(json.dumps(log | changes))
+    return str(path)
+
+
+def test_bad_logs_are_one_line(decal: Decal, tmp_path: Path) -> None:
+    def says(path: object, tool: str) -> str:
+        return refusal(decal("evaluate", str(path), "--from", tool))
+
+    assert "is version 3 of Inspect's logs, not 2" in says(
+        _changed("sums.json", tmp_path / "a.json", version=3), "inspect"
+    )
+    assert "is a log of Inspect; add --from inspect" in refusal(decal("evaluate", EVAL))
+    whole = Path(EVAL).read_bytes()
+    for size in (100, len(whole) // 2):
+        (tmp_path / "cut.eval").write_bytes(whole[:size])
+        assert "is not a whole log of Inspect" in says(tmp_path / "cut.eval", "inspect")
+    (tmp_path / "cut.json").write_bytes(Path(JSON).read_bytes()[:5000])
+    assert "is not a whole log of Inspect" in says(tmp_path / "cut.json", "inspect")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("a.txt", "no log")
+    assert "it has no header.json" in says(tmp_path / "other.zip", "inspect")
+    assert "is binary" in says(EVAL, "lm-eval")
+    (tmp_path / "rows.jsonl").write_text('{"p": 0.2, "y": 0}\n')
+    assert "is not a sample of lm-eval 0.4: it lacks 'doc_id'" in says(tmp_path / "rows.jsonl", "lm-eval")
+    first, *_ = Path(SUMS).read_text().splitlines()
+    (tmp_path / "cut.jsonl").write_text(first + "\n" + first[:100])
+    assert "line 2: is not JSON" in says(tmp_path / "cut.jsonl", "lm-eval")
+    silent = json.loads(first) | {"resps": [["ANSWER: 1"]], "filtered_resps": ["ANSWER: 1"]}
+    (tmp_path / "silent.jsonl").write_text(json.dumps(silent) + "\n")
+    assert "no answer states a confidence" in says(tmp_path / "silent.jsonl", "lm-eval")
+    (tmp_path / "some.jsonl").write_text(first + "\n" + json.dumps(silent) + "\n")
+    assert "score missing in 1 of 2 rows" in says(tmp_path / "some.jsonl", "lm-eval")
+    ungraded = json.loads(first) | {"metrics": ["bleu"], "bleu": 7.5}
+    (tmp_path / "ungraded.jsonl").write_text(json.dumps(ungraded) + "\n")
+    assert "no metric says whether the answer is right" in says(tmp_path / "ungraded.jsonl", "lm-eval")
+    empty = _changed("sums.json", tmp_path / "empty.json", samples=[])
+    assert "no scorer says" in says(empty, "inspect") or "no rows" in says(empty, "inspect")
+    assert "--from" in refusal(decal("evaluate", QUIZ, "--from", "helm"))

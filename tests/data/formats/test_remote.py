@@ -1,0 +1,93 @@
+"""Objects in a store: the numbers of files here, and nothing secret in what is said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import decal_cli as decal
+from decal_cli.data import reading
+from decal_cli.data.formats import remote
+from decal_cli.errors import DecalError
+from tests.helpers.cells import worded_rows as rows
+from tests.helpers.store import object_store
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket with one data set as a file, as gzipped CSV, and as a folder of two."""
+    data = rows()
+    whole, objects = tmp_path / "whole.parquet", {}
+    data.to_parquet(whole)
+    objects["bucket/whole.parquet"] = whole.read_bytes()
+    objects["bucket/rows.csv.gz"] = gzip.compress(data.to_csv(index=False).encode())
+    for number, part in enumerate((data[:300], data[300:])):
+        part.to_parquet(tmp_path / "part.parquet")
+        objects[f"bucket/days/day={number}/part.parquet"] = (tmp_path / "part.parquet").read_bytes()
+    objects["bucket/days/_SUCCESS"] = b""
+    objects["bucket/text.parquet"] = b"PAR1 and nothing more, cut off in the middle"
+    with object_store(objects) as address:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "name-of-tests")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret-of-tests")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+        yield str(whole)
+
+
+ASKED = {"score": "p", "label": "y", "positive": "bad", "metrics": ("brier", "auc")}
+
+
+@pytest.mark.parametrize("name", ["whole.parquet", "rows.csv.gz", "days"])
+@pytest.mark.parametrize("large", [False, True])
+def test_an_object_is_read_as_a_file_is(store: str, monkeypatch: pytest.MonkeyPatch, name: str, large: bool) -> None:
+    here = decal.evaluate(store, **ASKED)
+    if large:
+        monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
+    there = decal.evaluate(f"s3://bucket/{name}", **ASKED)
+    for key in ("brier", "auc"):
+        assert there[key].value == pytest.approx(here[key].value, rel=1e-12)
+    (item,) = there.to_dict()["inputs"]
+    assert (item["path"], item["rows"]) == (f"s3://bucket/{name}", 700)
+    assert "secret-of-tests" not in json.dumps(there.to_dict())
+
+
+def test_the_path_names_groups(store: str) -> None:
+    answer = decal.evaluate("s3://bucket/days/", group="day", **ASKED).to_dict()
+    assert [(each["group"], each["rows"]) for each in answer["reports"]] == [(None, 700), ("0", 300), ("1", 400)]
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("s3://bucket/none.parquet", "s3://bucket/none.parquet: there is no such object"),
+        ("s3://bucket/forbidden.parquet", "s3://bucket/forbidden.parquet: cannot be read"),
+        ("s3://bucket/text.parquet", "s3://bucket/text.parquet: cannot be read as Parquet"),
+        ("s3://name-of-tests:secret-of-tests@bucket/whole.parquet", "holds credentials"),
+        ("s3://bucket/whole.parquet?secret=secret-of-tests", "holds credentials or options"),
+    ],
+)
+def test_an_error_is_one_line_without_secrets(store: str, path: str, problem: str) -> None:
+    with pytest.raises(DecalError) as error:
+        decal.evaluate(path, **ASKED)
+    assert problem in str(error.value)
+    assert "secret-of-tests" not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("path", ["gs://bucket/a.parquet", "gs://tests:secret-of-tests@bucket/a.parquet"])
+def test_google_without_credentials_is_one_line_soon(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A place that refuses connections, so that nothing is asked of a network.
+    monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:1")
+    monkeypatch.delenv("GOOGLE_APPLICATION_CREDENTIALS", raising=False)
+    monkeypatch.setattr(remote, "_SECONDS", 0.5)
+    started = time.monotonic()
+    with pytest.raises(DecalError, match=r"cannot be read|holds credentials") as error:
+        decal.evaluate(path, **ASKED)
+    assert "secret-of-tests" not in str(error.value) and "\n" not in str(error.value)
+    # Without a limit it waits for 15 minutes.
+    assert time.monotonic() - started < 60

@@ -1,0 +1,159 @@
+"""Counts in place of rows: the same numbers, and one line for counts that cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import decal_cli as decal
+from decal_cli.errors import DecalError
+
+
+def rows(seed: int = 0, count: int = 400) -> pd.DataFrame:
+    """Scores with ties, 0, -0 and 1, labels, weights, a group and two models."""
+    rng = np.random.default_rng(seed)
+    score = np.round(rng.beta(1, 3, count), 2)
+    label = (rng.random(count) < score).astype(int)
+    score[:3], label[:3] = (-0.0, 0.0, 1.0), (0, 0, 1)
+    weight = np.round(rng.exponential(3, count) + 0.1, 3)
+    return pd.DataFrame(
+        {"p": score, "q": np.sqrt(np.abs(score)), "y": label, "w": weight, "site": rng.choice(["a", "b"], count)}
+    )
+
+
+def levels(data: pd.DataFrame, score: str = "p", weighted: bool = False) -> pd.DataFrame:
+    """What a GROUP BY of site and score gives."""
+    w = data["w"] if weighted else 1
+    columns = {"n": w, "pos": w * data["y"]}
+    if weighted:
+        columns |= {"n2": w**2, "pos2": w**2 * data["y"], "rows": 1, "rows_pos": data["y"]}
+    counted = data.assign(score=data[score] + 0.0, **columns)
+    return counted.groupby(["site", "score"], as_index=False)[list(columns)].sum()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_counts_give_the_numbers_of_their_rows(weighted: bool) -> None:
+    data = rows(count=150)
+    names = (
+        "brier",
+        "log_loss",
+        "corp_mcb",
+        "auc",
+        "average_precision",
+        "ece",
+        "ece_null",
+        "gain_recalibration",
+        "cdl",
+    )
+    shared = {"threshold": 0.3, "group": "site", "metrics": names}
+    whole = decal.evaluate(data, label="y", score="p", weight="w" if weighted else None, **shared).to_dict()
+    counted = decal.evaluate(levels(data, weighted=weighted), aggregated=True, score="p", **shared).to_dict()
+    for expected, got in zip(whole["reports"], counted["reports"], strict=True):
+        assert (got["model"], got["group"], got["rows"], got["positives"]) == tuple(
+            expected[key] for key in ("model", "group", "rows", "positives")
+        )
+        for key, result in expected["metrics"].items():
+            if result["value"] is not None:
+                assert got["metrics"][key]["value"] == pytest.approx(result["value"], rel=1e-12, abs=1e-14), key
+            if result["interval"] is not None:
+                assert got["metrics"][key]["interval"] == pytest.approx(result["interval"], rel=1e-9, abs=1e-12), key
+
+
+def test_files_add_up(tmp_path: Path) -> None:
+    data = rows()
+    levels(data[:150]).to_csv(tmp_path / "jan.csv", index=False)
+    levels(data[150:]).to_parquet(tmp_path / "feb.parquet", index=False)
+    paths = [tmp_path / "jan.csv", tmp_path / "feb.parquet"]
+    whole = decal.evaluate(data, label="y", score="p", metrics=("brier", "auc", "average_precision"))
+    counted = decal.evaluate(paths, aggregated=True, metrics=("brier", "auc", "average_precision"))
+    for key in ("brier", "auc", "average_precision"):
+        assert counted[key].value == pytest.approx(whole[key].value, rel=1e-12)
+        assert counted[key].interval == pytest.approx(whole[key].interval, rel=1e-9)
+    assert [item["rows"] for item in counted.to_dict()["inputs"]] == [150, 250]
+
+
+def test_models_are_told_apart_by_their_column() -> None:
+    data = rows()
+    both = pd.concat([levels(data, name).assign(model=name) for name in "pq"])
+    answer = decal.evaluate(both, aggregated=True, metrics="auc")
+    assert [report["model"] for report in answer.to_dict()["reports"]] == ["p", "q"]
+    only = decal.evaluate(both, aggregated=True, metrics="auc", score="q")
+    assert only["auc"].value == pytest.approx(decal.evaluate(data, label="y", score="q", metrics="auc")["auc"].value)
+
+
+def test_every_verb_that_needs_no_row_works() -> None:
+    data, counts = rows(), levels(rows())
+    advice = decal.recommend(counts, aggregated=True, threshold=0.3).to_dict()["recommendation"]
+    expected = decal.recommend(data, label="y", score="p", threshold=0.3).to_dict()["recommendation"]
+    assert advice["action"] == expected["action"]
+    assert [step["answer"] for step in advice["path"]] == [step["answer"] for step in expected["path"]]
+    assert "Give rows instead of counts" in str(decal.recommend(counts, aggregated=True, threshold=0.3))
+    assert decal.gate(counts, aggregated=True, rules="brier<=0.5").passed
+    assert decal.sweep(counts, aggregated=True, thresholds=[0.2, 0.5]).to_dict()["reports"]
+    clinical = decal.evaluate(counts, aggregated=True, pack="clinical", threshold=0.3).to_dict()
+    assert (
+        clinical["by_outcome"]
+        == decal.evaluate(data, label="y", score="p", pack="clinical", threshold=0.3).to_dict()["by_outcome"]
+    )
+
+
+def test_methods_are_fitted_to_the_rows_that_counts_stand_for() -> None:
+    data = rows()
+    asked: dict[str, Any] = {"threshold": 0.3, "methods": "platt"}
+    answers = (
+        decal.recommend(data, label="y", score="p", **asked),
+        decal.recommend(levels(data), aggregated=True, **asked),
+    )
+    gains = [each.to_dict()["recommendation"]["tried"][0]["attempts"][0]["achieved"] for each in answers]
+    assert gains[1]["value"] == pytest.approx(gains[0]["value"], rel=1e-9, abs=1e-12)
+    assert gains[1]["interval"] == pytest.approx(gains[0]["interval"], rel=1e-9, abs=1e-12)
+    weighted = levels(data, weighted=True)
+    with pytest.raises(DecalError, match="with weights, clusters or groups needs the rows"):
+        decal.recommend(weighted, aggregated=True, **asked)
+
+
+def test_verbs_that_need_rows_say_so() -> None:
+    counts = levels(rows())
+    for ask in (lambda: decal.compare(counts, aggregated=True),):
+        with pytest.raises(DecalError, match=r"needs the rows themselves|both scores of a row at once"):
+            ask()
+    answer = decal.evaluate(counts, aggregated=True, metrics="grouping_loss")
+    assert answer.to_dict()["metrics"]["grouping_loss"]["reason"].startswith("needs the rows themselves")
+    with pytest.raises(DecalError, match="speaks of rows"):
+        decal.evaluate(counts, aggregated=True, features="site")
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"n": [2, -1]}, "column 'n', row 2: -1 is not positive"),
+        ({"n": [2, 0]}, "column 'n', row 2: 0 is not positive"),
+        ({"n": [2, 1.5]}, "column 'n', row 2: 1.5 is not a whole number of rows"),
+        ({"pos": [3, 1]}, "column 'pos', row 1: 3 is more than n"),
+        ({"pos": [float("nan"), 1]}, "column 'pos', row 1: nan is missing or not finite"),
+        ({"score": [0.5, float("inf")]}, "column 'score', row 2: inf is missing or not finite"),
+        ({"score": [0.5, 1.5]}, "column 'score', row 2: 1.5 is outside"),
+        ({"n2": [1, 1]}, "no column 'pos2'"),
+        (
+            {"n2": [1, 1], "pos2": [0, 0], "rows": [2, 2], "rows_pos": [0, 0]},
+            "column 'n2', row 1: 1 cannot be the sum of squared weights",
+        ),
+    ],
+)
+def test_counts_that_cannot_be_are_named(change: dict[str, list[float]], problem: str) -> None:
+    counts = {"score": [0.2, 0.4], "n": [2, 2], "pos": [1, 1], **change}
+    with pytest.raises(DecalError) as error:
+        decal.evaluate(counts, aggregated=True)
+    assert problem in str(error.value)
+
+
+def test_files_of_different_kinds_are_not_added(tmp_path: Path) -> None:
+    levels(rows()).to_csv(tmp_path / "plain.csv", index=False)
+    levels(rows(), weighted=True).to_csv(tmp_path / "weighted.csv", index=False)
+    for first, second in (("plain", "weighted"), ("weighted", "plain")):
+        with pytest.raises(DecalError, match=r"weighted|no column 'n2'"):
+            decal.evaluate([tmp_path / f"{first}.csv", tmp_path / f"{second}.csv"], aggregated=True)

@@ -1,0 +1,342 @@
+"""Engines: the numbers are those of the rows, and what goes wrong is one line that tells no secret."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import decal_cli
+from decal_cli.data import reading as file_reading
+from decal_cli.data.large import sampling
+from decal_cli.data.large.engines import reading
+from decal_cli.data.large.engines.address import address_of, is_address
+from decal_cli.data.large.engines.connections import check_reached, connected
+from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.request import CountRequest
+from decal_cli.data.large.engines.statement import statement
+from decal_cli.errors import DecalError
+from tests.helpers.command import BINARY, Decal, refusal, valid_json
+from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, ENGINE_TUPLES, close_to, reports
+from tests.helpers.server import PASSWORD, Server, programs, running
+
+SAID = ("--score", "p", "--label", "y", "--threshold", "0.3")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    folder = programs()
+    if folder is None:
+        pytest.skip("no Postgres is installed (apt-get install postgresql)")
+    with running(folder) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of an engine that holds the rows, without a table."""
+    if request.param == "duckdb":
+        path = tmp_path_factory.mktemp("duckdb") / "file.db"
+        with duckdb.connect(path) as connection:
+            connection.execute(CREATE["duckdb"])
+            connection.register("rows", pa.table(ENGINE_ROWS))
+            connection.execute("INSERT INTO preds SELECT * FROM rows")
+        return f"duckdb:{path}"
+    started: Server = request.getfixturevalue("server")
+    with started.connect() as connection:
+        connection.execute(CREATE["postgres"])
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO preds VALUES (%s, %s, %s, %s, %s)", ENGINE_TUPLES)
+    return started.address()
+
+
+both = pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
+
+
+MEASURED = [
+    word
+    for name in ("brier", "log_loss", "auc", "ece", "regret_calibration", "expected_utility")
+    for word in ("-m", name)
+]
+
+
+@both
+@pytest.mark.parametrize("options", [(), ("--weight", "w")], ids=["rows", "weights"])
+def test_an_engine_gives_the_numbers_of_the_file(decal: Decal, engine: str, tmp_path: Path, options: tuple) -> None:
+    pq.write_table(pa.table(ENGINE_ROWS), tmp_path / "preds.parquet")
+    columns = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--group", "the site", "--threshold", "0.3")
+    columns = (*columns, *options, *MEASURED, "--format", "json")
+    of_file = decal("evaluate", tmp_path / "preds.parquet", *columns)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *columns)
+    assert of_engine.code == of_file.code == 0, of_engine.err
+    expected, got = reports(of_file), reports(of_engine)
+    if options:  # Draws of weighted rows that nearly tie turn on the last bit of a sum.
+        for each in (*expected, *got):
+            each["metrics"] = {key: value["value"] for key, value in each["metrics"].items()}
+    assert close_to(got, expected)
+    assert PASSWORD not in of_engine.out
+
+
+@both
+def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: str, tmp_path: Path) -> None:
+    rows = {**ENGINE_ROWS, "c": (np.array(ENGINE_ROWS["w"]) * 16).astype(int)}
+    pq.write_table(pa.table(rows), tmp_path / "preds.parquet")
+    query = "select *, cast(w * 16 as integer) as c from preds"
+    columns = ("-s", "p", "-s", "q", "-y", "y", "--positive", "yes", "--cluster", "c", "--threshold", "0.3")
+    for command in ("evaluate", "compare"):
+        words = (*columns, *MEASURED, "--format", "json")
+        of_file = valid_json(decal(command, tmp_path / "preds.parquet", *words).out)
+        of_engine = valid_json(decal(command, "--engine", engine, "--query", query, *words).out)
+        for key in ("reports",) if command == "evaluate" else ("comparison",):
+            for report in (*of_file.get("reports", ()), *of_engine.get("reports", ())):
+                for of_input in ("inputs", "signature", "notes"):
+                    report.pop(of_input, None)
+            assert close_to(of_engine[key], of_file[key])
+
+
+@both
+def test_a_gate_and_a_sweep_work_from_counts(decal: Decal, engine: str) -> None:
+    words = ("--engine", engine, "--query", "select * from preds -- all of them", *SAID, "--positive", "yes")
+    assert decal("gate", *words, "--rule", "brier<=0.2").code == 0
+    assert decal("gate", *words, "--rule", "brier<=0.001").code == 1
+    assert decal("sweep", *words, "--no-intervals").code == 0
+
+
+@pytest.mark.parametrize("engine", ["duckdb"], indirect=True)
+def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path: Path) -> None:
+    words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes")
+    assert "Expected utility per 1,000 decisions" in decal("recommend", *words).out
+    assert decal("report", *words, "-o", tmp_path / "report.html").code == 0
+
+
+@both
+def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
+    decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_LEVELS", 500)
+    pq.write_table(pa.table(ENGINE_ROWS), tmp_path / "preds.parquet")
+    exact = ("brier", "log_loss", "expected_utility", "net_benefit")
+    words = (*SAID, "--positive", "yes", *(word for name in exact for word in ("-m", name)), "--format", "json")
+    of_file = decal("evaluate", tmp_path / "preds.parquet", *words)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *words)
+    expected, got = reports(of_file), reports(of_engine)
+    for each in got:
+        assert not any(value.pop("within")["bound"] for value in each["metrics"].values())
+    assert close_to(got, expected)
+    words = ("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "auc")
+    assert "scores are known by cells" in decal(*words).out
+    of_other = decal(*words, "--threshold", "0.44", "--format", "json").out
+    assert json.loads(of_other)["inputs"] == json.loads(of_engine.out)["inputs"]
+    few = "select round(p::numeric, 1)::double precision as p, y from preds"
+    text = decal("evaluate", "--engine", engine, "--query", few, *SAID, "--positive", "yes", "-m", "auc").out
+    assert "scores are known by cells" not in text
+
+
+@both
+def test_python_takes_an_address_as_data(decal: Decal, engine: str) -> None:
+    asked: dict[str, Any] = {"score": "p", "label": "y", "positive": "yes", "threshold": 0.3, "metrics": "brier"}
+    answer = decal_cli.evaluate(f"{engine}?table=preds", **asked)
+    words = ("--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "brier", "--format", "json")
+    assert answer.to_dict()["signature"] == valid_json(decal("evaluate", *words).out)["signature"]
+    assert PASSWORD not in repr(answer) and "s3cret" not in str(answer.to_dict())
+
+
+@both
+def test_provenance_names_the_engine_and_what_was_counted(decal: Decal, engine: str) -> None:
+    def run(query: str) -> dict[str, Any]:
+        words = ("--engine", engine, "--query", query, *SAID, "--positive", "yes", "-m", "brier", "--format", "json")
+        return valid_json(decal("evaluate", *words).out)
+
+    documents = [run(f"select * from preds {more}") for more in ("", "order by w", "where p < 0.9")]
+    (first, again, less) = (document["inputs"][0] for document in documents)
+    assert first["path"].startswith(engine.split("//")[0].split("?")[0][:10])
+    assert (first["rows"], first["positives"]) == (len(ENGINE_ROWS["y"]), ENGINE_ROWS["y"].count("yes"))
+    assert first["sha256"] == again["sha256"] != less["sha256"]
+    assert PASSWORD not in json.dumps(documents) and "s3cret" not in json.dumps(documents)
+
+
+@both
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("select 1.5 as p, 'yes' as y from preds", "column 'p': score 1.5 is outside [0, 1] (1,500 such rows)"),
+        ("select case when w < 1 then p end as p, y from preds", "column 'p': score missing in"),
+        ("select p, case when w > 1 then y end as y from preds", "column 'y': label missing in"),
+        ("select p, case when w > 3 then 'maybe' else y end as y from preds", "column 'y': label is 'no'"),
+        ("select p, 'no' as y from preds", "label is never the positive value, it is 'no'"),
+        ("select p from preds", "'y'"),
+        ("select p, y from preds where 1 = 0", "has no rows"),
+        ("select p, y from nowhere", "nowhere"),
+        ("select y as p, y from preds", "no"),
+        ("select p, y from", "yntax"),
+        ("drop table preds", "yntax"),
+    ],
+)
+def test_bad_rows_and_queries_are_one_line(decal: Decal, engine: str, query: str, text: str) -> None:
+    line = refusal(decal("evaluate", "--engine", engine, "--query", query, *SAID, "--positive", "yes"))
+    assert text in line
+    assert "s3cret" not in line
+
+
+@both
+def test_rows_with_missing_values_are_dropped_when_asked(decal: Decal, engine: str) -> None:
+    query = "select case when w < 1 then p end as p, y from preds"
+    words = ("--engine", engine, "--query", query, *SAID, "--positive", "yes", "--missing", "drop")
+    kept = sum(w < 1 for w in ENGINE_ROWS["w"])
+    out = decal("evaluate", *words, "-m", "brier").out
+    assert f"p: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out
+    query = "select p, case when w < 1 then p end as q, y from preds"
+    both_scores = ("--engine", engine, "--query", query, "-s", "p", "-s", "q", "--positive", "yes", "--missing", "drop")
+    out = decal("evaluate", *both_scores, "-m", "brier").out
+    assert f"q: dropped {1500 - kept:,} of 1,500 rows (missing score)" in out and ": 1,500 rows" in out
+
+
+@both
+@pytest.mark.parametrize("table", ["nope", 'preds"; drop table preds; --', "preds; drop table preds"])
+def test_a_table_that_is_not_there(decal: Decal, engine: str, table: str) -> None:
+    refusal(decal("evaluate", "--engine", f"{engine}?table={table.replace(';', '%3B').replace(' ', '%20')}", *SAID))
+    assert decal("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "brier").code == 0
+
+
+@both
+@pytest.mark.parametrize("weight", [(), ("--weight", "w")])
+def test_the_sample_is_that_of_the_file(
+    engine: str, weight: tuple[str, ...], decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "N_SAMPLE_ROWS", 300)
+    monkeypatch.setattr(file_reading, "HELD_SHARE_OF_MEMORY", 0)
+    monkeypatch.setattr(file_reading, "MAX_IN_MEMORY_BYTES", 0)
+    pq.write_table(pa.table(ENGINE_ROWS), tmp_path / "rows.parquet")
+    named = (*SAID, "--positive", "yes", "--features", "q", "--features", "the site", *weight, *MEASURED)
+    named = (*named, "--format", "json")
+    of_file = decal("evaluate", tmp_path / "rows.parquet", *named)
+    of_engine = decal("evaluate", "--engine", f"{engine}?table=preds", *named)
+    assert of_engine.code == of_file.code == 0, of_engine.err
+    notes = valid_json(of_engine.out)["notes"]
+    assert any(note.startswith("a sample of 300 of 1,500 rows") for note in notes)
+    assert close_to(reports(of_engine), reports(of_file))
+
+
+def test_a_sample_takes_no_clusters(decal: Decal, tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "a.db") as connection:
+        connection.execute("CREATE TABLE a AS SELECT .5 p, 1 y, 2 x, 3 c")
+    said = ("--engine", f"duckdb:{tmp_path / 'a.db'}?table=a", "--score", "p", "--label", "y", "--features", "x")
+    assert "--features of an engine are of a sample" in refusal(decal("evaluate", *said, "--cluster", "c"))
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--engine", "mysql://me:s3cret@host/db"), "names no engine"),
+        (("--engine", "duckdb:none.db?table=preds"), "No such file or directory"),
+        (("--engine", "duckdb:none.db?tabel=preds"), "'tabel' is not a parameter"),
+        (("--engine", "duckdb:?table=a&table=b"), "given twice"),
+        (("--engine", "duckdb:"), "name a table, or give --query"),
+        (("--engine", "duckdb:?table=a", "--query", "select 1"), "one table or from one query"),
+        (("--engine", "duckdb:?table=a", "preds.csv"), "give files, or --engine without files"),
+        (("--query", "select 1"), "give files, or --engine"),
+        (("--engine", "duckdb:?table=a", "--margin"), "--margin needs the rows"),
+        (("--engine", "postgresql://me:s3cret@host:x/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12/s3cret@host/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12?s3cret@host/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12#s3cret@host/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:12@host/s3cret@host/db?table=a"), "is not a URL"),
+        (("--engine", "postgresql://me:s3cret%zz@127.0.0.1:1/db?table=a"), "invalid percent-encoded"),
+        (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a"), "refused"),
+        (("--engine", "postgresql://me:s3cret@127.0.0.1:1/db?table=a&s3cret=1"), "invalid"),
+    ],
+)
+def test_an_engine_that_cannot_be_asked(decal: Decal, words: tuple[str, ...], text: str) -> None:
+    line = refusal(decal("evaluate", *words, *SAID))
+    assert text in line
+    assert "s3cret" not in line.replace('"s3cret"', "")
+
+
+@pytest.mark.parametrize(
+    ("module", "address"), [("duckdb", "duckdb:?table=a"), ("psycopg", "postgresql://host/db?table=a")]
+)
+def test_an_error_names_the_extra(decal: Decal, monkeypatch: pytest.MonkeyPatch, module: str, address: str) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    extra = "duckdb" if module == "duckdb" else "postgres"
+    line = refusal(decal("evaluate", "--engine", address, *SAID))
+    assert f"needs {module}, which is not installed; pip install 'decal[{extra}]'" in line
+
+
+def test_a_file_that_is_no_database(decal: Decal) -> None:
+    assert "is not a DuckDB database" in refusal(decal("evaluate", "--engine", f"duckdb:{BINARY}?table=a", *SAID))
+
+
+def test_a_secret_is_in_no_part_of_an_address() -> None:
+    address = address_of("postgresql://me:a%20b@host:99/db?table=x&sslpassword=c")
+    assert (address.shown, address.table) == ("postgresql://me@host:99/db", "x")
+    assert address.public("a%20b, a b, c") == "***, ***, ***"
+    assert address.target == "postgresql://me:a%20b@host:99/db?sslpassword=c"
+    assert is_address("postgres://host/db") and not is_address("preds.csv") and not is_address("s3://bucket/x")
+    with pytest.raises(DecalError):
+        address_of("preds.csv")
+
+
+def test_a_server_of_spark_connect_that_does_not_answer_is_one_line() -> None:
+    with pytest.raises(DecalError, match=r"^spark:sc://127\.0\.0\.1:1/: .*refused; check the host") as error:
+        check_reached(address_of("spark:sc://127.0.0.1:1/;token=s3cret"))
+    assert "s3cret" not in str(error.value)
+
+
+def test_a_wrong_password_and_a_missing_right(decal: Decal, server: Server) -> None:
+    wrong = server.address("preds", password="wr0ng")
+    line = refusal(decal("evaluate", "--engine", wrong, *SAID))
+    assert "password authentication failed" in line and "wr0ng" not in line
+    with server.connect() as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS hidden (p DOUBLE PRECISION, y INTEGER)")
+        connection.execute("DROP ROLE IF EXISTS guest")
+        connection.execute("CREATE ROLE guest LOGIN PASSWORD 'guest'")
+    line = refusal(decal("evaluate", "--engine", server.address("hidden", "guest", "guest"), *SAID))
+    assert "permission denied for table hidden" in line
+
+
+@pytest.mark.parametrize("kill", ["pg_terminate_backend", "pg_cancel_backend"])
+def test_a_connection_that_is_cut_is_one_line(decal: Decal, server: Server, kill: str) -> None:
+    """The query ends its own connection, in the middle of the statement."""
+    query = f"select p, y from (select 0.5 as p, 1 as y, {kill}(pg_backend_pid()), pg_sleep(2)) as cut"
+    line = refusal(decal("evaluate", "--engine", server.address(), "--query", query, *SAID))
+    assert "terminat" in line or "cancel" in line or "closed" in line
+    assert "s3cret" not in line
+
+
+def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(server: Server) -> None:
+    with server.connect() as other:
+        other.execute("CREATE TABLE grows (p DOUBLE PRECISION, y INTEGER)")
+        other.execute("INSERT INTO grows VALUES (0.5, 1)")
+        with connected(address_of(server.address("grows"))) as engine:
+            assert engine.names('"grows"') == ["p", "y"]
+            other.execute("INSERT INTO grows VALUES (0.7, 0)")
+            asked = statement(CountRequest(("p",), "y", "grows"), DIALECTS["postgres"])
+            assert engine.answer(asked)["score"].to_pylist() == [0.5]
+
+
+def test_an_open_connection_of_postgres_is_data(server: Server) -> None:
+    with server.connect() as connection:
+        connection.execute("CREATE TABLE opened (p DOUBLE PRECISION, y TEXT, w NUMERIC)")
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO opened VALUES (%s, %s, %s)", [(row[0], *row[2:4]) for row in ENGINE_TUPLES])
+        asked: dict[str, Any] = {"score": "p", "label": "y", "positive": "yes", "weight": "w", "metrics": "brier"}
+        got = decal_cli.evaluate(decal_cli.Engine(connection, table="opened"), **asked)["brier"]
+        expected = decal_cli.evaluate(pa.table(ENGINE_ROWS), **asked)["brier"]
+        assert [got.value, *(got.interval or ())] == pytest.approx([expected.value, *(expected.interval or ())])
+        with pytest.raises(DecalError, match='postgres: relation "nowhere" does not exist'):
+            decal_cli.evaluate(decal_cli.Engine(connection, table="nowhere"), **asked)
+
+
+def test_nothing_is_written_by_a_query(decal: Decal, server: Server) -> None:
+    with server.connect() as connection:
+        connection.execute("CREATE SEQUENCE IF NOT EXISTS counter")
+    query = "select nextval('counter')::float8 / 10 as p, 1 as y"
+    assert "read-only" in refusal(decal("evaluate", "--engine", server.address(), "--query", query, *SAID))

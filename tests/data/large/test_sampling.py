@@ -1,0 +1,115 @@
+"""Samples of rows that are too many to hold: the same rows from any format, order and partition, and what they tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import decal_cli as decal
+from decal_cli.data import reading
+from decal_cli.data.formats import sources
+from decal_cli.data.large import row_hash, sampling
+
+ASKED: dict[str, Any] = {"score": "p", "label": "y", "features": ["x", "z", "c"], "threshold": 0.3}
+METRICS = ("brier", "auc", "expected_utility")
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every file count as too large to be held, be read in small batches, and a sample be of 1,000 rows."""
+    monkeypatch.setattr(reading, "HELD_SHARE_OF_MEMORY", 0)
+    monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(sources, "N_BATCH_ROWS", 700)
+    monkeypatch.setattr(sampling, "N_SAMPLE_ROWS", 1000)
+
+
+def rows(count: int = 6000, rate: float = 0.4) -> pd.DataFrame:
+    """A score that misses a feature, with features of all kinds and missing values."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=count), np.round(rng.normal(size=count), 2)
+    logit = np.log(rate / (1 - rate)) + x + z
+    label = (rng.random(count) < 1 / (1 + np.exp(-logit))).astype(int)
+    z[rng.random(count) < 0.05] = np.nan
+    score = 1 / (1 + np.exp(-(logit - 0.5 * x)))
+    return pd.DataFrame({"p": score, "y": label, "x": x * 1e6, "z": z, "c": rng.choice(["ä", "b", None], count)})
+
+
+@pytest.mark.usefixtures("few")
+def test_the_same_rows_are_drawn_from_any_format_order_and_partition(tmp_path: Path) -> None:
+    data = rows()
+    data.sample(frac=1, random_state=1).to_parquet(tmp_path / "whole.parquet")
+    data.to_csv(tmp_path / "whole.csv", index=False)
+    for day, part in data.groupby(np.arange(len(data)) % 3):
+        (tmp_path / "parts" / f"day={day}").mkdir(parents=True)
+        part.to_feather(tmp_path / "parts" / f"day={day}" / "a.feather")
+    answers = [
+        decal.evaluate(tmp_path / name, metrics=METRICS, **ASKED).to_dict()
+        for name in ("whole.parquet", "whole.csv", "parts")
+    ]
+    note = "a sample of 1,000 of 6,000 rows, by a hash of scores and features: intervals allow for it"
+    for answer in answers:
+        assert any(each.startswith(note) for each in answer["notes"])
+        assert sum(each["rows"] for each in answer["inputs"]) == 6000
+        for key, result in answers[0]["metrics"].items():
+            assert answer["metrics"][key]["value"] == pytest.approx(result["value"], rel=1e-9), key
+
+
+@pytest.mark.usefixtures("few")
+def test_of_a_rare_label_more_rows_are_drawn_and_weights_undo_it(tmp_path: Path) -> None:
+    data = rows(8000, rate=0.01)
+    data.to_parquet(tmp_path / "rare.parquet")
+    answer = decal.evaluate(tmp_path / "rare.parquet", metrics=("observed_expected", "brier"), **ASKED).to_dict()
+    ones = int(data["y"].sum())
+    of_ones = min(ones, 250)
+    text = (
+        f"it has {1000 - of_ones:,} of {8000 - ones:,} rows with label 0 and {of_ones:,} of {ones:,} rows with label 1"
+    )
+    assert any(text in note for note in answer["notes"])
+    for key, value in (
+        ("observed_expected", data["y"].mean() / data["p"].mean()),
+        ("brier", ((data["p"] - data["y"]) ** 2).mean()),
+    ):
+        low, high = answer["metrics"][key]["interval"]
+        assert low <= value <= high
+
+
+@pytest.mark.usefixtures("few")
+def test_a_method_of_the_score_alone_is_fitted_to_a_sample_of_counts(tmp_path: Path) -> None:
+    data = rows().assign(p=lambda d: d["p"].round(2))
+    data.to_parquet(tmp_path / "rows.parquet")
+    fitted = decal.fit(tmp_path / "rows.parquet", score="p", label="y", method="isotonic", threshold=0.3)
+    scored = fitted.apply(pd.DataFrame({"p": [0.2, 0.5, 0.8]})).iloc[:, -1]
+    near = [data.loc[(data["p"] - at).abs() <= 0.05, "y"].mean() for at in (0.2, 0.5, 0.8)]
+    np.testing.assert_allclose(scored, near, rtol=0, atol=0.1)
+    assert any(each.startswith("a sample of") for each in fitted.to_dict()["notes"])
+
+
+@pytest.mark.usefixtures("few")
+def test_rows_that_hardly_differ_are_named(tmp_path: Path) -> None:
+    data = rows().assign(p=lambda d: d["p"].round(1), x=0, z=0)
+    data.to_parquet(tmp_path / "rows.parquet")
+    notes = decal.evaluate(tmp_path / "rows.parquet", metrics="brier", **ASKED).to_dict()["notes"]
+    assert any("of the rows drawn differ" in note for note in notes)
+
+
+def test_the_hash_spreads_near_and_equal_looking_numbers() -> None:
+    for numbers in (np.arange(4096) / 4096, np.arange(4096) * 1.0, 1e-6 * np.arange(4096), -1e9 * np.arange(4096)):
+        sums = sum(piece * row_hash.factor(0, at) for at, piece in enumerate(row_hash.pieces_of(numbers)))
+        keys = row_hash.mixed(np.asarray(sums))
+        assert len(np.unique(keys)) == 4096
+        share = np.bincount(keys * 16 // row_hash.PRIME, minlength=16) / 4096
+        # Twice what chance gives: five standard deviations of a share of 1/16.
+        assert np.abs(share - 1 / 16).max() < 5 * np.sqrt(1 / 16 * 15 / 16 / 4096)
+
+
+def test_the_hash_stays_what_it_is() -> None:
+    # Worked out by hand: 0.5 / 2^20 has the pieces 2^30, 2^10 and 0.
+    total = (2**30 * row_hash.factor(0) + 2**10 * row_hash.factor(0, 1)) % row_hash.PRIME
+    expected = pow(total, 5, row_hash.PRIME)
+    sums = sum(piece * row_hash.factor(0, at) for at, piece in enumerate(row_hash.pieces_of(np.array([0.5]))))
+    assert row_hash.mixed(np.asarray(sums)).tolist() == [expected]
+    assert row_hash.piece_of_text("a") == 0x0CC175B

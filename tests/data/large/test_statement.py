@@ -1,0 +1,308 @@
+"""The statement against tables of the same rows, run by DuckDB; every dialect parses, and no name breaks out of it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+import sqlglot
+
+from decal_cli.commands.options.choices import DialectName
+from decal_cli.data.large.engines.checks import PROBLEMS, sound
+from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.request import CountRequest
+from decal_cli.data.large.engines.statement import statement
+from decal_cli.errors import DecalError
+from decal_cli.tables.cells import GRID
+from decal_cli.tables.table import Table, tabulate
+from tests.helpers.command import Decal, refusal
+
+THRESHOLDS = (0.3, 0.02, 1 / 3, 0.5)
+TABLE = CountRequest(("p",), "y", table="preds")
+
+
+def hard_rows(rows: int = 3000) -> dict[str, np.ndarray]:
+    """Ties, both ends, -0.0, tiny scores and weights of many sizes."""
+    rng = np.random.default_rng(7)
+    score = rng.random(rows)
+    score[:900] = np.round(score[:900], 1)
+    score[900:1000] = -0.0
+    score[1000:1100] = 10.0 ** -rng.integers(5, 18, 100)
+    score[1100:1200] = 1 - 2.0 ** -rng.integers(20, 53, 100)
+    score[1200:1205] = THRESHOLDS[2]
+    label = (rng.random(rows) < score).astype(np.int64)
+    score[1205:1210] = 1.0
+    label[1205:1210] = 1
+    return {"p": score, "q": score**2, "y": label, "w": rng.lognormal(0, 2, rows), "site": rng.integers(0, 3, rows)}
+
+
+def answer(request: CountRequest, **columns: Any) -> pa.Table:
+    """What DuckDB answers for these rows."""
+    with duckdb.connect() as connection:
+        connection.register("preds", pa.table(columns))
+        return connection.sql(statement(request, DIALECTS["duckdb"])).to_arrow_table()
+
+
+def counted(request: CountRequest, **columns: Any) -> dict[str, np.ndarray]:
+    """The same as arrays in the order of the keys, without what is wrong."""
+    table, _ = sound(answer(request, **columns), "preds", drop=False)
+    keys = [name for name in ("site", "model", "score", "cell", "label") if name in table.column_names]
+    table = table.sort_by([(name, "ascending") for name in keys])
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def test_levels_are_the_table_of_the_rows() -> None:
+    rows = hard_rows()
+    levels, expected = counted(TABLE, **rows), tabulate(rows["p"], rows["y"])
+    assert list(levels) == ["score", "n", "pos"]
+    assert levels["score"].tolist() == expected.score.tolist()
+    assert not np.signbit(levels["score"]).any()
+    assert levels["n"].tolist() == expected.n.tolist()
+    assert levels["pos"].tolist() == expected.pos.tolist()
+
+
+def test_weighted_levels_carry_squares_and_numbers_of_rows() -> None:
+    rows = hard_rows()
+    levels = counted(CountRequest(("p",), "y", table="preds", weight="w"), **rows)
+    assert list(levels) == ["score", "n", "pos", "n2", "pos2", "rows", "rows_pos"]
+    expected, plain = tabulate(rows["p"], rows["y"], rows["w"]), tabulate(rows["p"], rows["y"])
+    table = Table.of_counts(*(levels[name] for name in ("score", "n", "pos", "n2", "pos2")))
+    for name in ("score", "n", "pos", "n2", "pos2"):
+        np.testing.assert_allclose(getattr(table, name), getattr(expected, name), rtol=1e-12, atol=0)
+    assert levels["rows"].tolist() == plain.n.tolist()
+    assert levels["rows_pos"].tolist() == plain.pos.tolist()
+
+
+def test_groups_and_models_are_counted_in_one_statement() -> None:
+    rows = hard_rows()
+    levels = counted(CountRequest(("p", "q"), "y", table="preds", group=("site",)), **rows)
+    assert list(levels)[:2] == ["site", "model"]
+    for site in range(3):
+        for model in ("p", "q"):
+            here = (levels["site"] == str(site)) & (levels["model"] == model)
+            expected = tabulate(rows[model][rows["site"] == site], rows["y"][rows["site"] == site])
+            assert levels["score"][here].tolist() == expected.score.tolist()
+            assert levels["pos"][here].tolist() == expected.pos.tolist()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("thresholds", [(), THRESHOLDS])
+def test_cells_hold_the_sums_of_their_rows(weighted: bool, thresholds: tuple[float, ...]) -> None:
+    rows = hard_rows()
+    weight = "w" if weighted else None
+    cells = counted(CountRequest(("p",), "y", "preds", weight=weight, cells=True, thresholds=thresholds), **rows)
+    score, label = rows["p"] + 0.0, rows["y"]
+    w = rows["w"] if weighted else np.ones(len(score))
+    cell = np.floor(score * GRID).astype(int) + sum((score >= t).astype(int) for t in thresholds)
+    keys, of_row = np.unique(cell * 2 + label, return_inverse=True)
+    assert (cells["cell"] * 2 + cells["label"]).tolist() == keys.tolist()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.where(label == 1, -np.log(score), -np.log1p(-score))
+    sums = {"rows": np.ones(len(score)), "n": w, "l1": w * loss, "l2": w * loss**2}
+    sums |= {f"s{k}": w * score**k for k in range(1, 5)}
+    if weighted:
+        sums |= {"n2": w**2, "k1": w**2 * loss, "k2": w**2 * loss**2}
+        sums |= {f"q{k}": w**2 * score**k for k in range(1, 5)}
+    assert set(cells) == {"cell", "low", "high", "label", "min_score", "max_score", *sums}
+    order = np.argsort(of_row, kind="stable")
+    starts = np.searchsorted(of_row[order], np.arange(len(keys)))
+    assert cells["min_score"].tolist() == np.minimum.reduceat(score[order], starts).tolist()
+    assert cells["max_score"].tolist() == np.maximum.reduceat(score[order], starts).tolist()
+    for name, values in sums.items():
+        np.testing.assert_allclose(cells[name], np.bincount(of_row, values), rtol=1e-12, atol=1e-300, err_msg=name)
+    low, high = cells["low"][of_row], cells["high"][of_row]
+    assert ((low <= score) & ((score < high) | (score == 1) & (high == 1))).all()
+    assert all(((low >= t) | (high <= t)).all() for t in thresholds)
+
+
+def test_a_wrong_certain_score_costs_infinitely_much() -> None:
+    cells = counted(CountRequest(("p",), "y", "preds", cells=True), p=[0.0, 1.0, 0.5], y=[1, 0, 1])
+    assert cells["l1"].tolist() == [np.inf, np.log(2), np.inf]
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "expected"),
+    [
+        ([True, False, True], None, [1, 0, 1]),
+        (["1", "0.0", " 1.00"], None, [1, 0, 1]),
+        (["TRUE", "false", "1"], None, [1, 0, 1]),
+        ([1.0, 0.0, 1.0], None, [1, 0, 1]),
+        ([Decimal("1.000"), Decimal("0.000"), Decimal("1.000")], None, [1, 0, 1]),
+        (["yes", "no", "yes"], "yes", [1, 0, 1]),
+        (["it's", "no", "it's"], "it's", [1, 0, 1]),
+        ([2, 1, 2], "2", [1, 0, 1]),
+        ([Decimal("2.50"), Decimal("1.00"), Decimal("2.50")], "2.5", [1, 0, 1]),
+        ([1, 2, 1], "1", [1, 0, 1]),
+        ([0, 1, 0], "0", [1, 0, 1]),
+        ([False, True, False], "false", [1, 0, 1]),
+        ([0, 0, 0], "1", [0, 0, 0]),
+    ],
+)
+def test_labels_are_coded_as_in_files(labels: list[Any], positive: str | None, expected: list[int]) -> None:
+    request = CountRequest(("p",), "y", "preds", positive=positive)
+    assert counted(request, p=[0.1, 0.2, 0.3], y=labels)["pos"].tolist() == expected
+
+
+WRONG = [
+    ({"p": [0.1, 1.5, 2.5]}, "score outside [0, 1]", 2, "preds: score 1.5 is outside [0, 1] (2 such rows)"),
+    ({"p": [0.1, float("-inf"), 0.5]}, "score outside [0, 1]", 1, "is outside [0, 1]"),
+    ({"p": [0.1, None, float("nan")]}, "missing score", 2, "preds: score missing in 2 rows"),
+    ({"y": [1, None, 0]}, "missing label", 1, "preds: label missing in 1 row;"),
+    ({"y": ["1", "NA", "0"]}, "missing label", 1, "label missing"),
+    ({"y": [1, 2, 0]}, "label of a third value", 1, "label is '2', and a label is 0 or 1"),
+    ({"y": ["yes", "no", "yes"]}, "label of a third value", 3, "say which counts as 1 with --positive"),
+    ({"w": [1.0, 0.0, 2.0]}, "weight not positive and finite", 1, "weight 0 is not positive"),
+    ({"w": [1.0, float("inf"), 2.0]}, "weight not positive and finite", 1, "is not positive and finite"),
+    ({"w": [1.0, None, float("nan")]}, "missing weight", 2, "weight missing in 2 rows"),
+]
+
+
+@pytest.mark.parametrize(("columns", "problem", "count", "text"), WRONG)
+@pytest.mark.parametrize("cells", [False, True])
+def test_what_is_wrong_is_counted_by_the_engine(
+    columns: dict[str, Any], problem: str, count: int, text: str, cells: bool
+) -> None:
+    rows = {"p": [0.1, 0.2, 0.3], "y": [0, 1, 0], "w": [1.0, 2.0, 3.0]} | columns
+    table = answer(CountRequest(("p",), "y", "preds", weight="w", cells=cells), **rows)
+    assert {each["bad"]: each["rows"] for each in table.to_pylist() if each["bad"]} == {problem: count}
+    with pytest.raises(DecalError) as raised:
+        sound(table, "preds", drop=False)
+    assert text in str(raised.value)
+    if PROBLEMS[problem].text:
+        with pytest.raises(DecalError):
+            sound(table, "preds", drop=True)
+    else:
+        kept, dropped = sound(table, "preds", drop=True)
+        assert dropped == {None: {problem: count}}
+        assert sum(kept["rows"].to_pylist()) == 3 - count
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "problem"),
+    [
+        (["yes", "no", "maybe"], "yes", "label of a third value"),
+        (["no", "no", "maybe"], "yes", "label never positive"),
+        ([0, 1, 1], "yes", "label never positive"),
+        (["a", "a", "a"], "1", "label never positive"),
+        ([None, None, None], "1", "missing label"),
+    ],
+)
+def test_a_label_has_two_values_and_one_is_positive(labels: list[Any], positive: str, problem: str) -> None:
+    table = answer(CountRequest(("p",), "y", "preds", positive=positive), p=[0.1, 0.2, 0.3], y=pa.array(labels))
+    assert {each["bad"] for each in table.to_pylist()} - {None} == {problem}
+
+
+def test_a_row_that_lacks_one_score_counts_for_the_other_model() -> None:
+    table = answer(CountRequest(("p", "q"), "y", "preds"), p=[0.1, None], q=[0.3, 0.4], y=[0, 1])
+    kept, dropped = sound(table, "preds", drop=True)
+    assert dropped == {"p": {"missing score": 1}}
+    assert sorted(kept["score"].to_pylist()) == [0.1, 0.3, 0.4]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("cells", [False, True])
+def test_every_dialect_parses(dialect: str, cells: bool) -> None:
+    for request in (
+        CountRequest(("p",), "y", "preds", cells=cells),
+        CountRequest(("p", "q"), "y", "a.preds", None, "yes", "w", ("site", "age"), cells, THRESHOLDS),
+        CountRequest(("p",), "y", query="select * from preds where y <> 'x' -- all\n;", positive="2.5", cells=cells),
+        CountRequest(("p", "q"), "y", "preds", None, None, "w", ("site",), cells, THRESHOLDS, pairs=True),
+    ):
+        parsed = sqlglot.parse(statement(request, DIALECTS[dialect]), read=dialect)
+        assert len(parsed) == 1
+        assert isinstance(parsed[0], sqlglot.exp.Select)
+
+
+HOSTILE = (
+    'p"; DROP TABLE preds; --',
+    "p'; DROP TABLE preds; --",
+    "p`; DROP",
+    "p\\",
+    "p\\' OR 1=1",
+    "p\n; --",
+    "é ☃",
+)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_names_and_texts_of_a_user_cannot_leave_their_quotes(name: str) -> None:
+    for spelt, dialect in DIALECTS.items():
+        text = statement(CountRequest((name, "q"), name, "preds", positive=name, group=(name,)), dialect)
+        parsed = sqlglot.parse(text, read=spelt)
+        assert len(parsed) == 1
+        names = {each.name for each in parsed[0].find_all(sqlglot.exp.Column) if not each.name.startswith("decal_")}
+        assert names - {"*"} == {name, "q"}, spelt
+        assert name in {each.this for each in parsed[0].find_all(sqlglot.exp.Literal) if each.is_string}
+        tables = {each.name for each in parsed[0].find_all(sqlglot.exp.Table) if not each.name.startswith("decal_")}
+        assert tables == {"preds"}
+    columns = {name: ["x"] * 3, "p": [0.1, 0.2, 0.3], "y": [0, 1, 0]}
+    levels = answer(CountRequest(("p",), "y", "preds", group=(name,)), **columns)
+    assert levels[name].to_pylist() == ["x"] * 3
+
+
+@pytest.mark.parametrize("cells", [False, True])
+def test_groups_may_have_any_name_but_those_of_the_result(cells: bool) -> None:
+    names = ("s", "w", "y ", "decal_rows", "group", "select")
+    columns = {name: ["a", "b"] for name in names}
+    table = answer(CountRequest(("p",), "y", "preds", group=names, cells=cells), p=[0.2, 0.2], y=[0, 0], **columns)
+    assert sorted(table["s"].to_pylist()) == ["a", "b"]
+
+
+def test_a_table_is_named_by_its_parts() -> None:
+    assert DIALECTS["duckdb"].table('main."a.b""c"') == '"main"."a.b""c"'
+    for wrong in ("", "a.", ".a", 'a"b', '"a"b', "a\0"):
+        with pytest.raises(DecalError):
+            DIALECTS["duckdb"].table(wrong)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "the score column is not named"),
+        (("--score", "p"), "the label column is not named"),
+        (("--score", "p", "--label", "y"), "rows come from one table or from one query"),
+        (
+            ("--score", "p", "--label", "y", "--table", "a", "--query", "select 1"),
+            "rows come from one table or from one query",
+        ),
+        (("--score", "p*", "--label", "y", "--table", "a"), "is a pattern"),
+        (("--score", "p", "--score", "p", "--label", "y", "--table", "a"), "named twice"),
+        (("--score", "p", "--label", "y", "--table", "a", "--group", "N"), "has the name of a column of the result"),
+        (("--score", "p", "--label", "y", "--table", "a", "-t", "0.3"), "--threshold is for --cells"),
+        (("--score", "p", "--label", "y", "--table", "a", "--cells", "-t", "3"), "threshold 3 is not in [0, 1]"),
+        (("--score", "p", "--label", "y", "--table", "a..b"), "is not the name of a table"),
+    ],
+)
+def test_a_statement_that_cannot_be_made_is_refused_in_one_line(
+    decal: Decal, words: tuple[str, ...], text: str
+) -> None:
+    assert text in refusal(decal("sql", *words))
+
+
+def test_the_command_prints_the_statement(decal: Decal) -> None:
+    words = (
+        "--table",
+        "preds",
+        "--score",
+        "p",
+        "--label",
+        "y",
+        "--group",
+        "site",
+        "--cells",
+        "-t",
+        "0.3",
+        "-t",
+        "0.02",
+    )
+    printed = decal("sql", *words).out
+    asked = CountRequest(("p",), "y", "preds", group=("site",), cells=True, thresholds=(0.3, 0.02))
+    assert printed == statement(asked, DIALECTS["duckdb"]) + ";\n"
+
+
+def test_every_dialect_can_be_chosen() -> None:
+    assert [each.value for each in DialectName] == list(DIALECTS)

@@ -1,0 +1,173 @@
+"""Files that are counted batch by batch: the numbers of rows in memory, folders, and the same one-line errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import decal_cli as decal
+from decal_cli.data import reading
+from decal_cli.data.formats import sources
+from decal_cli.data.large import streaming
+from decal_cli.errors import DecalError
+from tests.helpers.cells import worded_rows as rows
+
+METRICS = ("brier", "log_loss", "observed_expected", "auc", "ece", "expected_utility", "gain_recalibration", "c_emp")
+EXACT = ("brier", "log_loss", "observed_expected", "expected_utility")
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, levels: int | None = None) -> None:
+    """Let every file count as too large to be held, be read in small batches, and keep so many levels."""
+    monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
+    if levels is not None:
+        monkeypatch.setattr(streaming, "N_LEVELS", levels)
+
+
+def ask(path: Any, **more: Any) -> dict[str, Any]:
+    """What evaluate says of both models and every site."""
+    asked = {"score": ["p", "q"], "label": "y", "positive": "bad", "group": "site", "threshold": 0.3}
+    return decal.evaluate(path, **{**asked, "metrics": METRICS, **more}).to_dict()
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("ending", ["parquet", "csv", "feather"])
+def test_levels_are_those_of_rows_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None, ending: str
+) -> None:
+    path, data = tmp_path / f"rows.{ending}", rows()
+    {"parquet": data.to_parquet, "feather": data.to_feather, "csv": lambda p: data.to_csv(p, index=False)}[ending](path)
+    whole = ask(path, weight=weight)
+    counted(monkeypatch)
+    streamed = ask(path, weight=weight)
+    assert any("read in batches" in note for note in streamed["notes"])
+    assert streamed["inputs"] == whole["inputs"]
+    for expected, got in zip(whole["reports"], streamed["reports"], strict=True):
+        assert [got[key] for key in ("model", "group", "rows", "positives")] == [
+            expected[key] for key in ("model", "group", "rows", "positives")
+        ]
+        for key in METRICS:
+            assert got["metrics"][key]["value"] == pytest.approx(expected["metrics"][key]["value"], rel=1e-12), key
+            interval = expected["metrics"][key]["interval"]
+            assert got["metrics"][key]["interval"] == pytest.approx(interval, rel=1e-9, abs=1e-12), key
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_cells_are_exact_or_within_their_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None
+) -> None:
+    path = tmp_path / "rows.parquet"
+    rows(1).to_parquet(path)
+    whole = ask(path, weight=weight)
+    counted(monkeypatch, levels=100)
+    streamed = ask(path, weight=weight)
+    for expected, got in zip(whole["reports"], streamed["reports"], strict=True):
+        assert (got["rows"], got["positives"]) == (expected["rows"], expected["positives"])
+        for key in METRICS:
+            one, other = expected["metrics"][key], got["metrics"][key]
+            within = other.get("within", {"bound": 0.0, "drawn": False})
+            if key in EXACT:
+                assert within == {"bound": 0.0, "drawn": False}
+                assert other["interval"] == pytest.approx(one["interval"], rel=1e-9)
+            if not within["drawn"]:
+                assert abs(one["value"] - other["value"]) <= within["bound"] + 1e-12
+    assert any("cells" in note for note in streamed["notes"])
+
+
+def test_a_folder_is_one_input_and_its_paths_name_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = rows(2).assign(site=lambda d: d["site"].fillna("c d"))
+    folder = tmp_path / "scores"
+    for number, (site, part) in enumerate(data.groupby("site")):
+        place = folder / f"site={str(site).replace(' ', '%20')}"
+        place.mkdir(parents=True)
+        part.drop(columns="site").to_parquet(place / f"part-{number}.parquet")
+        (place / "_SUCCESS").touch()
+    data.to_parquet(tmp_path / "whole.parquet")
+    whole, of_folder = ask(tmp_path / "whole.parquet"), ask(folder)
+    counted(monkeypatch)
+    for answer in (of_folder, ask(folder)):
+        assert [report["group"] for report in answer["reports"]] == [report["group"] for report in whole["reports"]]
+        for expected, got in zip(whole["reports"], answer["reports"], strict=True):
+            assert got["metrics"]["auc"]["value"] == pytest.approx(expected["metrics"]["auc"]["value"], rel=1e-12)
+        (named,) = answer["inputs"]
+        assert named["path"] == str(folder)
+        assert named == of_folder["inputs"][0]
+        assert named["rows"] == len(data)
+
+
+def test_rows_without_values_are_dropped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = rows(3)
+    data.loc[5:40:7, "p"] = None
+    data.loc[100:300:50, "y"] = None
+    path = tmp_path / "rows.parquet"
+    data.to_parquet(path)
+    whole = ask(path, missing="drop", group=())
+    counted(monkeypatch)
+    streamed = ask(path, missing="drop", group=())
+    for expected, got in zip(whole["reports"], streamed["reports"], strict=True):
+        assert (got["rows"], got["positives"], got["dropped"]) == tuple(
+            expected[key] for key in ("rows", "positives", "dropped")
+        )
+        assert got["metrics"]["brier"]["value"] == pytest.approx(expected["metrics"]["brier"]["value"], rel=1e-12)
+
+
+def test_verbs_that_need_rows_hold_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.parquet"
+    rows().to_parquet(path)
+    counted(monkeypatch)
+    shared = {"label": "y", "positive": "bad"}
+    assert decal.compare(path, score=["p", "q"], metrics="brier", **shared)["brier"].value is not None
+    assert decal.evaluate(path, score="p", features="w", metrics="grouping_loss", **shared)["grouping_loss"].value
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda d: d.assign(p=d["p"].where(d.index != 130, 1.5)), "row 131: score 1.5 is outside [0, 1]"),
+        (lambda d: d.assign(p=d["p"].where(d.index != 130, np.inf)), "row 131: score is inf"),
+        (lambda d: d.assign(p=d["p"].where(d.index != 130)), "score missing in 1 of"),
+        (lambda d: d.assign(y=d["y"].where(d.index != 130, "ugly")), "and the column has 3 values: bad, good, ugly"),
+        (lambda d: d.assign(w=d["w"].where(d.index != 130, -1.0)), "row 131: weight -1 is not positive"),
+        (lambda d: d.assign(p=d["p"].astype(str)), "is a number stored as text"),
+        (lambda d: d.drop(columns="p"), "no column 'p'"),
+        (lambda d: d[:0], "has a header but no rows"),
+    ],
+)
+def test_one_bad_file_among_many_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, problem: str
+) -> None:
+    folder = tmp_path / "scores"
+    folder.mkdir()
+    for number in range(5):
+        data = rows(number, 200)
+        (change(data) if number == 3 else data).to_parquet(folder / f"part-{number}.parquet")
+    counted(monkeypatch)
+    with pytest.raises(DecalError) as error:
+        ask(folder, weight="w", group=())
+    assert "part-3.parquet" in str(error.value)
+    assert problem in str(error.value)
+
+
+def test_a_corrupt_file_among_many_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        rows(number, 200).to_parquet(tmp_path / f"part-{number}.parquet")
+    path = tmp_path / "part-2.parquet"
+    content = bytearray(path.read_bytes())
+    content[40:400] = b"\xff" * 360
+    path.write_bytes(bytes(content))
+    counted(monkeypatch)
+    with pytest.raises(DecalError, match=r"part-2\.parquet: cannot be read as Parquet"):
+        ask(tmp_path, group=())
+
+
+def test_an_empty_folder_and_mixed_partitions_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DecalError, match="directory without files"):
+        ask(tmp_path)
+    for place in ("site=a", "day=1"):
+        (tmp_path / place).mkdir()
+        rows().drop(columns="site").to_parquet(tmp_path / place / "part.parquet")
+    with pytest.raises(DecalError, match="partition all files"):
+        ask(tmp_path)

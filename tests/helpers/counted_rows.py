@@ -1,0 +1,55 @@
+"""Rows that engines hold in tests, and what their documents say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.helpers.command import valid_json
+
+CREATE = {
+    "duckdb": 'CREATE TABLE preds (p DOUBLE, q DECIMAL(9, 6), y VARCHAR, w DOUBLE, "the site" VARCHAR)',
+    "postgres": 'CREATE TABLE preds (p DOUBLE PRECISION, q NUMERIC(9, 6), y TEXT, w REAL, "the site" TEXT)',
+}
+
+
+def engine_rows(rows: int = 1500) -> dict[str, list[Any]]:
+    """Ties, -0.0 and 1, rare positives, weights, labels as text, groups with a quote in their name."""
+    rng = np.random.default_rng(3)
+    p = np.where(rng.random(rows) < 0.5, np.round(rng.beta(1, 6, rows), 2), rng.beta(1, 6, rows))
+    p[:9] = [-0.0, 0.0, -0.0, 1.0, 1.0, 1e-9, 1e-9, 0.3, 0.3]
+    y = rng.random(rows) < p
+    return {
+        "p": p.tolist(),
+        "q": np.round(np.sqrt(np.abs(p)), 6).tolist(),
+        "y": np.where(y, "yes", "no").tolist(),
+        "w": (rng.integers(1, 64, rows) / 16).tolist(),
+        "the site": np.array(["a", "it's", "", "ü"])[rng.integers(0, 4, rows)].tolist(),
+    }
+
+
+ENGINE_ROWS = engine_rows()
+ENGINE_TUPLES = list(zip(*ENGINE_ROWS.values(), strict=True))
+
+
+def close_to(got: Any, expected: Any) -> bool:
+    """Whether two documents agree, numbers to 1e-12."""
+    if isinstance(expected, dict):
+        return got.keys() == expected.keys() and all(close_to(got[key], expected[key]) for key in expected)
+    if isinstance(expected, list):
+        return len(got) == len(expected) and all(map(close_to, got, expected))
+    if isinstance(expected, float) and not isinstance(expected, bool):
+        return bool(got == pytest.approx(expected, rel=1e-12, abs=1e-14))
+    return bool(got == expected)
+
+
+def reports(done: Any) -> list[dict[str, Any]]:
+    """The reports of a document, without what needs single rows."""
+    document = valid_json(done.out)
+    kept = []
+    for report in document.get("reports", [document]):
+        metrics = {key: each for key, each in report["metrics"].items() if each["value"] is not None}
+        kept.append({"model": report.get("model"), "group": report.get("group"), "metrics": metrics})
+    return kept
