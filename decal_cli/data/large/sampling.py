@@ -120,12 +120,13 @@ def _of_drawn(
     keys = [part.key for parts in kept for part in parts]
     different = len(np.unique(np.concatenate(keys)))
     notes = [*_notes(sizes, counts), *data.notes]
-    if different < _FEW_DIFFERENT * sum(sizes):
+    some = sizes != list(counts)
+    if some and different < _FEW_DIFFERENT * sum(sizes):
         notes.append(
             f"only {different:,} of the rows drawn differ in their scores and features: they vary less than the sample "
             "looks; name more columns with --features"
         )
-    models = data.models if sizes == list(counts) else tuple(_weighted(model, sizes, counts) for model in data.models)
+    models = tuple(_weighted(model, sizes, counts) for model in data.models) if some else data.models
     return replace(data, models=models, notes=tuple(notes))
 
 

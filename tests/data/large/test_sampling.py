@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
@@ -113,3 +114,11 @@ def test_the_hash_stays_what_it_is() -> None:
     sums = sum(piece * row_hash.factor(0, at) for at, piece in enumerate(row_hash.pieces_of(np.array([0.5]))))
     assert row_hash.mixed(np.asarray(sums)).tolist() == [expected]
     assert row_hash.piece_of_text("a") == 0x0CC175B
+
+
+def test_of_all_rows_of_an_engine_there_is_no_note_on_how_they_differ(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "file.db") as connection:
+        connection.execute("create table preds as select 0.1 * (i % 3) as p, i % 2 as y, 0 as x from range(600) r(i)")
+    asked = {"score": "p", "label": "y", "features": "x", "metrics": ["brier", "grouping_loss"]}
+    notes = decal.evaluate(f"duckdb:{tmp_path}/file.db?table=preds", **asked).to_dict()["notes"]
+    assert not [note for note in notes if "sample" in note or "drawn" in note]
