@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.command import valid_json
@@ -34,15 +38,28 @@ ENGINE_ROWS = engine_rows()
 ENGINE_TUPLES = list(zip(*ENGINE_ROWS.values(), strict=True))
 
 
-def close_to(got: Any, expected: Any) -> bool:
+def assert_close(got: Any, expected: Any, place: str = "") -> None:
     """Whether two documents agree, numbers to 1e-12."""
     if isinstance(expected, dict):
-        return got.keys() == expected.keys() and all(close_to(got[key], expected[key]) for key in expected)
-    if isinstance(expected, list):
-        return len(got) == len(expected) and all(map(close_to, got, expected))
-    if isinstance(expected, float) and not isinstance(expected, bool):
-        return bool(got == pytest.approx(expected, rel=1e-12, abs=1e-14))
-    return bool(got == expected)
+        assert got.keys() == expected.keys(), place
+        for key, value in expected.items():
+            assert_close(got[key], value, f"{place}/{key}")
+    elif isinstance(expected, list) and expected and not isinstance(expected[0], str):
+        assert len(got) == len(expected), place
+        for at, (one, other) in enumerate(zip(got, expected, strict=True)):
+            assert_close(one, other, f"{place}[{at}]")
+    elif isinstance(expected, float):
+        assert got == pytest.approx(expected, rel=1e-12, abs=1e-14), place
+    else:
+        assert got == expected, place
+
+
+def with_database(rows: pa.Table, folder: Path) -> Path:
+    """The folder, with the rows as preds.parquet and as the table preds of file.db."""
+    pq.write_table(rows, folder / "preds.parquet")
+    with duckdb.connect(folder / "file.db") as connection:
+        connection.execute(f"CREATE TABLE preds AS SELECT * FROM '{folder}/preds.parquet'")
+    return folder
 
 
 def reports(done: Any) -> list[dict[str, Any]]:

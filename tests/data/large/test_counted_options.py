@@ -8,13 +8,13 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import decal_cli
 from decal_cli.data.large.engines import reading
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal
+from tests.helpers.counted_rows import with_database
 
 EXACT = ("brier", "log_loss", "expected_utility")
 METRICS = (*EXACT, "auc", "corp_mcb", "observed_expected")
@@ -40,10 +40,7 @@ ROWS = sampled()
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """A folder with the rows as preds.parquet, and in file.db."""
-    pq.write_table(ROWS, tmp_path / "preds.parquet")
-    with duckdb.connect(tmp_path / "file.db") as connection:
-        connection.execute(f"CREATE TABLE preds AS SELECT * FROM '{tmp_path}/preds.parquet'")
-    return tmp_path
+    return with_database(ROWS, tmp_path)
 
 
 def numbers(metrics: dict[str, Any]) -> dict[str, list[float]]:

@@ -25,7 +25,7 @@ from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.large.engines.statement import statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
-from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, ENGINE_TUPLES, close_to, reports
+from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, ENGINE_TUPLES, assert_close, reports
 from tests.helpers.server import PASSWORD, Server, programs, running
 
 SAID = ("--score", "p", "--label", "y", "--threshold", "0.3")
@@ -81,7 +81,7 @@ def test_an_engine_gives_the_numbers_of_the_file(decal: Decal, engine: str, tmp_
     if options:  # Draws of weighted rows that nearly tie turn on the last bit of a sum.
         for each in (*expected, *got):
             each["metrics"] = {key: value["value"] for key, value in each["metrics"].items()}
-    assert close_to(got, expected)
+    assert_close(got, expected)
     assert PASSWORD not in of_engine.out
 
 
@@ -99,7 +99,7 @@ def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: s
             for report in (*of_file.get("reports", ()), *of_engine.get("reports", ())):
                 for of_input in ("inputs", "signature", "notes"):
                     report.pop(of_input, None)
-            assert close_to(of_engine[key], of_file[key])
+            assert_close(of_engine[key], of_file[key])
 
 
 @both
@@ -130,7 +130,7 @@ def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
     expected, got = reports(of_file), reports(of_engine)
     for each in got:
         assert not any(value.pop("within")["bound"] for value in each["metrics"].values())
-    assert close_to(got, expected)
+    assert_close(got, expected)
     words = ("evaluate", "--engine", f"{engine}?table=preds", *SAID, "--positive", "yes", "-m", "auc")
     assert "scores are known by cells" in decal(*words).out
     of_other = decal(*words, "--threshold", "0.44", "--format", "json").out
@@ -222,7 +222,7 @@ def test_the_sample_is_that_of_the_file(
     assert of_engine.code == of_file.code == 0, of_engine.err
     notes = valid_json(of_engine.out)["notes"]
     assert any(note.startswith("a sample of 300 of 1,500 rows") for note in notes)
-    assert close_to(reports(of_engine), reports(of_file))
+    assert_close(reports(of_engine), reports(of_file))
 
 
 def test_a_sample_takes_no_clusters(decal: Decal, tmp_path: Path) -> None:

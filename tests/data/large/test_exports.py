@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.command import Decal, refusal
-from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, close_to, reports
+from tests.helpers.counted_rows import CREATE, ENGINE_ROWS, assert_close, reports
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -33,7 +33,8 @@ def test_an_exported_result_gives_the_numbers_of_the_rows(
     expected, got = reports(of_rows), reports(of_counts)
     for each in (*expected, *got):
         each["metrics"] = {key: (value["value"], value["interval"]) for key, value in each["metrics"].items()}
-    assert len(got) == 10 and close_to(json.loads(json.dumps(got)), json.loads(json.dumps(expected)))
+    assert len(got) == 10
+    assert_close(json.loads(json.dumps(got)), json.loads(json.dumps(expected)))
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])

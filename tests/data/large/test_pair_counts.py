@@ -18,6 +18,7 @@ from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.large.engines.statement import statement
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal
+from tests.helpers.counted_rows import assert_close, with_database
 
 EXACT = ("brier", "log_loss", "expected_utility", "net_benefit", "accuracy")
 SUMS: dict[str, Any] = {"threshold": 0.3, "metrics": EXACT}
@@ -41,32 +42,13 @@ ROWS = two_models()
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """A folder with the rows as preds.parquet, and in file.db."""
-    pq.write_table(ROWS, tmp_path / "preds.parquet")
-    with duckdb.connect(tmp_path / "file.db") as connection:
-        connection.execute(f"CREATE TABLE preds AS SELECT * FROM '{tmp_path}/preds.parquet'")
-    return tmp_path
+    return with_database(ROWS, tmp_path)
 
 
 def comparison(answer: Any) -> dict[str, Any]:
     """What was compared."""
     document: dict[str, Any] = answer.to_dict()["comparison"]
     return document
-
-
-def assert_close(got: Any, expected: Any, place: str = "") -> None:
-    """Whether two documents agree, numbers to 1e-12."""
-    if isinstance(expected, dict):
-        assert got.keys() == expected.keys(), place
-        for key, value in expected.items():
-            assert_close(got[key], value, f"{place}/{key}")
-    elif isinstance(expected, list) and expected and not isinstance(expected[0], str):
-        assert len(got) == len(expected), place
-        for at, (one, other) in enumerate(zip(got, expected, strict=True)):
-            assert_close(one, other, f"{place}[{at}]")
-    elif isinstance(expected, float):
-        assert got == pytest.approx(expected, rel=1e-12, abs=1e-14), place
-    else:
-        assert got == expected, place
 
 
 def test_levels_give_every_number_of_the_rows(files: Path) -> None:
