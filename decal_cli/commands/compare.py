@@ -49,7 +49,7 @@ def run(
     if paired.dataset.classes:
         choices = choices if metrics.metric else all_choices(of_classes=True) if choices else ()
         if models.write_splice is not None or models.plot is not None:
-            raise DecalError("--plot and --write-splice are for scores of two classes", "leave them out")
+            raise DecalError("--plot and --write-splice are for scores of two classes", "drop them")
     plan = replace(plan, choices=choices or comparing.shown_choices(paired.dataset, plan))
     with progress_of() as progress:
         result = comparing.compare(paired.dataset, plan, progress, ids=paired.ids)

@@ -13,7 +13,7 @@ from decal_cli.data.classes import by_usual_names
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset, dataset
 from decal_cli.data.formats.files import translated
-from decal_cli.data.formats.sources import InMemory
+from decal_cli.data.formats.sources import OwnOrigin
 from decal_cli.data.labels import label_text
 from decal_cli.data.large.aggregates import aggregates
 from decal_cli.data.population import in_population
@@ -283,29 +283,16 @@ def column_names(data: Any) -> list[str]:
     return list(_columns_of(data, "data"))
 
 
-class ArraySource(InMemory):
+class ArraySource(OwnOrigin):
     """Columns in memory; of those not used only the names are kept."""
 
-    shown = SHOWN
-    path = "<arrays>"
-    size = 0
-
     def __init__(self, names: list[str], table: Any) -> None:
+        super().__init__(SHOWN, table, "<arrays>")
         self.names = names
-        self.table = table
-
-    @property
-    def raw(self) -> ArraySource:
-        return self
-
-    def check_unchanged(self) -> None: ...
 
     def sha256(self) -> str:
         """Hex digest of the used columns."""
         return table_digest(self.table)
-
-    def line(self, row: int) -> int | None:
-        return None
 
 
 def table_digest(table: Any) -> str:

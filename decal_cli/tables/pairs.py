@@ -50,7 +50,7 @@ class PairTable(Counted):
     @cached_property
     def levels(self) -> tuple[tuple[Floats, Ints], tuple[Floats, Ints]]:
         """Of A and of B: the distinct scores, and each pair's place among them, shape (k,)."""
-        return tuple(np.unique(score, return_inverse=True) for score in (self.a, self.b))  # type: ignore[return-value]
+        return np.unique(self.a, return_inverse=True), np.unique(self.b, return_inverse=True)
 
     @cached_property
     def block(self) -> CellRun:

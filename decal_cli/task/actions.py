@@ -212,7 +212,7 @@ def task_of_rows(
     if decision_threshold is not None:
         raise DecalError(
             f"--decision-threshold is one threshold, and a task of {len(rows)} actions has more",
-            "leave it out: decisions are then made at the thresholds of the utilities",
+            "drop it: decisions are then made at the thresholds of the utilities",
         )
     task = Task(rows, tuple(names))
     if not task.steps:

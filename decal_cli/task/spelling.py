@@ -58,7 +58,7 @@ def _task_of_cells(rows: Any, where: str, decision_threshold: float | None, cost
         matrix = [[0.0 - cell for cell in row] for row in matrix]
     if len(matrix) >= 2 and len(matrix[0]) > 2:
         if decision_threshold is not None:
-            raise DecalError("--decision-threshold is for scores of two classes", "leave it out")
+            raise DecalError("--decision-threshold is for scores of two classes", "drop it")
         return class_task(matrix, names, columns)
     if len(matrix) < 2 or columns:
         raise DecalError(

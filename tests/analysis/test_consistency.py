@@ -117,8 +117,8 @@ def changed(document: dict[str, Any], *path: str | int, to: Any) -> dict[str, An
     copied = copy.deepcopy(document)
     inner = copied
     for key in path[:-1]:
-        inner = inner[key]  # type: ignore[index]
-    inner[path[-1]] = to  # type: ignore[index]
+        inner = inner[key]
+    inner[path[-1]] = to
     return copied
 
 

@@ -110,7 +110,7 @@ class TestSigns:
     """Within the tolerance .01, but with a sign of a gain: the best threshold lies in .2 to .3; what features say."""
 
     def signed(self, p_value: float = 0.5, acts_from: float = 0.25, **gains: Ends) -> Evidence:
-        world = evidence(**gains, acts_from=acts_from)  # type: ignore[arg-type]
+        world = evidence(**gains, acts_from=acts_from)
         return replace(world, items={**world.items, "features_pvalue": Item("features_pvalue", p_value)})
 
     def test_no_sign_leaves_the_tolerance_as_it_is(self) -> None:
@@ -176,7 +176,7 @@ class TestConstantDecisions:
         assert advice.action == "done" and advice.constant is not None
         assert (advice.constant.decision, advice.constant.clear) == (0, True)
         assert "use the model as it is" not in advice.headline and "always deciding 0 is worth more" in advice.headline
-        assert walk(evidence(lead=(-0.01, 0.03))).constant.clear is False  # type: ignore[union-attr]
+        assert walk(evidence(lead=(-0.01, 0.03))).constant.clear is False
         assert walk(evidence()).constant is None
 
     def test_a_useless_score_is_not_recalibrated(self) -> None:

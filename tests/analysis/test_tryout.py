@@ -105,7 +105,7 @@ class TestTrials:
 
 class TestBest:
     def test_it_wins_something_after_its_cost(self) -> None:
-        assert best([trial_by_hand("isotonic", 0.02), trial_by_hand("platt", 0.01)]).chosen.key == "isotonic"  # type: ignore[union-attr]
+        assert best([trial_by_hand("isotonic", 0.02), trial_by_hand("platt", 0.01)]).chosen.key == "isotonic"
         assert best([trial_by_hand("isotonic", 0.0), trial_by_hand("platt", -0.01)]) is None
         assert best([trial_by_hand("isotonic", 0.02, cost=0.02), trial_by_hand("beta", None)]) is None
         assert best([]) is None

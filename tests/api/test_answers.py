@@ -45,7 +45,7 @@ def test_an_answer_is_short_to_look_at_and_whole_on_request(verb: str, tmp_path:
     assert str(answer) == answer.to_text() and answer.to_dict()["schema"] == 1
     page = answer._repr_html_()
     assert page.startswith("<div class='decal'>") and page.rstrip().endswith("</div>") and "<html" not in page
-    pandas, polars, arrow = (answer.to_frame(library) for library in ("pandas", "polars", "pyarrow"))  # type: ignore[arg-type]
+    pandas, polars, arrow = (answer.to_frame(library) for library in ("pandas", "polars", "pyarrow"))
     assert pandas.shape == polars.shape == arrow.shape and list(pandas) == polars.columns == arrow.column_names
     assert isinstance(answer.to_frame(), pd.DataFrame)
     answer.save(tmp_path / "answer.json")

@@ -146,4 +146,4 @@ def test_what_cannot_be_fitted_is_a_value_error(arguments: dict, says: str) -> N
 
 def test_a_misspelt_parameter_is_named() -> None:
     with pytest.raises(TypeError, match=r"Calibrator\(\) has no argument 'methode'; did you mean method\?"):
-        decal.Calibrator(methode="isotonic")  # type: ignore[call-arg]
+        decal.Calibrator(methode="isotonic")

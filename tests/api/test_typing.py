@@ -86,7 +86,7 @@ def _refused(verb: object) -> set[str]:
 
 @pytest.mark.parametrize("verb", JUDGING, ids=lambda verb: verb.__name__)
 def test_keywords_and_defaults_are_those_declared(verb: object) -> None:
-    keywords = inspect.signature(verb).parameters  # type: ignore[arg-type]
+    keywords = inspect.signature(verb).parameters
     assert {*DECLARATIONS, *SPELLINGS} - _refused(verb) <= keywords.keys()
     assert not [each for each in keywords.values() if each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL)]
     for name in DECLARATIONS.keys() & keywords.keys():
@@ -103,4 +103,4 @@ def test_the_defaults_of_a_study_are_those_declared() -> None:
 def test_every_public_name_is_there() -> None:
     assert not [name for name in decal.__all__ if not hasattr(decal, name)]
     with pytest.raises(AttributeError, match="evalute"):
-        decal.evalute  # type: ignore[attr-defined]  # noqa: B018
+        decal.evalute  # noqa: B018

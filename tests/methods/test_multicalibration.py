@@ -96,9 +96,9 @@ def test_the_rows_that_stop_it_teach_it_nothing() -> None:
     one, two = multicalibration(rows), multicalibration(other)
     for each in (one, two):
         assert isinstance(each, Patches)
-    np.testing.assert_array_equal(one.curve.value, two.curve.value)  # type: ignore[attr-defined]
-    np.testing.assert_array_equal(one.tree.value, two.tree.value)  # type: ignore[attr-defined]
-    assert len(one.shift) and not len(two.shift)  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(one.curve.value, two.curve.value)
+    np.testing.assert_array_equal(one.tree.value, two.tree.value)
+    assert len(one.shift) and not len(two.shift)
 
 
 def test_it_finds_groups_and_regions_that_isotonic_regression_cannot_see() -> None:

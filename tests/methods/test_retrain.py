@@ -86,7 +86,7 @@ def test_refit_is_scikit_learns_regression_with_its_defaults() -> None:
     oracle = LogisticRegression(tol=1e-8, max_iter=1000).fit(features, train.label)
     model = fit(parse("refit(units=own)"), train)
     np.testing.assert_allclose(model(train).score, oracle.predict_proba(features)[:, 1], atol=1e-6)
-    np.testing.assert_allclose(model.planes.coefficient, oracle.coef_, atol=1e-5)  # type: ignore[attr-defined]
+    np.testing.assert_allclose(model.planes.coefficient, oracle.coef_, atol=1e-5)
 
 
 def test_trees_say_what_scikit_learns_say() -> None:
@@ -176,5 +176,5 @@ def test_a_large_seed_is_a_seed() -> None:
 
 def test_forests_stay_small() -> None:
     train = island_world(3000, 0)[0]
-    assert len(fit(parse("stack-forest"), train).forest.nodes.left) < 30_000  # type: ignore[attr-defined]
-    assert len(fit(parse("stack-boosting"), train).forest.nodes.left) <= 120 * 31  # type: ignore[attr-defined]
+    assert len(fit(parse("stack-forest"), train).forest.nodes.left) < 30_000
+    assert len(fit(parse("stack-boosting"), train).forest.nodes.left) <= 120 * 31

@@ -35,7 +35,7 @@ def platts_targets(rows: Rows) -> np.ndarray:
 
 def fitted_or_skipped(key: str, rows: Rows) -> Sigmoid | Beta:
     try:
-        return fit_method(key, training_of(rows))  # type: ignore[return-value]
+        return fit_method(key, training_of(rows))
     except Undefined as undefined:
         assert undefined.reason.startswith("needs")
         assume(False)

@@ -61,7 +61,7 @@ def test_it_is_the_threshold_that_the_metric_names() -> None:
     rows = by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
     model = fit_method("threshold", with_task(training_of(rows), 0.4))
     named = value_of("threshold_adjusted", rows.table, BinaryTask.of_threshold(0.4))
-    assert model.threshold == named == 0.6  # type: ignore[attr-defined]
+    assert model.threshold == named == 0.6
 
 
 def test_beyond_every_fit_it_decides_0_for_all_and_below_every_fit_1() -> None:

@@ -160,7 +160,7 @@ def test_folds_and_draws_take_whole_clusters() -> None:
 
 
 def _folds_of(t: object) -> list[NDArray[np.bool_]]:
-    design = t.design  # type: ignore[attr-defined]
+    design = t.design
     fold = np.random.default_rng(2).permutation(len(design.times)) % 5
     return [fold == k for k in range(5)]
 

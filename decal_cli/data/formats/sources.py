@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol, Self
 
 from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import Raw, raw, translated
@@ -85,6 +85,29 @@ class InMemory:
         yield self.load(numbers, texts)
 
     rows = batches
+
+
+class OwnOrigin(InMemory):
+    """Columns in memory that stand in no file: the source is its own origin, and has no digest unless it says so."""
+
+    size = 0
+
+    def __init__(self, shown: str, table: Any, path: str | None = None) -> None:
+        self.shown, self.path = shown, shown if path is None else path
+        self.names: list[str] = list(table.column_names)
+        self.table = table
+
+    @property
+    def raw(self) -> Self:
+        return self
+
+    def check_unchanged(self) -> None: ...
+
+    def sha256(self) -> str:
+        return ""
+
+    def line(self, row: int) -> int | None:
+        return None
 
 
 class FileSource(Source, Protocol):

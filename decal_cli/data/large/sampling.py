@@ -18,7 +18,7 @@ from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, dataset
 from decal_cli.data.formats.csvfile import CsvSource
 from decal_cli.data.formats.files import no_rows
-from decal_cli.data.formats.sources import FileSource, InMemory
+from decal_cli.data.formats.sources import FileSource, OwnOrigin
 from decal_cli.data.kinds import typed_kind
 from decal_cli.data.labels import encoded
 from decal_cli.data.large.row_hash import N_HASHED_COLUMNS, PRIME, factor, mixed, pieces_of, pieces_of_texts
@@ -290,24 +290,12 @@ def _numbers(texts: Sequence[str | None]) -> np.ndarray:
     return np.array([float(text) if text is not None and NUMBER.fullmatch(text) else math.nan for text in texts])
 
 
-class _DrawnSource(InMemory):
-    """Drawn rows of a file. raw: itself, since the digest of the file is known elsewhere."""
-
-    size = 0
+class _DrawnSource(OwnOrigin):
+    """Drawn rows of a file, whose digest is known elsewhere."""
 
     def __init__(self, source: FileSource, table: Any) -> None:
+        super().__init__(source.shown, table, source.raw.path)
         self.source = source
-        self.shown = source.shown
-        self.path = source.raw.path
-        self.names = list(table.column_names)
-        self.table = table
-
-    @property
-    def raw(self) -> _DrawnSource:
-        return self
-
-    def sha256(self) -> str:
-        return ""
 
     def check_unchanged(self) -> None:
         self.source.raw.check_unchanged()
@@ -319,9 +307,6 @@ class _DrawnSource(InMemory):
             for at, name in enumerate(names):
                 table = table.set_column(at, name, _typed(table.column(name)))
         return table
-
-    def line(self, row: int) -> int | None:
-        return None
 
 
 def _is_written(source: FileSource) -> bool:

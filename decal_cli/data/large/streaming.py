@@ -114,7 +114,8 @@ def stream(
 def rows_in(sources: Sequence[FileSource]) -> int | None:
     """All rows, where every format says so."""
     counts = [getattr(source, "count", None) for source in sources]
-    return None if None in counts else sum(counts)  # type: ignore[arg-type]
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def _runs(batches: Iterator[CheckedBatch]) -> Iterator[list[CheckedBatch]]:

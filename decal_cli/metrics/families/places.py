@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from decal_cli.crossfit.row_utilities import need_rows
@@ -131,8 +133,11 @@ def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
     return other
 
 
-def _ranked_by_score_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
-    return utility_around(_other(at, SCORE_RANKING), confidence)
+def _ranked_by(ranking: str) -> Callable[..., Interval]:
+    def interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
+        return utility_around(_other(at, ranking), confidence)
+
+    return interval
 
 
 @metric(
@@ -141,7 +146,7 @@ def _ranked_by_score_interval(at: RowsAtCapacity, *, confidence: float) -> Inter
     unit="utility",
     source="worked by hand: utility_at_capacity with the rows in order of their scores",
     size_free=False,
-    interval=_ranked_by_score_interval,
+    interval=_ranked_by(SCORE_RANKING),
     interval_text=LINEAR,
     covers=LISTED,
 )
@@ -153,17 +158,13 @@ def eu_score_ranking(at: RowsAtCapacity) -> float:
     return _other(at, SCORE_RANKING).utility
 
 
-def _ranked_by_amount_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
-    return utility_around(_other(at, AMOUNT_RANKING), confidence)
-
-
 @metric(
     title="Utility at capacity, ranked by amount",
     better="neither",
     unit="utility",
     source="worked by hand: eu_by_amount as far as there are places",
     size_free=False,
-    interval=_ranked_by_amount_interval,
+    interval=_ranked_by(AMOUNT_RANKING),
     interval_text=LINEAR,
     covers=LISTED,
 )
@@ -180,13 +181,12 @@ def over_influence(at: RowsAtCapacity, ranking: str) -> Floats:
     return np.asarray(at.adds_utility - _other(at, ranking).adds_utility)
 
 
-def _over(at: RowsAtCapacity, ranking: str, confidence: float) -> Interval:
-    gain = at.utility - _other(at, ranking).utility
-    return around(at, gain, over_influence(at, ranking), confidence)
+def _over(ranking: str) -> Callable[..., Interval]:
+    def interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
+        gain = at.utility - _other(at, ranking).utility
+        return around(at, gain, over_influence(at, ranking), confidence)
 
-
-def _over_score_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
-    return _over(at, SCORE_RANKING, confidence)
+    return interval
 
 
 @metric(
@@ -195,7 +195,7 @@ def _over_score_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
     unit="utility",
     source="utility_at_capacity - eu_score_ranking, paired",
     size_free=False,
-    interval=_over_score_interval,
+    interval=_over(SCORE_RANKING),
     interval_text=f"{LINEAR}; paired",
     covers=LISTED,
 )
@@ -207,17 +207,13 @@ def gain_over_score_ranking(at: RowsAtCapacity) -> float:
     return at.utility - _other(at, SCORE_RANKING).utility
 
 
-def _over_amount_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
-    return _over(at, AMOUNT_RANKING, confidence)
-
-
 @metric(
     title="Gain over ranking by amount",
     better="higher",
     unit="utility",
     source="utility_at_capacity - eu_amount_ranking, paired",
     size_free=False,
-    interval=_over_amount_interval,
+    interval=_over(AMOUNT_RANKING),
     interval_text=f"{LINEAR}; paired",
     covers=LISTED,
 )

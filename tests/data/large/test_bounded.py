@@ -35,7 +35,7 @@ class Endless(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, into: memoryview) -> int:
         into[:] = (self.byte * len(into))[: len(into)]
         self.given += len(into)
         return len(into)
@@ -88,7 +88,7 @@ def test_what_was_wrong_in_a_file_that_changed_is_not_told(tmp_path: Path, monke
 def test_a_file_that_is_cut_while_it_is_read_does_not_end_the_process(tmp_path: Path, write: object) -> None:
     path = tmp_path / "cut"
     rng, none = np.random.default_rng(0), "uncompressed" if write is feather.write_feather else "none"
-    write(pa.table({"p": rng.random(1 << 19), "y": rng.integers(0, 2, 1 << 19)}), path, compression=none)  # type: ignore[operator]
+    write(pa.table({"p": rng.random(1 << 19), "y": rng.integers(0, 2, 1 << 19)}), path, compression=none)
     raw = files.raw(str(path), None)
     source = (ArrowSource(raw, raw.head()) if write is feather.write_feather else ParquetSource(raw)).load(("p",), ())
     os.truncate(path, 1000)

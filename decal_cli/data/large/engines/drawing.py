@@ -9,7 +9,7 @@ from typing import Any
 
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset
-from decal_cli.data.formats.sources import InMemory
+from decal_cli.data.formats.sources import OwnOrigin
 from decal_cli.data.large.engines.connections import Connection
 from decal_cli.data.large.engines.dialects import Dialect
 from decal_cli.data.large.engines.labels import label_of, other_label
@@ -40,7 +40,7 @@ def drawn_rows(
     counts = (len(counted.models[0].rows) - ones, ones)
     table = _Drawing(source, chosen, columns, dialect, connection.types(source))
     answer = connection.answer(table.statement([_cutoff(*each) for each in zip(quotas(counts), counts, strict=True)]))
-    rows = _EngineRows(counted.inputs[0].path, table.named(answer))
+    rows = OwnOrigin(counted.inputs[0].path, table.named(answer))
     return draw([rows], chosen, columns, counts=counts)
 
 
@@ -145,26 +145,3 @@ class _Drawing:
 
 def _kind_of(kind: str) -> str:
     return next((name for name, begins in _KINDS if begins.match(kind.lower())), "other")
-
-
-class _EngineRows(InMemory):
-    """Rows that an engine handed over."""
-
-    size = 0
-
-    def __init__(self, shown: str, table: Any) -> None:
-        self.shown = self.path = shown
-        self.table = table
-        self.names = list(table.column_names)
-
-    @property
-    def raw(self) -> _EngineRows:
-        return self
-
-    def sha256(self) -> str:
-        return ""
-
-    def check_unchanged(self) -> None: ...
-
-    def line(self, row: int) -> int | None:
-        return None

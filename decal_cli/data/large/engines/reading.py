@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from decal_cli.data.arrays import table_digest
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset
-from decal_cli.data.formats.sources import InMemory
+from decal_cli.data.formats.sources import OwnOrigin
 from decal_cli.data.large.aggregates import aggregates
 from decal_cli.data.large.engines.address import address_of
 from decal_cli.data.large.engines.aggregate import SIDES, has_cells, types_of
@@ -147,26 +147,16 @@ def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Conne
     return min(most, scores * math.prod(each + 1 for each in values[models:]))
 
 
-class CountedSource(InMemory):
+class CountedSource(OwnOrigin):
     """The result of a statement. of_role: the user's columns by role, for errors."""
-
-    size = 0
 
     def __init__(self, shown: str, table: Any, of_role: Mapping[str, str]) -> None:
         import pyarrow as pa
 
+        names = table.column_names
+        types = types_of(names)
+        super().__init__(shown, table.cast(pa.schema([(name, getattr(pa, types[name])()) for name in names])))
         self.of_role = of_role
-
-        self.shown = self.path = shown
-        self.names: list[str] = table.column_names
-        types = types_of(self.names)
-        self.table = table.cast(pa.schema([(name, getattr(pa, types[name])()) for name in self.names]))
-
-    @property
-    def raw(self) -> CountedSource:
-        return self
-
-    def check_unchanged(self) -> None: ...
 
     def sha256(self) -> str:
         """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
@@ -189,6 +179,3 @@ class CountedSource(InMemory):
         kinds = types_of(self.names)
         keys = [name for name in self.names if kinds[name] != "float64" and name not in ("rows", VALUE)]
         return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])
-
-    def line(self, row: int) -> int | None:
-        return None
