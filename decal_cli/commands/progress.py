@@ -37,7 +37,7 @@ def progress_bar() -> Iterator[Count]:
 
         def announce(finished: int, total: int, before: int) -> None:
             if finished == before:
-                say(f"decal: {total} units to measure, {before} of them measured before")
+                say(f"decal: {total} {'unit' if total == 1 else 'units'} to measure, {before} of them measured before")
 
         yield announce
         return

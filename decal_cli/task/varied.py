@@ -151,7 +151,7 @@ def by_factor(varied: Varied | None, task: RowTask) -> TaskSeries:
     if values[0] <= 0:
         raise DecalError(f"--vary {COST_FP}: {values[0]:g} is not above 0", f"give for example {COST_FP}=0.5:2")
     tasks = tuple(replace(task, factor=value) for value in values)
-    return TaskSeries(COST_FP, "cost of a false positive, in times of today's", values, tasks, 1.0)
+    return TaskSeries(COST_FP, "cost of a false positive (1: as it is today)", values, tasks, 1.0)
 
 
 def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str], costs: bool) -> TaskSeries:

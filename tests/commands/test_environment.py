@@ -46,7 +46,7 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         (
             f"ulimit -f 1; decal study {BINARY} -s p -y y --method platt --seeds 1 --workers 1 --thresholds .3 -o st",
             2,
-            "decal: 1 units to measure, 0 of them measured before\n"
+            "decal: 1 unit to measure, 0 of them measured before\n"
             "decal: st/units.jsonl: File too large; make room, then run the same command again\n",
         ),
         (

@@ -153,7 +153,7 @@ class SweepOptions(AmountOptions):
     vary: str | None = option(
         "Vary a number of the task in place of t*: 'ACTION:CLASS=LOW:HIGH[:STEP]', an entry of --utility or "
         "--cost-matrix, or 'abstain=LOW:HIGH[:STEP]', the price of abstention with --proba, or with --amount "
-        "'cost-fp=LOW:HIGH', what a false positive costs in times of today's.",
+        "'cost-fp=LOW:HIGH', how many times what a false positive costs today.",
         metavar="WHAT=RANGE",
         shown="t*; with --proba the price of abstention, with --amount cost-fp",
     )

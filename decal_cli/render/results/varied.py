@@ -100,7 +100,7 @@ class VariedCurves(LongTable[VariedSweep]):
         head = replace(sweep.head, notes=(*sweep.head.notes, *notes))
         lines = [*source_lines(head), f"{sweep.series.title} varies; {_consequence(sweep.series)}"]
         if sweep.series.kind == PREVALENCE:
-            lines.append("scores are moved to it, and their order stays; where they are kept, it is said")
+            lines.append("scores are moved to it, which keeps their order; columns of scores that are kept say so")
         if sweep.series.kind == ABSTAIN:
             lines.append("at price c, abstaining is worth 1 - c, naming the right class 1 and a wrong one 0")
         if sweep.head.plan.intervals:
@@ -173,7 +173,7 @@ def _consequence(series: TaskSeries) -> str:
     if series.kind == PREVALENCE:
         return "rows are counted as a population with it"
     if series.kind != CAPACITY:
-        return "at each value the task is another"
+        return "each value is another task"
     if series.tasks and isinstance(series.tasks[0], RowTask):
         return "the rows where acting is expected to win most are acted on; a row below its own threshold is not"
     below = "; a row below the threshold of the task is not, even if places are free" if series.tasks else ""

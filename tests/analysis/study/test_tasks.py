@@ -103,7 +103,7 @@ def test_the_command_studies_several_classes(decal: Decal, tmp_path: Path) -> No
     document = valid_json((tmp_path / "study" / "summary.json").read_text())
     assert document["study"]["thresholds"] == [] and document["study"]["tasks"][0] == "accuracy"
     again = decal(*line, *more, "-f", "csv")
-    assert "0 units to measure" in again.err or "2 of them measured before" in again.err
+    assert "decal: 2 units to measure, 2 of them measured before" in again.err
     assert again.out.splitlines()[0].startswith("file,score,seed,task,gain_recalibration,")
     other = decal(*line, "--abstain", ".1", "--method", "temperature", "-o", tmp_path / "other")
     assert "1 task" in other.out, other.err
