@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from decal_cli.data.signals import ending_as_interrupt
+from decal_cli.data.signals import UNFINISHED, ending_as_interrupt
 from decal_cli.errors import DecalError
 
 LEFTOVER = (".decal-", ".part")
@@ -149,17 +149,19 @@ def _replacing(path: str) -> Iterator[BinaryIO]:
     folder = os.path.dirname(target)
     with suppress(OSError):
         _remove_leftovers(folder)
-    handle, name = _locked_file(folder)
+    name = os.path.join(folder, os.urandom(8).hex().join(LEFTOVER))
+    UNFINISHED.add(name)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with os.fdopen(_locked(name), "wb") as file:
             yield file
             file.flush()
-            os.fchmod(handle, _mode(target))
+            os.fchmod(file.fileno(), _mode(target))
             os.replace(name, target)
-    except BaseException:
-        with suppress(FileNotFoundError):
+    finally:
+        # A file that has taken its place no longer has this name.
+        with suppress(OSError):
             os.unlink(name)
-        raise
+        UNFINISHED.discard(name)
 
 
 def _mode(target: str) -> int:
@@ -172,14 +174,14 @@ def _mode(target: str) -> int:
         return 0o666 & ~mask
 
 
-def _locked_file(folder: str) -> tuple[int, str]:
-    """A new file of a name that says what it is, locked for as long as it is written."""
+def _locked(name: str) -> int:
+    """The handle of a new file, locked for as long as it is open."""
     while True:
-        handle, name = tempfile.mkstemp(dir=folder, prefix=LEFTOVER[0], suffix=LEFTOVER[1])
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         with suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(handle).st_nlink:
-            return handle, name
+            return handle
         # Another run took it for a leftover before it was locked.
         os.close(handle)
 

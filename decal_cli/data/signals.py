@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+UNFINISHED: set[str] = set()
+"""The paths of files that are being written: a request to end removes them.
+
+A path is added before its file is made. Between any two instructions the file is thus known to whoever removes it.
+"""
 
 
 @contextmanager
@@ -16,6 +23,9 @@ def ending_as_interrupt() -> Iterator[None]:
         return
 
     def interrupt(number: int, frame: object) -> None:
+        for path in tuple(UNFINISHED):
+            with suppress(OSError):
+                os.unlink(path)
         raise KeyboardInterrupt
 
     requests = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
