@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from decal_cli.metrics.families.classes import row_brier
 from decal_cli.numbers import plain
 from decal_cli.tables.clusters import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
@@ -33,9 +35,7 @@ def clusters_of(rows: Rows) -> Clusters | None:
     if rows.unit is not None and rows.classes:
         effect = design_effect(row_brier(rows.class_table), rows.weight, rows.unit)
     else:
-        behind = design.rows
-        loss = (t.score[behind.cell] - behind.label) ** 2
-        effect = design_effect(loss, behind.weight, behind.unit, behind.squared)
+        effect = design.effect_on(np.stack((t.score**2, (1 - t.score) ** 2)))
     return Clusters(design.clusters, design.effective_clusters, effect)
 
 

@@ -178,13 +178,18 @@ def clusters(parts: Sequence[Part], name: str, origin: Origin, drop: bool) -> tu
     if missing is not None and not drop:
         raise missing_values(missing, name, "cluster", origin)
     known = [each for each in names if missing is None or each != NO_GROUP]
+    need_several(known, f"{origin.shown}, column {quote(name)}")
+    return np.array([names[k] for k in order]), number, missing
+
+
+def need_several(known: Sequence[str], place: str) -> None:
+    """Raise a DecalError where there are no two clusters."""
     if len(known) < 2:
         one = f"is {quote(known[0])}" if known else "is missing"
         raise DecalError(
-            f"{origin.shown}, column {quote(name)}: the cluster of every row {one}",
+            f"{place}: the cluster of every row {one}",
             "name the column of what was sampled independently, such as the patient",
         )
-    return np.array([names[k] for k in order]), number, missing
 
 
 def periods(parts: Sequence[Part], name: str, origin: Origin, drop: bool) -> tuple[np.ndarray, Any]:
@@ -228,6 +233,15 @@ def group_names(parts: Iterable[Part], name: str) -> dict[str | None, str]:
         shown = part.source.shown
         known |= dict.fromkeys(text for _, texts, _ in group_texts(part, name) for text in texts)
     return dict(zip(known, settled(list(known), shown, name), strict=True))
+
+
+def numbered(part: Part, name: str, known: dict[str | None, int]) -> np.ndarray:
+    """int64 (n,): a number for each text of a column, by texts that are known so far; new ones are added."""
+    codes = [
+        np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)[indices]
+        for _, texts, indices in group_texts(part, name)
+    ]
+    return codes[0] if len(codes) == 1 else np.concatenate(codes)
 
 
 def group_texts(part: Part, name: str) -> Iterator[tuple[int, list[str | None], np.ndarray]]:

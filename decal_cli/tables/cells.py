@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.design import INDEPENDENT, Estimate, Moments, Weighted
 from decal_cli.tables.table import CELLS, Floats, Loss, Table
 
 GRID = 1 << 16
 """Cells of equal width in [0, 1]."""
+MAX_SPLITS = 15
+"""So many splits of coarse cells make them cells."""
 N_POWERS = 5
 """Sums of s^0 to s^4 are kept."""
 N_SUMS = N_POWERS + 2
@@ -93,29 +96,36 @@ class CellTable(Table):
     def _of_powers(self, powers: Sequence[Sequence[float]]) -> Estimate:
         """Mean of a polynomial of the score, by label, of degree 2 at most."""
         first = cross = second = 0.0
+        by_cell = np.empty((2, len(self)))
         for label, coefficients in enumerate(powers):
             sums, squares = self._totals(label)
             squared = np.convolve(coefficients, coefficients)
             first += float(np.dot(coefficients, sums[: len(coefficients)]))
             cross += float(np.dot(coefficients, squares[: len(coefficients)]))
             second += float(np.dot(squared, squares[: len(squared)]))
-        return self._estimate(first, cross, second)
+            by_cell[label] = np.tensordot(coefficients, self.sums[label, : len(coefficients)], axes=1)
+        return self._estimate(first, cross, second, by_cell)
 
     def _of_log(self) -> Estimate:
         totals = [self._totals(label) for label in (0, 1)]
         first = sum(float(sums[N_POWERS]) for sums, _ in totals)
         cross = sum(float(squares[N_POWERS]) for _, squares in totals)
         second = sum(float(squares[N_POWERS + 1]) for _, squares in totals)
-        return self._estimate(first, cross, second)
+        return self._estimate(first, cross, second, self.sums[:, N_POWERS])
 
     def _totals(self, label: int) -> tuple[Floats, Floats]:
         """Sums over all rows of one label, and the same of squared weights."""
         sums = self.sums[label].sum(axis=1)
         return sums, sums if self.squares is None else self.squares[label].sum(axis=1)
 
-    def _estimate(self, first: float, cross: float, second: float) -> Estimate:
-        squares = float(np.sum(self.n2, dtype=np.float64))
-        moments = Moments(np.array([first]), np.array([cross]), np.array([[second]]), squares)
+    def _estimate(self, first: float, cross: float, second: float, by_cell: Floats) -> Estimate:
+        """by_cell: what the rows of each label and cell have of the first sum, (2, m)."""
+        squares = sum(float(self._totals(label)[1][0]) for label in (0, 1))
+        products = np.array([[second, cross], [cross, squares]])
+        if isinstance(self.design, CoarseClusters) and np.isfinite(first):
+            n = self.sums[:, 0]
+            products += self.design.added(np.divide(by_cell, n, out=np.zeros_like(n), where=n > 0)[None])
+        moments = Moments(np.array([first]), products[:1, 1], products[:1, :1], float(products[1, 1]))
         return moments.estimate(self.total)
 
     @property
@@ -174,6 +184,23 @@ def cell_of(score: Floats, thresholds: Sequence[float]) -> NDArray[np.int64]:
     for threshold in thresholds:
         cell += score >= threshold
     return cell
+
+
+def coarse_cells(thresholds: Sequence[float], splits: int) -> NDArray[np.int64]:
+    """The first cell of the coarse cell that each cell is in, by number; every threshold is an edge of these too.
+
+    Each halving of the distance to 0, and to 1, is cut in 2^splits coarse cells, so that rare events have some.
+    """
+    low, _ = edges(thresholds)
+    place = np.minimum(np.floor(low * GRID), GRID).astype(np.int64)
+    from_end = np.minimum(place, np.maximum(GRID - 1 - place, 0))
+    octave = np.frexp(np.maximum(from_end, 1))[1] - 1
+    width = 1 << np.maximum(octave - splits, 0)
+    start = from_end - from_end % width
+    start = np.where(place < GRID // 2, start, np.where(place < GRID, GRID - start - width, GRID))
+    number = np.arange(len(low))
+    new = np.append(True, (start[1:] != start[:-1]) | np.isin(low[1:], thresholds))
+    return np.maximum.accumulate(np.where(new, number, 0))
 
 
 def edges(thresholds: Sequence[float]) -> tuple[Floats, Floats]:

@@ -98,7 +98,7 @@ class Clustered(Design):
         return cls(rows, size, times, max(effect, 1.0))
 
     @cached_property
-    def _weights(self) -> Floats:
+    def weights(self) -> Floats:
         """Of the rows, ones where they have none."""
         return np.ones(len(self.rows.cell)) if self.rows.weight is None else self.rows.weight
 
@@ -111,6 +111,12 @@ class Clustered(Design):
     def _totals(self) -> Floats:
         """Summed weight of each cluster, shape (G,)."""
         return np.bincount(self.rows.unit, self.rows.weight, len(self.times)).astype(np.float64)
+
+    def effect_on(self, values: Floats) -> float:
+        """The design effect on the mean of a value of each label and cell, (2, m)."""
+        rows = self.rows
+        of_rows = values[(rows.label > 0).astype(np.intp), rows.cell]
+        return design_effect(of_rows, rows.weight, rows.unit, rows.squared)
 
     @property
     def clusters(self) -> int:
@@ -126,7 +132,8 @@ class Clustered(Design):
         return confidence_of(self.effective_clusters, confidence)
 
     @cached_property
-    def _squares(self) -> tuple[Floats, Floats]:
+    def own_squares(self) -> tuple[Floats, Floats]:
+        """Squared weights of each cell, of all rows and of those with label 1; the design effect counts them up."""
         rows = self.rows
         squared = np.ones(len(rows.cell)) if rows.squared is None else rows.squared
         each = squared * self._times_of_rows * self.effect
@@ -135,7 +142,7 @@ class Clustered(Design):
         return n2, np.minimum(pos2, n2)
 
     def squares(self, cells: Counted) -> tuple[Counts, Counts]:
-        return self._squares
+        return self.own_squares
 
     def taken(self, which: NDArray[Any]) -> Design:
         kept = np.arange(self.size)[which]
@@ -160,11 +167,11 @@ class Clustered(Design):
             rows = rows.take(np.argsort(rows.cell, kind="stable"))
         return Clustered(rows, size, self.times, self.effect)
 
-    def _counted(self, per_row: Floats) -> tuple[Floats, Floats]:
+    def counted(self, per_row: Floats) -> tuple[Floats, Floats]:
         """Sums over the rows of each cell, of label 0 and of label 1, of their weights times this."""
         rows = self.rows
         place = rows.cell + self.size * (rows.label > 0)
-        sums = np.bincount(place, self._weights * per_row, 2 * self.size).astype(np.float64)
+        sums = np.bincount(place, self.weights * per_row, 2 * self.size).astype(np.float64)
         return sums[: self.size], sums[self.size :]
 
     def resample(self, cells: Counted, rng: np.random.Generator, draws: int | None = None) -> Resample:
@@ -173,22 +180,23 @@ class Clustered(Design):
             each = [self.resample(cells, rng) for _ in range(draws)]
             return Resample(np.stack([one.neg for one in each]), np.stack([one.pos for one in each]), self)
         times = rng.poisson(self.times).astype(np.float64)
-        neg, pos = self._counted(times[self.rows.unit])
+        neg, pos = self.counted(times[self.rows.unit])
         return Resample(neg, pos, Clustered(self.rows, self.size, times, self.effect))
 
     def need_folds(self) -> None:
         if self.clusters < draw.FOLDS:
             raise Undefined(f"needs at least {draw.FOLDS} clusters to learn from some and judge on others")
 
-    def _folds(self, rng: np.random.Generator) -> Ints:
+    def fold_of_clusters(self, rng: np.random.Generator) -> Ints:
         """The fold of each cluster."""
         self.need_folds()
         return rng.permutation(len(self.times)) % draw.FOLDS
 
     def split(self, cells: Counted, rng: np.random.Generator) -> tuple[Counts, Counts]:
-        return self._of_folds(self._folds(rng))
+        return self.of_folds(self.fold_of_clusters(rng))
 
-    def _of_folds(self, fold: Ints) -> tuple[Counts, Counts]:
+    def of_folds(self, fold: Ints) -> tuple[Counts, Counts]:
+        """Negatives and positives of each cell in each fold, (FOLDS, m); fold: of each cluster."""
         rows, shape = self.rows, (draw.FOLDS, self.size)
         place = rows.cell + self.size * fold[rows.unit]
         number = place + draw.FOLDS * self.size * (rows.label > 0)
@@ -197,11 +205,11 @@ class Clustered(Design):
         return neg.reshape(shape), pos.reshape(shape)
 
     def parts(self, cells: Counted, rng: np.random.Generator) -> list[tuple[Counts, Counts, Design]]:
-        fold = self._folds(rng)
+        fold = self.fold_of_clusters(rng)
         designs = []
         for k in range(draw.FOLDS):
             designs.append(Clustered(self.rows, self.size, self.times * (fold == k), self.effect))
-        return list(zip(*self._of_folds(fold), designs, strict=True))
+        return list(zip(*self.of_folds(fold), designs, strict=True))
 
     def relabelled(self, cells: Counted, rng: np.random.Generator, chance: Floats) -> tuple[Counts, Design]:
         """Positives that vary together as what the labels of clusters differ from these chances by.
@@ -238,7 +246,7 @@ class Clustered(Design):
             for number, each in enumerate(of_block):
                 columns = [np.broadcast_to(each[label], block.score.shape) for label in (0, 1)]
                 first[number] += dot(block.n - block.pos, columns[0]) + dot(block.pos, columns[1])
-                of_rows = np.concatenate(columns)[place] * self._weights[part]
+                of_rows = np.concatenate(columns)[place] * self.weights[part]
                 sums[number] += np.bincount(rows.unit[part], of_rows, units)
             at += size
         return self._moments(first, sums)
@@ -250,7 +258,7 @@ class Clustered(Design):
 
     def spread(self, neg: Floats, pos: Floats) -> float:
         rows = self.rows
-        each = np.concatenate((neg, pos))[rows.cell + self.size * (rows.label > 0)] * self._weights
+        each = np.concatenate((neg, pos))[rows.cell + self.size * (rows.label > 0)] * self.weights
         return float(self.times @ np.bincount(rows.unit, each, len(self.times)) ** 2)
 
     def gram(self) -> Floats | None:
@@ -261,20 +269,30 @@ class Clustered(Design):
         if self.size > MAX_GRAM_CELLS:
             return None
         rows = self.rows
-        weight = self._weights * np.sqrt(self._times_of_rows)
+        weight = self.weights * np.sqrt(self._times_of_rows)
         place = rows.cell + self.size * (rows.label > 0)
         if len(self.times) * self.size <= MAX_DENSE:
             size = 2 * self.size
             sums = np.bincount(rows.unit * size + place, weight, len(self.times) * size).reshape(-1, size)
             return np.asarray(sums.T @ sums)
+        counts = self.by_cluster()
+        return np.asarray((counts.T @ counts).toarray())
+
+    def by_cluster(self) -> Any:
+        """Weights of each cluster in the cells, of label 0 and then of label 1: a sparse matrix (G, 2m).
+
+        A cluster that was drawn several times counts by the root of it, so that products count by it.
+        """
         from scipy.sparse import csr_matrix
 
-        counts = csr_matrix((weight, (rows.unit, place)), shape=(len(self.times), 2 * self.size))
-        return np.asarray((counts.T @ counts).toarray())
+        rows = self.rows
+        weight = self.weights * np.sqrt(self._times_of_rows)
+        place = rows.cell + self.size * (rows.label > 0)
+        return csr_matrix((weight, (rows.unit, place)), shape=(len(self.times), 2 * self.size))
 
     def scattered(self, cells: Counted, rng: np.random.Generator) -> tuple[Floats, Floats]:
         chance = rng.standard_normal(len(self.times)) * np.sqrt(self.times)
-        return self._counted(chance[self.rows.unit])
+        return self.counted(chance[self.rows.unit])
 
     def replicates(
         self, cells: Counted, chance: Floats, times: int, folds: int, rng: np.random.Generator

@@ -30,6 +30,12 @@ def clustered(counted: CountedRows, size: int, score: Floats) -> Clustered | Non
 
     score: of each cell, shape (size,).
     """
+    behind = rows_behind(counted)
+    return None if behind is None else Clustered.of_rows(behind, size, score[behind.cell])
+
+
+def rows_behind(counted: CountedRows) -> RowsOfCells | None:
+    """The same in order of their cells, with clusters numbered from 0; None where every cluster is one row."""
     some = np.flatnonzero(counted.rows > 0)
     some = some[np.argsort(counted.cell[some], kind="stable")]
     names, unit = np.unique(counted.unit[some], return_inverse=True)
@@ -38,7 +44,5 @@ def clustered(counted: CountedRows, size: int, score: Floats) -> Clustered | Non
         return None
     cell, label = counted.cell[some], counted.label[some]
     if counted.weight is None or counted.squares is None:
-        behind = RowsOfCells(cell, unit, label, rows, alike=True)
-    else:
-        behind = RowsOfCells(cell, unit, label, counted.weight[some], counted.squares[some])
-    return Clustered.of_rows(behind, size, score[cell])
+        return RowsOfCells(cell, unit, label, rows, alike=True)
+    return RowsOfCells(cell, unit, label, counted.weight[some], counted.squares[some])

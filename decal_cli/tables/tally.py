@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import N_POWERS, N_SUMS, CellTable, cell_of, edges, log_losses
 from decal_cli.tables.design import Weighted
 from decal_cli.tables.table import BLOCK, Floats, Table
@@ -20,25 +19,33 @@ N_LEVELS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class BatchRows:
-    """Some rows. score: float64 (k,); label: 0 or 1; weight: float64, or None."""
+    """Some rows. score: float64 (k,); label: 0 or 1; weight: float64, or None; unit: numbers of clusters, or None."""
 
     score: Floats
     label: NDArray[Any]
     weight: Floats | None = None
+    unit: NDArray[np.int64] | None = None
 
     def take(self, which: NDArray[Any]) -> BatchRows:
         """These rows, by mask or index."""
-        return BatchRows(self.score[which], self.label[which], None if self.weight is None else self.weight[which])
+        weight, unit = (None if each is None else each[which] for each in (self.weight, self.unit))
+        return BatchRows(self.score[which], self.label[which], weight, unit)
 
     @classmethod
     def joined(cls, parts: Sequence[BatchRows]) -> BatchRows:
         """All rows of several batches."""
         if len(parts) == 1:
             return parts[0]
-        weight = None if parts[0].weight is None else np.concatenate([each.weight for each in parts])
         return cls(
-            np.concatenate([each.score for each in parts]), np.concatenate([each.label for each in parts]), weight
+            np.concatenate([each.score for each in parts]),
+            np.concatenate([each.label for each in parts]),
+            *(_joined([getattr(each, name) for each in parts]) for name in ("weight", "unit")),
         )
+
+
+def _joined(columns: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+    known = [column for column in columns if column is not None]
+    return np.concatenate(known) if known else None
 
 
 class CellSums:
@@ -174,14 +181,18 @@ class Tally:
             self.cells = CellSums.of_levels(self._merged[0], self.thresholds)
             self._merged = []
 
-    def counted(self) -> Aggregated:
-        """The rows, with weights over the power of two nearest to their mean, as those in memory have them."""
-        scale = 1.0 if not self.weight else float(2.0 ** -round(np.log2(self.weight / self.rows)))
+    @property
+    def scale(self) -> float:
+        """One over the power of two nearest to the mean weight, by which weights are multiplied as those in memory."""
+        return 1.0 if not self.weight else float(2.0 ** -round(np.log2(self.weight / self.rows)))
+
+    def counted(self) -> Table:
+        """The rows, with weights as those in memory have them."""
         if self.cells is None:
             self._merge()
         if self.cells is not None:
-            return Aggregated(self.cells.table(scale), self.rows, self.ones)
-        return Aggregated(_scaled(self._merged[0], scale), self.rows, self.ones)
+            return self.cells.table(self.scale)
+        return _scaled(self._merged[0], self.scale)
 
 
 def _scaled(t: Table, scale: float) -> Table:

@@ -94,7 +94,7 @@ def draw(
             raise no_rows(source.shown)
         before += rows
         inputs.append((source.raw.path, rows, ones))
-    reader.check_labels(sources)
+    reader.check_all(sources)
     counts = counts or [stratum.count for stratum in strata]
     kept = [stratum.least(quota, chosen.score) for stratum, quota in zip(strata, quotas(counts), strict=True)]
     provenance = tuple(Input(*item, digest) for item, digest in zip(inputs, digests.wait(), strict=True))

@@ -13,13 +13,14 @@ from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
 from decal_cli.data.formats.files import no_rows
 from decal_cli.data.formats.sources import FileSource
-from decal_cli.data.labels import MISSING_LABEL, Labels, group_texts, settled
+from decal_cli.data.labels import MISSING_LABEL, Labels, need_several, numbered, settled
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_TALLIES
 from decal_cli.roles import Columns
 from decal_cli.tables.aggregated import Aggregated
-from decal_cli.tables.cells import CellTable
+from decal_cli.tables.cells import MAX_SPLITS, CellTable
+from decal_cli.tables.cluster_tally import ClusterCounts, ClusterTally
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.tables.tally import N_LEVELS, BatchRows, CellSums, Tally
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 
 Counted = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
+N_CLUSTER_COUNTS = 1 << 21
+"""Counts of rows by cluster, coarse cell and label that are kept of a model; of more, the cells are coarser."""
+OF_COARSE_CLUSTERS = (
+    "clusters are counted by coarse cells of the score: intervals of decisions at your thresholds are exact; others, "
+    "and folds, take the rows that one cluster has in one cell as independent of each other"
+)
 STREAMED = "read in batches and counted: the rows are more than are held in memory"
 N_SHARES = 16
 """A group keeps this part of the levels that all rows may have."""
@@ -35,16 +42,20 @@ _BATCHES = 4
 """Batches of a file that are counted at once."""
 _AHEAD = 4
 """How many such are being counted while the next are read; fixed, so that no sum depends on the processor."""
-ROLES_OF_COUNTS = {"score", "label", "weight", "group"}
+ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
 
 
 class CheckedBatch(NamedTuple):
-    """Checked rows: each model's scores with the mask of rows to keep, None for all; and each group column's codes."""
+    """Checked rows: each model's scores with the mask of rows to keep, None for all; and each group column's codes.
+
+    unit: numbers of clusters, None where each row stands by itself.
+    """
 
     models: list[tuple[np.ndarray, np.ndarray | None]]
     label: np.ndarray
     weight: np.ndarray | None
     groups: list[np.ndarray]
+    unit: np.ndarray | None = None
 
 
 class _Model:
@@ -53,18 +64,37 @@ class _Model:
     def __init__(self, thresholds: Sequence[float]) -> None:
         self.thresholds = thresholds
         self.tallies = {WHOLE: Tally(thresholds, N_LEVELS)}
+        self.clusters = {WHOLE: ClusterTally(thresholds, N_CLUSTER_COUNTS)}
         self.dropped = 0
 
     def tally(self, place: tuple[int, int]) -> Tally:
         """That of all rows, or of a group."""
         if place not in self.tallies:
             self.tallies[place] = Tally(self.thresholds, N_LEVELS // N_SHARES)
+            self.clusters[place] = ClusterTally(self.thresholds, N_CLUSTER_COUNTS // N_SHARES)
         return self.tallies[place]
 
+    def add(self, counts: _Counts) -> None:
+        """Add what some batches have of one place."""
+        self.dropped += counts.dropped
+        if counts.part is not None:
+            self.tally(counts.place).add(counts.part, counts.rows, counts.ones, counts.weight)
+        if counts.clusters is not None:
+            self.clusters[counts.place].add(counts.clusters)
+
+    def counted(self, place: tuple[int, int]) -> Aggregated:
+        """All rows, or those of a group."""
+        tally, clusters = self.tallies[place], self.clusters[place]
+        table = tally.counted()
+        if clusters.known:
+            table = clusters.clustered(table, tally.scale)
+        return Aggregated(table, tally.rows, tally.ones)
+
     @property
-    def in_cells(self) -> set[tuple[int, int]]:
-        """What is counted in cells by now."""
-        return {place for place, tally in self.tallies.items() if tally.cells is not None}
+    def so_far(self) -> _SoFar:
+        """How it is counted by now."""
+        in_cells = {place for place, tally in self.tallies.items() if tally.cells is not None}
+        return _SoFar(in_cells, {place: tally.splits for place, tally in self.clusters.items()})
 
 
 def can_stream(columns: Columns, chosen: Chosen) -> bool:
@@ -96,7 +126,7 @@ def stream(
         for source in sources:
             rows = ones = 0
             for batches in _runs(reader.batches(source)):
-                task = _Task(batches, [each.in_cells for each in models], thresholds, reader.widths)
+                task = _Task(batches, [each.so_far for each in models], thresholds, reader.widths)
                 waiting.append(pool.submit(task.counts))
                 rows += sum(len(each.label) for each in batches)
                 ones += sum(int(np.count_nonzero(each.label == 1)) for each in batches)
@@ -107,7 +137,7 @@ def stream(
             inputs.append((source.raw.path, rows, ones))
         while waiting:
             _add(models, waiting.popleft().result())
-    reader.check_labels(sources)
+    reader.check_all(sources)
     return _dataset(models, reader, chosen, inputs, digests)
 
 
@@ -137,6 +167,7 @@ class BatchReader:
         self.columns = columns
         self.labels = Labels(chosen.label, columns.positive)
         self.known: list[dict[str | None, int]] = [{} for _ in chosen.group]
+        self.clusters: dict[str | None, int] = {}
 
     @property
     def widths(self) -> list[int]:
@@ -161,12 +192,15 @@ class BatchReader:
         if chosen.weight is not None:
             weight = floats([part], chosen.weight)
             _, reasons["missing weight"] = checked_weights(weight, chosen.weight, origin, self.columns)
+        unit = None
+        if chosen.cluster is not None:
+            unit, reasons["missing cluster"] = self._units(part, chosen.cluster, origin)
         models = []
         for name in chosen.score:
             score, unscored = checked_scores(floats([part], name), name, origin, self.columns)
             masks = [mask for mask in (unscored, *reasons.values()) if mask is not None]
             models.append((score, ~np.logical_or.reduce(masks) if masks else None))
-        return CheckedBatch(models, label, weight, [self._group(part, k) for k in range(len(chosen.group))])
+        return CheckedBatch(models, label, weight, [self._group(part, k) for k in range(len(chosen.group))], unit)
 
     def _labels(self, part: Part, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:
         labels = self.labels
@@ -179,19 +213,29 @@ class BatchReader:
             raise missing_values(missing, labels.name, "label", origin)
         return labels.table()[code], missing
 
+    def _units(self, part: Part, name: str, origin: Origin) -> tuple[np.ndarray, np.ndarray | None]:
+        number = numbered(part, name, self.clusters)
+        missing = number == self.clusters[None] if None in self.clusters else None
+        if missing is not None and not missing.any():
+            missing = None
+        if missing is not None and self.columns.missing == "error":
+            raise missing_values(missing, name, "cluster", origin)
+        return number, missing
+
     def _group(self, part: Part, k: int) -> np.ndarray:
-        known, codes = self.known[k], []
-        for _, texts, indices in group_texts(part, self.chosen.group[k]):
-            codes.append(np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)[indices])
+        number = numbered(part, self.chosen.group[k], self.known[k])
         if sum(self.widths) * len(self.chosen.score) > MAX_TALLIES:
             raise DecalError(
                 f"{part.source.shown}, column {quote(self.chosen.group[k])}: more than {MAX_TALLIES} groups",
                 "name a column of fewer values with --group, or aggregate the rows with decal sql",
             )
-        return codes[0] if len(codes) == 1 else np.concatenate(codes)
+        return number
 
-    def check_labels(self, sources: Sequence[FileSource]) -> None:
-        """What only all labels tell. Errors: DecalError."""
+    def check_all(self, sources: Sequence[FileSource]) -> None:
+        """What only all labels and clusters tell. Errors: DecalError."""
+        if self.chosen.cluster is not None:
+            known = [text for text in self.clusters if text is not None]
+            need_several(known, f"{sources[0].shown}, column {quote(self.chosen.cluster)}")
         if not self.labels.has_positive:
             raise DecalError(
                 f"{sources[0].shown}, column {quote(self.labels.name)}: label is never {quote(self.labels.positive)}",
@@ -213,26 +257,34 @@ class _Counts(NamedTuple):
     ones: int
     weight: float
     dropped: int
+    clusters: ClusterCounts | None = None
+
+
+class _SoFar(NamedTuple):
+    """How a model is counted by now: what in cells, and how fine the coarse cells are by which clusters are known."""
+
+    in_cells: set[tuple[int, int]]
+    splits: dict[tuple[int, int], int]
 
 
 class _Task(NamedTuple):
-    """Batches to be counted by any thread. in_cells: of each model, which groups are counted in cells by now."""
+    """Batches to be counted by any thread. so_far: of each model."""
 
     batches: Sequence[CheckedBatch]
-    in_cells: Sequence[set[tuple[int, int]]]
+    so_far: Sequence[_SoFar]
     thresholds: Sequence[float]
     widths: Sequence[int]
 
     def counts(self) -> list[_Counts]:
         """What the batches add to each tally."""
         counts = []
-        for model, in_cells in enumerate(self.in_cells):
+        for model, so_far in enumerate(self.so_far):
             parts: list[BatchRows] = []
             groups: list[list[np.ndarray]] = [[] for _ in self.widths]
             dropped = 0
             for batch in self.batches:
                 score, keep = batch.models[model]
-                rows, codes = BatchRows(score, batch.label, batch.weight), batch.groups
+                rows, codes = BatchRows(score, batch.label, batch.weight, batch.unit), batch.groups
                 if keep is not None:
                     rows, codes = rows.take(keep), [each[keep] for each in codes]
                     dropped += len(keep) - len(rows.label)
@@ -240,35 +292,34 @@ class _Task(NamedTuple):
                 for pieces, code in zip(groups, codes, strict=True):
                     pieces.append(code)
             rows = BatchRows.joined(parts)
-            counts.append(self._of(model, WHOLE, rows, in_cells, dropped))
+            counts.append(self._of(model, WHOLE, rows, so_far, dropped))
             for column, pieces in enumerate(groups):
                 code = np.concatenate(pieces)
                 order = np.argsort(code, kind="stable")
                 ends = np.searchsorted(code[order], np.arange(self.widths[column] + 1))
                 for value in np.flatnonzero(np.diff(ends)).tolist():
                     of_group = rows.take(order[ends[value] : ends[value + 1]])
-                    counts.append(self._of(model, (column, value), of_group, in_cells))
+                    counts.append(self._of(model, (column, value), of_group, so_far))
         return counts
 
-    def _of(
-        self, model: int, place: tuple[int, int], rows: BatchRows, in_cells: set[tuple[int, int]], dropped: int = 0
-    ) -> _Counts:
+    def _of(self, model: int, place: tuple[int, int], rows: BatchRows, so_far: _SoFar, dropped: int = 0) -> _Counts:
         weight = 0.0 if rows.weight is None else float(rows.weight.sum())
         part: Table | CellSums | None = None
+        clusters: ClusterCounts | None = None
         if len(rows.label):
-            if place in in_cells:
+            if rows.unit is not None:
+                clusters = ClusterCounts.of(rows, self.thresholds, so_far.splits.get(place, MAX_SPLITS))
+            if place in so_far.in_cells:
                 part = CellSums.of(rows, self.thresholds)
             else:
                 part = tabulate(rows.score, rows.label, rows.weight)
-        return _Counts(model, place, part, len(rows.label), int(np.count_nonzero(rows.label)), weight, dropped)
+        ones = int(np.count_nonzero(rows.label))
+        return _Counts(model, place, part, len(rows.label), ones, weight, dropped, clusters)
 
 
 def _add(models: Sequence[_Model], counts: Sequence[_Counts]) -> None:
     for each in counts:
-        model = models[each.model]
-        model.dropped += each.dropped
-        if each.part is not None:
-            model.tally(each.place).add(each.part, each.rows, each.ones, each.weight)
+        models[each.model].add(each)
 
 
 def _dataset(
@@ -286,16 +337,22 @@ def _dataset(
         whole = model.tallies[WHOLE]
         if not whole.rows:
             raise DecalError(f"{shown}, column {quote(name)}: no row is left", "name other columns")
-        counted = whole.counted()
+        counted = model.counted(WHOLE)
         cells = cells or isinstance(counted.table, CellTable)
         parts = {}
         for at, (column, of_column) in enumerate(zip(chosen.group, names, strict=True)):
-            of_values = {of_column[code]: tally for (where, code), tally in model.tallies.items() if where == at}
-            parts[column] = {value: of_values[value].counted() for value in sorted(of_values)}
+            of_values = {of_column[code]: (where, code) for where, code in model.tallies if where == at}
+            parts[column] = {value: model.counted(of_values[value]) for value in sorted(of_values)}
         rows = Aggregated(counted.table, counted.count, counted.ones, parts)
         predictions.append(Predictions(name, (name,), rows, dropped=model.dropped))
         if model.dropped:
             notes.append(f"{name}: dropped {model.dropped:,} of {count:,} rows (missing values)")
     provenance = (Input(*item, digest) for item, digest in zip(inputs, digests.wait(), strict=True))
     notes += [f"a score has more than {N_LEVELS:,} values, so that cells of it are counted"] if cells else []
-    return Dataset(tuple(provenance), chosen.roles(), chosen.guessed, tuple(predictions), tuple(notes))
+    clusters = None
+    if chosen.cluster is not None:
+        clusters = np.array(settled(list(reader.clusters), shown, chosen.cluster))
+        notes += [OF_COARSE_CLUSTERS] if any(model.clusters[WHOLE].coarse for model in models) else []
+    return Dataset(
+        tuple(provenance), chosen.roles(), chosen.guessed, tuple(predictions), tuple(notes), clusters=clusters
+    )

@@ -1,0 +1,168 @@
+"""Rows in clusters that are too many to hold: counted by cluster and cell of the score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import decal_cli as decal
+from decal_cli.data import reading
+from decal_cli.data.formats import sources
+from decal_cli.data.large import streaming
+from decal_cli.errors import DecalError
+from decal_cli.tables.cells import GRID, MAX_SPLITS, cell_of, coarse_cells, edges
+from decal_cli.tables.coarse_clusters import CoarseClusters
+from decal_cli.tables.counted_clusters import CountedRows
+from decal_cli.tables.design import Estimate
+from decal_cli.tables.table import Table, tabulate
+
+OF_DECISIONS = ("expected_utility", "net_benefit", "accuracy", "ppv", "selection_rate", "eu_always")
+OF_SUMS = ("brier", "log_loss", "observed_expected", "auc", "ece_debiased", "corp_unc")
+METRICS = (*OF_DECISIONS, *OF_SUMS)
+
+
+def visits(rows: int = 3000, clusters: int = 150, digits: int = 17) -> pd.DataFrame:
+    """Visits of patients whose scores and labels are alike, with weights, two models and groups."""
+    rng = np.random.default_rng(7)
+    patient = rng.integers(0, clusters, rows)
+    score = rng.normal(-1, 1, rows) + rng.normal(0, 0.7, clusters)[patient]
+    p = np.round(1 / (1 + np.exp(-score)), digits)
+    y = rng.random(rows) < 1 / (1 + np.exp(-score - rng.normal(0, 0.8, clusters)[patient]))
+    w = rng.exponential(1, rows) + 0.1
+    return pd.DataFrame({"p": p, "q": p**2, "y": y.astype(int), "w": w, "c": patient, "site": patient % 3})
+
+
+@pytest.fixture
+def few_counts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let every file count as too large to be held, and be read in small batches."""
+    monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
+    return monkeypatch
+
+
+def ask(path: Path, **more: Any) -> dict[str, Any]:
+    asked = {"score": ["p", "q"], "label": "y", "cluster": "c", "threshold": 0.3, "metrics": METRICS}
+    return decal.evaluate(path, **{**asked, **more}).to_dict()
+
+
+def pairs_of_reports(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    both = list(zip(one["reports"], other["reports"], strict=True))
+    for a, b in both:
+        assert (a["model"], a["group"], a["rows"]) == (b["model"], b["group"], b["rows"])
+    return both
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_scores_of_a_cell_each_give_every_number_of_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / "rows.parquet"
+    visits(digits=3).assign(q=lambda d: 1 - d["p"]).to_parquet(path)
+    held = ask(path, weight=weight, group="site")
+    request.getfixturevalue("few_counts")
+    streamed = ask(path, weight=weight, group="site")
+    assert "read in batches" in streamed["notes"][0]
+    for one, other in pairs_of_reports(held, streamed):
+        assert other["clusters"] == pytest.approx(one["clusters"])
+        for key in METRICS:
+            a, b = (report["metrics"][key] for report in (one, other))
+            assert [b["value"], *b["interval"]] == pytest.approx([a["value"], *a["interval"]], rel=1e-9, abs=1e-12), key
+
+
+@pytest.mark.parametrize(("levels", "most"), [(1 << 20, 1200), (500, 1200), (500, 1 << 20)])
+def test_coarse_cells_are_exact_for_decisions_and_near_for_others(
+    tmp_path: Path, few_counts: pytest.MonkeyPatch, levels: int, most: int
+) -> None:
+    path = tmp_path / "rows.parquet"
+    visits().to_parquet(path)
+    few_counts.setattr(reading, "MAX_IN_MEMORY_BYTES", 1 << 30)
+    held = ask(path)
+    few_counts.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
+    few_counts.setattr(streaming, "N_LEVELS", levels)
+    few_counts.setattr(streaming, "N_CLUSTER_COUNTS", most)
+    streamed = ask(path)
+    assert any("coarse cells" in note for note in streamed["notes"]) == (most == 1200)
+    for one, other in pairs_of_reports(held, streamed):
+        for key in METRICS:
+            a, b = (report["metrics"][key] for report in (one, other))
+            width = a["interval"][1] - a["interval"][0]
+            off = np.abs(np.subtract(b["interval"], a["interval"])).max() / width
+            near = 2e-3 if most > 1200 else 0.1 if key == "ece_debiased" else 0.03
+            assert off < (1e-9 if key in OF_DECISIONS else near), key
+            if key != "ece_debiased":
+                assert b["value"] == pytest.approx(a["value"], rel=1e-12 if key != "auc" else 1e-4), key
+    naive = ask(path, cluster=None)["reports"][0]["metrics"]["brier"]["interval"]
+    widths = [ends[1] - ends[0] for ends in (naive, streamed["reports"][0]["metrics"]["brier"]["interval"])]
+    assert widths[1] > 1.3 * widths[0]
+
+
+def test_what_is_wrong_with_clusters_is_the_same_line(tmp_path: Path, few_counts: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.parquet"
+    rows = visits(400)
+    rows.assign(c=rows["c"].where(rows.index != 70)).to_parquet(path)
+    with pytest.raises(DecalError, match=r"column 'c': cluster missing in 1 of 64 rows \(row 71\)"):
+        ask(path)
+    dropped = ask(path, missing="drop")
+    assert dropped["reports"][0]["rows"] == 399
+    rows.assign(c="same").to_parquet(path)
+    with pytest.raises(DecalError, match="the cluster of every row is 'same'"):
+        ask(path)
+    rows.assign(c=range(400)).to_parquet(path)
+    alone = ask(path)
+    assert any("every cluster has one row" in note for note in alone["notes"])
+    independent = ask(path, cluster=None)
+    for one, other in pairs_of_reports(alone, independent):
+        assert one["metrics"] == other["metrics"] and "clusters" not in one
+
+
+@pytest.mark.parametrize("thresholds", [(), (0.3,), (0.0, 0.25, 0.2500001, 0.9, 1.0)])
+def test_coarse_cells_are_nested_and_cut_at_thresholds(thresholds: tuple[float, ...]) -> None:
+    low, _ = edges(thresholds)
+    scores = np.sort(np.concatenate((np.random.default_rng(0).random(500), np.arange(50) / GRID, thresholds)))
+    finer = np.arange(len(low))
+    for splits in range(MAX_SPLITS, -1, -1):
+        coarse = coarse_cells(thresholds, splits)
+        assert (np.diff(coarse) >= 0).all() and (coarse[coarse] == coarse).all()
+        assert (coarse[finer] == coarse).all()
+        finer = coarse
+        of_scores = coarse[cell_of(scores, thresholds)]
+        for threshold in thresholds:
+            assert not np.intersect1d(of_scores[scores < threshold], of_scores[scores >= threshold]).size
+    assert len(np.unique(coarse_cells((), 0))) == 33
+    assert len(np.unique(coarse_cells((), MAX_SPLITS))) == GRID + 1
+
+
+def coarse_table(rows: pd.DataFrame, n_coarse: int) -> tuple[Table, Table]:
+    """The table of rows with their clusters, and with clusters by so many cells of equal width."""
+    score, label, unit = rows["p"].to_numpy(), rows["y"].to_numpy(), rows["c"].to_numpy()
+    alone = tabulate(score, label)
+    place = np.unique(np.floor(alone.score * n_coarse), return_inverse=True)[1]
+    keys = np.stack((place[np.searchsorted(alone.score, score)], unit, label))
+    (cell, unit_of, label_of), count = np.unique(keys, axis=1, return_counts=True)
+    counted = CountedRows(cell, unit_of, label_of, count.astype(float))
+    design = CoarseClusters.of_counts(counted, alone, alone.score, place)
+    assert design is not None
+    return tabulate(score, label, None, rows["c"].to_numpy()), Table(alone.score, alone.n, alone.pos, design)
+
+
+def test_draws_folds_and_bins_of_coarse_clusters_vary_as_those_of_the_rows() -> None:
+    whole, coarse = coarse_table(visits(2000, 100), 20)
+    starts = whole.bin_starts(5)
+    for one, other in ((whole, coarse), (whole.merge_levels(starts), coarse.merge_levels(starts))):
+        a, b = (t.design.gram() if len(t) < 100 else t.n2[:, None] for t in (one, other))
+        assert np.trace(b) == pytest.approx(np.trace(a), rel=0.03)
+    rng = np.random.default_rng(3)
+    spread = []
+    for t in (whole, coarse):
+        rates = [t.resample(rng).mean_of(lambda s: np.stack((s**2, (1 - s) ** 2))).mean for _ in range(300)]
+        spread.append(np.std(rates))
+        folds = t.design.parts(t, rng)
+        assert sum(neg.sum() for neg, _, _ in folds) == pytest.approx(t.negatives)
+        assert sum(pos.sum() for _, pos, _ in folds) == pytest.approx(t.positives)
+    assert spread[1] == pytest.approx(spread[0], rel=0.15)
+    error: Estimate = whole.mean_of(lambda s: np.stack((s**2, (1 - s) ** 2)))
+    assert spread[0] == pytest.approx(error.error, rel=0.15)
