@@ -164,15 +164,20 @@ _FEW = 8
 
 def log_losses(score: Floats, label: NDArray[Any]) -> Floats:
     """-log of the probability of the label, infinite where a score of 0 or 1 is wrong."""
+    loss = np.subtract(score, label == 0)
+    np.abs(loss, out=loss)
+    # 1 - p has lost the digits of a small p.
+    small = np.flatnonzero(score < _SMALL)
+    small = small[label[small] == 0]
     with np.errstate(divide="ignore"):
-        loss = np.subtract(1.0, score)
         np.log(loss, out=loss)
-        # 1 - p has lost the digits of a small p.
-        small = np.flatnonzero(score < _SMALL)
-        loss[small] = np.log1p(-score[small])
-        ones = np.flatnonzero(label)
-        loss[ones] = np.log(score[ones])
+    loss[small] = np.log1p(-score[small])
     return np.negative(loss, out=loss)
+
+
+def count_of_cells(thresholds: Sequence[float]) -> int:
+    """How many numbers `cell_of` gives."""
+    return GRID + 1 + sum(each <= 1 for each in thresholds)
 
 
 def cell_of(score: Floats, thresholds: Sequence[float]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.cells import GRID, MAX_SPLITS, CellTable, cell_of, coarse_cells
+from decal_cli.tables.cells import MAX_SPLITS, CellTable, cell_of, coarse_cells, count_of_cells
 from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.counted_clusters import CountedRows
 from decal_cli.tables.design import Floats
@@ -41,7 +41,7 @@ class ClusterCounts:
         """The counts of some rows, whose clusters are known."""
         assert rows.unit is not None
         cell = _coarse(tuple(thresholds), splits)[cell_of(rows.score, thresholds)]
-        keys = (rows.unit * _n_cells(thresholds) + cell) * 2 + rows.label
+        keys = (rows.unit * count_of_cells(thresholds) + cell) * 2 + rows.label
         ones = np.ones(len(keys))
         sums = ones[None] if rows.weight is None else np.stack((ones, rows.weight, rows.weight**2))
         return cls._added(keys, sums, splits)
@@ -68,17 +68,13 @@ class ClusterCounts:
             return self
         unit, cell, label = self.parts(thresholds)
         cell = _coarse(tuple(thresholds), splits)[cell]
-        return self._added((unit * _n_cells(thresholds) + cell) * 2 + label, self.sums, splits)
+        return self._added((unit * count_of_cells(thresholds) + cell) * 2 + label, self.sums, splits)
 
     def parts(self, thresholds: Sequence[float]) -> tuple[Ints, Ints, Ints]:
         """Of every key: the number of the cluster, the first cell of the coarse cell, and the label."""
         rest, label = np.divmod(self.keys, 2)
-        unit, cell = np.divmod(rest, _n_cells(thresholds))
+        unit, cell = np.divmod(rest, count_of_cells(thresholds))
         return unit, cell, label
-
-
-def _n_cells(thresholds: Sequence[float]) -> int:
-    return GRID + 1 + len(thresholds)
 
 
 class ClusterTally:

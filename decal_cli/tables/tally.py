@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.cells import N_POWERS, N_SUMS, CellTable, cell_of, edges, log_losses
+from decal_cli.tables.cells import N_POWERS, N_SUMS, CellTable, cell_of, count_of_cells, log_losses
 from decal_cli.tables.design import Weighted
 from decal_cli.tables.table import BLOCK, Floats, Table
 
 N_LEVELS = 1 << 20
 """Distinct scores that are kept, of all models and groups together; of more, cells."""
+_BLOCK = 1 << 17
+"""Rows that are added at once: about as many as there are sums of a power, so that adding these costs little, and few
+enough for the cache of a processor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +29,8 @@ class BatchRows:
     weight: Floats | None = None
     unit: NDArray[np.int64] | None = None
 
-    def take(self, which: NDArray[Any]) -> BatchRows:
-        """These rows, by mask or index."""
+    def take(self, which: NDArray[Any] | slice) -> BatchRows:
+        """These rows, by mask, index or slice."""
         weight, unit = (None if each is None else each[which] for each in (self.weight, self.unit))
         return BatchRows(self.score[which], self.label[which], weight, unit)
 
@@ -55,18 +58,17 @@ class CellSums:
     scores of their rows, infinite where there is none, shape (k,).
     """
 
-    def __init__(self, at: NDArray[np.int64] | None, sums: Floats, squares: Floats | None) -> None:
+    def __init__(self, at: NDArray[np.int64] | None, wide: int, weighted: bool) -> None:
         self.at = at
-        self.sums = sums
-        self.squares = squares
-        self.least = np.full(sums.shape[1], np.inf)
-        self.greatest = np.full(sums.shape[1], -np.inf)
+        self.sums = np.zeros((N_SUMS, wide))
+        self.squares = np.zeros((N_SUMS, wide)) if weighted else None
+        self.least = np.full(wide, np.inf)
+        self.greatest = np.full(wide, -np.inf)
 
     @classmethod
     def of(cls, rows: BatchRows, thresholds: Sequence[float]) -> CellSums:
         """The sums of some rows."""
-        loss = log_losses(rows.score, rows.label)
-        return cls._of(rows.score, rows.label, loss, (rows.weight, None), thresholds)
+        return cls._of(rows, None if rows.weight is None else rows.weight**2, thresholds)
 
     @classmethod
     def of_levels(cls, t: Table, thresholds: Sequence[float]) -> CellSums:
@@ -75,47 +77,47 @@ class CellSums:
         n2, pos2 = t.n2, t.pos2
         for label, n, squares in ((0, t.n - t.pos, n2 - pos2), (1, t.pos, pos2)):
             some = np.asarray(n) > 0
-            score, labels = t.score[some], np.full(int(np.count_nonzero(some)), label)
-            weights = n[some].astype(np.float64), np.asarray(squares[some], dtype=np.float64) if t.weighted else None
-            total.add(cls._of(score, labels, log_losses(score, labels), weights, thresholds))
+            labels = np.full(int(np.count_nonzero(some)), label, dtype=np.uint8)
+            rows = BatchRows(t.score[some], labels, n[some].astype(np.float64))
+            total.add(cls._of(rows, np.asarray(squares[some], dtype=np.float64) if t.weighted else None, thresholds))
         return total
 
     @classmethod
     def none(cls, thresholds: Sequence[float], weighted: bool) -> CellSums:
         """All cells, without rows."""
-        sums, squares = np.zeros((2, N_SUMS, 2 * len(edges(thresholds)[0])))
-        return cls(None, sums, squares if weighted else None)
+        return cls(None, 2 * count_of_cells(thresholds), weighted)
 
     @classmethod
-    def _of(
-        cls,
-        score: Floats,
-        label: NDArray[Any],
-        loss: Floats,
-        weights: tuple[Floats | None, Floats | None],
-        thresholds: Sequence[float],
-    ) -> CellSums:
-        """weights: and what stands for their squares, where that is not their square."""
-        cells = len(edges(thresholds)[0])
-        place, wide, at = cell_of(score, thresholds), 2 * cells, None
-        place += np.asarray(label, dtype=np.int64) * cells
-        if len(place) < cells:
-            at, place = np.unique(place, return_inverse=True)
-            wide = len(at)
-        weight, second = weights
-        if second is None and weight is not None:
-            second = weight**2
-        terms = [None, *(score**power for power in range(1, N_POWERS)), loss, loss**2]
-        sums = np.empty((N_SUMS, wide))
-        squares = None if second is None else np.empty((N_SUMS, wide))
-        for k, term in enumerate(terms):
-            sums[k] = np.bincount(place, _times(weight, term), wide)
-            if squares is not None:
-                squares[k] = np.bincount(place, _times(second, term), wide)
-        counted = cls(at, sums, squares)
-        np.minimum.at(counted.least, place, score)
-        np.maximum.at(counted.greatest, place, score)
+    def _of(cls, rows: BatchRows, squares: Floats | None, thresholds: Sequence[float]) -> CellSums:
+        """squares: of the weights; None: their sums are not kept."""
+        weighted = squares is not None
+        if len(rows.label) < count_of_cells(thresholds):
+            at, place = np.unique(_places(rows, thresholds), return_inverse=True)
+            counted = cls(at, len(at), weighted)
+            counted._count(place, rows, squares)
+            return counted
+        counted = cls.none(thresholds, weighted)
+        for start in range(0, len(rows.label), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            block = rows.take(part)
+            counted._count(_places(block, thresholds), block, None if squares is None else squares[part])
         return counted
+
+    def _count(self, place: NDArray[np.int64], rows: BatchRows, squares: Floats | None) -> None:
+        """Add rows at these places."""
+        score, loss = rows.score, log_losses(rows.score, rows.label)
+        for sums, weight in ((self.sums, rows.weight), (self.squares, squares)):
+            if sums is None:
+                continue
+            term = np.ones(len(score)) if weight is None else weight.copy()
+            for k, factor in enumerate((None, *(score,) * (N_POWERS - 1), loss, loss)):
+                if k == N_POWERS:
+                    term[:] = 1.0 if weight is None else weight
+                if factor is not None:
+                    term *= factor
+                sums[k] += np.bincount(place, term, sums.shape[1])
+        np.minimum.at(self.least, place, score)
+        np.maximum.at(self.greatest, place, score)
 
     def add(self, other: CellSums) -> None:
         """Add the rows of others to all cells."""
@@ -139,10 +141,11 @@ class CellSums:
         return CellTable.of_sums(least[some], greatest[some], sums, squares)
 
 
-def _times(weight: Floats | None, term: Floats | None) -> Floats | None:
-    if weight is None or term is None:
-        return weight if term is None else term
-    return weight * term
+def _places(rows: BatchRows, thresholds: Sequence[float]) -> NDArray[np.int64]:
+    """The cell of each row; those of label 1 come after all of label 0."""
+    place = cell_of(rows.score, thresholds)
+    place += np.multiply(rows.label, count_of_cells(thresholds), dtype=np.int64)
+    return place
 
 
 class Tally:

@@ -38,8 +38,10 @@ OF_COARSE_CLUSTERS = (
 STREAMED = "read in batches and counted: the rows are more than are held in memory"
 N_SHARES = 16
 """A group keeps this part of the levels that all rows may have."""
-_BATCHES = 4
-"""Batches of a file that are counted at once."""
+_RUN = 1 << 18
+"""Rows of a file that are counted at once while levels are kept."""
+_LONG_RUN = 1 << 20
+"""The same in cells, whose sums are made and added up for every run."""
 _AHEAD = 4
 """How many such are being counted while the next are read; fixed, so that no sum depends on the processor."""
 ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
@@ -125,7 +127,7 @@ def stream(
         read = 0
         for source in sources:
             rows = ones = 0
-            for batches in _runs(reader.batches(source)):
+            for batches in _runs(reader.batches(source), models):
                 task = _Task(batches, [each.so_far for each in models], thresholds, reader.widths)
                 waiting.append(pool.submit(task.counts))
                 rows += sum(len(each.label) for each in batches)
@@ -148,13 +150,15 @@ def rows_in(sources: Sequence[FileSource]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _runs(batches: Iterator[CheckedBatch]) -> Iterator[list[CheckedBatch]]:
+def _runs(batches: Iterator[CheckedBatch], models: Sequence[_Model]) -> Iterator[list[CheckedBatch]]:
     run: list[CheckedBatch] = []
+    rows = 0
     for batch in batches:
         run.append(batch)
-        if len(run) == _BATCHES:
+        rows += len(batch.label)
+        if rows >= (_LONG_RUN if all(model.tallies[WHOLE].cells for model in models) else _RUN):
             yield run
-            run = []
+            run, rows = [], 0
     if run:
         yield run
 
