@@ -31,8 +31,8 @@ class BatchRows:
 
     def take(self, which: NDArray[Any] | slice) -> BatchRows:
         """These rows, by mask, index or slice."""
-        weight, unit = (None if each is None else each[which] for each in (self.weight, self.unit))
-        return BatchRows(self.score[which], self.label[which], weight, unit)
+        weight = None if self.weight is None else self.weight[which]
+        return BatchRows(self.score[which], self.label[which], weight, None if self.unit is None else self.unit[which])
 
     @classmethod
     def joined(cls, parts: Sequence[BatchRows]) -> BatchRows:

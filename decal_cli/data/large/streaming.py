@@ -38,9 +38,9 @@ OF_COARSE_CLUSTERS = (
 STREAMED = "read in batches and counted: the rows are more than are held in memory"
 N_SHARES = 16
 """A group keeps this part of the levels that all rows may have."""
-_RUN = 1 << 18
+N_RUN_ROWS = 1 << 18
 """Rows of a file that are counted at once while levels are kept."""
-_LONG_RUN = 1 << 20
+N_LONG_RUN_ROWS = 1 << 20
 """The same in cells, whose sums are made and added up for every run."""
 _AHEAD = 4
 """How many such are being counted while the next are read; fixed, so that no sum depends on the processor."""
@@ -156,7 +156,7 @@ def _runs(batches: Iterator[CheckedBatch], models: Sequence[_Model]) -> Iterator
     for batch in batches:
         run.append(batch)
         rows += len(batch.label)
-        if rows >= (_LONG_RUN if all(model.tallies[WHOLE].cells for model in models) else _RUN):
+        if rows >= (N_LONG_RUN_ROWS if all(model.tallies[WHOLE].cells for model in models) else N_RUN_ROWS):
             yield run
             run, rows = [], 0
     if run:

@@ -41,6 +41,8 @@ def few_counts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let every file count as too large to be held, and be read in small batches."""
     monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
+    for rows_at_once in ("N_RUN_ROWS", "N_LONG_RUN_ROWS"):
+        monkeypatch.setattr(streaming, rows_at_once, 256)
     return monkeypatch
 
 

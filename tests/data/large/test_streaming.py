@@ -23,6 +23,8 @@ def counted(monkeypatch: pytest.MonkeyPatch, levels: int | None = None) -> None:
     """Let every file count as too large to be held, be read in small batches, and keep so many levels."""
     monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
+    for rows_at_once in ("N_RUN_ROWS", "N_LONG_RUN_ROWS"):
+        monkeypatch.setattr(streaming, rows_at_once, 256)
     if levels is not None:
         monkeypatch.setattr(streaming, "N_LEVELS", levels)
 
