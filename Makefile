@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := fixtures/fox_news.parquet
 
-.PHONY: demo test lint man check bench simulation fuzz clean
+.PHONY: demo test lint man check bench simulation agreement fuzz clean
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -36,6 +36,9 @@ bench: $(VENV)/.ready ## speed and memory as ratios against numpy, pyarrow and s
 
 simulation: $(VENV)/.ready ## coverage and right advice in worlds of known truth; writes docs/simulation.md
 	$(BIN)/python -m simulation.study
+
+agreement: $(VENV)/.ready ## numbers of 10^6 hard rows from memory, streams, engines and exports: an hour
+	$(BIN)/python -m tests.helpers.agreement
 
 fuzz: $(VENV)/.ready ## 200,000 hostile, broken and extreme inputs, and 500 killed runs
 	$(BIN)/python -m tests.fuzz

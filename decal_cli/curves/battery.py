@@ -23,8 +23,9 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import bias_corrected, normal, quantile, wilson_ends
 from decal_cli.metrics.families.levels import at_levels
-from decal_cli.metrics.numerics import decisions, grouping
+from decal_cli.metrics.numerics import corp, decisions, grouping
 from decal_cli.tables import resample as draw
+from decal_cli.tables.cells import CellTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Estimate, Floats, Ints, Table
 from decal_cli.task import BinaryTask
@@ -140,6 +141,8 @@ def _cost(at: Floats) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 def _brier(t: Table) -> float:
     """The Brier score, twice the exact area under the Brier curve: Tasche 2021, eq. 4.2a."""
+    if isinstance(t, CellTable):  # whose mean scores do not know it, and whose sums do
+        return t.mean_of(corp.squared).mean
     if t.one_row_each:  # the same with a third of the work
         return t.sum(lambda b: (b.pos - b.score) ** 2) / t.total
     return t.sum(lambda b: b.pos * (1 - b.score) ** 2 + (b.n - b.pos) * b.score**2) / t.total

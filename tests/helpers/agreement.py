@@ -1,0 +1,313 @@
+"""One data set of hard cases, judged in memory and in every other way that decal takes rows: do the numbers agree?
+
+`make agreement` runs it with 10^6 rows, which takes about an hour; tests run it with few rows.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import process_time
+from typing import Any
+from unittest.mock import patch
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+import decal_cli
+from decal_cli.data import reading as file_reading
+from decal_cli.data.large import streaming
+from decal_cli.data.large.engines import reading as engine_reading
+from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.request import CountRequest
+from decal_cli.data.large.engines.statement import statement
+from decal_cli.tables.aggregated import NEEDS_ROWS
+from tests.helpers.server import programs, running
+
+VALUES, INTERVALS, NEAR_ZERO = 1e-12, 1e-9, 1e-14
+"""How far numbers may be apart: relatively, and absolutely."""
+THRESHOLD = 0.05
+POSTGRES_TYPES = (
+    "p DOUBLE PRECISION, q DOUBLE PRECISION, y TEXT, d NUMERIC(9, 6), e NUMERIC(9, 6), w DOUBLE PRECISION, s TEXT"
+)
+KINDS: dict[str, dict[str, Any]] = {
+    "rows": {"score": ["p", "q"], "label": "y", "positive": "it's", "group": "s"},
+    "weights": {"score": ["p", "q"], "label": "y", "positive": "it's", "group": "s", "weight": "w"},
+    "decimals": {"score": ["d", "e"], "label": "y", "positive": "it's"},
+}
+"""What is asked about the same rows."""
+VERBS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "evaluate": (decal_cli.evaluate, {"threshold": THRESHOLD}),
+    "recommend": (decal_cli.recommend, {"threshold": THRESHOLD}),
+    "gate": (decal_cli.gate, {"threshold": THRESHOLD, "rules": ["upper(brier)<=.2", "auc>=.6", "gap(ece)<=.5"]}),
+    "sweep": (decal_cli.sweep, {"thresholds": [0.01, THRESHOLD, 0.2]}),
+    "compare": (decal_cli.compare, {"threshold": THRESHOLD}),
+}
+OF_INTERVALS = ("interval", "low", "high", "band", "by_chance", "p_value")
+EXACT_IN_CELLS = ("brier", "log_loss", "observed_expected", "expected_utility", "net_benefit", "utility_at_stake")
+"""With their intervals, where the thresholds of the decision are edges of cells."""
+FOR_WANT_OF_ROWS = (NEEDS_ROWS, "Give rows instead of counts")
+"""What is said where counts are known, and not rows."""
+APART = {"inputs", "signature", "notes", "columns", "model", "models"}
+"""Parts of a document that say where rows were counted."""
+
+
+def hard_rows(count: int) -> pa.Table:
+    """Ties, -0.0, 0 and 1, rare positives, weights, labels as words, decimals, and groups with a quote and no name."""
+    rng = np.random.default_rng(11)
+    p = np.where(rng.random(count) < 0.5, np.round(rng.beta(1, 20, count), 3), rng.beta(1, 20, count))
+    few = max(count // 1000, 2)
+    p[: 3 * few] = np.repeat([-0.0, 0.0, 1.0], few)
+    label = rng.random(count) < p
+    q = np.round(np.abs(p) ** 0.9, 4)
+    decimals = (pa.array(np.round(np.abs(each), 6)).cast(pa.decimal128(9, 6)) for each in (p, q))
+    columns = {"p": p, "q": q, "y": np.where(label, "it's", "no"), **dict(zip("de", decimals, strict=True))}
+    columns["w"] = np.round(rng.lognormal(0, 1, count) + 0.01, 3)
+    return pa.table(columns | {"s": np.array(["a", "it's", "ü", ""])[rng.integers(0, 4, count)]})
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to hand over rows. cells: whether scores are counted in cells; data: of a verb and what is asked."""
+
+    name: str
+    cells: bool
+    data: Callable[[str, Mapping[str, Any]], tuple[Any, dict[str, Any]]]
+
+
+@dataclass
+class Agreement:
+    """What was compared: numbers and the largest relative differences, and the places where they are too large."""
+
+    n_values: int = 0
+    n_bounded: int = 0
+    value: float = 0.0
+    interval: float = 0.0
+    apart: list[str] = field(default_factory=list)
+
+    def line(self, kind: str, verb: str, way: Way, seconds: float) -> str:
+        """What is printed of one comparison."""
+        return (
+            f"{kind:9}{verb:10}{way.name:9}{'cells' if way.cells else 'scores':7}{self.n_values:6} numbers, "
+            f"{self.n_bounded:3} within bounds, at most off: values {self.value:.1e}, intervals {self.interval:.1e}; "
+            f"{len(self.apart)} apart; {seconds:.1f} s"
+        )
+
+    def of(self, got: Any, expected: Any, place: str = "", limit: float = VALUES) -> None:
+        """Compare two documents, or parts of them."""
+        if isinstance(expected, dict):
+            if not isinstance(got, dict) or got.keys() - APART != expected.keys() - APART:
+                self.apart.append(f"{place}: other keys")
+                return
+            if got.get("reason") == NEEDS_ROWS and expected["value"] is None:
+                return
+            for key in expected.keys() - APART:
+                self.of(got[key], expected[key], f"{place}/{key}", INTERVALS if key in OF_INTERVALS else limit)
+        elif isinstance(expected, list) and isinstance(got, list) and len(got) == len(expected):
+            for at, (one, other) in enumerate(zip(got, expected, strict=True)):
+                self.of(one, other, f"{place}[{at}]", limit)
+        elif isinstance(expected, float) and isinstance(got, (int, float)):
+            self._of_number(got, expected, place, limit)
+        elif got != expected and not str(got).startswith(FOR_WANT_OF_ROWS):
+            self.apart.append(f"{place}: {got!r:.60} is not {expected!r:.60}")
+
+    def of_cells(self, got: dict[str, Any], expected: dict[str, Any]) -> None:
+        """Compare the metrics of two documents; the first is made of cells, and says how far each may be off."""
+        pairs = zip(got.get("reports", [got]), expected.get("reports", [expected]), strict=True)
+        for at, (of_cells, of_rows) in enumerate(pairs):
+            for key, curve in of_cells.get("sweep", {}).get("curves", {}).items():
+                if key in EXACT_IN_CELLS:
+                    self.of(curve, of_rows["sweep"]["curves"][key], f"[{at}]/{key}")
+            for key, metric in of_cells.get("metrics", {}).items():
+                place, other = f"[{at}]/{key}", of_rows["metrics"][key]
+                if metric["value"] is None:
+                    continue
+                within = metric["within"]
+                if key in EXACT_IN_CELLS:
+                    assert not within["bound"], place
+                    self.of({**metric, "within": None}, {**other, "within": None}, place)
+                elif not within["bound"] and not within["drawn"]:
+                    self.of(metric["value"], other["value"], place)
+                elif not within["drawn"]:
+                    self.n_bounded += 1
+                    if not abs(metric["value"] - other["value"]) <= within["bound"] + VALUES:
+                        self.apart.append(
+                            f"{place}: {metric['value']} is not within {within['bound']} of {other['value']}"
+                        )
+
+    def of_pair_cells(self, got: dict[str, Any], expected: dict[str, Any]) -> None:
+        """Compare what two comparisons say of differences, of which the first, made of cells, says what it knows."""
+        contests = (each["comparison"]["contests"] for each in (got, expected))
+        for at, (of_cells, of_rows) in enumerate(zip(*contests, strict=True)):
+            for key, metric in of_cells["metrics"].items():
+                other = of_rows["metrics"][key]
+                if key in EXACT_IN_CELLS:
+                    self.of(metric, other, f"[{at}]/{key}")
+                elif metric["difference"]["value"] is not None:
+                    self.of(metric["difference"]["value"], other["difference"]["value"], f"[{at}]/{key}")
+
+    def _of_number(self, got: float, expected: float, place: str, limit: float) -> None:
+        off = abs(got - expected)
+        relative = 0.0 if off <= NEAR_ZERO else off / max(abs(expected), NEAR_ZERO)
+        self.n_values += 1
+        if limit == VALUES:
+            self.value = max(self.value, relative)
+        else:
+            self.interval = max(self.interval, relative)
+        if relative > limit:
+            self.apart.append(f"{place}: {got!r} is not {expected!r}")
+
+
+def judged(verb: str, data: Any, asked: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The document that a verb gives."""
+    call, options = VERBS[verb]
+    if verb != "compare" and "score" in asked:
+        asked = {**asked, "score": asked["score"][0]}
+    document: dict[str, Any] = call(data, **asked, **options, **more).to_dict()
+    return document
+
+
+def file_ways(path: Path) -> Iterator[Way]:
+    """Files that are counted while they are read. An engine of SQL that is a file, and what anyone exports of it."""
+    yield Way("streamed", False, lambda verb, asked: (path, dict(asked)))
+    yield Way("streamed", True, lambda verb, asked: (path, dict(asked)))
+    database = path.with_name("rows.db")
+    with duckdb.connect(database) as connection:
+        connection.execute(f"CREATE TABLE preds AS SELECT * FROM '{path}'")
+    yield from engine_ways("duckdb", f"duckdb:{database}?table=preds")
+
+    def exported(form: str, cells: bool) -> Callable[[str, Mapping[str, Any]], tuple[Any, dict[str, Any]]]:
+        def export(verb: str, asked: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+            scores = tuple(asked["score"] if verb == "compare" else asked["score"][:1])
+            groups = (asked["group"],) if "group" in asked else ()
+            request = CountRequest(
+                scores,
+                asked["label"],
+                "preds",
+                None,
+                asked["positive"],
+                asked.get("weight"),
+                groups,
+                cells=cells,
+                thresholds=(0.01, THRESHOLD, 0.2) if cells else (),
+                pairs=verb == "compare",
+            )
+            counts = path.with_name(f"counts.{form}")
+            with duckdb.connect(database, read_only=True) as connection:
+                connection.execute(f"COPY ({statement(request, DIALECTS['duckdb'])}) TO '{counts}'")
+            return counts, {"aggregated": True, **({"group": groups} if groups else {})}
+
+        return export
+
+    yield Way("exported", False, exported("csv", False))
+    yield Way("exported", True, exported("parquet", True))
+
+
+def engine_ways(name: str, address: str) -> Iterator[Way]:
+    """An engine, counting scores and counting cells."""
+    for cells in (False, True):
+        yield Way(name, cells, lambda verb, asked: (address, dict(asked)))
+
+
+@contextmanager
+def postgres_way(rows: pa.Table, folder: Path) -> Iterator[Iterator[Way]]:
+    """A server that holds the rows; no way where there is none."""
+    programs_folder = programs()
+    if programs_folder is None:
+        yield iter(())
+        return
+    with running(programs_folder) as server:
+        path = folder / "rows.csv"
+        pacsv.write_csv(rows, path, pacsv.WriteOptions(include_header=False))
+        with server.connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE preds ({POSTGRES_TYPES})".encode())
+            with (
+                cursor.copy("COPY preds FROM STDIN (FORMAT csv, FORCE_NOT_NULL (s))") as copy,
+                open(path, "rb") as file,
+            ):
+                while piece := file.read(1 << 20):
+                    copy.write(piece)
+        yield engine_ways("postgres", server.address("preds"))
+
+
+@contextmanager
+def spark_way(path: Path) -> Iterator[Iterator[Way]]:
+    """A session of Spark that knows the rows; no way where there is no Java or no pyspark."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        yield iter(())
+        return
+    if shutil.which("java") is None:
+        yield iter(())
+        return
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.log.level", "OFF").config("spark.sql.shuffle.partitions", "4")
+    session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    session.read.parquet(str(path)).createOrReplaceTempView("preds")
+    try:
+        yield engine_ways("spark", "spark:?table=preds")
+    finally:
+        session.stop()
+
+
+@contextmanager
+def limits_of(way: Way, n_levels: int) -> Iterator[None]:
+    """Files are counted, and cells take the place of more than so many scores."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(file_reading, "MAX_IN_MEMORY_BYTES", 0))
+        if way.cells:
+            stack.enter_context(patch.object(streaming, "N_LEVELS", n_levels))
+            stack.enter_context(patch.object(engine_reading, "MAX_LEVELS", n_levels))
+        else:  # Scores of a group are counted as those of all rows are.
+            stack.enter_context(patch.object(streaming, "N_SHARES", 1))
+        yield
+
+
+def agreement(way: Way, verb: str, asked: Mapping[str, Any], expected: dict[str, Any], n_levels: int) -> Agreement:
+    """How far the document of a verb is from that of the rows in memory."""
+    result = Agreement()
+    with limits_of(way, n_levels):
+        data, options = way.data(verb, asked)
+        got = judged(verb, data, options)
+    if not way.cells:
+        result.of(got, expected)
+    elif verb == "compare":
+        result.of_pair_cells(got, expected)
+    else:
+        result.of_cells(got, expected)
+    return result
+
+
+def main(count: int) -> int:
+    """Print a line for each way, kind of rows and verb; 1 where one is too far off."""
+    n_apart = 0
+    with tempfile.TemporaryDirectory(prefix="decal-agreement-") as name, ExitStack() as stack:
+        rows, path = hard_rows(count), Path(name) / "rows.parquet"
+        pq.write_table(rows, path)
+        ways = [*file_ways(path), *stack.enter_context(postgres_way(rows, path.parent))]
+        ways += stack.enter_context(spark_way(path))
+        for kind, asked in KINDS.items():
+            for verb in VERBS:
+                expected = judged(verb, path, asked)
+                for way in ways:
+                    started = process_time()
+                    result = agreement(way, verb, asked, expected, count // 1000)
+                    print(result.line(kind, verb, way, process_time() - started), *result.apart[:8], sep="\n    ")
+                    sys.stdout.flush()
+                    n_apart += len(result.apart)
+    return min(n_apart, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10**6))
