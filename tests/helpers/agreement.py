@@ -61,7 +61,7 @@ APART = {"inputs", "signature", "notes", "columns", "model", "models"}
 """Parts of a document that say where rows were counted."""
 
 
-def hard_rows(count: int) -> pa.Table:
+def rows_of_hard_cases(count: int) -> pa.Table:
     """Ties, -0.0, 0 and 1, rare positives, weights, labels as words, decimals, and groups with a quote and no name."""
     rng = np.random.default_rng(11)
     p = np.where(rng.random(count) < 0.5, np.round(rng.beta(1, 20, count), 3), rng.beta(1, 20, count))
@@ -289,11 +289,11 @@ def agreement(way: Way, verb: str, asked: Mapping[str, Any], expected: dict[str,
     return result
 
 
-def main(count: int) -> int:
+def all_agree(count: int) -> int:
     """Print a line for each way, kind of rows and verb; 1 where one is too far off."""
     n_apart = 0
     with tempfile.TemporaryDirectory(prefix="decal-agreement-") as name, ExitStack() as stack:
-        rows, path = hard_rows(count), Path(name) / "rows.parquet"
+        rows, path = rows_of_hard_cases(count), Path(name) / "rows.parquet"
         pq.write_table(rows, path)
         ways = [*file_ways(path), *stack.enter_context(postgres_way(rows, path.parent))]
         ways += stack.enter_context(spark_way(path))
@@ -310,4 +310,4 @@ def main(count: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 10**6))
+    sys.exit(all_agree(int(sys.argv[1]) if len(sys.argv) > 1 else 10**6))

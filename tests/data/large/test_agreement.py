@@ -10,7 +10,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.helpers.agreement import KINDS, Agreement, Way, agreement, file_ways, hard_rows, judged, postgres_way
+from tests.helpers.agreement import (
+    KINDS,
+    Agreement,
+    Way,
+    agreement,
+    file_ways,
+    rows_of_hard_cases,
+    judged,
+    postgres_way,
+)
 
 N_ROWS, N_LEVELS = 300, 30
 
@@ -18,14 +27,14 @@ N_ROWS, N_LEVELS = 300, 30
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("agreement") / "rows.parquet"
-    pq.write_table(hard_rows(N_ROWS), path)
+    pq.write_table(rows_of_hard_cases(N_ROWS), path)
     return path
 
 
 @pytest.fixture(scope="module")
 def ways(file: Path) -> Iterator[list[Way]]:
     with ExitStack() as stack:
-        yield [*file_ways(file), *stack.enter_context(postgres_way(hard_rows(N_ROWS), file.parent))]
+        yield [*file_ways(file), *stack.enter_context(postgres_way(rows_of_hard_cases(N_ROWS), file.parent))]
 
 
 @pytest.mark.parametrize(("verb", "kind"), [*product(("gate", "sweep"), KINDS), ("compare", "decimals")])
