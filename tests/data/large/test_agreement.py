@@ -16,9 +16,9 @@ from tests.helpers.agreement import (
     Way,
     agreement,
     file_ways,
-    rows_of_hard_cases,
     judged,
     postgres_way,
+    rows_of_hard_cases,
 )
 
 N_ROWS, N_LEVELS = 300, 30
