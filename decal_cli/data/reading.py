@@ -20,7 +20,7 @@ from decal_cli.data.formats.sources import FileSource, Source
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.large.aggregates import aggregates
 from decal_cli.data.large.sampling import can_draw, draw
-from decal_cli.data.large.streaming import Counted, can_stream, stream
+from decal_cli.data.large.streaming import Counted, can_stream, rows_in, stream
 from decal_cli.data.population import in_population
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
@@ -115,10 +115,12 @@ def _memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> Dataset:
+def _in_batches(sources: Sequence[FileSource], chosen: Chosen, columns: Columns) -> Dataset:
     """One score and its labels, with memory for little else: the file is never held whole."""
     digests = Digests(sources)
-    score, label = _Growing(np.float64), _Growing(np.uint8)
+    # A damaged file may claim any number of rows.
+    expected = min(rows_in(sources) or 0, _size(sources))
+    score, label = _Growing(np.float64, expected), _Growing(np.uint8, expected)
     inputs: list[tuple[str, int, int]] = []
     try:
         labels = Labels(chosen.label, columns.positive)
@@ -143,8 +145,8 @@ def _in_batches(sources: Sequence[Source], chosen: Chosen, columns: Columns) -> 
 class _Growing:
     """An array that batches are appended to; memory that was not written to yet costs nothing."""
 
-    def __init__(self, dtype: type[np.generic]) -> None:
-        self.values = np.empty(1 << 16, dtype=dtype)
+    def __init__(self, dtype: type[np.generic], expected: int) -> None:
+        self.values = np.empty(max(expected, 1 << 16), dtype=dtype)
         self.length = 0
 
     def extend(self, batch: np.ndarray) -> None:

@@ -14,7 +14,7 @@ RESAMPLES = 200
 """Bootstrap draws; their mean and standard deviation are used, not their tails, so this many are enough."""
 MIN_DEFINED = RESAMPLES // 2
 """A statistic that is defined on no more draws than these gets no interval."""
-_SMALL = 4096
+MANY = 4096
 """Up to this many cells a second thread costs more than it saves."""
 
 K = TypeVar("K")
@@ -65,7 +65,7 @@ def intervals(
 
 def _resamples(cells: Cells[Draw], rng: np.random.Generator) -> Iterator[Draw]:
     """The draws that are not empty; of many cells the next is made by a second thread while this one is evaluated."""
-    if len(cells) <= _SMALL:
+    if len(cells) <= MANY:
         draws = (_resample(cells, rng) for _ in range(RESAMPLES))
         yield from (draw for draw in draws if draw is not None)
         return

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
@@ -16,6 +17,7 @@ from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
 from decal_cli.metrics.within_cells import within_cells
 from decal_cli.tables.table import Table
+from decal_cli.tables.threads import beside
 
 MetricSpec = Spec[Metric]
 
@@ -99,23 +101,30 @@ def measure_all(
     specs: Iterable[MetricSpec], inputs: Inputs, confidence: float | None = None
 ) -> dict[MetricSpec, Result]:
     """The same of many metrics, with a bootstrap interval where one is declared, all from the same draws."""
-    results = {spec: measure(spec, inputs, confidence) for spec in specs}
+    specs = list(specs)
     if confidence is None:
-        return results
-    values = {
-        spec: result.value
-        for spec, result in results.items()
-        if _form(spec, inputs).interval == "bootstrap" and result.value is not None
-    }
+        return {spec: measure(spec, inputs) for spec in specs}
+    # Where many cells are drawn from, a second thread does it while all other metrics are measured.
+    results = {spec: measure(spec, inputs) for spec in specs if _form(spec, inputs).interval == "bootstrap"}
+    values = {spec: result.value for spec, result in results.items() if result.value is not None}
+    drawing = partial(_drawn_intervals, values, inputs, confidence)
+    intervals = beside(drawing) if values and len(inputs.get(Table)) > bootstrap.MANY else drawing
+    results |= {spec: measure(spec, inputs, confidence) for spec in specs if spec not in results}
+    results |= {spec: replace(results[spec], interval=interval) for spec, interval in intervals().items()}
+    return {spec: results[spec] for spec in specs}
+
+
+def _drawn_intervals(
+    values: Mapping[MetricSpec, float], inputs: Inputs, confidence: float
+) -> dict[MetricSpec, Interval]:
+    """Bootstrap intervals of these values, all from the same draws."""
     if not values:
-        return results
-    cells = inputs.get(Table).cells
+        return {}
+    cells, task = inputs.get(Table).cells, inputs.task
     intervals = bootstrap.intervals(
         values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
     )
-    task = inputs.task
-    cut = {
+    return {
         spec: holding(inside(interval, spec.declared.bounds(task)), values[spec])
         for spec, interval in intervals.items()
     }
-    return results | {spec: replace(results[spec], interval=interval) for spec, interval in cut.items()}

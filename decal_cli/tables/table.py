@@ -21,6 +21,7 @@ from decal_cli.tables.confusion import Confusion, parted
 from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Moments, Weighted, joined
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.resample import TIE
+from decal_cli.tables.threads import sort
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +34,8 @@ BLOCK = 1 << 15
 BINS = 15  # of the score, where no other number is given
 CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
+_ONES = np.broadcast_to(np.ones(BLOCK), BLOCK)
+"""Of levels of one row each; not to be written to."""
 FEWEST_ROWS = 10
 """Rows from which on some are held out."""
 
@@ -105,7 +108,8 @@ class Table(Counted):
         """The levels in runs of at most BLOCK."""
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
-            n, pos = self.n[part].astype(np.float64), self.pos[part].astype(np.float64)
+            pos = self.pos[part].astype(np.float64)
+            n = _ONES[: len(pos)] if self.one_row_each else self.n[part].astype(np.float64)
             squares = (n, pos) if self.design.plain else (self.n2[part], self.pos2[part])
             yield CellRun(self.score[part], n, pos, *squares)
 
@@ -318,7 +322,7 @@ def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None, u
     if weight is not None:
         return _tabulate_weighted(score, label, weight)
     key = _keys(score, label)
-    key.sort()
+    sort(key)
     return table_of_sorted(key)
 
 

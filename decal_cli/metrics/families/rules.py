@@ -16,6 +16,7 @@ from decal_cli.metrics.confidence import Interval, skewed
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import corp, rays
+from decal_cli.tables.design import dot
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import CellRun, Floats, Loss, Table
 
@@ -75,7 +76,7 @@ def _moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
         weighted = off * off
         weighted *= np.stack((block.n - block.pos, block.pos))
         second += float(weighted.sum())
-        third += float(np.vdot(weighted, off))
+        third += dot(weighted.ravel(), off.ravel())
     return second / t.total, third / t.total
 
 
