@@ -34,8 +34,6 @@ BLOCK = 1 << 15
 BINS = 15  # of the score, where no other number is given
 CELLS = 1 << 16
 """Above this many levels, resampling works on this many equal-mass cells."""
-_ONES = np.broadcast_to(np.ones(BLOCK), BLOCK)
-"""Of levels of one row each; not to be written to."""
 FEWEST_ROWS = 10
 """Rows from which on some are held out."""
 
@@ -106,10 +104,12 @@ class Table(Counted):
 
     def blocks(self) -> Iterator[CellRun]:
         """The levels in runs of at most BLOCK."""
+        ones = np.ones(min(BLOCK, len(self)) if self.one_row_each else 0)
+        ones.flags.writeable = False
         for start in range(0, len(self), BLOCK):
             part = slice(start, start + BLOCK)
             pos = self.pos[part].astype(np.float64)
-            n = _ONES[: len(pos)] if self.one_row_each else self.n[part].astype(np.float64)
+            n = ones[: len(pos)] if self.one_row_each else self.n[part].astype(np.float64)
             squares = (n, pos) if self.design.plain else (self.n2[part], self.pos2[part])
             yield CellRun(self.score[part], n, pos, *squares)
 

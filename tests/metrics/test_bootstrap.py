@@ -55,7 +55,7 @@ def test_an_interval_does_not_depend_on_what_else_is_computed() -> None:
 def test_the_second_thread_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     table = beta_table(400)
     alone = ends("average_precision", table)
-    monkeypatch.setattr(bootstrap, "_SMALL", 10)
+    monkeypatch.setattr(bootstrap, "MANY", 10)
     assert ends("average_precision", table) == alone
 
 
