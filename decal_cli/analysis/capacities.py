@@ -33,7 +33,6 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
     Errors: DecalError.
     """
     dataset.need_two_classes(f"sweep {_OPTION}")
-    dataset.need_rows(f"sweep {_OPTION}")
     kind, steps = _steps(varied)
     mine = None if own is None else parse_capacity(own)
     if mine is not None and (mine.among is None) != (kind == "count"):

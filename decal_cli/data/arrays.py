@@ -16,7 +16,6 @@ from decal_cli.data.formats.files import translated
 from decal_cli.data.formats.sources import OwnOrigin
 from decal_cli.data.labels import label_text
 from decal_cli.data.large.aggregates import aggregates
-from decal_cli.data.population import in_population
 from decal_cli.data.stream import Stream, StreamColumns, stream_of
 from decal_cli.data.words import quote, text_of
 from decal_cli.errors import DecalError
@@ -58,7 +57,7 @@ def from_arrays(
             columns = columns.updated({role: names})
     if columns.aggregated:
         counted = aggregates([_table_source(_collected(table, tuple(table)), tuple(table))], columns)
-        return in_population(counted, columns)
+        return as_used(counted, columns)
     return as_used(dataset([_source(table, columns)], columns), columns)
 
 

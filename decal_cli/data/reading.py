@@ -21,7 +21,6 @@ from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.large.aggregates import aggregates
 from decal_cli.data.large.sampling import can_draw, draw
 from decal_cli.data.large.streaming import Counted, can_stream, rows_in, stream
-from decal_cli.data.population import in_population
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
@@ -61,7 +60,7 @@ def read(
     counts = [(path, len(of_path)) for path, of_path in by_path]
     try:
         if columns.aggregated:
-            return in_population(as_named(aggregates(sources, columns), counts), columns)
+            return as_used(as_named(aggregates(sources, columns), counts), columns)
         return as_used(as_named(_read(sources, columns, counting, sampled), counts), columns)
     except DecalError:
         # Of a file that changed, what was wrong is not worth telling.

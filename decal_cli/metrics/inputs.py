@@ -160,7 +160,7 @@ def _two_actions(inputs: Inputs) -> BinaryTask | None:
 def _at_capacity(inputs: Inputs) -> AtCapacity | None:
     _need_two_classes(inputs)
     rows = inputs.rows
-    return None if rows is None or rows.listed is None else AtCapacity(rows, rows.listed)
+    return None if rows is None or rows.listed is None else AtCapacity(rows.as_listed, rows.listed)
 
 
 NO_UTILITIES = "needs utilities of each row: --amount, --cost-fn-column, --cost-fp-column or --utility-columns"

@@ -80,9 +80,10 @@ class Lists:
         if not self.full.any():
             return None
         order = self.order[np.isfinite(self.rank[self.order])]
-        unit = None if self.rows.unit is None else self.rows.unit[order]
-        around = Neighbours(self.rank[order], self.rows.weights[order], unit, self.next[self.full])
-        return order, around
+        rows, at = self.rows, self.next[self.full]
+        unit = None if rows.unit is None else rows.unit[order]
+        copies, spread = (None if each is None else each[order] for each in (rows.copies, rows.spread))
+        return order, Neighbours(self.rank[order], rows.weights[order], unit, at, copies, spread)
 
     def at_next(self, values: Floats) -> LocalMeans | None:
         """The means of these numbers of the rows, (T,), at the next row of each full list; None where none is full."""
@@ -155,7 +156,10 @@ def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats 
     levels = np.flatnonzero(starts | np.concatenate(([True], s[1:] != s[:-1])))
     n, height = np.add.reduceat(w, levels), s[levels]
     firsts, number = np.flatnonzero(starts[levels]), np.cumsum(starts[levels]) - 1
-    size = np.diff(np.flatnonzero(starts), append=len(s)).astype(np.float64)
+    if rows.copies is None:
+        size = np.diff(np.flatnonzero(starts), append=len(s)).astype(np.float64)
+    else:
+        size = np.add.reduceat(rows.copies[order], np.flatnonzero(starts))
     share = capacity.share(size)
     room = _whole(share * np.add.reduceat(n, firsts))
     taken = np.cumsum(n) - n
@@ -177,7 +181,7 @@ def listed(rows: Rows, capacity: Capacity, act_from: float | None, rank: Floats 
     place[order] = level
     of_row = number[place]
     # A share of the rows grows with them, and a count does not; of weighted rows, both grow with the weight.
-    brought = share if capacity.among is not None or rows.weight is not None else np.zeros(len(share))
+    brought = share if capacity.among is not None or rows.weighted else np.zeros(len(share))
     return replace(rows, listed=Listed(wanted[place], chance[place], of_row, brought[of_row], lists))
 
 

@@ -28,7 +28,7 @@ OF_PAIRS = (
 )
 OF_ROWS = (
     *("features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
-    *("per", "capacity"),
+    "per",
 )
 """What can be said of rows, and not of their counts."""
 

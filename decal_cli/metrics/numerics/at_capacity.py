@@ -82,7 +82,7 @@ class AtCapacity:
     def error(self, parts: Floats) -> float:
         """Standard error of a sum that rows add these parts to, shape (T,)."""
         off = parts - self.weight * (float(parts.sum()) / self.total)
-        return error_of_sum(off, self.rows.unit)
+        return error_of_sum(off, self.rows.unit, self.rows.spread)
 
     def share(self, part: float, whole: float, influence: Floats, confidence: float) -> Interval:
         """Interval of part / whole, a proportion: Wilson's, with as many rows as its error says."""
@@ -208,7 +208,7 @@ def share_interval(lists: Lists, confidence: float) -> tuple[float, float, float
     total = float(weight.sum())
     share = float(lists.acted[0]) / total
     off = weight * ((lists.rank >= lists.threshold[0]) - share)
-    reach = quantile(confidence) * error_of_sum(off, rows.unit) / total
+    reach = quantile(confidence) * error_of_sum(off, rows.unit, rows.spread) / total
     return share, max(share - reach, 0.0), min(share + reach, 1.0)
 
 

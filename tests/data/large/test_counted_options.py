@@ -112,7 +112,8 @@ def test_log_odds_become_probabilities_in_the_statement(decal: Decal, files: Pat
     assert "score -inf is outside [0, 1]" in refusal(decal("evaluate", *words, "--query", endless))
 
 
-@pytest.mark.parametrize("option", [("--margin",), ("--capacity", "5"), ("--proba", "p*")])
+@pytest.mark.parametrize("option", [("--margin",), ("--proba", "p*"), ("--capacity", "5", "--per", "c")])
 def test_what_an_engine_cannot_count_is_one_line(decal: Decal, files: Path, option: tuple[str, ...]) -> None:
     words = ("--engine", f"duckdb:{files}/file.db?table=preds", "-y", "y", *option)
-    assert f"{option[0]} needs the rows, and an engine only counts them" in refusal(decal("evaluate", *words))
+    name = option[-2] if len(option) > 2 else option[0]
+    assert f"{name} needs the rows, and an engine only counts them" in refusal(decal("evaluate", *words))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from decal_cli.data.arrays import table_digest
+from decal_cli.data.capacity import as_used
 from decal_cli.data.columns import choose
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.formats.sources import OwnOrigin
@@ -24,7 +25,6 @@ from decal_cli.data.large.engines.opened import Engine, Opened
 from decal_cli.data.large.engines.request import CountRequest, checked
 from decal_cli.data.large.engines.statement import count_of_rows, count_of_values, source_of, statement
 from decal_cli.data.large.sampling import can_draw
-from decal_cli.data.population import in_population
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_LEVELS
 from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
@@ -33,7 +33,7 @@ from decal_cli.tables.cells import GRID
 
 COUNTABLE = (
     *("score", "label", "weight", "group", "cluster", "features", "positive", "missing", "logit"),
-    *("prevalence", "sampled_negatives", "keep_scores"),
+    *("prevalence", "sampled_negatives", "keep_scores", "capacity"),
 )
 """What can be said of the columns of rows that an engine counts."""
 
@@ -114,7 +114,7 @@ class _Rows(NamedTuple):
         if chosen.features:
             drawn = drawn_rows(connection, source, chosen, columns, self.dialect, data)
             return replace(drawn, inputs=data.inputs, guessed=chosen.guessed)
-        return in_population(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
+        return as_used(replace(data, columns=chosen.roles(), guessed=chosen.guessed), columns)
 
 
 def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:

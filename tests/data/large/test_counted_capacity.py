@@ -1,0 +1,110 @@
+"""A limited capacity, where rows were counted: the numbers are those of the rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import decal_cli
+from decal_cli.data.large.engines import reading
+from tests.helpers.agreement import Agreement, rows_of_hard_cases
+from tests.helpers.command import Decal, refusal
+from tests.helpers.counted_rows import with_database
+
+ASKED: dict[str, Any] = {"label": "y", "positive": "it's", "threshold": 0.05}
+FOUND = ["capture", "precision_at_capacity", "lift", "capacity_threshold"]
+WORTH = ["utility_at_capacity", "capacity_cost", "shadow_price"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return with_database(rows_of_hard_cases(800), tmp_path_factory.mktemp("capacity"))
+
+
+@pytest.fixture
+def both(files: Path) -> Iterator[tuple[Path, str]]:
+    yield files / "preds.parquet", f"duckdb:{files}/file.db?table=preds"
+
+
+def same(documents: list[dict[str, Any]]) -> None:
+    result = Agreement()
+    result.of(*documents)
+    assert not result.apart
+    assert result.n_values > 20
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"capacity": "50/1000", "group": "s"},
+        {"capacity": "3"},
+        {"capacity": "799"},
+        {"capacity": 0.2, "prevalence": 0.3},
+    ],
+    ids=str,
+)
+def test_what_a_place_is_worth_is_counted(both: tuple[Path, str], asked: dict[str, Any]) -> None:
+    asked = {**ASKED, **asked, "score": "p", "metrics": [*FOUND, *WORTH]}
+    same([decal_cli.evaluate(data, **asked).to_dict() for data in both])
+
+
+@pytest.mark.parametrize("capacity", ["30", "0.05"])
+def test_two_models_at_a_capacity_are_compared_by_pairs(both: tuple[Path, str], capacity: str) -> None:
+    asked = {**ASKED, "score": ["p", "q"], "capacity": capacity, "group": "s", "metrics": [*FOUND[:3], WORTH[0]]}
+    same([decal_cli.compare(data, **asked).to_dict() for data in both])
+    population = {**asked, "group": (), "prevalence": 0.3}
+    same([decal_cli.compare(data, **population).to_dict() for data in both])
+
+
+def test_a_sweep_over_capacities(decal: Decal, both: tuple[Path, str]) -> None:
+    words = ("-s", "p", "-y", "y", "--positive", "it's", "-t", "0.05", "--capacity-range", "10:90", "--format", "json")
+    same([json.loads(decal("sweep", *data, *words).out) for data in (("--engine", both[1]), (both[0],))])
+
+
+def test_exported_counts_take_a_capacity() -> None:
+    counts = pa.table({"score": [0.1, 0.4, 0.8], "n": [5, 3, 2], "pos": [0, 1, 1]})
+    answer = decal_cli.evaluate(counts, aggregated=True, capacity=3, metrics=FOUND)
+    # The two rows of .8 have a place, and one of three rows of .4: label 1 is 1 + 1/3 of 2.
+    expected = [2 / 3, 4 / 9, 20 / 9, 0.4]
+    assert [answer[name].value for name in FOUND] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--weight", "w"), "rows of different weights needs the rows: counts do not tell"),
+        (("--cluster", "d"), "--capacity with --cluster needs the rows"),
+        (("--per", "d"), "--per needs the rows"),
+        (("--amount", "w", "--cost-fp", "1"), "--amount needs the rows"),
+    ],
+)
+def test_what_counts_do_not_tell_is_one_line(
+    decal: Decal, both: tuple[Path, str], words: tuple[str, ...], text: str
+) -> None:
+    asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5")
+    assert text in refusal(decal("evaluate", "--engine", both[1], *asked, *words))
+
+
+def test_cells_tell_no_ranks(decal: Decal, both: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5", "-t", "0.05")
+    for verb, *more in (("recommend",), ("report", "-o", "page.html")):
+        assert "--capacity needs the rows" in refusal(decal(verb, "--engine", both[1], *asked, *more))
+    monkeypatch.setattr(reading, "MAX_LEVELS", 10)
+    assert "only cells of it are known" in refusal(decal("evaluate", "--engine", both[1], *asked))
+
+
+def test_weights_that_are_alike_are_no_obstacle(both: tuple[Path, str]) -> None:
+    asked = {**ASKED, "score": "p", "capacity": 20, "metrics": FOUND, "weight": "v"}
+    query = "select *, 2.5 as v from preds"
+    engine = decal_cli.Engine(both[1].removesuffix("?table=preds"), query=query)
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(both[0])
+    rows = table.append_column("v", pa.array(np.full(table.num_rows, 2.5)))
+    same([decal_cli.evaluate(data, **asked).to_dict() for data in (rows, engine)])
