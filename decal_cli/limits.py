@@ -14,6 +14,8 @@ MAX_HELD_BYTES = 64 * MIB
 """Of a Parquet file that is held in memory while it is read; of larger ones, a damaged page can claim 2 GiB."""
 MAX_LEVELS = 1 << 22
 """Distinct scores that an engine hands over, each with its counts; of more, cells."""
+MAX_CLUSTER_COUNTS = 1 << 21
+"""Counts of rows by cluster, cell and label, each with its sums; of more, the cells are coarser."""
 MAX_IN_MEMORY_BYTES = 1024 * MIB
 """Of files of which every row is held; of larger ones rows are counted batch by batch, where the command can."""
 HELD_SHARE_OF_MEMORY = 0.25

@@ -47,7 +47,7 @@ def cluster_notes(models: Mapping[str, tuple[int, Clusters | None]]) -> Iterator
             yield f"{where}every cluster has one row, so that rows are independent"
             continue
         times = math.sqrt(clusters.design_effect)
-        compared = f"{times:.1f} times wider than" if times >= 1 else f"{1 / times:.1f} times narrower than"
+        compared = f"{times:.1f} times wider than" if times >= 1 else f"{1 / max(times, 1e-3):.1f} times narrower than"
         compared = "about as wide as" if f"{times:.1f}" == "1.0" else compared
         yield (
             f"{where}{rows:,} rows in {clusters.count:,} clusters: the interval of the Brier score is "

@@ -208,6 +208,11 @@ def coarse_cells(thresholds: Sequence[float], splits: int) -> NDArray[np.int64]:
     return np.maximum.accumulate(np.where(new, number, 0))
 
 
+def n_coarse_cells(splits: int) -> int:
+    """How many there are, without thresholds."""
+    return len(np.unique(coarse_cells((), splits)))
+
+
 def edges(thresholds: Sequence[float]) -> tuple[Floats, Floats]:
     """Low and high edges of every cell, by number, shape (GRID + 1 + thresholds,); the last one is that of 1."""
     low = np.sort(np.concatenate((np.arange(GRID + 1) / GRID, [each for each in thresholds if 0 < each <= 1])))

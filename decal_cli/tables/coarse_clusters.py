@@ -84,7 +84,7 @@ class CoarseClusters(Clustered):
     def effect_on(self, values: Floats) -> float:
         off = (values - self._sum(values) / float(self.pieces.n.sum()))[None, :, self.pieces.cell]
         alone = float(self._alone(off)[0, 0])
-        return (alone + float(self._between(off)[0, 0])) / alone if alone > 0 else 1.0
+        return max(alone + float(self._between(off)[0, 0]), 0.0) / alone if alone > 0 else 1.0
 
     def _sum(self, values: Floats) -> float:
         return float((self.pieces.n * values[:, self.pieces.cell]).sum())

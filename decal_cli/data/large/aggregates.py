@@ -11,10 +11,9 @@ from decal_cli.data.columns import nearest_of
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
 from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import clusters, group
-from decal_cli.data.large.counts import CLUSTER, Cells, Counts, Levels
-from decal_cli.data.large.engines.aggregate import ENDS, SIDES, has_cells, has_pairs
+from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, Cells, Counts, Levels
+from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS, SIDES, has_cells, has_pairs
 from decal_cli.data.large.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
-from decal_cli.data.large.engines.request import CELLS_OF_CLUSTERS
 from decal_cli.data.large.pair_counts import PairCounts, pair_columns
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
@@ -48,7 +47,8 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     values = {name: floats(parts, name) + 0.0 for name in numbers}
     names = None
     if columns.cluster is not None:
-        names, number, _ = clusters(parts, columns.cluster, origin, drop=False)
+        # Where clusters are counted apart, the cells of all rows have none.
+        names, number, _ = clusters(parts, columns.cluster, origin, drop=BY_CLUSTER in values)
         values[CLUSTER] = number.astype(np.float64)
     counts = PairCounts(kind, values) if paired else kind(values)
     counts.check(origin)
@@ -82,6 +82,7 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     notes = (
         *_notes(sources[0], columns, (*texts, *numbers, *wrong)),
         *(((OF_PAIRS if paired else OF_CELLS),) if kind is Cells else ()),
+        *((OF_COARSE_CLUSTERS,) if isinstance(counts, Cells) and counts.coarse else ()),
     )
     return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names), dropped)
 
@@ -110,8 +111,11 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
     weighted = any(name in first.names for name in of_weights)
     numbers = numbers_of(weighted)
     what = f"{kind.what}{' of pairs' if paired else ''}{' of weighted rows' if weighted else ''}"
-    if kind is Cells and columns.cluster is not None:
-        raise DecalError(f"{first.shown}: {CELLS_OF_CLUSTERS}", "drop --cluster, or aggregate levels by cluster")
+    if kind is Cells and paired and columns.cluster is not None:
+        raise DecalError(
+            f"{first.shown}: cells of two scores do not hold clusters", "drop --cluster, or aggregate levels by cluster"
+        )
+    by_cluster = kind is Cells and not paired and BY_CLUSTER in first.names
     for source in sources:
         if kind is Levels and has_cells(source.names):
             raise DecalError(f"{source.shown}: holds cells, and {first.shown} levels", "aggregate both in one way")
@@ -138,8 +142,15 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
                 f"{source.shown} and {first.shown}: one has a column {quote(MODEL)}, and the other has none",
                 "aggregate both in one way",
             )
+        if by_cluster != (BY_CLUSTER in source.names):
+            raise DecalError(
+                f"{source.shown} and {first.shown}: one counts clusters, and the other does not",
+                "aggregate both in one way",
+            )
     if not paired and all(name in source.names for source in sources for name in kind.optional):
         numbers += kind.optional
+    if by_cluster:
+        numbers += (BY_CLUSTER,)
     return kind, numbers
 
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from decal_cli.data.check import Origin
-from decal_cli.data.large.engines.aggregate import ENDS
+from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS
 from decal_cli.data.words import number
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
-from decal_cli.tables.cells import N_POWERS, CellTable, ends
+from decal_cli.tables.cells import GRID, N_POWERS, CellTable, ends
+from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.counted_clusters import CountedRows, clustered
 from decal_cli.tables.design import INDEPENDENT, Design, Weighted
 from decal_cli.tables.table import Floats, Table
 
 CLUSTER = "cluster"
 """Numbers of clusters, where rows were counted by them too."""
+OF_COARSE_CLUSTERS = (
+    "clusters are counted by coarse cells of the score: intervals of decisions at your thresholds are exact; others, "
+    "and folds, take the rows that one cluster has in one cell as independent of each other"
+)
 ROUNDING = 1e-9
 """Of sums of floats, which engines add in orders of their own."""
 _MAX_LOSS = 745.0
@@ -71,7 +76,8 @@ class Counts(ABC):
         """The power of two that brings the mean weight near 1, as weights of rows are read."""
         if not self.weighted:
             return 1.0
-        return float(2.0 ** -round(np.log2(float(self.columns["n"].sum()) / float(self.rows[0].sum()))))
+        rows = self.rows[0]
+        return float(2.0 ** -round(np.log2(float(self.columns["n"][rows > 0].sum()) / float(rows.sum()))))
 
     def counted(self, scale: float, groups: Mapping[str, np.ndarray], origin: Origin) -> Aggregated:
         """The rows that these count, and those of every group."""
@@ -211,13 +217,18 @@ class Levels(Counts):
 
 
 class Cells(Counts):
-    """Cells of the score with the sums of their rows, by label."""
+    """Cells of the score with the sums of their rows, by label; and with clusters those of coarse cells, by cluster."""
 
     needed = ("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2")
     of_weights = ("n2", "q1", "q2", "q3", "q4", "k1", "k2")
     optional = ENDS
     what = "cells"
     sums = needed[5:]
+
+    @property
+    def coarse(self) -> bool:
+        """Whether clusters are counted by cells wider than the others."""
+        return CLUSTER in self.columns and bool((self.columns["high"] - self.columns["low"]).max() > 1.5 / GRID)
 
     @property
     def ends(self) -> tuple[Floats, Floats]:
@@ -229,9 +240,18 @@ class Cells(Counts):
     @property
     def rows(self) -> tuple[Floats, Floats]:
         rows = self.columns["rows"]
+        if BY_CLUSTER in self.columns:
+            rows = rows * (self.columns[BY_CLUSTER] == 0)
         return rows, rows * self.columns["label"]
 
     def table(self, scale: float, origin: Origin) -> Table:
+        apart = self.columns.get(BY_CLUSTER)
+        table = self._table(scale, origin) if apart is None else self.take(apart == 0)._table(scale, origin)
+        if CLUSTER not in self.columns:
+            return table
+        return _clustered(table, (self if apart is None else self.take(apart > 0)).columns, scale, origin)
+
+    def _table(self, scale: float, origin: Origin) -> Table:
         of = self.columns
         # In an order that does not depend on that of the files: sums of floats do.
         order = np.lexsort((*(of[name] for name in reversed(self.sums)), of["label"], of["high"], of["low"]))
@@ -295,3 +315,23 @@ class Cells(Counts):
         with np.errstate(invalid="ignore", over="ignore"):
             sound = np.where(np.isinf(first), np.isinf(second), count * second >= first**2 * (1 - ROUNDING))
         self.need(sound.astype(bool), names[-1], f"does not agree with {names[N_POWERS]}", origin)
+
+
+def _clustered(t: Table, of: Mapping[str, Floats], scale: float, origin: Origin) -> Table:
+    """The table of cells with the clusters of its rows. of: columns of rows by cluster and coarse cell."""
+    lows, first = np.unique(of["low"], return_index=True)
+    highs, number = of["high"][first], np.searchsorted(lows, of["low"])
+    if not ((of["high"] == highs[number]).all() and (highs[:-1] <= lows[1:]).all()):
+        raise DecalError(f"{origin.shown}: cells of clusters overlap", "aggregate all files in one way")
+    counted = CountedRows(number, of[CLUSTER].astype(np.int64), of["label"].astype(np.int64), of["rows"])
+    weighted = "n2" in of
+    if weighted:
+        counted = counted._replace(weight=of["n"] * scale, squares=of["n2"] * scale**2)
+    by_label = np.bincount(counted.label, of["n"] * scale, 2)
+    if not np.allclose(by_label, (t.negatives, t.positives), rtol=ROUNDING, atol=0):
+        raise DecalError(
+            f"{origin.shown}: clusters do not count as many rows as cells", "export all that decal sql asks for"
+        )
+    least = t.least if isinstance(t, CellTable) else t.score
+    coarse = np.searchsorted(lows, least, side="right") - 1
+    return replace(t, design=CoarseClusters.of_counts(counted, t, t.score, coarse) or t.design)

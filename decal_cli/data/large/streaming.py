@@ -14,9 +14,10 @@ from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
 from decal_cli.data.formats.files import no_rows
 from decal_cli.data.formats.sources import FileSource
 from decal_cli.data.labels import MISSING_LABEL, Labels, need_several, numbered, settled
+from decal_cli.data.large.counts import OF_COARSE_CLUSTERS
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_TALLIES
+from decal_cli.limits import MAX_CLUSTER_COUNTS, MAX_TALLIES
 from decal_cli.roles import Columns
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import MAX_SPLITS, CellTable
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 Counted = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
-N_CLUSTER_COUNTS = 1 << 21
-"""Counts of rows by cluster, coarse cell and label that are kept of a model; of more, the cells are coarser."""
-OF_COARSE_CLUSTERS = (
-    "clusters are counted by coarse cells of the score: intervals of decisions at your thresholds are exact; others, "
-    "and folds, take the rows that one cluster has in one cell as independent of each other"
-)
 STREAMED = "read in batches and counted: the rows are more than are held in memory"
 N_SHARES = 16
 """A group keeps this part of the levels that all rows may have."""
@@ -66,14 +61,14 @@ class _Model:
     def __init__(self, thresholds: Sequence[float]) -> None:
         self.thresholds = thresholds
         self.tallies = {WHOLE: Tally(thresholds, N_LEVELS)}
-        self.clusters = {WHOLE: ClusterTally(thresholds, N_CLUSTER_COUNTS)}
+        self.clusters = {WHOLE: ClusterTally(thresholds, MAX_CLUSTER_COUNTS)}
         self.dropped = 0
 
     def tally(self, place: tuple[int, int]) -> Tally:
         """That of all rows, or of a group."""
         if place not in self.tallies:
             self.tallies[place] = Tally(self.thresholds, N_LEVELS // N_SHARES)
-            self.clusters[place] = ClusterTally(self.thresholds, N_CLUSTER_COUNTS // N_SHARES)
+            self.clusters[place] = ClusterTally(self.thresholds, MAX_CLUSTER_COUNTS // N_SHARES)
         return self.tallies[place]
 
     def add(self, counts: _Counts) -> None:

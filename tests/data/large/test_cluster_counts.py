@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import decal_cli
-from decal_cli.data.large.engines import reading
 from tests.helpers.command import Decal, refusal
 
 METRICS = ("brier", "log_loss", "auc", "observed_expected", "expected_utility", "corp_mcb", "ece", "sensitivity")
@@ -96,7 +95,7 @@ def test_clusters_of_one_row_are_independent_rows(files: Path) -> None:
     assert "every cluster has one row" in str(answer)
 
 
-def test_what_is_wrong_with_clusters_is_one_line(decal: Decal, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_with_clusters_is_one_line(decal: Decal, files: Path) -> None:
     engine = ("--engine", f"duckdb:{files}/file.db", "-s", "p", "-y", "y", "--cluster", "c")
     few = "select p, y, case when p < 0.1 then null else 'a' || (p > 0.3) end as c from visits"
     lacking = int((ROWS["p"].to_numpy() < 0.1).sum())
@@ -106,6 +105,3 @@ def test_what_is_wrong_with_clusters_is_one_line(decal: Decal, files: Path, monk
     assert f"dropped {lacking} of 800 rows (missing cluster)" in " ".join(out.split())
     one = "select p, y, 'a' as c from visits"
     assert "the cluster of every row is 'a'" in refusal(decal("evaluate", *engine, "--query", one))
-    monkeypatch.setattr(reading, "MAX_LEVELS", 10)
-    many = "select p, y, patient as c from visits"
-    assert "clusters are counted by every score" in refusal(decal("evaluate", *engine, "--query", many))

@@ -5,20 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-import decal_cli as decal
+import decal_cli
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
 from decal_cli.data.large import streaming
+from decal_cli.data.large.engines import reading as engine_reading
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, cell_of, coarse_cells, edges
 from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.counted_clusters import CountedRows
 from decal_cli.tables.design import Estimate
 from decal_cli.tables.table import Table, tabulate
+from tests.helpers.command import Decal
+from tests.helpers.counted_rows import with_database
 
 OF_DECISIONS = ("expected_utility", "net_benefit", "accuracy", "ppv", "selection_rate", "eu_always")
 OF_SUMS = ("brier", "log_loss", "observed_expected", "auc", "ece_debiased", "corp_unc")
@@ -46,9 +51,9 @@ def few_counts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def ask(path: Path, **more: Any) -> dict[str, Any]:
+def ask(path: Any, **more: Any) -> dict[str, Any]:
     asked = {"score": ["p", "q"], "label": "y", "cluster": "c", "threshold": 0.3, "metrics": METRICS}
-    return decal.evaluate(path, **{**asked, **more}).to_dict()
+    return decal_cli.evaluate(path, **{**asked, **more}).to_dict()
 
 
 def pairs_of_reports(one: dict[str, Any], other: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -85,7 +90,7 @@ def test_coarse_cells_are_exact_for_decisions_and_near_for_others(
     held = ask(path)
     few_counts.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
     few_counts.setattr(streaming, "N_LEVELS", levels)
-    few_counts.setattr(streaming, "N_CLUSTER_COUNTS", most)
+    few_counts.setattr(streaming, "MAX_CLUSTER_COUNTS", most)
     streamed = ask(path)
     assert any("coarse cells" in note for note in streamed["notes"]) == (most == 1200)
     for one, other in pairs_of_reports(held, streamed):
@@ -100,6 +105,76 @@ def test_coarse_cells_are_exact_for_decisions_and_near_for_others(
     naive = ask(path, cluster=None)["reports"][0]["metrics"]["brier"]["interval"]
     widths = [ends[1] - ends[0] for ends in (naive, streamed["reports"][0]["metrics"]["brier"]["interval"])]
     assert widths[1] > 1.3 * widths[0]
+
+
+def near(held: dict[str, Any], other: dict[str, Any], exact: float = 1e-12, off: float = 1e-3) -> None:
+    """Whether values agree, and intervals: those of decisions exactly, others within a part of their width."""
+    for one, two in pairs_of_reports(held, other):
+        assert one["clusters"]["count"] == two["clusters"]["count"]
+        for key in (*OF_DECISIONS, "brier", "log_loss"):
+            a, b = (report["metrics"][key] for report in (one, two))
+            assert b["value"] == pytest.approx(a["value"], rel=1e-12)
+            width = a["interval"][1] - a["interval"][0]
+            assert b["interval"] == pytest.approx(a["interval"], abs=width * (exact if key in OF_DECISIONS else off))
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_an_engine_and_an_exported_statement_count_clusters_by_cell(
+    decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: str | None
+) -> None:
+    rows = visits().assign(site=lambda d: np.where(d.index % 3, "a", "b"))
+    path = with_database(pa.Table.from_pandas(rows), tmp_path) / "preds.parquet"
+    shared: dict[str, Any] = {"weight": weight, "group": "site"}
+    held = ask(path, **shared)
+    monkeypatch.setattr(engine_reading, "MAX_LEVELS", 10)
+    near(held, ask(f"duckdb:{tmp_path}/file.db?table=preds", **shared))
+    monkeypatch.setattr(engine_reading, "MAX_CLUSTER_COUNTS", 3000)
+    coarse = ask(f"duckdb:{tmp_path}/file.db?table=preds", **shared)
+    near(held, coarse, off=0.03)
+    assert any("coarse cells" in note for note in coarse["notes"])
+    words = ("-s", "p", "-s", "q", "-y", "y", "--group", "site", "--cluster", "c", "--cells", "-t", "0.3")
+    weighing = () if weight is None else ("--weight", weight)
+    asked = decal("sql", "--table", "preds", *words, *weighing).out.rstrip().removesuffix(";")
+    files = [tmp_path / f"{site}.parquet" for site in "ab"]
+    with duckdb.connect(tmp_path / "file.db") as connection:
+        for site, file in zip("ab", files, strict=True):
+            connection.execute(f"COPY (SELECT * FROM ({asked}) WHERE site = '{site}') TO '{file}'")
+    counted = {"label": None, "aggregated": True, "group": "site"}
+    near(held, ask(files, **counted), off=0.02)
+    independent = ask(files, **counted, cluster=None)["reports"][0]
+    assert independent["rows"] == 3000 and "clusters" not in independent
+
+
+def of_counts(**columns: Any) -> pa.Table:
+    """Two cells of one label each, and their rows by cluster."""
+    low = [0.0, 0.5, 0.0, 0.0, 0.5, 0.5]
+    counts: dict[str, Any] = {"c": [None, None, "x", "y", "x", "y"], "cell": [0, 1, 0, 0, 1, 1], "low": low}
+    counts |= {"high": [each + 0.5 for each in low], "label": [0, 1, 0, 0, 1, 1], "rows": [4, 4, 3, 1, 1, 3]}
+    score = np.array([0.2, 0.6, 0.2, 0.2, 0.6, 0.6])
+    rows = np.array(counts["rows"])
+    loss = -np.log(np.where(np.array(counts["label"]) == 1, score, 1 - score))
+    counts |= (
+        {"n": counts["rows"]}
+        | {f"s{k}": rows * score**k for k in range(1, 5)}
+        | {f"l{k}": rows * loss**k for k in (1, 2)}
+    )
+    return pa.table({**counts, "by_cluster": [0, 0, 1, 1, 1, 1], **columns})
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"by_cluster": [0, 0, 1, 1, 1, 0], "c": [None, None, "x", "y", "x", None]}, "as many rows as cells"),
+        ({"high": [0.5, 1.0, 0.5, 0.4, 1.0, 1.0]}, "cells of clusters overlap"),
+        ({"c": [None, None, "x", "x", "x", "x"]}, "the cluster of every row is 'x'"),
+    ],
+)
+def test_counts_of_clusters_that_cannot_be_are_one_line(changed: dict[str, Any], problem: str) -> None:
+    asked: dict[str, Any] = {"aggregated": True, "cluster": "c", "metrics": "brier"}
+    assert decal_cli.evaluate(of_counts(), **asked)["brier"].value == pytest.approx((4 * 0.04 + 4 * 0.16) / 8)
+    with pytest.raises(DecalError, match=problem) as error:
+        decal_cli.evaluate(of_counts(**changed), **asked)
+    assert "\n" not in str(error.value)
 
 
 def test_what_is_wrong_with_clusters_is_the_same_line(tmp_path: Path, few_counts: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,24 @@ def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: s
 
 
 @both
+def test_clusters_are_counted_by_coarse_cell(
+    decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MAX_LEVELS", 500)
+    monkeypatch.setattr(reading, "MAX_CLUSTER_COUNTS", 2000)
+    rows = {**ENGINE_ROWS, "c": (np.array(ENGINE_ROWS["w"]) * 4).astype(int)}
+    pq.write_table(pa.table(rows), tmp_path / "preds.parquet")
+    query = "select *, cast(floor(w * 4) as integer) as c from preds"
+    words = ("-s", "p", "-y", "y", "--positive", "yes", "--cluster", "c", "--weight", "w", "--threshold", "0.3")
+    words = (*words, *MEASURED, "--format", "json")
+    (expected,) = reports(decal("evaluate", tmp_path / "preds.parquet", *words))
+    (got,) = reports(decal("evaluate", "--engine", engine, "--query", query, *words))
+    for key, error in (("expected_utility", 1e-12), ("brier", 0.05), ("auc", 0.05)):
+        interval = expected["metrics"][key]["interval"]
+        assert got["metrics"][key]["interval"] == pytest.approx(interval, abs=error * (interval[1] - interval[0])), key
+
+
+@both
 def test_a_gate_and_a_sweep_work_from_counts(decal: Decal, engine: str) -> None:
     words = ("--engine", engine, "--query", "select * from preds -- all of them", *SAID, "--positive", "yes")
     assert decal("gate", *words, "--rule", "brier<=0.2").code == 0

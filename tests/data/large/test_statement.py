@@ -215,6 +215,9 @@ def test_every_dialect_parses(dialect: str, cells: bool) -> None:
         parsed = sqlglot.parse(statement(request, DIALECTS[dialect]), read=dialect)
         assert len(parsed) == 1
         assert isinstance(parsed[0], sqlglot.exp.Select)
+    clustered = CountRequest(("p", "q"), "y", "preds", None, "yes", "w", ("site",), cells, THRESHOLDS, "c")
+    parsed = sqlglot.parse(statement(clustered, DIALECTS[dialect]), read=dialect)
+    assert isinstance(*parsed, sqlglot.exp.Union if cells else sqlglot.exp.Select)
 
 
 HOSTILE = (

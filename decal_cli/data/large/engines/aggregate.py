@@ -13,6 +13,8 @@ Columns, in this order:
   same with w^2. cell = floor(65536 s) + how many of the thresholds s reaches: it grows with the score, and every
   threshold is an edge. low and high are the edges of the cell, and s < high unless both are 1. l1 and l2 are Infinity
   where a score of 0 or 1 is wrong;
+- with clusters, cells are followed by the same of each cluster, in coarse cells: `by_cluster` is 1 there, and 0, with
+  NULL for the cluster, in the cells themselves;
 - or cells of pairs, one row for each (groups, cell of A, cell of B, label): the same for each side, as `cell_a`, `s1_a`
   and so on, of 256 cells a side; and `d1`, `d2`, sums of what the squared loss of B is above that of A and of its
   square, `e1`, `e2` the same of the log loss (0 where one of the two is infinite), and where weighted `g1`, `g2`, `f1`,
@@ -37,8 +39,10 @@ DIFFERENCES, SQUARED_DIFFERENCES = ("d1", "d2", "e1", "e2"), ("g1", "g2", "f1", 
 """Of pairs; the latter with squared weights."""
 ENDS = ("min_score", "max_score")
 """The least and the greatest score of a cell's rows."""
+BY_CLUSTER = "by_cluster"
+"""1 where rows are those of one cluster in a coarse cell, and are counted by cells too; else 0."""
 LEVEL_COLUMNS = ("score", *OF_COUNTS)
-CELL_COLUMNS = ("cell", "low", "high", "label", "rows", "n", *SUMS, "n2", *SQUARES, *ENDS)
+CELL_COLUMNS = ("cell", "low", "high", "label", "rows", "n", *SUMS, "n2", *SQUARES, *ENDS, BY_CLUSTER)
 PAIR_COLUMNS = (
     *(f"{name}{side}" for name in ("score", "cell", "low", "high", *SUMS, *SQUARES) for side in SIDES),
     *DIFFERENCES,
@@ -61,7 +65,7 @@ def has_pairs(names: Sequence[str]) -> bool:
 
 def types_of(names: Sequence[str]) -> dict[str, str]:
     """The types of the columns of an aggregate, as Arrow calls them."""
-    whole = {"cell", "label", "rows", "rows_pos", *(f"cell{side}" for side in SIDES)}
+    whole = {"cell", "label", "rows", "rows_pos", BY_CLUSTER, *(f"cell{side}" for side in SIDES)}
     if not has_cells(names) and "n2" not in names:
         whole |= {"n", "pos"}
     return {name: "string" if name not in NUMBERS else "int64" if name in whole else "float64" for name in names}

@@ -26,10 +26,10 @@ from decal_cli.data.large.engines.request import CountRequest, checked
 from decal_cli.data.large.engines.statement import count_of_rows, count_of_values, source_of, statement
 from decal_cli.data.large.sampling import can_draw
 from decal_cli.errors import DecalError
-from decal_cli.limits import MAX_LEVELS
+from decal_cli.limits import MAX_CLUSTER_COUNTS, MAX_LEVELS
 from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
 from decal_cli.tables.cell_pairs import PAIR_GRID
-from decal_cli.tables.cells import GRID
+from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 
 COUNTABLE = (
     *("score", "label", "weight", "group", "cluster", "features", "positive", "missing", "logit"),
@@ -100,8 +100,9 @@ class _Rows(NamedTuple):
             )
         rows = (chosen.score, chosen.label, self.table, self.query, columns.positive, chosen.weight, chosen.group)
         request = checked(CountRequest(*rows, cluster=chosen.cluster, pairs=pairs, logit=columns.logit))
-        if _number_of_levels(request, self.dialect, connection) > MAX_LEVELS:
-            request = replace(request, cells=True, thresholds=tuple(thresholds))
+        size = _size(request, self.dialect, connection)
+        if size.levels > MAX_LEVELS:
+            request = checked(replace(request, cells=True, thresholds=tuple(thresholds), splits=size.splits))
         table = connection.answer(statement(request, self.dialect))
         if not table.num_rows:
             raise DecalError(f"{self.shown}: has no rows", "name another table or query")
@@ -131,9 +132,14 @@ def read_spark(frame: Any, columns: Columns, thresholds: Sequence[float] = (), p
     return replace(data, inputs=inputs)
 
 
-def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Connection) -> int:
-    """No fewer than about how many rows levels would have."""
+class _Size(NamedTuple):
+    """How much there is to count, about and at most. levels: rows that levels would have. splits: of coarse cells."""
 
+    levels: int
+    splits: int = MAX_SPLITS
+
+
+def _size(request: CountRequest, dialect: Dialect, connection: Connection) -> _Size:
     def counts(statement: str) -> list[int]:
         return [int(value) for value in connection.answer(statement).to_pylist()[0].values()]
 
@@ -141,10 +147,14 @@ def _number_of_levels(request: CountRequest, dialect: Dialect, connection: Conne
     models = len(request.score)
     most = rows if request.pairs else rows * models
     if most <= MAX_LEVELS:
-        return most
+        return _Size(most)
     values = counts(count_of_values(request, dialect))
     scores = math.prod(values[:models]) if request.pairs else sum(values[:models])
-    return min(most, scores * math.prod(each + 1 for each in values[models:]))
+    texts = math.prod(each + 1 for each in values[models:])
+    splits = MAX_SPLITS
+    while splits and min(most, 2 * models * texts * n_coarse_cells(splits)) > MAX_CLUSTER_COUNTS:
+        splits -= 1
+    return _Size(min(most, scores * texts), splits)
 
 
 class CountedSource(OwnOrigin):

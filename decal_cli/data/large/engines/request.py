@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from decal_cli.data.large.engines.aggregate import RESERVED, SIDES
 from decal_cli.errors import DecalError
 
-CELLS_OF_CLUSTERS = "clusters are counted by every score, and cells of the score do not hold them"
+N_SPLITS = 3
+"""Of coarse cells, where nothing else is asked for: 209 of them, and one more for each threshold."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class CountRequest:
 
     positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
     cells are asked for or not. pairs: whether rows are counted by both of two scores at once.
-    logit: whether scores are log-odds.
+    logit: whether scores are log-odds. splits: how fine the coarse cells are by which clusters are counted.
     """
 
     score: tuple[str, ...]
@@ -32,6 +33,12 @@ class CountRequest:
     cluster: str | None = None
     pairs: bool = False
     logit: bool = False
+    splits: int = N_SPLITS
+
+    @property
+    def by_cluster(self) -> bool:
+        """Whether clusters are counted by coarse cells, beside the cells of all rows."""
+        return self.cells and self.cluster is not None and self.cluster not in self.group
 
     @property
     def texts(self) -> dict[str, str]:
@@ -67,8 +74,11 @@ def checked(request: CountRequest) -> CountRequest:
             f"pairs are of two scores, and {len(request.score)} {'is' if len(request.score) == 1 else 'are'} named",
             "name two with --score",
         )
-    if request.cells and request.cluster is not None:
-        raise DecalError(CELLS_OF_CLUSTERS, "round the scores in --query, or draw a sample of clusters")
+    if request.cells and request.pairs and request.cluster is not None:
+        raise DecalError(
+            "clusters of two scores are counted by every pair of scores, and cells of both do not hold them",
+            "round the scores in --query, or draw a sample of clusters",
+        )
     for name in request.texts:
         if name.lower() in RESERVED:
             role = "group" if name in request.group else "cluster"

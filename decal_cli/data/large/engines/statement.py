@@ -11,7 +11,7 @@ from decal_cli.data.large.engines.checks import problems_of
 from decal_cli.data.large.engines.dialects import Dialect, logistic
 from decal_cli.data.large.engines.labels import label_of, other_label
 from decal_cli.data.large.engines.request import CountRequest, checked
-from decal_cli.data.large.engines.sums import counted, placed, select, stacked
+from decal_cli.data.large.engines.sums import coarsely_placed, counted, placed, select, stacked
 from decal_cli.errors import DecalError
 
 
@@ -56,6 +56,8 @@ def statement(request: CountRequest, dialect: Dialect) -> str:
     parts["decal_rows"] = _rows(request, dialect)
     if request.cells:
         parts["decal_placed"] = placed(request, dialect)
+    if request.by_cluster:
+        parts["decal_coarse"] = coarsely_placed(request)
     named = ",\n".join(f"{name} AS (\n{body}\n)" for name, body in parts.items())
     return f"WITH {named}\n{counted(request, dialect)}"
 

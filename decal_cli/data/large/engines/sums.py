@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from decal_cli.data.large.engines.aggregate import ENDS
+from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS
 from decal_cli.data.large.engines.checks import PROBLEMS
 from decal_cli.data.large.engines.dialects import Dialect
 from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.tables.cell_pairs import PAIR_GRID
-from decal_cli.tables.cells import GRID
+from decal_cli.tables.cells import GRID, MAX_SPLITS
 
 
 def select(columns: Sequence[str], source: str) -> str:
@@ -27,6 +27,22 @@ def placed(request: CountRequest, dialect: Dialect) -> str:
     """Every row with its place among cells of equal width, how many thresholds its score reaches, and its log loss."""
     columns = ["decal_rows.*", *(each for side in request.sides for each in _of_side(side, request, dialect))]
     return select(columns, "decal_rows")
+
+
+def coarsely_placed(request: CountRequest) -> str:
+    """Sound rows with the place of the coarse cell that each is in, and its width: see `cells.coarse_cells`."""
+    from_end = f"LEAST(decal_place, {GRID - 1} - decal_place)"
+    octaves = range(MAX_SPLITS - 1, request.splits, -1)
+    widths = [f"WHEN {from_end} >= {1 << each} THEN {1 << each - request.splits}" for each in octaves]
+    width = f"CASE\n            {stacked(widths)}\n            ELSE 1\n        END" if widths else "1"
+    start = f"FLOOR({from_end} / decal_width) * decal_width"
+    sides = [
+        f"WHEN decal_place < {GRID // 2} THEN {start}",
+        f"WHEN decal_place < {GRID} THEN {GRID} - decal_width - {start}",
+    ]
+    sized = select(["decal_placed.*", f"{width} AS decal_width"], "decal_placed\n    WHERE decal_bad IS NULL")
+    coarse = f"CASE\n            {stacked(sides)}\n            ELSE decal_place\n        END AS decal_from"
+    return select(["decal_sized.*", coarse], f"(\n{sized}\n    ) AS decal_sized")
 
 
 def _of_side(side: str, request: CountRequest, dialect: Dialect) -> Iterator[str]:
@@ -51,16 +67,34 @@ def _width(request: CountRequest, dialect: Dialect) -> str:
 
 def counted(request: CountRequest, dialect: Dialect) -> str:
     """The GROUP BY itself."""
-    keys = [*request.texts.values(), *request.models]
-    columns = [f"{ours} AS {dialect.name(name)}" for name, ours in request.texts.items()]
+    if not request.cells:
+        return _grouped("decal_rows", *_levels(request, dialect), request, dialect)
+    of_cells, sums = _cells(request, dialect)
+    if not request.by_cluster:
+        return _grouped("decal_placed", of_cells, sums, request, dialect)
+    low, high = _edges("decal_from", "decal_from + decal_width", "", request, dialect)
+    first = dialect.as_integer("decal_from + decal_reached")
+    of_coarse = sums | {"cell": first, "low": low, "high": high, BY_CLUSTER: "1"}
+    everywhere = _grouped("decal_placed", of_cells, {**sums, BY_CLUSTER: "0"}, request, dialect, apart=False)
+    keys = ["decal_from", "decal_width", "decal_reached", "decal_pos"]
+    return f"{everywhere}\nUNION ALL\n{_grouped('decal_coarse', keys, of_coarse, request, dialect)}"
+
+
+def _grouped(
+    source: str, of_score: list[str], sums: dict[str, str], request: CountRequest, dialect: Dialect, apart: bool = True
+) -> str:
+    """Sums by group, model, score, and what is wrong; and by cluster, if these are counted apart."""
+    texts = {name: ours for name, ours in request.texts.items() if apart or ours != "decal_c"}
+    keys = [*texts.values(), *request.models]
+    columns = [
+        f"{texts.get(name, dialect.as_text('NULL'))} AS {dialect.name(name)}" for name, ours in request.texts.items()
+    ]
     columns += _named_models(request, dialect)
-    of_score, sums = (_cells if request.cells else _levels)(request, dialect)
     columns += [f"{value} AS {dialect.name(name)}" for name, value in sums.items()]
     codes = " ".join(f"WHEN {code} THEN {dialect.text(name)}" for code, name in enumerate(PROBLEMS, 1))
     columns.append(f"CASE decal_bad {codes} END AS {dialect.name('bad')}")
     columns.append(f"MIN(decal_value) AS {dialect.name('value')}")
     keys += [*of_score, "decal_bad"]
-    source = "decal_placed" if request.cells else "decal_rows"
     listed = ",\n    ".join(columns)
     return f"SELECT\n    {listed}\nFROM {source}\nGROUP BY {', '.join(keys)}"
 
@@ -95,7 +129,8 @@ def _cells(request: CountRequest, dialect: Dialect) -> tuple[list[str], dict[str
     """What cells are grouped by, and their columns."""
     sums: dict[str, str] = {}
     for side in request.sides:
-        low, high = _edges(side, request, dialect)
+        at = f"decal_place{side}"
+        low, high = _edges(at, f"{at} + 1", side, request, dialect)
         place = dialect.as_integer(f"decal_place{side} + decal_reached{side}")
         sums |= {f"cell{side}": place, f"low{side}": low, f"high{side}": high}
     sums |= {"label": "decal_pos", "rows": "COUNT(*)", "n": "SUM(decal_n)"}
@@ -132,9 +167,10 @@ def _powers(name: str, weight: str, value: str, powers: int) -> dict[str, str]:
     return {name.format(power): f"SUM({' * '.join([weight, *[value] * power])})" for power in range(1, powers + 1)}
 
 
-def _edges(side: str, request: CountRequest, dialect: Dialect) -> tuple[str, str]:
-    place, width = f"decal_place{side}", _width(request, dialect)
-    low, high = f"{place} / {width}", f"({place} + 1) / {width}"
+def _edges(place: str, following: str, side: str, request: CountRequest, dialect: Dialect) -> tuple[str, str]:
+    """Of a cell from one place up to another."""
+    width = _width(request, dialect)
+    low, high = f"{place} / {width}", f"({following}) / {width}"
     if not request.thresholds:
         return low, f"LEAST({high}, {dialect.number(1)})"
     ends = [0.0, *request.thresholds, 1.0]
