@@ -23,7 +23,7 @@ from decal_cli.data.large.sampling import can_draw, draw
 from decal_cli.data.large.streaming import Counted, can_stream, rows_in, stream
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
-from decal_cli.limits import HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
+from decal_cli.limits import HELD_BYTES_OF_ROW, HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
 from decal_cli.roles import Columns
 from decal_cli.tables.rows import Rows
 
@@ -97,13 +97,18 @@ def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | 
 
 
 def _large(sources: Sequence[FileSource]) -> bool:
-    """Whether files are larger than what is held of them: a sixteenth of the memory, and no more than the limit."""
-    return _size(sources) > min(MAX_IN_MEMORY_BYTES, _memory() // 16)
+    """Whether all rows take more than may be held: a sixteenth of the memory, and no more than the limit."""
+    return _held_bytes(sources) > min(MAX_IN_MEMORY_BYTES, _memory() // 16)
 
 
 def _too_large_to_hold(sources: Sequence[FileSource]) -> bool:
     """Whether not even what needs single rows can hold them."""
-    return _size(sources) > HELD_SHARE_OF_MEMORY * _memory()
+    return _held_bytes(sources) > HELD_SHARE_OF_MEMORY * _memory()
+
+
+def _held_bytes(sources: Sequence[FileSource]) -> int:
+    """What holding every row takes, as far as their formats tell: files may be compressed, and rows are not."""
+    return max(_size(sources), HELD_BYTES_OF_ROW * (rows_in(sources) or 0))
 
 
 def _size(sources: Sequence[FileSource]) -> int:

@@ -253,9 +253,9 @@ class Design(ABC):
             for label in (0, 1):
                 columns = [np.broadcast_to(each[label], block.score.shape) for each in of_block]
                 weighted = [weights2[label] * column for column in columns]
-                sums = [column.sum() for column in weighted]
-                cross += sums
-                first += sums if weights2 is weights else [dot(weights[label], column) for column in columns]
+                sums = [dot(weights[label], column) for column in columns]
+                first += sums
+                cross += sums if weights2 is weights else [column.sum() for column in weighted]
                 second += [[dot(one, other) for other in columns] for one in weighted]
             squares += float(block.n2.sum())
         return Moments(first, cross, second, squares)

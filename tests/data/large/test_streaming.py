@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import decal_cli as decal
@@ -55,6 +56,17 @@ def test_levels_are_those_of_rows_in_memory(
             assert got["metrics"][key]["value"] == pytest.approx(expected["metrics"][key]["value"], rel=1e-12), key
             interval = expected["metrics"][key]["interval"]
             assert got["metrics"][key]["interval"] == pytest.approx(interval, rel=1e-9, abs=1e-12), key
+
+
+def test_many_rows_in_a_small_file_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, most = tmp_path / "rows.parquet", 100_000
+    pd.DataFrame({"p": np.tile([0.25, 0.5], 5000), "y": np.tile([0, 1, 1, 1], 2500)}).to_parquet(path)
+    assert path.stat().st_size < most
+    for limit, is_counted in ((most, True), (2 * most, False)):
+        monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", limit)
+        evaluation = decal.evaluate(path, score="p", label="y", metrics="brier")
+        assert any("read in batches" in note for note in evaluation.to_dict()["notes"]) == is_counted
+        assert evaluation["brier"].value == pytest.approx((0.25**2 + 0.5**2 + 0.75**2 + 0.5**2) / 4, rel=1e-12)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
