@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +17,7 @@ from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
 from decal_cli.metrics.within_cells import within_cells
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.tables.threads import beside
 
@@ -104,27 +106,53 @@ def measure_all(
     specs = list(specs)
     if confidence is None:
         return {spec: measure(spec, inputs) for spec in specs}
-    # Where many cells are drawn from, a second thread does it while all other metrics are measured.
-    results = {spec: measure(spec, inputs) for spec in specs if _form(spec, inputs).interval == "bootstrap"}
-    values = {spec: result.value for spec, result in results.items() if result.value is not None}
-    drawing = partial(_drawn_intervals, values, inputs, confidence)
-    intervals = beside(drawing) if values and len(inputs.get(Table)) > bootstrap.MANY else drawing
-    results |= {spec: measure(spec, inputs, confidence) for spec in specs if spec not in results}
-    results |= {spec: replace(results[spec], interval=interval) for spec, interval in intervals().items()}
+    drawn = {spec for spec in specs if _draws(_form(spec, inputs))}
+    measured = partial(_measured_with_draws, [spec for spec in specs if spec in drawn], inputs, confidence)
+    if _for_two_threads(inputs):
+        _build(specs, inputs)
+        of_drawn = beside(measured)
+    else:
+        of_drawn = measured
+    results = {spec: measure(spec, inputs, confidence) for spec in specs if spec not in drawn}
+    results |= of_drawn()
     return {spec: results[spec] for spec in specs}
 
 
-def _drawn_intervals(
-    values: Mapping[MetricSpec, float], inputs: Inputs, confidence: float
-) -> dict[MetricSpec, Interval]:
-    """Bootstrap intervals of these values, all from the same draws."""
+def _draws(metric: Metric) -> bool:
+    """Whether random numbers make its value or its interval."""
+    return metric.interval == "bootstrap" or Seed in (*metric.needs, *metric.interval_needs)
+
+
+def _for_two_threads(inputs: Inputs) -> bool:
+    """Whether there is enough to do, and none of it sets how many threads linear algebra has, as clusters do."""
+    table = inputs.table
+    return table is not None and len(table) > bootstrap.MANY and not table.design.clustered
+
+
+def _build(specs: Iterable[MetricSpec], inputs: Inputs) -> None:
+    """Build what the metrics ask for, so that no two threads do."""
+    for spec in specs:
+        metric = _form(spec, inputs)
+        with suppress(Undefined):
+            inputs.all_of((*metric.needs, *metric.interval_needs))
+
+
+def _measured_with_draws(specs: Iterable[MetricSpec], inputs: Inputs, confidence: float) -> dict[MetricSpec, Result]:
+    """Metrics that random numbers are drawn for; bootstrap intervals are all from the same draws."""
+    results = {spec: measure(spec, inputs, confidence) for spec in specs}
+    values = {
+        spec: result.value
+        for spec, result in results.items()
+        if _form(spec, inputs).interval == "bootstrap" and result.value is not None
+    }
     if not values:
-        return {}
+        return results
     cells, task = inputs.get(Table).cells, inputs.task
     intervals = bootstrap.intervals(
         values, lambda spec, table: value_or_none(spec, inputs.having(table)), cells, cells, confidence, inputs.seed
     )
-    return {
+    cut = {
         spec: holding(inside(interval, spec.declared.bounds(task)), values[spec])
         for spec, interval in intervals.items()
     }
+    return results | {spec: replace(results[spec], interval=interval) for spec, interval in cut.items()}
