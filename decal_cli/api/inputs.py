@@ -124,7 +124,7 @@ def _number_text(asked: Mapping[str, Any], name: str) -> str | None:
 def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None, pairs: bool = False) -> Dataset:
     """The data set of a verb's arguments; edges: thresholds of decisions, where counts of rows will do.
 
-    pairs: whether an engine counts rows by two scores at once. Errors: DecalError.
+    pairs: whether rows are counted by two scores at once. Errors: DecalError.
     """
     data, label = asked["data"], asked["label"]
     paths = paths_of(data)
@@ -144,7 +144,8 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None, p
 
         return read_spark(data, file_columns(asked), tuple(edges or ()), pairs)
     if paths is not None:
-        return read(paths, file_columns(asked), None, None if edges is None else Counting(tuple(edges)), not pairs)
+        counting = None if edges is None else Counting(tuple(edges), pairs=pairs)
+        return read(paths, file_columns(asked), None, counting, not pairs)
     columns = columns_of(asked)
     if columns.log is not None:
         raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
@@ -164,7 +165,7 @@ def paired_of(asked: Mapping[str, Any], edges: Sequence[float]) -> Paired:
     id_column, group = asked["id"], names_of("group", asked["group"])
     paths = paths_of(asked["data"])
     if paths is not None and not _names_engine(paths):
-        return read_pair(paths, file_columns(asked), id_column)
+        return read_pair(paths, file_columns(asked), id_column, None, Counting(tuple(edges), pairs=True))
     grouped = {**asked, "group": (*group, id_column)} if id_column is not None else asked
     columns = replace(columns_of(asked), group=group if id_column else ())
     return pair_up(dataset_of(grouped, edges, pairs=True), columns, id_column)

@@ -181,8 +181,8 @@ def data_of(
 ) -> Dataset:
     """What the line and the settings say is to be read; output: where the result goes.
 
-    edges: thresholds of the decisions, of a command for which counts of rows will do; else None. pairs: whether an
-    engine counts rows by two scores at once, where two are named.
+    edges: thresholds of the decisions, of a command for which counts of rows will do; else None. pairs: whether rows
+    are counted by two scores at once, where two are named.
     """
     counted = counted_by_engine(source, settings, edges or (), pairs)
     if counted is not None:
@@ -191,7 +191,7 @@ def data_of(
     if edges is None:
         return read(paths, columns_of(source, settings), stdin, sampled=not pairs)
     with reading_bar() as progress:
-        return read(paths, columns_of(source, settings), stdin, Counting(tuple(edges), progress), not pairs)
+        return read(paths, columns_of(source, settings), stdin, Counting(tuple(edges), progress, pairs), not pairs)
 
 
 def _piped() -> BinaryIO | None:

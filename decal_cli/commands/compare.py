@@ -20,10 +20,10 @@ from decal_cli.commands.common import (
 )
 from decal_cli.commands.options import CompareOptions, InputOptions, MetricOptions, OutputOptions, TaskOptions
 from decal_cli.commands.plotting import check_plot, write_plot
-from decal_cli.commands.progress import progress_of
+from decal_cli.commands.progress import progress_of, reading_bar
 from decal_cli.commands.settings import Settings
 from decal_cli.curves import Grid, parse_thresholds
-from decal_cli.data import Dataset, Paired, as_file, format_of, pair_up, read_pair
+from decal_cli.data import Counting, Dataset, Paired, as_file, format_of, pair_up, read_pair
 from decal_cli.data.output import check_new, check_not_read, write_whole
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
@@ -67,7 +67,11 @@ def _paired(models: CompareOptions, source: InputOptions, settings: Settings, pl
         return pair_up(counted, columns, models.id)
     paths, stdin = inputs_of(source, settings, out.output)
     check_not_read(models.write_splice, paths)
-    return read_pair(paths, columns, models.id, stdin)
+    # What is drawn, or written row by row, needs the rows.
+    if models.plot is not None or models.write_splice is not None:
+        return read_pair(paths, columns, models.id, stdin)
+    with reading_bar() as progress:
+        return read_pair(paths, columns, models.id, stdin, Counting(plan.edges, progress, pairs=True))
 
 
 def _curves(dataset: Dataset, plan: Plan) -> Sweep:

@@ -12,7 +12,7 @@ import numpy as np
 from decal_cli.data.capacity import as_used
 from decal_cli.data.dataset import Dataset, Predictions
 from decal_cli.data.labels import NO_GROUP
-from decal_cli.data.reading import read
+from decal_cli.data.reading import Counting, read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import DEFAULTS, ROLES, Columns
@@ -39,9 +39,15 @@ class Paired:
 
 
 def read_pair(
-    paths: Sequence[str], columns: Columns, id_column: str | None = None, stdin: BinaryIO | None = None
+    paths: Sequence[str],
+    columns: Columns,
+    id_column: str | None = None,
+    stdin: BinaryIO | None = None,
+    counting: Counting | None = None,
 ) -> Paired:
     """Read two models: two score columns of one data set, or with an id column one score of each of two files.
+
+    counting: where counts of pairs of scores will do, and no id is named.
 
     Rows that a score is missing for, and ids that have no counterpart, are named twice or disagree on the label, are
     an error, or with columns.missing 'drop' dropped and reported. Errors: DecalError, one line.
@@ -52,7 +58,9 @@ def read_pair(
         return _joined(paths, columns, id_column, stdin)
     if id_column is not None and len(paths) > 2:
         raise DecalError(f"--id joins two files, and {len(paths)} are named", "name two files, or leave --id out")
-    return pair_up(read(paths, with_ids(columns, id_column), stdin), columns, id_column)
+    if id_column is not None:
+        counting = None
+    return pair_up(read(paths, with_ids(columns, id_column), stdin, counting), columns, id_column)
 
 
 def with_ids(columns: Columns, id_column: str | None) -> Columns:

@@ -19,8 +19,9 @@ from decal_cli.data.formats.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
 from decal_cli.data.formats.sources import FileSource, Source
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.large.aggregates import aggregates
+from decal_cli.data.large.pair_streaming import can_stream_pairs, stream_pairs
 from decal_cli.data.large.sampling import can_draw, draw
-from decal_cli.data.large.streaming import Counted, can_stream, rows_in, stream
+from decal_cli.data.large.streaming import Progress, can_stream, rows_in, stream
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_BYTES_OF_ROW, HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
@@ -31,11 +32,13 @@ from decal_cli.tables.rows import Rows
 class Counting(NamedTuple):
     """For commands that can work from counts of rows, of files that are too large to be held.
 
-    thresholds: of decisions, at which counts are exact. progress: is told how many rows are read.
+    thresholds: of decisions, at which counts are exact. progress: is told how many rows are read. pairs: whether two
+    scores are counted at once.
     """
 
     thresholds: tuple[float, ...] = ()
-    progress: Counted = lambda rows, total: None
+    progress: Progress = lambda rows, total: None
+    pairs: bool = False
 
 
 def read(
@@ -83,7 +86,10 @@ def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
 def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | None, sampled: bool) -> Dataset:
     chosen = chosen_columns(sources, columns)
     if counting is not None and _large(sources) and can_stream(columns, chosen):
-        return stream(sources, chosen, columns, *counting)
+        if not counting.pairs:
+            return stream(sources, chosen, columns, counting.thresholds, counting.progress)
+        if can_stream_pairs(chosen):
+            return stream_pairs(sources, chosen, columns, counting.thresholds, counting.progress)
     if sampled and _too_large_to_hold(sources) and can_draw(columns, chosen):
         if chosen.roles().keys() == {"score", "label"}:
             # What is drawn from counts of scores holds each of them at its rate.

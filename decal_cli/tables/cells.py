@@ -180,9 +180,9 @@ def count_of_cells(thresholds: Sequence[float]) -> int:
     return GRID + 1 + sum(each <= 1 for each in thresholds)
 
 
-def cell_of(score: Floats, thresholds: Sequence[float]) -> NDArray[np.int64]:
+def cell_of(score: Floats, thresholds: Sequence[float], grid: int = GRID) -> NDArray[np.int64]:
     """The number of the cell of each score: it grows with the score, and every threshold is an edge."""
-    cell = (score * GRID).astype(np.int64)
+    cell = (score * grid).astype(np.int64)
     if len(thresholds) > _FEW:
         cell += np.searchsorted(np.sort(thresholds), score, side="right")
         return cell
@@ -213,9 +213,9 @@ def n_coarse_cells(splits: int) -> int:
     return len(np.unique(coarse_cells((), splits)))
 
 
-def edges(thresholds: Sequence[float]) -> tuple[Floats, Floats]:
-    """Low and high edges of every cell, by number, shape (GRID + 1 + thresholds,); the last one is that of 1."""
-    low = np.sort(np.concatenate((np.arange(GRID + 1) / GRID, [each for each in thresholds if 0 < each <= 1])))
+def edges(thresholds: Sequence[float], grid: int = GRID) -> tuple[Floats, Floats]:
+    """Low and high edges of every cell, by number, shape (grid + 1 + thresholds,); the last one is that of 1."""
+    low = np.sort(np.concatenate((np.arange(grid + 1) / grid, [each for each in thresholds if 0 < each <= 1])))
     # A threshold of 0 is reached by every score, so that no cell comes before it.
     low = np.concatenate((np.zeros(sum(each <= 0 for each in thresholds)), low))
     return low, np.append(low[1:], 1.0)

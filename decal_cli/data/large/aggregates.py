@@ -57,7 +57,8 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     if isinstance(counts, PairCounts):
         models = _both_models(columns, [group(parts, name) for name in naming if name in texts], origin.shown)
         of_models = [everything] * len(models)
-        both = counts.counted(counts.scale, groups, origin)
+        scale = counts.scale
+        both = counts.counted(scale, {name: counts.by_value(scale, of, origin) for name, of in groups.items()}, origin)
         predictions = [Predictions(name, (name,), rows) for name, rows in zip(models, both, strict=True)]
     else:
         named = group(parts, MODEL) if MODEL in texts else None

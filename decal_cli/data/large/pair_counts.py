@@ -73,13 +73,15 @@ class PairCounts:
                 sound = of[rows] * of[second] >= of[first] ** 2 * (1 - ROUNDING)
                 counts.need(sound, second, f"does not agree with {first}", origin)
 
-    def counted(self, scale: float, groups: Mapping[str, np.ndarray], origin: Origin) -> tuple[Aggregated, ...]:
-        """The rows that these count with the score of A, and with that of B; and those of every group."""
+    def by_value(self, scale: float, values: np.ndarray, origin: Origin) -> dict[str, tuple[Aggregated, ...]]:
+        """The rows of every value of a group column."""
+        return {str(value): self.take(values == value).counted(scale, {}, origin) for value in np.unique(values)}
+
+    def counted(
+        self, scale: float, parts: Mapping[str, Mapping[str, tuple[Aggregated, ...]]], origin: Origin
+    ) -> tuple[Aggregated, ...]:
+        """The rows that these count with the score of A, and with that of B. parts: those of every group, by column."""
         pairs = self._pairs(scale, origin)
-        parts: dict[str, dict[str, tuple[Aggregated, ...]]] = {
-            column: {str(value): self.take(values == value).counted(scale, {}, origin) for value in np.unique(values)}
-            for column, values in groups.items()
-        }
         count, ones = (int(values.sum()) for values in self.rows)
         return tuple(
             Aggregated(
@@ -88,7 +90,6 @@ class PairCounts:
                 ones,
                 {column: {value: both[k] for value, both in values.items()} for column, values in parts.items()},
                 pairs,
-                side=k,
             )
             for k, table in enumerate(pairs.tables)
         )

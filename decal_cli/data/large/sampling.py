@@ -22,7 +22,7 @@ from decal_cli.data.formats.sources import FileSource, OwnOrigin
 from decal_cli.data.kinds import typed_kind
 from decal_cli.data.labels import encoded
 from decal_cli.data.large.row_hash import N_HASHED_COLUMNS, PRIME, factor, mixed, pieces_of, pieces_of_texts
-from decal_cli.data.large.streaming import BatchReader, Counted, rows_in
+from decal_cli.data.large.streaming import BatchReader, Progress, rows_in
 from decal_cli.data.words import MISSING, NUMBER
 from decal_cli.errors import DecalError
 from decal_cli.limits import N_SAMPLE_ROWS
@@ -71,7 +71,7 @@ def draw(
     sources: Sequence[FileSource],
     chosen: Chosen,
     columns: Columns,
-    progress: Counted = lambda rows, total: None,
+    progress: Progress = lambda rows, total: None,
     counts: Sequence[int] | None = None,
 ) -> Dataset:
     """A sample of the rows of files, all of which are checked. Errors: DecalError.

@@ -28,7 +28,7 @@ from decal_cli.tables.tally import N_LEVELS, BatchRows, CellSums, Tally
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-Counted = Callable[[int, int | None], None]
+Progress = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
 STREAMED = "read in batches and counted: the rows are more than are held in memory"
 N_SHARES = 16
@@ -106,7 +106,7 @@ def stream(
     chosen: Chosen,
     columns: Columns,
     thresholds: Sequence[float],
-    progress: Counted = lambda rows, total: None,
+    progress: Progress = lambda rows, total: None,
 ) -> Dataset:
     """The rows counted, and never held. thresholds: of decisions, at which counts are exact. Errors: DecalError."""
     # Late: a small file needs no other thread.
