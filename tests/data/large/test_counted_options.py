@@ -108,6 +108,8 @@ def test_log_odds_become_probabilities_in_the_statement(decal: Decal, files: Pat
     query = "select 1000.0 as p, 1 as y union all select -1000.0, 0"
     words = ("--engine", "duckdb:", "-s", "p", "-y", "y", "--logit", "-m", "brier")
     assert decal("evaluate", *words, "--query", query).code == 0
+    missing = "select 1.5 as p, 1 as y union all select null, 0"
+    assert "score missing in 1 row" in refusal(decal("evaluate", *words, "--query", missing))
     endless = "select cast('-inf' as double) as p, 1 as y"
     assert "score -inf is outside [0, 1]" in refusal(decal("evaluate", *words, "--query", endless))
 

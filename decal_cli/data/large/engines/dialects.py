@@ -106,16 +106,18 @@ DIALECTS = {
         distinct="COUNT(DISTINCT {value})",
         first_bits="CAST(CAST(CONCAT('x', SUBSTR(MD5({value}), 1, 7)) AS BIT(28)) AS BIGINT)",
     ),
-    # NaN = NaN is false there, so that IS_NAN asks. GROUP BY takes FLOAT64, and 0 and -0 are one group, shown as
-    # either: a score of zero is therefore written as 0. CAST takes 'inf' and 'NaN' in any case. Functions of NULL are
-    # NULL, GREATEST and LEAST too. Names in backticks have the escapes of texts, and a text cannot hold a line's end.
-    # (GoogleSQL: data types, mathematical functions, conversion functions, lexical structure.)
+    # By its documentation, and never run: NaN = NaN is false, so that IS_NAN asks. GROUP BY takes FLOAT64, and 0 and -0
+    # are one group, shown as either: a score of zero is therefore written as 0. CAST takes 'inf' and 'nan' in any case.
+    # What overflows or divides by zero is an error. Names in backticks have the escapes of texts. See data-types,
+    # conversion_functions, mathematical_functions and lexical below
+    # https://cloud.google.com/bigquery/docs/reference/standard-sql/
     "bigquery": Dialect(
         "FLOAT64", "INT64", "STRING", mark="`", escapes=True, escapes_in_names=True, nan="IS_NAN({value})"
     ),
-    # 'NaN' = 'NaN' is true there, as in DuckDB, Postgres and Spark, and CAST takes 'inf' and '-inf'. BIGINT is
-    # NUMBER(38, 0). A constant with an exponent may be a decimal; compared with a DOUBLE it becomes one. A backslash
-    # escapes in texts and not in names. (Snowflake: numeric data types, string data types, identifiers.)
+    # By its documentation, and never run: 'NaN' = 'NaN' is true, as in DuckDB, Postgres and Spark; 'NaN', 'inf' and
+    # '-inf' are values of FLOAT, which DOUBLE is. BIGINT is NUMBER(38, 0). A backslash escapes in texts, and a double
+    # quote in a name is written twice. See data-types-numeric, data-types-text and identifiers-syntax below
+    # https://docs.snowflake.com/en/sql-reference/. Of which type a constant with an exponent is, they do not say.
     "snowflake": Dialect("DOUBLE", "BIGINT", "VARCHAR", escapes=True),
     # NaN = NaN is true, and -0.0 and 0.0 are one group. (Spark SQL: NaN semantics.)
     "spark": Dialect(

@@ -86,7 +86,9 @@ def _read(request: CountRequest, dialect: Dialect) -> str:
     for each in [*request.scores, "decal_w"]:
         value = each
         if request.logit and each != "decal_w":
-            value = f"CASE WHEN {each} IN ({infinite}) THEN {each} ELSE {logistic(each, dialect)} END"
+            # GREATEST and LEAST of NULL are the other number in some engines, and NULL in others.
+            as_it_is = f"{each} IS NULL OR {each} IN ({infinite})"
+            value = f"CASE WHEN {as_it_is} THEN {each} ELSE {logistic(each, dialect)} END"
         columns.append(f"CASE WHEN {dialect.is_nan(each)} THEN NULL ELSE {value} END AS {each}")
     return select([*columns, "decal_y"], "decal_given")
 
