@@ -147,6 +147,19 @@ def test_the_worst_agent_against_the_base_rate(seed: int) -> None:
     assert low <= value("v_cal", population(world))
 
 
+def test_a_few_positives_without_large_scores_do_not_make_the_regret_certain() -> None:
+    """By the errors that the rows show it held the truth in 128 of 150: high values came with small errors."""
+    world: World = lambda u: expit(-4.7 + 1.1 * ndtri(u)), lambda p: expit(0.3 + logit(p))
+    key = "rule_regret(rule=spherical)"
+    assert held(key, world, value(key, population(world)), tables=150) >= 132
+
+
+def test_where_no_row_shows_an_error_there_is_no_interval() -> None:
+    label = np.arange(100) % 2
+    assert interval("rule_regret", tabulate(np.full(100, 0.5), label)) is None
+    assert interval("rule_regret(rule=v,kink=0.9)", tabulate(np.linspace(0.1, 0.8, 100), label)) is None
+
+
 def test_no_grouping_loss_is_below_zero() -> None:
     """With few positives, noise alone took the upper end below 0, where no true loss is."""
     rng = np.random.default_rng(6)

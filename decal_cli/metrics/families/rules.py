@@ -16,9 +16,11 @@ from decal_cli.metrics.confidence import Interval, skewed
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import corp, rays
+from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.tables.design import dot
+from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Floats, Loss, Table
+from decal_cli.tables.table import CellRun, Estimate, Floats, Loss, Table
 
 Rule = Literal["brier", "log", "spherical", "v"]
 WhichRule = Annotated[
@@ -62,10 +64,30 @@ def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) ->
     constant = loss(np.array([t.base_rate]))
     # The base rate is the best constant: that it is estimated itself does not matter to the first order.
     estimate = t.average((block, loss(block.score) - constant) for block in t.blocks())
-    second, third = _moments(t, loss, constant + estimate.mean)
+    centre = constant + estimate.mean
+    second, third = _moments(t, loss, centre)
     if second <= 0:
-        return estimate.mean, estimate.mean
+        raise Undefined("every row loses as much by the score as by the base rate, which shows no error")
+    estimate = Estimate(estimate.mean, estimate.error * _more_error(t, loss, centre))
     return skewed(estimate, third / second**1.5, t.effective_rows, confidence)
+
+
+def _more_error(t: Table, loss: Loss, centre: Floats) -> float:
+    """How many times the rows' error the calibration line expects, at least 1.
+
+    Of a few rows of one label, those with large scores carry the error and often none is seen; then the error is too
+    small where the value is too high, which no skewness of these rows mends.
+    """
+    cells = t.cells
+    try:
+        line = calibration_line(cells)
+    except Undefined:
+        return 1.0
+    chance = expit(line.intercept.mean + line.slope.mean * log_odds(cells.score))
+    of_negative, of_positive = (loss(cells.score) - centre) ** 2
+    seen = dot(cells.n * 1.0, of_negative) + dot(cells.pos * 1.0, of_positive - of_negative)
+    expected = dot(cells.n * 1.0, of_negative + chance * (of_positive - of_negative))
+    return math.sqrt(max(expected / seen, 1.0)) if seen > 0 else 1.0
 
 
 def _moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
@@ -87,8 +109,9 @@ def _moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
     source=cite("Kleinberg et al. 2023", "eq. 4, 5"),
     range=(-1, math.inf),
     interval=_regret_interval,
-    interval_text=f"mean of a per-row difference, from its standard error and skewness: {cite('Hall 1992')}",
-    covers=covered.POPULATION,
+    interval_text="mean of a per-row difference, from its skewness and its standard error, at least the one that the "
+    f"calibration line expects: {cite('Hall 1992')}",
+    covers=f"{covered.POPULATION}; no interval where every row loses as much by the score as by the base rate",
 )
 def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> float:
     """Loss of the scores by a proper scoring rule, less that of always saying the base rate; below 0, they beat it.
