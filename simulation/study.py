@@ -73,8 +73,12 @@ class Coverage:
 
     @property
     def share(self) -> float:
-        """Share of replicates whose interval holds the truth."""
-        return float(np.mean([o.low <= o.truth <= o.high for o in self.outcomes]))
+        """Share of the intervals that hold the truth."""
+        return float(np.mean([o.low <= o.truth <= o.high for o in self._with_interval]))
+
+    @property
+    def _with_interval(self) -> list[Outcome]:
+        return [o for o in self.outcomes if np.isfinite(o.low)]
 
     @property
     def error(self) -> float:
@@ -90,9 +94,13 @@ class Coverage:
         """A row of the table in docs."""
         at = "" if self.threshold is None else f"{self.threshold:g}"
         truth = float(np.mean([o.truth for o in self.outcomes]))
-        width = float(np.mean([o.high - o.low for o in self.outcomes])) / (2 * 1.645)
-        cells = (self.world, self.metric, at, f"{truth:.5f}", f"{self.error:.5f}", f"{width:.5f}",
-                 f"{self.distance:.1f}", f"{self.share:.3f}")  # fmt: skip
+        shown = self._with_interval
+        width = float(np.mean([o.high - o.low for o in shown])) / (2 * 1.645) if shown else None
+        held = "no interval" if width is None else f"{self.share:.3f}"
+        if 0 < len(shown) < len(self.outcomes):
+            held += f" of {len(shown)}"
+        cells = (self.world, self.metric, at, f"{truth:.5f}", f"{self.error:.5f}",
+                 "" if width is None else f"{width:.5f}", f"{self.distance:.1f}", held)  # fmt: skip
         return "| " + " | ".join(cells) + " |"
 
 

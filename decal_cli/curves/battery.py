@@ -363,6 +363,16 @@ def _leaves(regions: Regions) -> Levels:
     return Levels(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
 
 
+def _where_seen(s: Setup, regions: Regions, probed: Probed) -> Setup:
+    """The same without intervals where the probe clearly wins more than the trees show."""
+    try:
+        if s.confidence is not None:
+            grouping.need_seen(regions, probed, s.confidence)
+    except Undefined:
+        return s._replace(confidence=None)
+    return s
+
+
 def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[ThresholdCurve]:
     """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
     names = "regret_grouping_lower", "regret_grouping_upper"
@@ -373,6 +383,7 @@ def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[ThresholdCur
         return
     values = np.array([[float(bound) for bound in bounds] for bounds in plug_in]).T
     ends = np.repeat(values[..., None], 2, axis=2)
+    s = _where_seen(s, regions, probed)
     if s.confidence is not None:
         # Both metrics draw from the generator of their family, so one bracket serves both.
         missed = grouping.missed(regions, probed, s.confidence)

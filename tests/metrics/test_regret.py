@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decal_cli.crossfit import recalibration
 from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FOX
@@ -274,10 +276,24 @@ def test_the_interval_of_the_regret_holds_what_trees_miss() -> None:
     truth = np.maximum(chance - 0.5, 0).mean()
     assert low <= truth <= high
     assert low <= value_with("regret", everything.get(Table), task, everything) <= high
-    for name, most in (("grouping_loss", chance.var()), ("regret_grouping", truth)):
-        low, high = interval_with(name, everything.get(Table), task, everything)
-        assert value_with(name, everything.get(Table), task, everything) < low + (most - low) * 0.8
-        assert low <= most <= high
+    low, high = interval_with("regret_grouping", everything.get(Table), task, everything)
+    assert value_with("regret_grouping", everything.get(Table), task, everything) < low + (truth - low) * 0.8
+    assert low <= truth <= high
+    # The probe shows that trees miss most of it, but not how much it misses itself.
+    assert value_with("grouping_loss", everything.get(Table), None, everything) < 0.8 * chance.var()
+    for name in ("grouping_loss", "regret_grouping_lower", "regret_grouping_upper"):
+        assert interval_of(parse(name), everything.having(task), 0.95) is None
+
+
+def test_what_trees_see_has_its_interval() -> None:
+    """One feature that says much at one place: the trees see it, the probe no more than they do."""
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(2000, 3))
+    chance = np.where(features[:, 0] > 0.3, 0.8, 0.3)
+    label = (rng.random(2000) < chance).astype(int)
+    everything = from_features(np.full(2000, chance.mean()), label, features)
+    low, high = interval_with("grouping_loss", everything.get(Table), None, everything)
+    assert low <= chance.var() <= high
 
 
 def test_the_interval_of_the_regret_intervals_where_its_text_says() -> None:
@@ -302,3 +318,23 @@ def test_the_worst_case_of_equal_frequencies_is_known_through_noise() -> None:
         assert value_with("regret_grouping_worst", table, BinaryTask.of_threshold(0.3)) < truth
         held += low <= truth <= high
     assert held >= 16
+
+
+@given(rows=any_rows(), task=any_task)
+def test_the_smoothed_gain_is_half_held_out_and_half_by_the_curve(rows: Rows, task: BinaryTask) -> None:
+    """By a loop over folds and levels, on tables whose levels are the cells of the replayed world."""
+    table, seed = rows.table, Seed(0)
+    try:
+        held_out = value_with("gain_recalibration", table, task)
+    except Undefined:
+        with pytest.raises(Undefined):
+            value_with("gain_recalibration_smoothed", table, task)
+        return
+    curve = recalibration.smoothed(table.cells)
+    now = table.score >= task.decision_threshold
+    of_folds = []
+    for cut in recalibration.learned_cuts(*table.cells.split(seed.generator("regret")), task.threshold):
+        change = (np.arange(len(table)) >= cut).astype(float) - now
+        of_folds.append(sum(table.n * change * (curve - task.threshold)) / table.total)
+    expected = (held_out + task.u_delta * np.mean(of_folds)) / 2
+    assert value_with("gain_recalibration_smoothed", table, task) == pytest.approx(expected, abs=1e-9 * task.u_delta)

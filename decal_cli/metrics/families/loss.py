@@ -15,7 +15,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.numerics import corp, grouping, regret_intervals
+from decal_cli.metrics.numerics import corp, grouping
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
 from decal_cli.tables.cells import PowerLoss
@@ -216,7 +216,7 @@ def _irreducible_loss_interval(
     size_free=False,
     interval=_irreducible_loss_interval,
     interval_text=f"from the intervals of refinement_loss and grouping_loss: {cite('Zou and Donner 2008')}",
-    covers=f"the population's irreducible loss, {regret_intervals.AS_TREES_SEE}",
+    covers="the population's irreducible loss; no interval where grouping_loss has none: there the value is too large",
 )
 def irreducible_loss(t: Table, regions: Regions) -> float:
     """Brier score that remains when decisions rest on the true probability, as far as the features show it.

@@ -178,7 +178,7 @@ def _loss_interval(regions: Regions, probed: Probed, *, confidence: float) -> In
     interval=_loss_interval,
     interval_text="normal, with second-order term; the upper end is at least 0 and allows for what such trees miss "
     "and the probe sees",
-    covers=f"the population's grouping loss, {regret_intervals.AS_TREES_SEE}",
+    covers=f"the population's grouping loss; {regret_intervals.UNLESS_UNSEEN}",
 )
 def grouping_loss(regions: Regions) -> float:
     """Variance of the true probability among rows of equal score that the features show; 0 or below: they show none.
@@ -195,6 +195,7 @@ def _bounds(regions: Regions, task: Task) -> Bounds:
 
 
 def _lower_interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
+    grouping.need_seen(regions, probed, confidence)
     low = regret_intervals.bracket(regions, probed, task, seed, confidence)[0]
     return holding(_scaled(task, low), regret_grouping_lower(regions, task))
 
@@ -202,6 +203,8 @@ def _lower_interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *,
 def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., Interval]:
     # Noise adds to the upper bound in every bin: only the lower bound says how little it may be.
     def interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
+        if bound == "upper":
+            grouping.need_seen(regions, probed, confidence)
         lower, upper = regret_intervals.bracket(regions, probed, task, seed, confidence)
         value = float(getattr(_bounds(regions, task), bound))
         return _scaled(task, holding((lower[0], min(upper[1], most)), value))
@@ -218,7 +221,7 @@ def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., 
     size_free=False,
     interval=_lower_interval,
     interval_text=f"{regret_intervals.JITTERED}; and the value itself",
-    covers=f"the lower bound on the population's regret, {regret_intervals.AS_TREES_SEE}",
+    covers=f"the lower bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
 )
 def regret_grouping_lower(regions: Regions, task: Task) -> float:
     """Utility per decision that acting on the true probability adds at least to recalibration.
@@ -238,7 +241,7 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     size_free=False,
     interval=_bracketed("upper", 0.5),
     interval_text=regret_intervals.BRACKET,
-    covers=f"the upper bound on the population's regret, {regret_intervals.AS_TREES_SEE}",
+    covers=f"the upper bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper(regions: Regions, task: Task) -> float:
     """Utility per decision that acting on the true probability adds at most to recalibration.

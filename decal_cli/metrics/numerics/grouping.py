@@ -135,8 +135,19 @@ def missed(regions: Regions, probed: Probed, confidence: float) -> float:
     return max(max(ends) - (full.mean + reach * full.error), 0.0)
 
 
+def need_seen(regions: Regions, probed: Probed, confidence: float) -> None:
+    """Raise Undefined where the probe clearly wins more than the trees show, as of a product of two features.
+
+    What there is has another shape there than trees see, and nothing says how much of it the probe misses.
+    """
+    high = normal(loss(regions), confidence, -1.0, 1.0)[1]
+    if len(probed.probe) and normal(squared_loss_won(probed), confidence)[0] > high:
+        raise Undefined("a probe on the features clearly wins more than these trees show")
+
+
 def loss_interval(regions: Regions, probed: Probed, confidence: float) -> Interval:
     """Of the mean grouping loss; the upper end allows for what trees on so few rows miss, and no loss is below 0."""
+    need_seen(regions, probed, confidence)
     low, high = normal(loss(regions), confidence, -1.0, 1.0)
     return low, min(max(high + missed(regions, probed, confidence), 0.0), 1.0)
 

@@ -35,6 +35,10 @@ AS_TREES_SEE = (
     "as far as trees of 5 leaves in each bin could see it on more rows, or the probe on these: a part of what only "
     "products of features show"
 )
+UNLESS_UNSEEN = (
+    "no interval where the probe clearly wins more than trees of 5 leaves in each bin show, as of products of "
+    "features: there the value is too small, and nothing says by how much"
+)
 HELD_OUT = "normal; standard error of the gain on held-out labels"
 WIDENED_HELD_OUT = f"{HELD_OUT}, widened because folds learn from each other's rows"
 OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
