@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
+from decal_cli.analysis.flowchart.evidence import SMOOTHED
 from decal_cli.metrics import METRICS
 
 Ends = tuple[float, float]
@@ -266,6 +267,32 @@ class TestCosts:
         assert "blend wins 0.0250 after its cost" in cheap.steps[2].reason
         dear = walk(evidence(*gains, costs={"recalibrate": 0.002, "post-train": 0.018}))
         assert dear.action == "recalibrate" and answers(dear) == ["yes", "unknown", "yes"]
+
+    def test_between_costs_the_smoothed_gain_decides_within_its_interval(self) -> None:
+        def with_smoothed(gain: float, **costs: float) -> Evidence:
+            case = evidence(
+                DOUBTFUL, DOUBTFUL, (-0.01, 0.04), costs={"recalibrate": 0.012, "post-train": 0.03, **costs}
+            )
+            return replace(case, items={**case.items, SMOOTHED: Item(SMOOTHED, gain)})
+
+        # On held-out labels alone recalibration wins .01, both .015.
+        assert walk(with_smoothed(0.01)).lean == "done"
+        assert walk(with_smoothed(0.014)).lean == "recalibrate"
+        assert with_smoothed(0.014).expected("post-train") == pytest.approx(0.019)
+        assert (
+            with_smoothed(0.5).expected("recalibrate") == 0.03 and with_smoothed(-0.5).expected("post-train") == -0.01
+        )
+        dear = walk(with_smoothed(0.014, **{"recalibrate": 0.05, "post-train": 0.015}))
+        assert dear.lean == "post-train"
+        clear = evidence(CLEAR, CLEAR, (0.02, 0.05), costs={"recalibrate": 0.002, "post-train": 0.018})
+        clear = replace(clear, items={**clear.items, SMOOTHED: Item(SMOOTHED, 0.024)})
+        reasons = [step.reason for step in walk(clear).steps]
+        assert any(
+            "wins 0.0200 utility per decision (0.0100 to 0.0300), 0.0240 smoothed" in reason for reason in reasons
+        )
+        # Without a cost nothing is chosen by it.
+        assert with_smoothed(0.014).net("recalibrate") == pytest.approx(0.002)
+        assert replace(with_smoothed(0.014), costs={}).net("recalibrate") == pytest.approx(0.01)
 
     def test_a_cost_never_turns_done_into_an_action(self) -> None:
         for gains in itertools.product((NOTHING, (-0.009, 0.01), (-0.02, -0.01)), repeat=3):

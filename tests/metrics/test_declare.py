@@ -34,6 +34,7 @@ FAMILIES = {
     "capacity",
     "practice",
     "regret",
+    "gains",
     "amounts",
     "places",
 }

@@ -25,6 +25,7 @@ BY_OTHER_MEANS = {
     "c_emp_pvalue": "test_interval.py",
     "features_pvalue": "tests/crossfit/test_signal.py",
     "psi": "test_label_shift.py",
+    "gain_recalibration_smoothed": "test_regret.py",
     **dict.fromkeys(
         ("cdl", "v_cdl", "cdl_threshold", "u_cal", "v_cal", "v_cal_kleinberg", "u_cal_threshold"), "test_agents.py"
     ),

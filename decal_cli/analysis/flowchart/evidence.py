@@ -11,6 +11,7 @@ Answer = Literal["yes", "no", "unknown"]
 Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
 
 RECALIBRATION, BEYOND, POST_TRAINING = "gain_recalibration", "gain_beyond", "gain_post_training"
+SMOOTHED = "gain_recalibration_smoothed"
 OVER_CONSTANT, HEADROOM = "gain_over_constant", "utility_share"
 STAKES, WORST_CASE = "utility_at_stake", "regret_grouping_worst"
 UTILITY, NEW_THRESHOLD, SIGNAL = "expected_utility", "threshold_adjusted", "features_pvalue"
@@ -22,6 +23,7 @@ EVIDENCE_KEYS = (
     RECALIBRATION,
     BEYOND,
     POST_TRAINING,
+    SMOOTHED,
     OVER_CONSTANT,
     HEADROOM,
     STAKES,
@@ -168,9 +170,17 @@ class Evidence:
         interval = self.item(metric).interval
         return interval is not None and interval[0] > 0 and interval[1] <= self.tolerated
 
+    def expected(self, action: Action) -> float | None:
+        """The gain that an action is chosen by: where it has a cost, smoothed, but within the interval of the gain."""
+        item, smoothed, held_out = (self.item(metric) for metric in (GAINS[action], SMOOTHED, RECALIBRATION))
+        if action not in self.costs or item.interval is None or smoothed.value is None or held_out.value is None:
+            return item.value
+        low, high = item.interval
+        return min(max((item.value or 0.0) + smoothed.value - held_out.value, low), high)
+
     def net(self, action: Action) -> float | None:
-        """The estimated gain of an action less its cost (0 where none was given); None where it is undefined."""
-        value = self.item(GAINS[action]).value
+        """The expected gain of an action less its cost (0 where none was given); None where it is undefined."""
+        value = self.expected(action)
         return None if value is None else value - self.costs.get(action, 0.0)
 
     @property

@@ -8,8 +8,8 @@ small. All gains are estimated on held-out rows; the plug-in regrets of [R] are 
 decided on them.
 
 Where the user gave costs, an interval that cannot tell a gain from its cost does not stop the walk: the action with the
-largest estimated gain after its cost is taken, because waiting has a price as well. A cost never makes a gain matter
-that is too small to matter without it.
+largest estimated gain after its cost is taken, because waiting has a price as well. For this choice the gain of
+recalibration is smoothed, which errs less. A cost never makes a gain matter that is too small to matter without it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ from decal_cli.analysis.flowchart.evidence import (
     OVER_CONSTANT,
     POST_TRAINING,
     RECALIBRATION,
+    SMOOTHED,
     UTILITY,
     Action,
     Answer,
     Evidence,
     Interval,
+    Item,
 )
 from decal_cli.analysis.flowchart.rows_needed import more_rows, rows_for, rows_to_settle
 from decal_cli.analysis.flowchart.suboptimal import limit_text, suboptimal
@@ -149,22 +151,26 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     if item.value is None or item.interval is None:
         return Step(question, "unknown", f"Its gain is unknown: it {item.reason or 'has no interval'}.", (item,))
     low, high = item.interval
-    other, net, constant = _other(evidence, action), item.value - cost, evidence.constant
-    lead, rival = 0.0 if constant is None else constant.lead, 0.0 if other is None else other[1]
-    texts = alike((cost, item.value, low, high, net, lead, rival))
+    other, expected, constant = _other(evidence, action), evidence.expected(action) or 0.0, evidence.constant
+    net, lead, rival = expected - cost, 0.0 if constant is None else constant.lead, 0.0 if other is None else other[1]
+    texts = alike((cost, item.value, low, high, net, lead, rival, expected))
     numbers = f"it costs {texts[0]} and wins {with_ends(texts[1:4], PER_DECISION)}"
+    items: tuple[Item, ...] = (item,)
+    if evidence.item(SMOOTHED).value is not None:
+        numbers += f", {texts[7]} smoothed"
+        items = (item, evidence.item(SMOOTHED))
     if high < cost:
-        return Step(question, "no", f"It costs more than it wins: {numbers}.", (item,))
+        return Step(question, "no", f"It costs more than it wins: {numbers}.", items)
     if constant is not None and lead > max(net, 0.0):
         reason = f"{numbers}, so {texts[4]} after its cost; always deciding {constant.decision} wins {texts[5]}"
-        return Step(question, "no", f"A constant decision is free and wins more: {reason}.", (item,))
+        return Step(question, "no", f"A constant decision is free and wins more: {reason}.", items)
     if other is not None and rival > net:
         reason = f"{numbers}, so {texts[4]} after its cost; {evidence.fits[other[0]]} wins {texts[6]} after its cost"
-        return Step(question, "no", f"By the estimates {evidence.fits[other[0]]} is the better buy: {reason}.", (item,))
+        return Step(question, "no", f"By the estimates {evidence.fits[other[0]]} is the better buy: {reason}.", items)
     if low > cost:
-        return Step(question, "yes", f"It wins more than it costs: {numbers}.", (item,))
+        return Step(question, "yes", f"It wins more than it costs: {numbers}.", items)
     estimate = "by the estimate it pays" if net > 0 else "by the estimate it does not pay"
-    return Step(question, "unknown", f"The interval of the gain holds the cost; {estimate}: {numbers}.", (item,))
+    return Step(question, "unknown", f"The interval of the gain holds the cost; {estimate}: {numbers}.", items)
 
 
 def _other(evidence: Evidence, action: Action) -> tuple[Action, float] | None:
