@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import Undefined
@@ -17,7 +17,6 @@ from decal_cli.metrics.declare import Metric
 from decal_cli.metrics.inputs import Inputs
 from decal_cli.metrics.result import Result, Witness
 from decal_cli.metrics.within_cells import within_cells
-from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
 from decal_cli.tables.threads import beside
 
@@ -106,21 +105,31 @@ def measure_all(
     specs = list(specs)
     if confidence is None:
         return {spec: measure(spec, inputs) for spec in specs}
-    drawn = {spec for spec in specs if _draws(_form(spec, inputs))}
-    measured = partial(_measured_with_draws, [spec for spec in specs if spec in drawn], inputs, confidence)
+    resampled = [spec for spec in specs if _form(spec, inputs).interval == "bootstrap"]
+    rest = deque(spec for spec in specs if spec not in resampled)
+
+    def with_resamples() -> dict[MetricSpec, Result]:
+        results = _measured_by_resampling(resampled, inputs, confidence)
+        return results | {spec: measure(spec, inputs, confidence) for spec in _emptying(rest.pop)}
+
+    second = with_resamples
     if _for_two_threads(inputs):
         _build(specs, inputs)
-        of_drawn = beside(measured)
-    else:
-        of_drawn = measured
-    results = {spec: measure(spec, inputs, confidence) for spec in specs if spec not in drawn}
-    results |= of_drawn()
+        second = beside(with_resamples)
+    # Two threads take from two ends, so that metrics that share a pass over the table come to one of them.
+    results = {spec: measure(spec, inputs, confidence) for spec in _emptying(rest.popleft)}
+    results |= second()
     return {spec: results[spec] for spec in specs}
 
 
-def _draws(metric: Metric) -> bool:
-    """Whether random numbers make its value or its interval."""
-    return metric.interval == "bootstrap" or Seed in (*metric.needs, *metric.interval_needs)
+def _emptying(take: Callable[[], MetricSpec]) -> Iterator[MetricSpec]:
+    """What is there to take, until nothing is."""
+    while True:
+        try:
+            spec = take()
+        except IndexError:
+            return
+        yield spec
 
 
 def _for_two_threads(inputs: Inputs) -> bool:
@@ -137,14 +146,10 @@ def _build(specs: Iterable[MetricSpec], inputs: Inputs) -> None:
             inputs.all_of((*metric.needs, *metric.interval_needs))
 
 
-def _measured_with_draws(specs: Iterable[MetricSpec], inputs: Inputs, confidence: float) -> dict[MetricSpec, Result]:
-    """Metrics that random numbers are drawn for; bootstrap intervals are all from the same draws."""
-    results = {spec: measure(spec, inputs, confidence) for spec in specs}
-    values = {
-        spec: result.value
-        for spec, result in results.items()
-        if _form(spec, inputs).interval == "bootstrap" and result.value is not None
-    }
+def _measured_by_resampling(specs: Iterable[MetricSpec], inputs: Inputs, confidence: float) -> dict[MetricSpec, Result]:
+    """Metrics with bootstrap intervals, all from the same draws."""
+    results = {spec: measure(spec, inputs) for spec in specs}
+    values = {spec: result.value for spec, result in results.items() if result.value is not None}
     if not values:
         return results
     cells, task = inputs.get(Table).cells, inputs.task
