@@ -87,7 +87,7 @@ class PairTable(Counted):
             return np.add.reduceat(np.asarray(values, dtype=np.float64)[order], starts)
 
         n, pos = summed(self.n), summed(self.pos)
-        a, b = (np.clip(summed(score * self.n) / n, 0.0, 1.0) for score in (self.a, self.b))
+        a, b = (_mean_within(score[order], summed(score * self.n) / n, starts) for score in (self.a, self.b))
         return PairTable(a, b, n, pos, self.design.taken(order).merged(starts))
 
     def part(self, neg: Counts, pos: Counts, design: Design | None = None) -> PairTable:
@@ -152,6 +152,11 @@ def pair_up(
     if unit is None:
         design = Weighted(n2, np.minimum(pos2, n2))
     return PairTable(a[starts], b[starts], n, np.minimum(pos, n), design)
+
+
+def _mean_within(score: Floats, mean: Floats, starts: Ints) -> Floats:
+    """The means of runs, within their scores: rounding must not tell apart runs whose scores tie."""
+    return np.clip(mean, np.minimum.reduceat(score, starts), np.maximum.reduceat(score, starts))
 
 
 def _equal_mass(n: NDArray[Any], strip: Ints, parts: int) -> Ints:

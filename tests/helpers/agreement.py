@@ -52,7 +52,8 @@ VERBS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "sweep": (decal_cli.sweep, {"thresholds": [0.01, THRESHOLD, 0.2]}),
     "compare": (decal_cli.compare, {"threshold": THRESHOLD}),
 }
-OF_INTERVALS = ("interval", "low", "high", "band", "by_chance", "p_value")
+OF_INTERVALS = ("interval", "low", "high", "band", "by_chance", "p_value", "change")
+"""Of intervals, and of the few rows that are decided otherwise: a difference of sums over all."""
 EXACT_IN_CELLS = ("brier", "log_loss", "observed_expected", "expected_utility", "net_benefit", "utility_at_stake")
 """With their intervals, where the thresholds of the decision are edges of cells."""
 FOR_WANT_OF_ROWS = (NEEDS_ROWS, "Give rows instead of counts")

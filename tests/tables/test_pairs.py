@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, MetricSpec, parse, value_of
 from decal_cli.metrics import paired as analytic
+from decal_cli.tables import pairs as pair_tables
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.table import CELLS, Table, tabulate
 from decal_cli.task import BinaryTask
@@ -205,3 +206,15 @@ def test_paired_intervals_hold_the_truth(name: str) -> None:
         assert difference is not None
         held += abs(difference.mean - truth.mean) <= 1.645 * difference.error
     assert held / 100 >= 0.85
+
+
+def test_cells_of_pairs_keep_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_tables, "CELLS", 256)
+    rng = np.random.default_rng(4)
+    values = np.array([0.1, 0.3, 0.7])
+    a, weight = rng.choice(values, 3000), rng.lognormal(size=3000)
+    cells = pair_up(a, rng.random(3000), rng.integers(0, 2, 3000), weight).cells
+    nearest = values[np.abs(cells.a[:, None] - values).argmin(axis=1)]
+    of_one_score = np.abs(cells.a - nearest) < 1e-9
+    assert of_one_score.sum() > 100
+    assert (cells.a == nearest)[of_one_score].all()
