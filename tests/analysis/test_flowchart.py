@@ -276,7 +276,9 @@ class TestCosts:
             return replace(case, items={**case.items, SMOOTHED: Item(SMOOTHED, gain)})
 
         # On held-out labels alone recalibration wins .01, both .015.
-        assert walk(with_smoothed(0.01)).lean == "done"
+        doubtful = walk(with_smoothed(0.01))
+        assert doubtful.lean == "done" and SMOOTHED in [item.metric for item in doubtful.steps[0].evidence]
+        assert doubtful.next_steps[-1].endswith("by the smoothed estimates no method wins anything after its cost.")
         assert walk(with_smoothed(0.014)).lean == "recalibrate"
         assert with_smoothed(0.014).expected("post-train") == pytest.approx(0.019)
         assert (

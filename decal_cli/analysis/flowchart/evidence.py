@@ -170,6 +170,11 @@ class Evidence:
         interval = self.item(metric).interval
         return interval is not None and interval[0] > 0 and interval[1] <= self.tolerated
 
+    @property
+    def smooths(self) -> bool:
+        """Whether costs are compared with smoothed gains."""
+        return bool(self.costs) and self.item(SMOOTHED).value is not None
+
     def expected(self, action: Action) -> float | None:
         """The gain that an action is chosen by: where it has a cost, smoothed, but within the interval of the gain."""
         item, smoothed, held_out = (self.item(metric) for metric in (GAINS[action], SMOOTHED, RECALIBRATION))

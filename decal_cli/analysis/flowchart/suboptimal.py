@@ -9,6 +9,7 @@ from decal_cli.analysis.flowchart.evidence import (
     POST_TRAINING,
     RECALIBRATION,
     SIGNAL,
+    SMOOTHED,
     WORST_CASE,
     Answer,
     Evidence,
@@ -43,6 +44,8 @@ def suboptimal(evidence: Evidence) -> Step:
     question = "Does acting on the score lose utility that post-training can win?"
     if answer == "unknown":
         shown += [sign for metric, sign in _SIGNS.items() if _held_back(evidence, metric)]
+        if evidence.smooths:
+            shown.insert(1, SMOOTHED)
     # Several classes have no worst case.
     items = tuple(evidence.item(metric) for metric in shown if metric in evidence.items or metric != WORST_CASE)
     return Step(question, answer, reason, items, small)

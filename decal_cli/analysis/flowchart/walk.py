@@ -156,7 +156,7 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     texts = alike((cost, item.value, low, high, net, lead, rival, expected))
     numbers = f"it costs {texts[0]} and wins {with_ends(texts[1:4], PER_DECISION)}"
     items: tuple[Item, ...] = (item,)
-    if evidence.item(SMOOTHED).value is not None:
+    if evidence.smooths:
         numbers += f", {texts[7]} smoothed"
         items = (item, evidence.item(SMOOTHED))
     if high < cost:
@@ -317,15 +317,16 @@ def _adds_nothing(evidence: Evidence) -> bool:
 
 def _leaning(evidence: Evidence, lean: Action) -> str:
     """What to do for whoever cannot wait."""
-    start = "If you must decide now:"
+    start, estimates = "If you must decide now:", "smoothed estimates" if evidence.smooths else "estimates"
     if lean != "done":
         wins = per_decision(evidence.net(lean) or 0.0) + (" after its cost" if lean in evidence.costs else "")
-        return f"{start} fit {evidence.fits[lean]}, which by the estimates wins {wins}."
+        return f"{start} fit {evidence.fits[lean]}, which by the {estimates} wins {wins}."
     if _adds_nothing(evidence):
         what = (
             "leave the model as it is" if evidence.constant is None else f"always decide {evidence.constant.decision}"
         )
         return f"{start} {what}; recalibration would add at most {limit_text(evidence)}, the tolerance."
+    after = " after its cost" if evidence.costs else ""
     if evidence.constant is not None:
-        return f"{start} always decide {evidence.constant.decision}; by the estimates no method wins more."
-    return f"{start} leave the model as it is; by the estimates no method wins anything."
+        return f"{start} always decide {evidence.constant.decision}; by the {estimates} no method wins more{after}."
+    return f"{start} leave the model as it is; by the {estimates} no method wins anything{after}."
