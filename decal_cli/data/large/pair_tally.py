@@ -52,9 +52,9 @@ class PairRows(NamedTuple):
         starts = np.flatnonzero(np.append(True, new))
         return PairRows(a[starts], b[starts], label[starts], np.add.reduceat(self.sums[:, order], starts, axis=1))
 
-    def take(self, which: np.ndarray) -> PairRows:
-        """Some of them, by mask."""
-        return PairRows(self.a[which], self.b[which], self.label[which], self.sums[:, which])
+    def take(self, run: slice) -> PairRows:
+        """Some of them."""
+        return PairRows(self.a[run], self.b[run], self.label[run], self.sums[:, run])
 
     def counts(self) -> PairCounts:
         """Every pair of scores with its rows."""
@@ -146,9 +146,11 @@ class PairTally:
                 self.into_cells()
 
     def _add_cells(self, rows: PairRows) -> None:
-        self._cells.append(PairCellSums.of(rows, self.thresholds))
-        if sum(len(each.keys) for each in self._cells[1:]) > max(len(self._cells[0].keys), BLOCK):
-            self._cells = [PairCellSums.joined(self._cells)]
+        # Each row has some twenty sums.
+        for start in range(0, len(rows.a), BLOCK):
+            self._cells.append(PairCellSums.of(rows.take(slice(start, start + BLOCK)), self.thresholds))
+            if sum(len(each.keys) for each in self._cells[1:]) > max(len(self._cells[0].keys), BLOCK):
+                self._cells = [PairCellSums.joined(self._cells)]
 
     def into_cells(self) -> None:
         """Count in cells from now on."""
