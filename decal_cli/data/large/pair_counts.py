@@ -90,6 +90,7 @@ class PairCounts:
                 ones,
                 {column: {value: both[k] for value, both in values.items()} for column, values in parts.items()},
                 pairs,
+                side=k,
             )
             for k, table in enumerate(pairs.tables)
         )
