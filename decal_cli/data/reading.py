@@ -85,10 +85,11 @@ def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
 
 def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | None, sampled: bool) -> Dataset:
     chosen = chosen_columns(sources, columns)
-    if counting is not None and _large(sources) and can_stream(columns, chosen):
-        if not counting.pairs:
+    if counting is not None and can_stream(columns, chosen):
+        if not counting.pairs and _large(sources):
             return stream(sources, chosen, columns, counting.thresholds, counting.progress)
-        if can_stream_pairs(chosen):
+        # Cells of two scores show less than rows do, so rows are held for as long as they can be.
+        if counting.pairs and _too_large_to_hold(sources) and can_stream_pairs(chosen):
             return stream_pairs(sources, chosen, columns, counting.thresholds, counting.progress)
     if sampled and _too_large_to_hold(sources) and can_draw(columns, chosen):
         if chosen.roles().keys() == {"score", "label"}:

@@ -55,16 +55,23 @@ def value_or_none(spec: MetricSpec, inputs: Inputs) -> float | None:
 
 def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval | None:
     """The analytic interval; None where the metric declares none, or it is undefined."""
+    return _interval_or_reason(spec, inputs, confidence)[0]
+
+
+def _interval_or_reason(spec: MetricSpec, inputs: Inputs, confidence: float) -> tuple[Interval | None, str | None]:
+    """The analytic interval, or why it is undefined; neither where the metric declares none."""
     metric = _form(spec, inputs)
     interval = metric.interval
     if not callable(interval):
-        return None
+        return None, None
     try:
         given = inputs.all_of(metric.interval_needs)
         low, high = interval(*given, confidence=confidence, **spec.parameters)
-    except Undefined:
-        return None
-    return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
+    except Undefined as undefined:
+        return None, undefined.reason
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None, "its ends are not finite for this table"
+    return (float(low), float(high)), None
 
 
 def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:
@@ -94,8 +101,9 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
     if within is not None:
         low, high = spec.declared.bounds(inputs.task)
         within = within._replace(bound=min(within.bound, max(value - low, high - value)))
-    interval = None if confidence is None else interval_of(spec, inputs, confidence)
-    return Result(value, interval, witness=_witness(spec, inputs), text=_text(spec, inputs), within=within)
+    interval, why = (None, None) if confidence is None else _interval_or_reason(spec, inputs, confidence)
+    witness, text = _witness(spec, inputs), _text(spec, inputs)
+    return Result(value, interval, witness=witness, text=text, within=within, no_interval=why)
 
 
 def measure_all(

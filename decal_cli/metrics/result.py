@@ -38,7 +38,7 @@ class Result:
     """A metric's value with its interval, or the reason why it is undefined; the task that attains a supremum.
 
     text: how the value is written where rounding it as usual would change what it means; empty elsewhere. within: of a
-    value from cells of the score.
+    value from cells of the score. no_interval: why there is no interval, where the metric has one on other rows.
     """
 
     value: float | None
@@ -47,3 +47,9 @@ class Result:
     witness: Witness | None = None
     text: str = ""
     within: Within | None = None
+    no_interval: str | None = None
+
+    @property
+    def missing(self) -> str | None:
+        """Why the value, or its interval, is not there; None where nothing is missing."""
+        return f"no interval: {self.no_interval}" if self.no_interval else self.reason

@@ -267,6 +267,7 @@ def limits_of(way: Way, n_levels: int) -> Iterator[None]:
     """Files are counted, and cells take the place of more than so many scores."""
     with ExitStack() as stack:
         stack.enter_context(patch.object(file_reading, "MAX_IN_MEMORY_BYTES", 0))
+        stack.enter_context(patch.object(file_reading, "HELD_SHARE_OF_MEMORY", 0))
         if way.cells:
             stack.enter_context(patch.object(streaming, "N_LEVELS", n_levels))
             stack.enter_context(patch.object(engine_reading, "MAX_LEVELS", n_levels))

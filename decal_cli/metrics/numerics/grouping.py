@@ -142,7 +142,7 @@ def need_seen(regions: Regions, probed: Probed, confidence: float) -> None:
     """
     high = normal(loss(regions), confidence, -1.0, 1.0)[1]
     if len(probed.probe) and normal(squared_loss_won(probed), confidence)[0] > high:
-        raise Undefined("a probe on the features clearly wins more than these trees show")
+        raise Undefined("a probe on the features clearly wins more than its small trees show")
 
 
 def loss_interval(regions: Regions, probed: Probed, confidence: float) -> Interval:

@@ -114,7 +114,7 @@ class Evaluated:
         for report in self.evaluation.reports:
             for key, result in report.results.items():
                 ends = result.interval or (None, None)
-                yield [report.model, report.group, key, result.value, *ends, result.reason]
+                yield [report.model, report.group, key, result.value, *ends, result.missing]
             for key, value in cell_rows(report.by_class) if report.by_class is not None else ():
                 yield [report.model, report.group, key, value, None, None, None]
 

@@ -70,12 +70,13 @@ class WithinData(TypedDict):
 class DefinedData(TypedDict):
     """A value with its interval, null where it has none; parameters: those of the metric, defaults included.
 
-    within: where it is computed from cells of the score.
+    reason: why an interval that the metric has on other rows is missing. within: where the value is computed from cells
+    of the score.
     """
 
     value: float
     interval: Ends | None
-    reason: None
+    reason: Words | None
     parameters: dict[str, int | float | str]
     worst_agent: NotRequired[WorstAgentData]
     within: NotRequired[WithinData]
@@ -101,7 +102,7 @@ def result_data(key: str, result: Result) -> ResultData:
     defined: DefinedData = {
         "value": result.value,
         "interval": pair(result.interval),
-        "reason": None,
+        "reason": result.missing,
         "parameters": parameters,
     }
     if result.witness is not None:
@@ -262,13 +263,13 @@ def _worst(witness: Witness) -> str:
 
 
 def undefined_reasons(reports: Sequence[Report]) -> list[str]:
-    """Why cells show a dash, one line for each reason."""
+    """Why cells show a dash, or a value without its interval: one line for each reason."""
     places: dict[str, list[tuple[str, str]]] = {}
     for report in reports:
         where = "" if len(reports) == 1 else f" of {' in '.join(filter(None, (report.model, report.group)))}"
         for key, result in report.results.items():
-            if result.value is None and result.reason is not None:
-                places.setdefault(result.reason, []).append((key, where))
+            if result.missing is not None:
+                places.setdefault(result.missing, []).append((key, where))
     lines = []
     for reason, all_places in places.items():
         many = len(all_places) > MAX_PLACES

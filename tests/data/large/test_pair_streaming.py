@@ -41,7 +41,7 @@ def compared(path: Path, **more: Any) -> tuple[dict[str, Any], list[str]]:
 
 def streaming(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
     """Let every file count as too large to be held, be read in small batches, and keep so many pairs."""
-    monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
+    monkeypatch.setattr(reading, "HELD_SHARE_OF_MEMORY", 0)
     monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
     monkeypatch.setattr(pair_streaming, "N_PAIRS", pairs)
 

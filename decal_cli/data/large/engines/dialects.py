@@ -114,10 +114,9 @@ DIALECTS = {
     "bigquery": Dialect(
         "FLOAT64", "INT64", "STRING", mark="`", escapes=True, escapes_in_names=True, nan="IS_NAN({value})"
     ),
-    # By its documentation, and never run: 'NaN' = 'NaN' is true, as in DuckDB, Postgres and Spark; 'NaN', 'inf' and
-    # '-inf' are values of FLOAT, which DOUBLE is. BIGINT is NUMBER(38, 0). A backslash escapes in texts, and a double
-    # quote in a name is written twice. See data-types-numeric, data-types-text and identifiers-syntax below
-    # https://docs.snowflake.com/en/sql-reference/. Of which type a constant with an exponent is, they do not say.
+    # Never run. A double quote in a name is written twice: https://docs.snowflake.com/en/sql-reference/identifiers-syntax.
+    # That 'NaN' = 'NaN' is true, as in DuckDB, Postgres and Spark, and that a backslash escapes in texts, is what other
+    # tools assume that write its SQL.
     "snowflake": Dialect("DOUBLE", "BIGINT", "VARCHAR", escapes=True),
     # NaN = NaN is true, and -0.0 and 0.0 are one group. (Spark SQL: NaN semantics.)
     "spark": Dialect(
