@@ -290,7 +290,8 @@ class TestCosts:
         clear = replace(clear, items={**clear.items, SMOOTHED: Item(SMOOTHED, 0.024)})
         reasons = [step.reason for step in walk(clear).steps]
         assert any(
-            "wins 0.0200 utility per decision (0.0100 to 0.0300), 0.0240 smoothed" in reason for reason in reasons
+            "wins 0.0200 utility per decision (0.0100 to 0.0300), 0.0240 by the smoothed estimate" in reason
+            for reason in reasons
         )
         # Without a cost nothing is chosen by it.
         assert with_smoothed(0.014).net("recalibrate") == pytest.approx(0.002)

@@ -157,7 +157,7 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     numbers = f"it costs {texts[0]} and wins {with_ends(texts[1:4], PER_DECISION)}"
     items: tuple[Item, ...] = (item,)
     if evidence.smooths:
-        numbers += f", {texts[7]} smoothed"
+        numbers += f", {texts[7]} by the smoothed estimate"
         items = (item, evidence.item(SMOOTHED))
     if high < cost:
         return Step(question, "no", f"It costs more than it wins: {numbers}.", items)
