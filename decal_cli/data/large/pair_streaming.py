@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from decal_cli.data.check import Origin, Part
 from decal_cli.data.columns import Chosen
@@ -92,6 +91,8 @@ class _Counted:
 
     def aggregated(self, names: dict[str, list[str]], source: FileSource) -> tuple[Aggregated, ...]:
         """The rows with the score of A, and with that of B; names: of the values of each group column."""
+        import pyarrow as pa
+
         # No row is held that an error could name.
         origin = Origin([Part(source, pa.table({}), 0)])
         counts = {place: tally.counts() for place, tally in self.tallies.items()}
