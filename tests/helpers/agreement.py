@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 import decal_cli
 from decal_cli.data import reading as file_reading
-from decal_cli.data.large import streaming
+from decal_cli.data.large import pair_streaming, streaming
 from decal_cli.data.large.engines import reading as engine_reading
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.request import CountRequest
@@ -271,8 +271,9 @@ def limits_of(way: Way, n_levels: int) -> Iterator[None]:
         if way.cells:
             stack.enter_context(patch.object(streaming, "N_LEVELS", n_levels))
             stack.enter_context(patch.object(engine_reading, "MAX_LEVELS", n_levels))
-        else:  # Scores of a group are counted as those of all rows are.
+        else:  # Every pair of scores is counted, and scores of a group as those of all rows.
             stack.enter_context(patch.object(streaming, "N_SHARES", 1))
+            stack.enter_context(patch.object(pair_streaming, "N_PAIRS", 1 << 26))
         yield
 
 
