@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.__main__ import main
-from tests.helpers.command import BINARY, DECAL, Decal, valid_json
+from tests.helpers.command import BINARY, DECAL, SHELL, Decal, valid_json
 
-GATE = f"gate {BINARY} -s p -y y -r 'brier<=0.9'"
+NAMED = f"{BINARY} -s p -y y"
+GATE = f"gate {NAMED} -r 'brier<=0.9'"
 
 
 def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
@@ -25,7 +27,7 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         ["bash", "-c", f'decal() {{ {DECAL} "$@"; }}; {line}'],
         cwd=folder,
         capture_output=True,
-        env={**os.environ, "NO_COLOR": "1", **environment},
+        env={**SHELL, "NO_COLOR": "1", **environment},
         check=False,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -34,10 +36,11 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize(
     ("line", "code", "error"),
     [
-        (f"decal {GATE} -f json | true; exit ${{PIPESTATUS[0]}}", 2, ""),
-        ("decal metrics | true; exit ${PIPESTATUS[0]}", 2, ""),
         (f"decal {GATE} > /dev/full", 2, "decal: standard output: No space left on device\n"),
         (f"decal {GATE} >&-", 2, "decal: standard output: Bad file descriptor\n"),
+        ("decal --help > /dev/full", 2, "decal: standard output: No space left on device\n"),
+        ("decal metrics >&-", 2, "decal: standard output: Bad file descriptor\n"),
+        (f"decal {GATE} | head -1 >/dev/null; exit ${{PIPESTATUS[0]}}", 0, ""),
         (f"decal {GATE} 2>&-", 0, ""),
         (f"decal {GATE} -o out.json >&- 2>&-", 0, ""),
         ("decal gate nowhere.csv -r 'brier<=1' 2>/dev/full", 2, ""),
@@ -61,6 +64,37 @@ def test_the_exit_code_is_never_that_of_a_failed_gate_or_a_bug(
 ) -> None:
     done = shell(line, tmp_path)
     assert (done[0], done[2]) == (code, error)
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("--help", 0),
+        ("--version", 0),
+        ("evaluate --help", 0),
+        ("methods", 0),
+        ("metrics brier", 0),
+        ("sql --table preds --score p --label y", 0),
+        (f"evaluate {NAMED} -m brier", 0),
+        (f"evaluate {NAMED} -m brier -f json", 0),
+        (f"sweep {NAMED} --no-intervals", 0),
+        (f"gate {NAMED} -r 'auc>=0.7'", 0),
+        (f"gate {NAMED} -r 'auc>=0.9'", 1),
+        (f"gate {NAMED} -r 'regret<=0.02'", 2),
+        (f"online {NAMED} -t .3 -r 'e_calibration<1' --method online-platt", 1),
+        (f"report {NAMED} -o page.html", 0),
+        (f"fit platt {NAMED} -t .3 -o model.json", 0),
+    ],
+)
+def test_a_reader_who_has_gone_changes_nothing(tmp_path: Path, line: str, code: int) -> None:
+    """Not the exit code, and nothing is said of it: `decal .. | head -1` is an everyday line."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [DECAL, *shlex.split(line)], cwd=tmp_path, env=SHELL, stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (code, b"")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.helpers.command import BINARY, DECAL, ROOT, Decal, refusal, valid_json
+from tests.helpers.command import BINARY, DECAL, ROOT, SHELL, Decal, refusal, valid_json
 
 SCORED = (BINARY, "--score", "p", "--label", "y", "--threshold", "0.3")
 MIXED = ("--rule", "brier<=0.1", "--rule", "auc>=0.5", "--rule", "regret<=1", "--rule", "rows>=500")
@@ -180,11 +180,11 @@ class TestTheAction:
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
         }
         assert set(step["env"]) == {name for name in given if name.startswith("DECAL")}
-        path = f"{DECAL.parent}{os.pathsep}{os.environ['PATH']}"
+        path = f"{DECAL.parent}{os.pathsep}{SHELL['PATH']}"
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
             cwd=tmp_path,
-            env={**os.environ, **given, "PATH": path},
+            env={**SHELL, **given, "PATH": path},
             capture_output=True,
             text=True,
             check=False,

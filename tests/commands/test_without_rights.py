@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.command import BINARY, DECAL, Done, refusal
+from tests.helpers.command import BINARY, DECAL, SHELL, Done, refusal
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.geteuid() == 0 else []
 """How root becomes somebody else; others have no rights to begin with."""
@@ -19,7 +19,7 @@ NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] if os.g
 
 def ran(folder: Path, *arguments: str) -> Done:
     done = subprocess.run(
-        [*NOBODY, str(DECAL), *arguments], cwd=folder, capture_output=True, text=True, check=False, env=dict(os.environ)
+        [*NOBODY, str(DECAL), *arguments], cwd=folder, capture_output=True, text=True, check=False, env=SHELL
     )
     return Done(done.returncode, done.stdout, done.stderr)
 

@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from decal_cli.errors import Exit
-from tests.helpers.command import DECAL, FIXTURES
+from tests.helpers.command import DECAL, FIXTURES, SHELL
 
 N_ROWS = 300
 NAMED = ("rows.csv", "-s", "p", "-y", "y")
@@ -59,6 +59,7 @@ def started(line: tuple[str, ...], folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [str(DECAL), *line],
         cwd=folder,
+        env=SHELL,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

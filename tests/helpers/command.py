@@ -28,6 +28,8 @@ BINARY = FIXTURES / "binary_n2000.csv"
 GOLDEN = ROOT / "tests" / "golden"
 DECAL = Path(sys.executable).with_name("decal")
 SCHEMA = json.loads((ROOT / "decal_cli" / "report.schema.json").read_text(encoding="utf-8"))
+SHELL = MappingProxyType({"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8"})
+"""All that a process started here is given: what CI images set beside it, such as PYTHONUNBUFFERED, no user has."""
 _VALIDATOR = jsonschema.validators.validator_for(SCHEMA)(SCHEMA)
 
 
@@ -70,7 +72,7 @@ def run_installed(
         [str(DECAL), *map(str, arguments)],
         capture_output=True,
         cwd=folder,
-        env={**os.environ, **_surroundings(environment)},
+        env={**SHELL, **_surroundings(environment)},
         check=False,
         **({"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}),
     )
@@ -87,6 +89,7 @@ def start_installed(folder: Path, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [str(DECAL), *map(str, arguments)],
         cwd=folder,
+        env=SHELL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
