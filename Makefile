@@ -17,8 +17,9 @@ demo: $(VENV)/.ready ## set up, then evaluate and recommend on a shipped real da
 	$(BIN)/decal evaluate $(DEMO) --score 'p_*' --label y --features 'x*' --threshold 0.3 --missing drop
 	$(BIN)/decal recommend $(DEMO) --score p_hatesonar --label y --features 'x*' --threshold 0.3
 
+# Tests see what a user's shell has, and nothing of what this machine sets beside it.
 test: $(VENV)/.ready ## set up, then run the tests
-	$(BIN)/python -m pytest
+	env -i PATH="$$PATH" HOME="$$HOME" LANG=C.UTF-8 $(BIN)/python -m pytest
 
 lint: $(VENV)/.ready ## linter, formatter and type checker
 	$(BIN)/ruff check .

@@ -106,6 +106,13 @@ def startup(runs: int, folder: Path) -> list[Row]:
             "1.5",
         ),
         (
+            "`decal evaluate --help`",
+            [decal, "evaluate", "--help"],
+            "the same app's only command, `--help`",
+            [python, str(bare), "--help"],
+            "1.3",
+        ),
+        (
             "500-row CSV evaluated, with intervals",
             [decal, "evaluate", str(small), "--score", "p", "--label", "y", "--threshold", "0.3"],
             '`python -c "import numpy, pyarrow.parquet"`',

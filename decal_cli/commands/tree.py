@@ -81,6 +81,13 @@ class Group(TyperGroup):
         self.commands = COMMANDS  # type: ignore[assignment]
         self.help = docstring(self.callback) if self.callback else self.help
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # Typer's own flags are None where they are not given, and it imports pydantic to make sense of that.
+        flags: list[Any] = [each for each in self.get_params(ctx) if each.default is None]
+        for each in flags:
+            each.default = False if each.is_flag else None
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from decal_cli.__main__ import main
-from tests.helpers.command import BINARY, DECAL, SHELL, Decal, valid_json
+from tests.helpers.command import BINARY, DECAL, ROOT, SHELL, Decal, valid_json
 
 NAMED = f"{BINARY} -s p -y y"
 GATE = f"gate {NAMED} -r 'brier<=0.9'"
@@ -180,3 +181,30 @@ def test_a_library_that_finds_no_memory(decal: Decal, monkeypatch: pytest.Monkey
     monkeypatch.setattr("decal_cli.commands.metrics.run", fail)
     done = decal("metrics")
     assert done.code == code and done.err.count("\n") == 1
+
+
+ENVIRONMENT = "#!/usr/bin/env bash\n[ $1 = lint ] || env\n"
+"""A program that prints its environment, in the place of one that would be started."""
+
+
+def test_continuous_integration_relies_on_nothing_of_its_machine(tmp_path: Path) -> None:
+    for name in ("bash", "dirname", "env", "grep"):
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    printed = started_with(tmp_path / "make", str(ROOT / ".ci" / "run"), PATH=str(tmp_path))
+    assert {"PIP_INDEX_URL", "https_proxy", "SSL_CERT_FILE"} <= printed and "PYTHONUNBUFFERED" not in printed
+
+
+def test_tests_see_what_a_shell_has(tmp_path: Path) -> None:
+    (tmp_path / ".ready").touch()
+    printed = started_with(tmp_path / "bin" / "python", "make", "-s", "-C", str(ROOT), "test", f"VENV={tmp_path}")
+    assert printed - {"PWD", "SHLVL", "_", "OLDPWD"} == SHELL.keys()
+
+
+def started_with(program: Path, *line: str, **more: str) -> set[str]:
+    """The names in the environment that a line starts this program with."""
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(ENVIRONMENT)
+    program.chmod(0o755)
+    given = {"PYTHONUNBUFFERED": "1", "PIP_INDEX_URL": "x", "https_proxy": "x", "SSL_CERT_FILE": "x"}
+    done = subprocess.run(line, env={**SHELL, **given, **more}, capture_output=True, text=True, check=True)
+    return {entry.split("=")[0] for entry in done.stdout.splitlines()}
