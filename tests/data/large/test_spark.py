@@ -103,6 +103,34 @@ def refuses_in_one_line(decal: Decal) -> None:
         assert text in refusal(decal("evaluate", *words, "-s", "p", "-y", "y"))
 
 
+def a_query_only_reads(decal: Decal, folder: Path) -> None:
+    """Every one of these fails, and leaves the view and the folder as they were."""
+    before = sorted(folder.rglob("*"))
+    java = "select length(java_method('java.lang.System', 'setProperty', 'decal', 'x')) / 2 as p, 1 as y"
+    for query in (
+        "drop view preds",
+        "select p, y from preds; drop view preds",
+        "select p, y from preds) t; drop view preds; select (select 1",
+        "select p, y from preds /* ; */; drop view preds --",
+        f"insert overwrite directory '{folder}/made' using csv select 1",
+        f"from preds insert overwrite directory '{folder}/made' using csv select p",
+        f"select p, y from preds) t) from t insert overwrite directory '{folder}/made' using csv select 1 --",
+        "execute immediate 'drop view preds'",
+        "begin drop view preds; end",
+        "explain select p, y from preds",
+        "set spark.sql.ansi.enabled = false",
+        "cache table preds",
+        f"create table made using csv location '{folder}/made' as select p from preds",
+        java,
+        java.replace("java_method(", "system.builtin.`reflect` /* */ ("),
+        java.replace("java_method(", "TRY_REFLECT\n("),
+    ):
+        refusal(decal("evaluate", "--engine", "spark:", "--query", query, "-s", "p", "-y", "y"))
+    words = ("--engine", "spark:", "--query", "select p, y from preds", "-s", "p", "-y", "y", "--positive", "it's")
+    assert decal("evaluate", *words).code == 0
+    assert sorted(folder.rglob("*")) == before
+
+
 def a_frame_is_counted_by_spark(preds: Path) -> None:
     from pyspark.sql import SparkSession
 
@@ -135,5 +163,6 @@ def test_spark_counts_as_others_do(decal: Decal, preds: Path, monkeypatch: pytes
     pairs_and_clusters_are_those_of_the_file(preds)
     cells_are_those_of_duckdb(preds)
     refuses_in_one_line(decal)
+    a_query_only_reads(decal, preds.parent)
     a_frame_is_counted_by_spark(preds)
     sample_is_that_of_the_file(preds, monkeypatch)

@@ -1,6 +1,7 @@
 """Connections to engines: each answers a statement with a table, and says in one line why it cannot.
 
-Drivers are loaded when one is asked for. Nothing is written, and nothing that is secret is ever shown.
+Drivers are loaded when one is asked for. Nothing is written: an engine is opened for reading, and a query of a user
+is one statement that reads. Nothing that is secret is ever shown.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import os
 import re
 import socket
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from decal_cli.data.large.engines.address import Address
 from decal_cli.data.large.engines.aggregate import types_of
+from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.statement import source_of
 from decal_cli.data.words import first_line
 from decal_cli.errors import DecalError
 
@@ -27,6 +31,8 @@ CONNECT_RETRIES = 4
 """Of Spark Connect, each after four times as long as the one before: 5 seconds in all."""
 CONNECT_PORT = 15002
 """Of Spark Connect, where the address names none."""
+_CALL_JAVA = ("java_method", "reflect", "try_reflect")
+"""Functions of Spark that do whatever a static method does."""
 
 
 class Connection(Protocol):
@@ -45,15 +51,20 @@ class Connection(Protocol):
 class Closing(Connection, Protocol):
     """One that decal opened, and closes."""
 
+    def check(self, query: str) -> None:
+        """Raise a DecalError where a query of the user is not one statement that reads; nothing of it is run."""
+
     def close(self) -> None: ...
 
 
 @contextmanager
-def connected(address: Address) -> Iterator[Connection]:
-    """The engine at an address, whose errors are lines. Errors: DecalError."""
+def connected(address: Address, query: str | None = None) -> Iterator[Connection]:
+    """The engine at an address, whose errors are lines. query: that of the user, if any. Errors: DecalError."""
     connect, extra = _ENGINES[address.engine]
     try:
-        with closing(connect(address)) as engine:
+        with closing(connect(address, query)) as engine:
+            if query is not None:
+                engine.check(query)
             yield engine
     except ImportError as error:
         # Drivers that lack something of their own name no module.
@@ -79,26 +90,79 @@ def _problem(error: Exception) -> str:
     return first_line(ValueError(details[1])) if details else first_line(error)
 
 
-class DuckDB:
-    """A DuckDB file, opened for reading, or a DuckDB in memory that reads files."""
+def _asked_of(query: str, address: Address) -> tuple[str, str]:
+    """A query as it stands in a statement, where only a SELECT can, and by itself: it has to be whole as both."""
+    return f"SELECT * FROM {source_of(None, query, DIALECTS[address.engine])}", query
 
-    def __init__(self, address: Address) -> None:
+
+def _not_one_query(address: Address) -> DecalError:
+    return DecalError(f"{address.shown}: --query is not one SELECT", "write one query that reads, and nothing after it")
+
+
+def called(query: str, names: Iterable[str]) -> str | None:
+    """The first of these functions that a query calls, None where it calls none.
+
+    Comments and texts count as well: what a query does must not hang on how well they are told apart here.
+    """
+    either = "|".join(re.escape(name.replace('"', '""')) for name in sorted(names, key=len, reverse=True))
+    found = re.search(rf"(?<![\w$])({either})[\"`]?\s*(\(|/\*|--)", query, re.IGNORECASE)
+    return None if found is None or not either else found[1]
+
+
+class DuckDB:
+    """A DuckDB file, opened for reading, or a DuckDB in memory that reads files.
+
+    Neither can load or fetch an extension, see a variable of Python, or change a setting, so that one SELECT writes
+    nothing. A query of a file reads nothing else; views of the file may read other files.
+    """
+
+    def __init__(self, address: Address, query: str | None) -> None:
         import duckdb
 
         in_memory = address.target == ":memory:"
         if not in_memory:
             _check_database(address)
-        self.connection = duckdb.connect(address.target, read_only=not in_memory)
+        self.address = address
+        extensions = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+        self.connection = duckdb.connect(config={**extensions, "python_enable_replacements": False})
+        if not in_memory:
+            self._attach()
+            if query is not None:
+                self.connection.execute("SET enable_external_access = false")
+        self.connection.execute("SET lock_configuration = true")
+
+    def _attach(self) -> None:
+        """To a database of its own, because one process opens no file with two configurations."""
+        text, path = DIALECTS["duckdb"].text, Path(self.address.target)
+        self.connection.execute(f"SET temp_directory = {text(f'{path}.tmp')}")
+        # The file is named as DuckDB names it, but for the one name that the database in memory has.
+        name = " AS memory_db" if path.name.lower().split(".")[0] == "memory" else ""
+        self.connection.execute(f"ATTACH {text(str(path))}{name} (READ_ONLY)")
+        attached = self.connection.execute("SELECT database_name FROM duckdb_databases() WHERE path IS NOT NULL")
+        self.connection.execute(f"USE {DIALECTS['duckdb'].name(attached.fetchall()[0][0])}")
+
+    def check(self, query: str) -> None:
+        for text in _asked_of(query, self.address):
+            self._select(text)
 
     def names(self, source: str) -> list[str]:
         return list(self.types(source))
 
     def types(self, source: str) -> dict[str, str]:
-        empty = self.connection.sql(f"SELECT * FROM {source} LIMIT 0")
+        empty = self.connection.sql(self._select(f"SELECT * FROM {source} LIMIT 0"))
         return {name: str(kind) for name, kind in zip(empty.columns, empty.types, strict=True)}
 
     def answer(self, statement: str) -> Any:
-        return self.connection.sql(statement).to_arrow_table()
+        return self.connection.sql(self._select(statement)).to_arrow_table()
+
+    def _select(self, text: str) -> Any:
+        """The one statement that a text is, as DuckDB parses it. Errors: DecalError."""
+        import duckdb
+
+        statements = self.connection.extract_statements(text)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise _not_one_query(self.address)
+        return statements[0]
 
     def close(self) -> None:
         self.connection.close()
@@ -116,34 +180,74 @@ def _check_database(address: Address) -> None:
 
 
 class Postgres:
-    """A Postgres server: one transaction that reads one snapshot."""
+    """A Postgres server: one transaction that reads one snapshot, in a session that is read-only by default."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, query: str | None) -> None:
         import psycopg
 
-        self.connection = psycopg.connect(address.target, connect_timeout=CONNECT_SECONDS, application_name="decal")
+        asked = psycopg.conninfo.conninfo_to_dict(address.target).get("options") or os.environ.get("PGOPTIONS", "")
+        self.address = address
+        self.connection = psycopg.connect(
+            address.target,
+            connect_timeout=CONNECT_SECONDS,
+            application_name="decal",
+            options=f"{asked} -c default_transaction_read_only=on",
+        )
         self.connection.read_only = True
         self.connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
 
+    def check(self, query: str) -> None:
+        """A transaction that may only read does not bind every function: lo_export writes a file, dblink connects.
+
+        All that can act are volatile, as Postgres has it; so is what gives other rows each time that it is asked.
+        """
+        if re.search(r'u&"', query, re.IGNORECASE):
+            raise DecalError(f'{self.address.shown}: --query has a name in U&"..."', "write the name as it is")
+        with self._asked("SELECT DISTINCT proname FROM pg_catalog.pg_proc WHERE provolatile = 'v'") as cursor:
+            name = called(query, [name for (name,) in cursor])
+        if name is not None:
+            raise DecalError(
+                f"{self.address.shown}: --query calls {name}, a volatile function, which a read-only query may not",
+                "leave it out, declare it STABLE where it is yours, or name a view of the query as the table",
+            )
+        if not all(map(self._prepared, _asked_of(query, self.address))):
+            raise _not_one_query(self.address)
+
     def names(self, source: str) -> list[str]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {source} LIMIT 0".encode())
+        with self._asked(f"SELECT * FROM {source} LIMIT 0") as cursor:
             return [each.name for each in cursor.description or ()]
 
     def types(self, source: str) -> dict[str, str]:
-        with self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT * FROM {source} LIMIT 0".encode())
+        with self._asked(f"SELECT * FROM {source} LIMIT 0") as cursor:
             known = self.connection.adapters.types
             codes = {each.name: each.type_code for each in cursor.description or ()}
             return {name: "unknown" if (kind := known.get(code)) is None else kind.name for name, code in codes.items()}
+
+    @contextmanager
+    def _asked(self, statement: str) -> Iterator[Any]:
+        """A cursor after a statement; of binary results the protocol takes one statement only."""
+        with self.connection.cursor(binary=True) as cursor:
+            yield cursor.execute(statement.encode())
+
+    def _prepared(self, statement: str) -> int:
+        """The columns of a statement that the server prepares: it takes one only, and nothing is run."""
+        import psycopg
+
+        server = self.connection.pgconn
+        for result in (server.prepare(b"", statement.encode()), server.describe_prepared(b"")):
+            if result.status != psycopg.pq.ExecStatus.COMMAND_OK:
+                raise psycopg.ProgrammingError(result.get_error_message())
+        return result.nfields
 
     def answer(self, statement: str) -> Any:
         import pyarrow as pa
         import pyarrow.csv as pacsv
 
         content = io.BytesIO()
-        export = f"COPY (\n{statement}\n) TO STDOUT (FORMAT csv, HEADER)".encode()
-        with self.connection.cursor() as cursor, cursor.copy(export) as copy:
+        export = f"COPY (\n{statement}\n) TO STDOUT (FORMAT csv, HEADER)"
+        # What copies sends its statement in the protocol that takes several.
+        self._prepared(export)
+        with self.connection.cursor() as cursor, cursor.copy(export.encode()) as copy:
             for piece in copy:
                 content.write(piece)
         content.seek(0)
@@ -173,7 +277,7 @@ def _quietly() -> Iterator[None]:
 class Spark:
     """Spark: the session that is there, else one as spark-submit or the address configures it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, query: str | None) -> None:
         with _quietly():
             from pyspark.sql import SparkSession
 
@@ -189,6 +293,13 @@ class Spark:
                 builder = SparkSession.builder.appName("decal").config("spark.log.level", "OFF")
                 session = (builder.master(address.target) if address.target else builder).getOrCreate()
         self.session = session
+        self.address = address
+
+    def check(self, query: str) -> None:
+        """Spark parses one statement only, and a query that stands in parentheses is a SELECT."""
+        name = called(query, _CALL_JAVA)
+        if name is not None:
+            raise DecalError(f"{self.address.shown}: --query calls {name}, which runs methods of Java", "leave it out")
 
     def names(self, source: str) -> list[str]:
         return list(self.types(source))
@@ -233,7 +344,7 @@ def check_reached(address: Address) -> None:
         raise DecalError(f"{address.shown}: {problem}", "check the host and the port of --engine") from None
 
 
-_ENGINES: dict[str, tuple[Callable[[Address], Closing], str]] = {
+_ENGINES: dict[str, tuple[Callable[[Address, str | None], Closing], str]] = {
     "duckdb": (DuckDB, "duckdb"),
     "postgres": (Postgres, "postgres"),
     "spark": (Spark, "spark"),

@@ -39,28 +39,32 @@ COUNTABLE = (
 
 
 def read_engine(
-    engine: str, columns: Columns, query: str | None = None, thresholds: Sequence[float] = (), pairs: bool = False
+    engine: str,
+    columns: Columns,
+    query: str | None = None,
+    thresholds: Sequence[float] = (),
+    pairs: bool = False,
+    table: str | None = None,
 ) -> Dataset:
     """The rows that an engine holds, counted there. thresholds: of decisions, at which cells are cut.
 
-    pairs: whether rows are counted by two scores at once, for what compares them.
+    pairs: whether rows are counted by two scores at once, for what compares them. table: where the address names none.
 
     Errors: DecalError, one line, without what is secret.
     """
     address = address_of(engine)
     _refuse_of_rows(columns)
-    rows = _Rows(address.shown, DIALECTS[address.engine], address.table, query)
-    with connected(address) as connection:
+    if address.table is not None and table is not None:
+        raise DecalError("the address names a table, and so does table=", "name it once")
+    rows = _Rows(address.shown, DIALECTS[address.engine], address.table or table, query)
+    with connected(address, query) as connection:
         return rows.counted(connection, columns, thresholds, pairs)
 
 
 def read_connection(engine: Engine, columns: Columns, thresholds: Sequence[float] = (), pairs: bool = False) -> Dataset:
     """The same of an engine that a Python user names, by a connection that stays open or by its address."""
     if isinstance(engine.connection, str):
-        if engine.table is not None:
-            source = f"select * from {DIALECTS[address_of(engine.connection).engine].table(engine.table)}"
-            return read_engine(engine.connection, columns, source, thresholds, pairs)
-        return read_engine(engine.connection, columns, engine.query, thresholds, pairs)
+        return read_engine(engine.connection, columns, engine.query, thresholds, pairs, engine.table)
     _refuse_of_rows(columns)
     rows = _Rows(engine.spoken, DIALECTS[engine.spoken], engine.table, engine.query)
     return rows.counted(Opened(engine.connection, engine.spoken), columns, thresholds, pairs)

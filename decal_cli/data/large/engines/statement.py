@@ -37,6 +37,8 @@ def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
         return dialect.table(table)
     # On lines of its own, so that a comment at its end comments out nothing of ours.
     text = (query or "").strip().rstrip(";")
+    if "\0" in text or text != text.encode(errors="ignore").decode():
+        raise DecalError("--query is not text in UTF-8", "correct it")
     return f"(\n{text}\n    ) AS decal_query"
 
 

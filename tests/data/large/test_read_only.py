@@ -1,0 +1,195 @@
+"""A query of an engine reads: whatever it tries, every table, file and setting stays as it was."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.helpers.command import Decal, refusal
+from tests.helpers.server import PASSWORD, Server, programs, running
+
+SAID = ("--score", "p", "--label", "y", "--threshold", "0.3", "-m", "brier")
+SOUND = ("select * from preds", "select p, y from preds; ", "with x as (select * from preds) select * from x -- all")
+HOSTILE = {
+    "ends the transaction": "select * from preds) t; commit; drop table preds; select (select 1",
+    "ends it in the statement that counts": "select * from preds) t) select 1; commit; drop table preds; --",
+    "closes a parenthesis": "select * from preds) t union all select * from (select .5 as p, 1 as y from preds",
+    "two": "select * from preds; drop table preds",
+    "two, behind a comment": "select * from preds /* ; */; delete from preds --",
+    "drop": "drop table preds",
+    "create": "create table made as select * from preds",
+    "update": "update preds set p = 0",
+    "delete in a part": "with gone as (delete from preds returning *) select * from gone",
+    "insert": "insert into preds select * from preds returning *",
+    "set": "set session characteristics as transaction read write",
+    "begin": "begin; drop table preds; commit",
+    "explain": "explain analyze delete from preds",
+    "prepared": "prepare gone as delete from preds",
+    "nothing": "-- nothing",
+    "a parameter": "select p, y from preds where p < $1",
+}
+OF_DUCKDB = {
+    "copies": "select * from preds) t; copy (select 1) to '{folder}/made.csv'; select (select 1",
+    "copy": "copy preds to '{folder}/made.csv'",
+    "attach": "attach '{folder}/made.db' as other",
+    "attach behind": "select * from preds; attach '{folder}/made.db' as other",
+    "install": "install httpfs",
+    "load behind": "select * from preds; load httpfs",
+    "pragma": "pragma enable_profiling = 'json'",
+    "set": "set lock_configuration = false",
+    "opens": "select * from preds; set enable_external_access = true; copy preds to '{folder}/made.csv'",
+    "export": "export database '{folder}/made'",
+    "call": "call force_checkpoint()",
+    "a sequence": "select nextval('counter') / 10 as p, 1 as y",
+    "a log file": "select .5 as p, 1 as y from enable_logging('QueryLog', storage = 'file', storage_path = '{folder}')",
+    "a nested statement": "select * from query('copy (select 1) to ''{folder}/made.csv''')",
+    "another file": "select length(content) / 100 as p, 1 as y from read_text('{folder}/secret.txt')",
+    "another table": "select * from '{folder}/other.csv'",
+    "the network": "select * from 'http://127.0.0.1:1/rows.csv'",
+    "Python": "select * from address",
+}
+OF_POSTGRES = {
+    "a large object": "select lo_export({object}, '{folder}/made.txt') / 2.0 as p, 1 as y",
+    "made large": "select lo_from_bytea(0, 'x')::int * 0 + .5 as p, 1 as y",
+    "a file": "select length(pg_read_file('PG_VERSION')) / 10.0 as p, 1 as y",
+    "copy to": "select 1) t) to program 'touch {folder}/made.txt' --",
+    "copy": "copy preds to '{folder}/made.csv'",
+    "another connection": "select length(dblink_exec('{self}', 'drop table preds')) / 100.0 as p, 1 as y",
+    "quoted": """select length("dblink_exec" /* ( */ ('{self}', 'drop table preds')) / 100.0 as p, 1 as y""",
+    "in capitals": "select length(public.DBLINK_EXEC\n('{self}', 'drop table preds')) / 100.0 as p, 1 as y",
+    "escaped": """select length(U&"dblink_e\\0078ec"('{self}', 'drop table preds')) / 100.0 as p, 1 as y""",
+    "a nested statement": "select .5 p, 1 y from (select query_to_xml('select lo_unlink({object})', true, true, '')) q",
+    "a setting": "select .5 as p, 1 as y where set_config('transaction_read_only', 'off', false) = 'off'",
+    "a sequence": "select nextval('counter') / 10.0 as p, 1 as y",
+    "others": "select pg_terminate_backend(pid)::int / 2.0 as p, 1 as y from pg_stat_activity",
+    "a lock": "select p, y from preds for update",
+    "a block": "do $$ begin drop table preds; end $$",
+    "into": "select p, y into made from preds",
+}
+
+
+def named(**queries: dict[str, str]) -> list[object]:
+    return [pytest.param(query, id=name) for more in queries.values() for name, query in more.items()]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "file.db"
+    (tmp_path / "secret.txt").write_text("only its length")
+    (tmp_path / "other.csv").write_text("p,y\n0.5,1\n")
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE preds AS SELECT * FROM (VALUES (.2, 0), (.8, 1), (.9, 0)) AS rows(p, y)")
+        connection.execute("CREATE SEQUENCE counter")
+        connection.execute(f"CREATE VIEW other AS SELECT * FROM '{tmp_path}/other.csv'")
+    return path
+
+
+@pytest.mark.parametrize("query", named(every=HOSTILE, of_duckdb=OF_DUCKDB))
+def test_duckdb_only_reads(decal: Decal, database: Path, query: str) -> None:
+    before = contents(database.parent)
+    query = query.replace("{folder}", str(database.parent))
+    refusal(decal("evaluate", "--engine", f"duckdb:{database}", "--query", query, *SAID, cwd=database.parent))
+    assert contents(database.parent) == before
+
+
+@pytest.mark.parametrize("name", ["copies", "copy", "attach behind", "install", "a log file", "the network", "Python"])
+def test_a_duckdb_in_memory_only_reads(decal: Decal, database: Path, name: str) -> None:
+    before = contents(database.parent)
+    query = OF_DUCKDB[name].replace("{folder}", str(database.parent)).replace("preds", "'other.csv'")
+    refusal(decal("evaluate", "--engine", "duckdb:", "--query", query, *SAID, cwd=database.parent))
+    assert contents(database.parent) == before
+
+
+def test_what_only_reads_is_read(decal: Decal, database: Path) -> None:
+    for query in SOUND:
+        done = decal("evaluate", "--engine", f"duckdb:{database}", "--query", query, *SAID)
+        assert (done.code, done.err) == (0, "")
+    read = ("--engine", "duckdb:", "--query", f"select * from '{database.parent}/other.csv'")
+    of_view = ("--engine", f"duckdb:{database}?table=other")
+    for words in (read, of_view):
+        done = decal("evaluate", *words, *SAID)
+        assert (done.code, done.err) == (0, "")
+    refusal(decal("evaluate", "--engine", f"duckdb:{database}", "--query", "select * from other", *SAID))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    folder = programs()
+    if folder is None:
+        pytest.skip("no Postgres is installed (apt-get install postgresql)")
+    with running(folder) as started:
+        with started.connect() as connection:
+            connection.execute("CREATE EXTENSION dblink")
+            connection.execute("CREATE SEQUENCE counter")
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def preds(request: pytest.FixtureRequest) -> None:
+    """The table, where a test needs the server, as it was before."""
+    if "server" in request.fixturenames:
+        with request.getfixturevalue("server").connect() as connection:
+            connection.execute("DROP TABLE IF EXISTS preds")
+            connection.execute("CREATE TABLE preds (p DOUBLE PRECISION, y INTEGER)")
+            connection.execute("INSERT INTO preds VALUES (.2, 0), (.8, 1), (.9, 0)")
+
+
+def state(server: Server) -> list[object]:
+    """Every table and its rows, large objects, the sequence, and settings of roles."""
+    asked = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace ORDER BY 1",
+        "SELECT * FROM preds ORDER BY p",
+        "SELECT count(*) FROM pg_largeobject_metadata",
+        "SELECT last_value, is_called FROM counter",
+        "SELECT * FROM pg_db_role_setting",
+    )
+    with server.connect() as connection:
+        return [connection.execute(each).fetchall() for each in asked]
+
+
+@pytest.mark.parametrize("query", named(every=HOSTILE, of_postgres=OF_POSTGRES))
+def test_postgres_only_reads(decal: Decal, server: Server, tmp_path: Path, query: str) -> None:
+    """The user is a superuser, who may do all of it."""
+    tmp_path.chmod(0o777)
+    with server.connect() as connection:
+        made = connection.execute("SELECT lo_from_bytea(0, 'kept')").fetchone()
+    itself = f"host=127.0.0.1 port={server.port} user=decal password=''{PASSWORD}'' dbname=postgres"
+    for name, value in {"folder": tmp_path, "object": (made or (0,))[0], "self": itself}.items():
+        query = query.replace(f"{{{name}}}", str(value))
+    before = state(server)
+    line = refusal(decal("evaluate", "--engine", server.address(), "--query", query, *SAID))
+    assert state(server) == before
+    assert not list(tmp_path.glob("made*"))
+    assert "s3cret" not in line
+
+
+def test_postgres_reads_what_reads(decal: Decal, server: Server) -> None:
+    for query in (*SOUND, "select case current_setting('default_transaction_read_only') when 'on' then .5 end p, 1 y"):
+        done = decal("evaluate", "--engine", server.address(), "--query", query, *SAID)
+        assert (done.code, done.err) == (0, "")
+
+
+def test_a_view_that_writes_is_stopped_by_the_transaction(decal: Decal, server: Server) -> None:
+    before = state(server)
+    with server.connect() as connection:
+        connection.execute("CREATE VIEW writes AS SELECT nextval('counter')::float8 / 10 AS p, 1 AS y")
+    try:
+        assert "read-only" in refusal(decal("evaluate", "--engine", server.address("writes"), *SAID))
+    finally:
+        with server.connect() as connection:
+            connection.execute("DROP VIEW writes")
+    assert state(server) == before
+
+
+@pytest.mark.parametrize("query", ["select '\0' as p", "select '\udcff' as p"])
+def test_a_query_is_text(decal: Decal, database: Path, query: str) -> None:
+    assert "is not text" in refusal(decal("evaluate", "--engine", f"duckdb:{database}", "--query", query, *SAID))
