@@ -194,7 +194,7 @@ def truths(world: World, rows: Rows, seed: int, rng: np.random.Generator, names:
 def _at_edges(world: World, t: Table) -> dict[str, float]:
     """The population's values for the bins of the sample, edges held fixed; on exact levels where it uses them."""
     population, task = world.population, world.task
-    edges = np.unique(t.quantiles(15))[1:-1]
+    edges = t.bin_edges()
     starts = np.unique(np.concatenate(([0], np.searchsorted(population.score, edges, side="right"))))
     starts = starts[starts < len(population)]
     bins = population.merge_levels(starts)

@@ -13,7 +13,7 @@ from decal_cli.data import Columns, read
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, measure, parse
 from decal_cli.metrics.confidence import normal
-from decal_cli.metrics.numerics.label_shift import binned, edges_of, label_shift
+from decal_cli.metrics.numerics.label_shift import N_BINS, binned, label_shift
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
@@ -37,7 +37,7 @@ def agreement(whole: Rows, share: float, rng: np.random.Generator) -> tuple[dict
     base = population_share(whole)
     specs = [parse(name) for name in METRICS]
     truth = {spec: measure(spec, Inputs(whole, TASK)).value or 0.0 for spec in specs}
-    edges = edges_of(whole.table)
+    edges = whole.table.bin_edges(N_BINS)
     zero, one = (binned(whole.table, edges, label) for label in (0, 1))
     held, shifts = dict.fromkeys(METRICS, 0), 0
     for _ in range(DRAWS):

@@ -173,7 +173,7 @@ def truths(world: Kind, rows: Rows, seed: int, fresh: Drawn) -> dict[str, float]
 
 def _top_error(rows: Rows, score: Floats, q: Floats) -> float:
     """The squared error of the top class in the bins of the sample, edges held fixed."""
-    edges = np.unique(rows.class_table.top.quantiles(15))[1:-1]
+    edges = rows.class_table.top.bin_edges()
     top, right = score.max(axis=1), q[np.arange(len(q)), score.argmax(axis=1)]
     number = np.searchsorted(edges, top, side="left")
     mass = np.bincount(number, minlength=len(edges) + 1)

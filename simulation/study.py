@@ -116,7 +116,7 @@ def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, see
     if metric in ("brier", "auc"):
         return float(getattr(world, metric))
     if task is None:
-        edges = np.unique(table.quantiles(15))[1:-1]
+        edges = table.bin_edges()
         return world.binned_error(edges)
     if metric == "expected_utility":
         return world.expected_utility(task.utility, task.decision_threshold)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decal_cli.data import Dataset, Input
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics.confidence import Interval, normal
-from decal_cli.metrics.numerics.label_shift import ReferenceScores, binned, edges_of, label_shift, psi
+from decal_cli.metrics.numerics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
 from decal_cli.tables.table import Table
 
 MAX_PVALUE = 0.01
@@ -62,7 +62,7 @@ def against(dataset: Dataset, reference: Dataset, confidence: float | None) -> R
 
 
 def _shift(model: str, rows: Table, reference: Table, confidence: float | None) -> Shift:
-    edges = edges_of(reference)
+    edges = reference.bin_edges(N_BINS)
     seen = binned(rows, edges)
     index = psi(binned(reference, edges), seen)
     try:

@@ -191,21 +191,27 @@ class Table(Counted):
     def bins(self, bins: int = BINS, strategy: Strategy = "mass") -> Table:
         """The table of bins: a level is a non-empty bin, its score the mean score in it.
 
-        mass: edges are the i/k quantiles of the rows, linearly interpolated (for weighted rows the inverse of the
-        cumulative weight); a score equal to an interior edge belongs to the lower bin, equal edges are merged.
-        width: edges i/k; a score on an interior edge belongs to the upper bin, 1 to the last.
+        mass: `bin_edges`, each of which belongs to the bin below it. width: edges i/k; a score on an interior edge
+        belongs to the upper bin, 1 to the last.
         """
         return self.cached(("bins", bins, strategy), lambda t: t.merge_levels(t.bin_starts(bins, strategy)))
 
     def bin_starts(self, bins: int = BINS, strategy: Strategy = "mass") -> Ints:
         """First level of each non-empty bin."""
-        if strategy == "mass":
-            edges = _distinct(self.quantiles(bins))[1:-1]
-            cuts = np.searchsorted(self.score, edges, side="right")
-        else:
-            cuts = np.searchsorted(self.score, np.arange(1, bins) / bins, side="left")
-        starts = _distinct(np.concatenate(([0], cuts)))
-        return starts[starts < len(self)]
+        edges = self.bin_edges(bins) if strategy == "mass" else np.arange(1, bins) / bins
+        cuts = np.unique(np.searchsorted(self.score, edges, side="right" if strategy == "mass" else "left"))
+        return np.concatenate(([0], cuts[(cuts > 0) & (cuts < len(self))]))
+
+    def bin_edges(self, bins: int = BINS) -> Floats:
+        """The edges between non-empty equal-mass bins, increasing; a score equal to one belongs to the bin below it.
+
+        They are the i/k quantiles of the rows, 0 < i < k, linearly interpolated (for weighted rows the inverse of the
+        cumulative weight). The smallest score is an edge like any other, so that a lowest level of more than 1/k of the
+        rows is a bin of its own; the largest is none, and of edges between the same two levels the lowest stays.
+        """
+        edges = self.quantiles(bins)[1:-1]
+        starts, first = np.unique(np.searchsorted(self.score, edges, side="right"), return_index=True)
+        return edges[first[starts < len(self)]]
 
     def quantiles(self, k: int) -> Floats:
         """The i/k quantiles of the scores of the rows, i = 0..k, shape (k + 1,)."""
@@ -304,9 +310,9 @@ def _check_levels(score: Counts, n: Counts, pos: Counts, n2: Counts | None = Non
             )
 
 
-def _distinct(values: NDArray[Any]) -> NDArray[Any]:
-    """The distinct ones of values that are in order already, which need no search."""
-    return values[np.append(True, values[1:] != values[:-1])]
+def bin_of(score: Floats, edges: Floats) -> Ints:
+    """The number of each score's equal-mass bin; a score equal to an edge belongs to the bin below it."""
+    return np.searchsorted(edges, score, side="left")
 
 
 def tabulate(score: Floats, label: NDArray[Any], weight: Floats | None = None, unit: Ints | None = None) -> Table:

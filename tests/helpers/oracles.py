@@ -150,15 +150,15 @@ def ks(rows: Rows, task: BinaryTask) -> float:
 
 def in_bins(rows: Rows, bins: int, strategy: str) -> list[Rows]:
     """The rows of each bin; edges by numpy."""
-    share = np.arange(bins + 1) / bins
+    share = np.arange(1, bins) / bins
     if strategy == "width":
-        which = np.searchsorted(share[1:-1], rows.score, side="right")
+        which = np.searchsorted(share, rows.score, side="right")
     else:
         if rows.weight is None:
             edges = np.quantile(rows.score, share)
         else:
             edges = np.quantile(rows.score, share, weights=rows.weight, method="inverted_cdf")
-        which = np.searchsorted(np.unique(edges)[1:-1], rows.score, side="left")
+        which = np.searchsorted(np.unique(edges), rows.score, side="left")
     every = replace(rows, weight=weights(rows))
     return [every.take(which == bin) for bin in np.unique(which)]
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
-from decal_cli.methods.families.binned import Abstaining, Binned, _lower_quantile, bin_of, edges_of
+from decal_cli.methods.families.binned import Abstaining, Binned, _lower_quantile
 from decal_cli.methods.families.sigmoid import fit_temperature
 from decal_cli.tables.rows import Rows, Unlabelled
+from decal_cli.tables.table import bin_of
 from tests.helpers.training import apply_in_sample, calibration_error, fit_method, random_training, training_of
 from tests.helpers.worlds import any_rows
 from tests.helpers.worlds import rows_by_level as by_level
@@ -20,7 +21,7 @@ from tests.helpers.worlds import rows_by_level as by_level
 @given(rows=any_rows(), bins=st.integers(1, 20))
 def test_edges_cut_the_levels_where_the_table_cuts_them(rows: Rows, bins: int) -> None:
     table = rows.table
-    number = bin_of(table.score, edges_of(table, bins))
+    number = bin_of(table.score, table.bin_edges(bins))
     np.testing.assert_array_equal(np.flatnonzero(np.diff(number, prepend=-1)), table.bin_starts(bins))
     np.testing.assert_array_equal(np.unique(number), np.arange(number[-1] + 1))
 

@@ -102,9 +102,10 @@ def test_a_score_on_an_edge_goes_to_the_lower_bin_by_mass_and_the_upper_by_width
 
 
 def test_equal_edges_are_merged() -> None:
-    """Quartiles .2 .2 .2 .5 .9 leave the edges .2 .5 .9; an edge at the least score is none."""
-    assert rows_by_level({0.2: "000000", 0.5: "01", 0.9: "1"}).table.bins(4).n.tolist() == [8, 1]
-    assert rows_by_level({0.2: "00000000", 0.9: "1"}).table.bins(4).n.tolist() == [9]
+    """Quartiles .2, .2, .5 are two edges; one at the smallest score is like any other, one at the largest is none."""
+    assert rows_by_level({0.2: "000000", 0.5: "01", 0.9: "1"}).table.bins(4).n.tolist() == [6, 2, 1]
+    assert rows_by_level({0.2: "00000000", 0.9: "1"}).table.bins(4).n.tolist() == [8, 1]
+    assert rows_by_level({0.2: "0", 0.9: "11111111"}).table.bins(4).n.tolist() == [9]
 
 
 def test_a_score_of_one_belongs_to_the_last_bin_by_width() -> None:

@@ -15,7 +15,7 @@ from decal_cli.methods.families.sigmoid import Sigmoid, fit_platt, fit_temperatu
 from decal_cli.methods.numerics.checks import are_probabilities, is_increasing, need
 from decal_cli.methods.numerics.likelihood import need_different_scores
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
+from decal_cli.tables.table import BINS, Floats, bin_of, tabulate
 
 Miscoverage = Annotated[float, "share of correctly decided rows that may get .5", Between(0, 1)]
 RANKED_PART = 10
@@ -71,18 +71,6 @@ class Abstaining:
         return Applied(np.where(np.abs(rows.score - 0.5) <= self.cut, 0.5, self.curve(rows).score))
 
 
-def bin_of(score: Floats, edges: Floats) -> Ints:
-    """The number of each score's bin; a score equal to an edge belongs to the bin below it."""
-    return np.searchsorted(edges, score, side="left")
-
-
-def edges_of(t: Table, bins: int) -> Floats:
-    """The edges between the table's non-empty equal-mass bins, shape (bins - 1,): the rule of `Table.bin_starts`."""
-    edges = np.unique(t.quantiles(bins))[1:-1]
-    starts, first = np.unique(np.searchsorted(t.score, edges, side="right"), return_index=True)
-    return edges[first][(starts > 0) & (starts < len(t))]
-
-
 @method(title="Histogram binning", kind="recalibration", source=cite("Zadrozny and Elkan 2001"))
 def histogram(rows: Training, *, bins: Bins = BINS) -> Steps:
     """The frequency of label 1 in equal-mass bins of the score.
@@ -92,7 +80,7 @@ def histogram(rows: Training, *, bins: Bins = BINS) -> Steps:
     """
     t = rows.table
     levels = t.bins(bins)
-    return Steps(edges_of(t, bins), levels.pos / levels.n)
+    return Steps(t.bin_edges(bins), levels.pos / levels.n)
 
 
 @method(title="Scaling-binning", kind="recalibration", source=cite("Kumar et al. 2019"))
@@ -106,7 +94,7 @@ def scaling_binning(rows: Training, *, bins: Bins = BINS) -> Binned:
     need_different_scores(rows.table)
     curve = fit_platt(rows.table)
     fitted = tabulate(curve(rows).score, rows.label, rows.weight)
-    return Binned(curve, Steps(edges_of(fitted, bins), fitted.bins(bins).score))
+    return Binned(curve, Steps(fitted.bin_edges(bins), fitted.bins(bins).score))
 
 
 @method(title="Meta-Cal", kind="recalibration", source=f"{cite('Ma and Blaschko 2021')}; miscoverage constraint")

@@ -12,14 +12,13 @@ from decal_cli.crossfit.regions import LEAVES, Narrow, build_regions, narrow
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import COUNT, Bins
 from decal_cli.methods.declare import Applied, Training, method, model
-from decal_cli.methods.families.binned import bin_of, edges_of
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.checks import are_places, are_probabilities, is_increasing, need
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.trees import Tree
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Unlabelled
-from decal_cli.tables.table import BINS, Floats, Ints
+from decal_cli.tables.table import BINS, Floats, Ints, bin_of
 from decal_cli.task import BinaryTask
 
 Adjust = Literal["score", "threshold"]
@@ -117,7 +116,7 @@ def glar(
     the corrected score: the same decisions.
     """
     assert rows.task is not None
-    edges = edges_of(rows.table, bins)
+    edges = rows.table.bin_edges(bins)
     number = bin_of(rows.score, edges)
     corrected = corrected_bins(rows, rows.task, _default_r(rows.task) if r is None else r, bins, len(edges) + 1)
     trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf or 0)) for k in np.flatnonzero(corrected).tolist())

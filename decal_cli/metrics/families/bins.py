@@ -49,9 +49,10 @@ def ece(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Mean distance, over bins, between the mean score and the frequency of label 1; compare it with ece_null.
 
     sum over bins of (rows in the bin / T) |frequency - mean score|. mass: edges are the i/k quantiles of the scores,
-    linearly interpolated; a score equal to an interior edge belongs to the lower bin, equal edges are merged, ties are
-    never split. width: edges are i/k; a score equal to an interior edge belongs to the upper bin. Noise keeps it above
-    0 for a calibrated model.
+    linearly interpolated; a score equal to an edge belongs to the lower bin, equal edges are merged, ties are never
+    split. The smallest score is an edge like any other: a lowest level of more than 1/k of the rows is its own bin.
+    width: edges are i/k; a score equal to an interior edge belongs to the upper bin. Noise keeps it above 0 for a
+    calibrated model.
     """
     return gaps.value(t.bins(bins, strategy), gaps.mean_gap)
 

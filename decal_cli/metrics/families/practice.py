@@ -222,5 +222,5 @@ def psi(t: Table, reference: ReferenceScores) -> float:
     Sum over ten equal-mass bins of the reference, which stay as they are, of (a - e) ln(a / e), where e is the share of
     the reference in the bin and a that of these rows; a bin that no row falls in counts half a row.
     """
-    edges = label_shift.edges_of(reference.table)
+    edges = reference.table.bin_edges(label_shift.N_BINS)
     return label_shift.psi(label_shift.binned(reference.table, edges), label_shift.binned(t, edges))

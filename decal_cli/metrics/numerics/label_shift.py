@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import Estimate, Floats, Table
+from decal_cli.tables.table import Estimate, Floats, Table, bin_of
 
 N_BINS = 10
 _ROUNDS = 20
@@ -47,15 +47,10 @@ class LabelShift(NamedTuple):
     pvalue: float
 
 
-def edges_of(reference: Table, bins: int = N_BINS) -> Floats:
-    """The lowest score of each equal-mass bin but the first, shape (k - 1,)."""
-    return np.asarray(reference.score[reference.bin_starts(bins)][1:])
-
-
 def binned(t: Table, edges: Floats, label: int | None = None) -> Binned:
-    """The rows of a table, or those of one label, in bins that begin at these scores."""
+    """The rows of a table, or those of one label, in bins with these edges between them."""
     weight = np.asarray(t.n if label is None else t.pos if label else t.n - t.pos, dtype=np.float64)
-    counts = np.bincount(np.searchsorted(edges, t.score, side="right"), weight, len(edges) + 1)
+    counts = np.bincount(bin_of(t.score, edges), weight, len(edges) + 1)
     total = float(counts.sum())
     if total <= 0:
         raise Undefined(f"no row has label {label}")
