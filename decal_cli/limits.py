@@ -13,19 +13,19 @@ MAX_ROW_BYTES = 64 * MIB
 MAX_HELD_BYTES = 64 * MIB
 """Of a Parquet file that is held in memory while it is read; of larger ones, a damaged page can claim 2 GiB."""
 MAX_LEVELS = 1 << 22
-"""Distinct scores that an engine hands over, each with its counts; of more, cells."""
+"""Distinct scores (of each group and cluster) that are counted, of an engine or of files; of more, cells."""
 MAX_CLUSTER_COUNTS = 1 << 21
 """Counts of rows by cluster, cell and label, each with its sums; of more, the cells are coarser."""
 MAX_IN_MEMORY_BYTES = 1024 * MIB
-"""Of files of which every row is held; of larger ones rows are counted batch by batch, where the command can."""
+"""Of files of which every row is held; of larger ones rows are counted, where the command can."""
 HELD_BYTES_OF_ROW = 20
 """What a row takes whose score and label are held and sorted, however few bytes a compressed file has for it."""
 HELD_SHARE_OF_MEMORY = 0.25
 """Of the memory: of larger files a sample of rows is drawn, where single rows are needed."""
 N_SAMPLE_ROWS = 200_000
 """Rows of such a sample: a gain has a standard error of about .001 u_delta, and methods are fitted in minutes."""
-MAX_TALLIES = 64
-"""Groups times models that are counted batch by batch: the sums of their cells take up to 7 MiB each, or 15."""
+MAX_CELL_COUNTS = 1 << 23
+"""Counts of rows by group, model, cell and label, of some 160 bytes each: 64 groups have so many at most."""
 MAX_COUNTED_ROWS = 1 << 50
 """Rows that aggregates count, of one model: sums of them must be whole numbers as floats."""
 MAX_SUM_OF_WEIGHTS = 1e100

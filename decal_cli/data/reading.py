@@ -19,9 +19,9 @@ from decal_cli.data.formats.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
 from decal_cli.data.formats.sources import FileSource, Source
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.large.aggregates import aggregates
-from decal_cli.data.large.pair_streaming import can_stream_pairs, stream_pairs
+from decal_cli.data.large.batches import Progress, rows_in
+from decal_cli.data.large.files import can_count, count_files
 from decal_cli.data.large.sampling import can_draw, draw
-from decal_cli.data.large.streaming import Progress, can_stream, rows_in, stream
 from decal_cli.data.unnamed import with_note
 from decal_cli.errors import DecalError
 from decal_cli.limits import HELD_BYTES_OF_ROW, HELD_SHARE_OF_MEMORY, MAX_IN_MEMORY_BYTES
@@ -85,16 +85,14 @@ def _of_logs(raws: Sequence[Raw], columns: Columns) -> Dataset:
 
 def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | None, sampled: bool) -> Dataset:
     chosen = chosen_columns(sources, columns)
-    if counting is not None and can_stream(columns, chosen):
-        if not counting.pairs and _large(sources):
-            return stream(sources, chosen, columns, counting.thresholds, counting.progress)
-        # Cells of two scores show less than rows do, so rows are held for as long as they can be.
-        if counting.pairs and _too_large_to_hold(sources) and can_stream_pairs(chosen):
-            return stream_pairs(sources, chosen, columns, counting.thresholds, counting.progress)
+    # Cells of two scores show less than rows do, so rows are held for as long as they can be.
+    is_large = _too_large_to_hold if counting is not None and counting.pairs else _large
+    if counting is not None and can_count(columns, chosen, counting.pairs) and is_large(sources):
+        return count_files(sources, chosen, columns, *counting)
     if sampled and _too_large_to_hold(sources) and can_draw(columns, chosen):
         if chosen.roles().keys() == {"score", "label"}:
             # What is drawn from counts of scores holds each of them at its rate.
-            return stream(sources, chosen, columns, ())
+            return count_files(sources, chosen, columns)
         return draw(sources, chosen, columns, (counting or Counting()).progress)
     bare = chosen.roles().keys() == {"score", "label"} and len(chosen.score) == 1
     # The range of margins is that of all rows.

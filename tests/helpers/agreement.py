@@ -25,8 +25,7 @@ import pyarrow.parquet as pq
 
 import decal_cli
 from decal_cli.data import reading as file_reading
-from decal_cli.data.large import pair_streaming, streaming
-from decal_cli.data.large.engines import reading as engine_reading
+from decal_cli.data.large.engines import counting
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.large.engines.statement import statement
@@ -179,8 +178,11 @@ def judged(verb: str, data: Any, asked: Mapping[str, Any], **more: Any) -> dict[
 
 def file_ways(path: Path) -> Iterator[Way]:
     """Files that are counted while they are read. An engine of SQL that is a file, and what anyone exports of it."""
-    yield Way("streamed", False, lambda verb, asked: (path, dict(asked)))
-    yield Way("streamed", True, lambda verb, asked: (path, dict(asked)))
+    as_csv = path.with_name("preds.csv")
+    pacsv.write_csv(pq.read_table(path), as_csv)
+    for name, file in (("parquet", path), ("csv", as_csv)):
+        for cells in (False, True):
+            yield Way(name, cells, lambda verb, asked, file=file: (file, dict(asked)))
     database = path.with_name("rows.db")
     with duckdb.connect(database) as connection:
         connection.execute(f"CREATE TABLE preds AS SELECT * FROM '{path}'")
@@ -269,11 +271,7 @@ def limits_of(way: Way, n_levels: int) -> Iterator[None]:
         stack.enter_context(patch.object(file_reading, "MAX_IN_MEMORY_BYTES", 0))
         stack.enter_context(patch.object(file_reading, "HELD_SHARE_OF_MEMORY", 0))
         if way.cells:
-            stack.enter_context(patch.object(streaming, "N_LEVELS", n_levels))
-            stack.enter_context(patch.object(engine_reading, "MAX_LEVELS", n_levels))
-        else:  # Every pair of scores is counted, and scores of a group as those of all rows.
-            stack.enter_context(patch.object(streaming, "N_SHARES", 1))
-            stack.enter_context(patch.object(pair_streaming, "N_PAIRS", 1 << 26))
+            stack.enter_context(patch.object(counting, "MAX_LEVELS", n_levels))
         yield
 
 

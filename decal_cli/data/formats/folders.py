@@ -10,8 +10,9 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote
 
 from decal_cli.data.dataset import Dataset, Input
+from decal_cli.data.formats.files import Raw
 from decal_cli.data.formats.remote import is_remote, objects_in
-from decal_cli.data.formats.sources import FileSource, open_source
+from decal_cli.data.formats.sources import FileSource, ParquetSource, open_source
 from decal_cli.errors import DecalError
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -84,6 +85,20 @@ def _listed(values: dict[str, str | None]) -> str:
 def _with(source: FileSource, values: dict[str, str | None]) -> FileSource:
     values = {name: value for name, value in values.items() if name not in source.names}
     return _Partition(source, values) if values else source
+
+
+def parquet_schema(source: FileSource, names: Sequence[str]) -> Any:
+    """The schema of a file here that is Parquet, has rows and holds these columns; None of any other.
+
+    Its path is no pattern, and its columns differ by more than capitals.
+    """
+    if isinstance(source, _Partition) and not set(names) & source.values.keys():
+        source = source.source
+    raw = source.raw
+    if not isinstance(source, ParquetSource) or type(raw) is not Raw or raw.gz or not raw.size or not source.count:
+        return None
+    plain = not set(raw.path) & set("*?[{") and raw.path.isprintable() and raw.path.isascii()
+    return source.schema if plain and len({name.lower() for name in source.names}) == len(source.names) else None
 
 
 class _Partition:

@@ -161,7 +161,8 @@ class ParquetSource:
         self.shown = source.shown
         with translated(self.shown, self.kind):
             file = self._file()
-            self.names = list(file.schema_arrow.names)
+            self.schema = file.schema_arrow
+            self.names = list(self.schema.names)
             self.count = file.metadata.num_rows
 
     def _file(self, piece: int = 0) -> Any:

@@ -25,6 +25,7 @@ OF_PAIRS = (
     "scores are known by cells of both models: comparing them shows the Brier score, log loss and decisions at edges, "
     "which are exact, and nothing else"
 )
+COUNTED_BEFORE = "rows were counted before"
 OF_ROWS = (
     *("features", "proba", "log", "positive", "logit", "margin", *ROW_UTILITIES),
     "per",
@@ -52,7 +53,8 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
         values[CLUSTER] = number.astype(np.float64)
     counts = PairCounts(kind, values) if paired else kind(values)
     counts.check(origin)
-    groups = {name: group(parts, name) for name in columns.group}
+    called = getattr(sources[0], "called", {})
+    groups = {called.get(name, name): group(parts, name) for name in columns.group}
     everything = np.ones(origin.count, dtype=bool)
     if isinstance(counts, PairCounts):
         models = _both_models(columns, [group(parts, name) for name in naming if name in texts], origin.shown)
@@ -194,7 +196,7 @@ def _models(columns: Columns, named: np.ndarray | None, shown: str) -> tuple[str
 def _notes(source: Source, columns: Columns, used: Sequence[str]) -> Iterator[str]:
     known = {"clusters": columns.cluster is not None, "pairs of scores": has_pairs(source.names)}
     unknown = ", ".join(["features", *(what for what, is_known in known.items() if not is_known)])
-    yield f"rows were counted before: nothing that needs a single row is known ({unknown})"
+    yield f"{getattr(source, 'note', COUNTED_BEFORE)}: nothing that needs a single row is known ({unknown})"
     others = [name for name in source.names if name not in (*used, *ENDS)]
     if others:
         yield f"counts are added up over {listed(others)}; --group reports every value by itself"

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.data.check import NotNumbers, Part, chunk_floats
+from decal_cli.data.check import plain as plain_array
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions, dataset
 from decal_cli.data.formats.csvfile import CsvSource
@@ -21,8 +22,8 @@ from decal_cli.data.formats.files import no_rows
 from decal_cli.data.formats.sources import FileSource, OwnOrigin
 from decal_cli.data.kinds import typed_kind
 from decal_cli.data.labels import encoded
+from decal_cli.data.large.batches import BatchReader, Progress, rows_in
 from decal_cli.data.large.row_hash import N_HASHED_COLUMNS, PRIME, factor, mixed, pieces_of, pieces_of_texts
-from decal_cli.data.large.streaming import BatchReader, Progress, rows_in
 from decal_cli.data.words import MISSING, NUMBER
 from decal_cli.errors import DecalError
 from decal_cli.limits import N_SAMPLE_ROWS
@@ -83,7 +84,7 @@ def draw(
     for number, source in enumerate(sources):
         rows = ones = 0
         for table in source.rows(chosen.numbers, (*chosen.texts, *chosen.features)):
-            label = reader.checked(Part(source, table, 0, rows)).label
+            label = plain_array(reader.checked(Part(source, table, 0, rows)).column(chosen.label).fill_null(-1))
             keys = hashes(table, chosen, _is_written(source))
             for code, stratum in enumerate(strata):
                 stratum.add(keys, label == code, number, table)

@@ -14,8 +14,7 @@ import pytest
 import decal_cli
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
-from decal_cli.data.large import streaming
-from decal_cli.data.large.engines import reading as engine_reading
+from decal_cli.data.large.engines import counting
 from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, cell_of, coarse_cells, edges
 from decal_cli.tables.coarse_clusters import CoarseClusters
@@ -46,8 +45,6 @@ def few_counts(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let every file count as too large to be held, and be read in small batches."""
     monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
-    for rows_at_once in ("N_RUN_ROWS", "N_LONG_RUN_ROWS"):
-        monkeypatch.setattr(streaming, rows_at_once, 256)
     return monkeypatch
 
 
@@ -72,7 +69,7 @@ def test_scores_of_a_cell_each_give_every_number_of_the_rows(
     held = ask(path, weight=weight, group="site")
     request.getfixturevalue("few_counts")
     streamed = ask(path, weight=weight, group="site")
-    assert "read in batches" in streamed["notes"][0]
+    assert "were counted" in streamed["notes"][0]
     for one, other in pairs_of_reports(held, streamed):
         assert other["clusters"] == pytest.approx(one["clusters"])
         for key in METRICS:
@@ -80,7 +77,7 @@ def test_scores_of_a_cell_each_give_every_number_of_the_rows(
             assert [b["value"], *b["interval"]] == pytest.approx([a["value"], *a["interval"]], rel=1e-9, abs=1e-12), key
 
 
-@pytest.mark.parametrize(("levels", "most"), [(1 << 20, 1200), (500, 1200), (500, 1 << 20)])
+@pytest.mark.parametrize(("levels", "most"), [(500, 1200), (500, 1 << 20)])
 def test_coarse_cells_are_exact_for_decisions_and_near_for_others(
     tmp_path: Path, few_counts: pytest.MonkeyPatch, levels: int, most: int
 ) -> None:
@@ -89,8 +86,8 @@ def test_coarse_cells_are_exact_for_decisions_and_near_for_others(
     few_counts.setattr(reading, "MAX_IN_MEMORY_BYTES", 1 << 30)
     held = ask(path)
     few_counts.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
-    few_counts.setattr(streaming, "N_LEVELS", levels)
-    few_counts.setattr(streaming, "MAX_CLUSTER_COUNTS", most)
+    few_counts.setattr(counting, "MAX_LEVELS", levels)
+    few_counts.setattr(counting, "MAX_CLUSTER_COUNTS", most)
     streamed = ask(path)
     assert any("coarse cells" in note for note in streamed["notes"]) == (most == 1200)
     for one, other in pairs_of_reports(held, streamed):
@@ -126,9 +123,9 @@ def test_an_engine_and_an_exported_statement_count_clusters_by_cell(
     path = with_database(pa.Table.from_pandas(rows), tmp_path) / "preds.parquet"
     shared: dict[str, Any] = {"weight": weight, "group": "site"}
     held = ask(path, **shared)
-    monkeypatch.setattr(engine_reading, "MAX_LEVELS", 10)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
     near(held, ask(f"duckdb:{tmp_path}/file.db?table=preds", **shared))
-    monkeypatch.setattr(engine_reading, "MAX_CLUSTER_COUNTS", 3000)
+    monkeypatch.setattr(counting, "MAX_CLUSTER_COUNTS", 3000)
     coarse = ask(f"duckdb:{tmp_path}/file.db?table=preds", **shared)
     near(held, coarse, off=0.03)
     assert any("coarse cells" in note for note in coarse["notes"])

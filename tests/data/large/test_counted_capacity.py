@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import decal_cli
-from decal_cli.data.large.engines import reading
+from decal_cli.data.large.engines import counting
 from tests.helpers.agreement import Agreement, rows_of_hard_cases
 from tests.helpers.command import Decal, refusal
 from tests.helpers.counted_rows import with_database
@@ -95,7 +95,7 @@ def test_cells_tell_no_ranks(decal: Decal, both: tuple[Path, str], monkeypatch: 
     asked = ("-s", "p", "-y", "y", "--positive", "it's", "--capacity", "5", "-t", "0.05")
     for verb, *more in (("recommend",), ("report", "-o", "page.html")):
         assert "--capacity needs the rows" in refusal(decal(verb, "--engine", both[1], *asked, *more))
-    monkeypatch.setattr(reading, "MAX_LEVELS", 10)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
     assert "only cells of it are known" in refusal(decal("evaluate", "--engine", both[1], *asked))
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import decal_cli
-from decal_cli.data.large.engines import reading
+from decal_cli.data.large.engines import counting
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal, refusal
 from tests.helpers.counted_rows import with_database
@@ -73,7 +73,7 @@ def test_another_population_is_counted_after_the_engine(
 
 
 def test_cells_tell_what_rows_count_and_not_how_their_scores_move(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_LEVELS", 10)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
     asked: dict[str, Any] = {"label": "y", "threshold": 0.3, "weight": "w", "prevalence": 0.4, "metrics": EXACT}
     engine = f"duckdb:{files}/file.db?table=preds"
     of_rows = decal_cli.evaluate(files / "preds.parquet", score="q", keep_scores=True, **asked)

@@ -17,7 +17,7 @@ import pytest
 import decal_cli
 from decal_cli.data import reading as file_reading
 from decal_cli.data.large import sampling
-from decal_cli.data.large.engines import reading
+from decal_cli.data.large.engines import counting
 from decal_cli.data.large.engines.address import address_of, is_address
 from decal_cli.data.large.engines.connections import check_reached, connected
 from decal_cli.data.large.engines.dialects import DIALECTS
@@ -106,8 +106,8 @@ def test_clusters_and_two_models_are_counted_in_one_pass(decal: Decal, engine: s
 def test_clusters_are_counted_by_coarse_cell(
     decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_LEVELS", 500)
-    monkeypatch.setattr(reading, "MAX_CLUSTER_COUNTS", 2000)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 500)
+    monkeypatch.setattr(counting, "MAX_CLUSTER_COUNTS", 2000)
     rows = {**ENGINE_ROWS, "c": (np.array(ENGINE_ROWS["w"]) * 4).astype(int)}
     pq.write_table(pa.table(rows), tmp_path / "preds.parquet")
     query = "select *, cast(floor(w * 4) as integer) as c from preds"
@@ -139,7 +139,7 @@ def test_advice_and_a_page_work_from_counts(decal: Decal, engine: str, tmp_path:
 def test_many_levels_come_as_cells_with_the_threshold_as_an_edge(
     decal: Decal, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_LEVELS", 500)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 500)
     pq.write_table(pa.table(ENGINE_ROWS), tmp_path / "preds.parquet")
     exact = ("brier", "log_loss", "expected_utility", "net_benefit")
     words = (*SAID, "--positive", "yes", *(word for name in exact for word in ("-m", name)), "--format", "json")

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import decal_cli
-from decal_cli.data.large.engines import reading
+from decal_cli.data.large.engines import counting
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.large.engines.statement import statement
@@ -61,7 +61,7 @@ def test_levels_give_every_number_of_the_rows(files: Path) -> None:
 
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_cells_give_what_is_a_sum_over_rows(files: Path, weight: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_LEVELS", 10)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
     shared: dict[str, Any] = {"score": ["p", "q"], "label": "y", "weight": weight, "group": "site", **SUMS}
     expected = comparison(decal_cli.compare(files / "preds.parquet", **shared))
     got = comparison(decal_cli.compare(f"duckdb:{files}/file.db?table=preds", **shared))
@@ -95,7 +95,7 @@ def test_an_exported_statement_compares_two_models(
 
 
 def test_what_cells_do_not_know_is_not_shown(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "MAX_LEVELS", 10)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 10)
     engine = f"duckdb:{files}/file.db?table=preds"
     answer = decal_cli.compare(engine, score=["p", "q"], label="y", metrics=("brier", "auc"), threshold=0.3)
     metrics = comparison(answer)["contests"][0]["metrics"]
@@ -114,7 +114,7 @@ def test_what_cells_do_not_know_is_not_shown(files: Path, monkeypatch: pytest.Mo
 def test_a_row_that_lacks_a_score_is_dropped_for_both(
     files: Path, cells: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "MAX_LEVELS", 10 if cells else 10_000)
+    monkeypatch.setattr(counting, "MAX_LEVELS", 10 if cells else 10_000)
     rows = ROWS.set_column(1, "q", pa.array([None if at % 7 == 0 else q for at, q in enumerate(ROWS["q"].to_pylist())]))
     pq.write_table(rows, files / "lacks.parquet")
     with duckdb.connect(files / "file.db") as connection:

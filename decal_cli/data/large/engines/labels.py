@@ -19,7 +19,7 @@ def label_of(text: str, positive: str | None, dialect: Dialect) -> str:
         cases += [f"{_is_natural(text, value, dialect)} THEN {value}" for value in (1, 0)]
     else:
         cases = [
-            f"{_is_positive(text, positive, dialect)} THEN 1",
+            f"{is_positive(text, positive, dialect)} THEN 1",
             f"{_other(text, positive, dialect)} = decal_other THEN 0",
         ]
     stacked = "\n            WHEN ".join([*cases, f"{_is_missing(text, dialect)} THEN NULL"])
@@ -33,7 +33,7 @@ def other_label(text: str, positive: str, source: str, dialect: Dialect) -> str:
     """
     if positive.strip() in NO_LABEL:
         raise DecalError(f"--positive {quote(positive)} stands for a missing label", "name a value of the column")
-    one = _is_positive(text, positive, dialect)
+    one = is_positive(text, positive, dialect)
     other = (
         f"MIN(CASE WHEN {one} THEN NULL WHEN {_is_missing(text, dialect)} THEN NULL"
         f" ELSE {_other(text, positive, dialect)} END)"
@@ -54,7 +54,8 @@ def _canonical(positive: str) -> str:
     return label_text(positive) or positive
 
 
-def _is_positive(text: str, positive: str, dialect: Dialect) -> str:
+def is_positive(text: str, positive: str, dialect: Dialect) -> str:
+    """Whether a text is the positive label."""
     positive = _canonical(positive)
     if positive in NATURAL:
         return _is_natural(text, NATURAL[positive], dialect)

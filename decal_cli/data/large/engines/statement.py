@@ -6,6 +6,7 @@ Its result is an aggregate (`aggregate`), which `decal evaluate FILE --aggregate
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from decal_cli.data.large.engines.checks import problems_of
 from decal_cli.data.large.engines.dialects import Dialect, logistic
@@ -15,18 +16,23 @@ from decal_cli.data.large.engines.sums import coarsely_placed, counted, placed, 
 from decal_cli.errors import DecalError
 
 
-def count_of_rows(request: CountRequest, dialect: Dialect) -> str:
-    """The statement that counts rows."""
-    return f"SELECT COUNT(*) AS decal_rows FROM {source_of(request.table, request.query, dialect)}"
+def size_of_head(request: CountRequest, dialect: Dialect, most: int) -> str:
+    """The statement that counts the first rows, so many at most, and about how many scores and texts they have."""
+    columns = [dialect.name(name) for name in (*request.score, *request.texts)]
+    listed = ", ".join(dict.fromkeys(columns))
+    head = f"(\n    SELECT {listed} FROM {source_of(request.table, request.query, dialect)}\n    LIMIT {most}\n)"
+    return _size(columns, f"{head} AS decal_head", dialect)
 
 
-def count_of_values(request: CountRequest, dialect: Dialect) -> str:
-    """The statement that counts, about, the distinct values of each score and then of each text."""
-    columns = [
-        f"{dialect.distinct.format(value=dialect.name(name))} AS decal_{at}"
-        for at, name in enumerate((*request.score, *request.texts))
-    ]
-    return f"SELECT {', '.join(columns)} FROM {source_of(request.table, request.query, dialect)}"
+def size_of_texts(request: CountRequest, dialect: Dialect) -> str:
+    """The statement that counts all rows, and about how many texts of each column they have."""
+    columns = [dialect.name(name) for name in request.texts]
+    return _size(columns, source_of(request.table, request.query, dialect), dialect)
+
+
+def _size(columns: Sequence[str], source: str, dialect: Dialect) -> str:
+    distinct = [f"{dialect.distinct.format(value=each)} AS decal_{at}" for at, each in enumerate(columns)]
+    return f"SELECT {', '.join(['COUNT(*) AS decal_rows', *distinct])} FROM {source}"
 
 
 def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:

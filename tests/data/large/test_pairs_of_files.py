@@ -12,7 +12,7 @@ import pytest
 import decal_cli
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
-from decal_cli.data.large import pair_streaming
+from decal_cli.data.large.engines import counting
 from decal_cli.errors import DecalError
 from tests.helpers.command import Decal
 from tests.helpers.counted_rows import assert_close
@@ -39,11 +39,11 @@ def compared(path: Path, **more: Any) -> tuple[dict[str, Any], list[str]]:
     return document["comparison"], document["notes"]
 
 
-def streaming(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
+def counted(monkeypatch: pytest.MonkeyPatch, pairs: int) -> None:
     """Let every file count as too large to be held, be read in small batches, and keep so many pairs."""
     monkeypatch.setattr(reading, "HELD_SHARE_OF_MEMORY", 0)
     monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
-    monkeypatch.setattr(pair_streaming, "N_PAIRS", pairs)
+    monkeypatch.setattr(counting, "MAX_LEVELS", pairs)
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -53,11 +53,11 @@ def test_counted_pairs_give_the_numbers_of_the_rows(
     path = tmp_path / "rows.parquet"
     two_models().to_parquet(path)
     held, _ = compared(path, weight=weight, group="site")
-    streaming(monkeypatch, pairs=1 << 20)
+    counted(monkeypatch, pairs=1 << 20)
     levels, notes = compared(path, weight=weight, group="site")
     assert_close(levels, held)
-    assert any("read in batches" in note for note in notes)
-    streaming(monkeypatch, pairs=300)
+    assert any("were counted" in note for note in notes)
+    counted(monkeypatch, pairs=300)
     cells, notes = compared(path, weight=weight, group="site")
     assert any("cells of both models" in note for note in notes)
     for one, other in zip(cells["contests"], held["contests"], strict=True):
@@ -76,14 +76,14 @@ def test_a_row_that_lacks_a_score_is_dropped_for_both(
     rows["q"] = rows["q"].where(rows.index % 7 != 0)
     rows.to_parquet(path)
     held, _ = compared(path, missing="drop", metrics=EXACT)
-    streaming(monkeypatch, pairs)
+    counted(monkeypatch, pairs)
     got, notes = compared(path, missing="drop", metrics=EXACT)
     assert_close(got["contests"][0]["metrics"], held["contests"][0]["metrics"])
     assert got["contests"][0]["rows"] == held["contests"][0]["rows"] == int(rows[["p", "q"]].notna().all(axis=1).sum())
-    assert any("dropped 332 of 1,500 rows" in note for note in notes)
+    assert any("dropped 332 of 1,500 rows (missing score)" in note for note in notes)
     rows["q"] = rows["q"].where(rows["p"].isna())
     rows.to_parquet(path)
-    with pytest.raises(DecalError, match="no row has both scores, 'p' and 'q'"):
+    with pytest.raises(DecalError, match=r"no row is left \(missing score\)"):
         compared(path, missing="drop")
 
 
@@ -95,7 +95,7 @@ def test_a_rule_on_the_difference_is_judged_and_ids_hold_the_rows(
     words = ("-s", "p", "-s", "q", "-y", "y", "--rule", "upper(delta(brier))<=1", "--rule", "delta(brier)<=-0.5")
     held = decal("gate", path, *words, "--format", "csv")
     by_id = decal("compare", path, "-s", "p", "-s", "q", "-y", "y", "--id", "id", "--no-intervals")
-    streaming(monkeypatch, pairs=300)
+    counted(monkeypatch, pairs=300)
     streamed = decal("gate", path, *words, "--format", "csv")
     assert (streamed.code, streamed.out) == (held.code, held.out) == (1, held.out)
     assert decal("compare", path, "-s", "p", "-s", "q", "-y", "y", "--id", "id", "--no-intervals").out == by_id.out

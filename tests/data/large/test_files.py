@@ -12,7 +12,7 @@ import pytest
 import decal_cli as decal
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
-from decal_cli.data.large import streaming
+from decal_cli.data.large.engines import counting
 from decal_cli.errors import DecalError
 from tests.helpers.cells import worded_rows as rows
 
@@ -24,10 +24,8 @@ def counted(monkeypatch: pytest.MonkeyPatch, levels: int | None = None) -> None:
     """Let every file count as too large to be held, be read in small batches, and keep so many levels."""
     monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", 0)
     monkeypatch.setattr(sources, "N_BATCH_ROWS", 64)
-    for rows_at_once in ("N_RUN_ROWS", "N_LONG_RUN_ROWS"):
-        monkeypatch.setattr(streaming, rows_at_once, 256)
     if levels is not None:
-        monkeypatch.setattr(streaming, "N_LEVELS", levels)
+        monkeypatch.setattr(counting, "MAX_LEVELS", levels)
 
 
 def ask(path: Any, **more: Any) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def test_levels_are_those_of_rows_in_memory(
     whole = ask(path, weight=weight)
     counted(monkeypatch)
     streamed = ask(path, weight=weight)
-    assert any("read in batches" in note for note in streamed["notes"])
+    assert any("were counted" in note for note in streamed["notes"])
     assert streamed["inputs"] == whole["inputs"]
     for expected, got in zip(whole["reports"], streamed["reports"], strict=True):
         assert [got[key] for key in ("model", "group", "rows", "positives")] == [
@@ -65,7 +63,7 @@ def test_many_rows_in_a_small_file_are_counted(tmp_path: Path, monkeypatch: pyte
     for limit, is_counted in ((most, True), (2 * most, False)):
         monkeypatch.setattr(reading, "MAX_IN_MEMORY_BYTES", limit)
         evaluation = decal.evaluate(path, score="p", label="y", metrics="brier")
-        assert any("read in batches" in note for note in evaluation.to_dict()["notes"]) == is_counted
+        assert any("were counted" in note for note in evaluation.to_dict()["notes"]) == is_counted
         assert evaluation["brier"].value == pytest.approx((0.25**2 + 0.5**2 + 0.75**2 + 0.5**2) / 4, rel=1e-12)
 
 
@@ -185,3 +183,40 @@ def test_an_empty_folder_and_mixed_partitions_are_refused(tmp_path: Path) -> Non
         rows().drop(columns="site").to_parquet(tmp_path / place / "part.parquet")
     with pytest.raises(DecalError, match="partition all files"):
         ask(tmp_path)
+
+
+def test_an_interval_of_clusters_does_not_depend_on_how_rows_were_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    cluster, p = rng.integers(0, 50, 200), np.array([0.1, 0.3, 0.5, 0.8])[rng.integers(0, 4, 200)]
+    y = rng.random(200) < 1 / (1 + np.exp(-np.log(p / (1 - p)) / 2 - rng.normal(0, 1.2, 50)[cluster]))
+    data = pd.DataFrame({"p": p, "y": y.astype(int), "c": cluster})
+    data.to_csv(tmp_path / "rows.csv", index=False)
+    data.to_parquet(tmp_path / "rows.parquet")
+
+    def gain(ending: str) -> list[float]:
+        asked = {"score": "p", "label": "y", "cluster": "c", "threshold": 0.3, "metrics": "gain_recalibration"}
+        metric = decal.evaluate(tmp_path / f"rows.{ending}", **asked).to_dict()["metrics"]["gain_recalibration"]
+        return [metric["value"], *metric["interval"]]
+
+    held = gain("csv")
+    counted(monkeypatch)
+    assert gain("csv") == pytest.approx(held, rel=1e-12)
+    assert gain("parquet") == pytest.approx(held, rel=1e-12)
+
+
+def test_names_that_mean_something_to_sql_are_names_of_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = rows().rename(columns={"site": "rows", "p": 'the "p"', "y": "label"})
+    data["ROWS"] = data["w"]
+    asked = {"score": 'the "p"', "label": "label", "positive": "bad", "group": "rows", "weight": "ROWS"}
+    paths = [tmp_path / "a?b.csv", tmp_path / "it's.parquet"]
+    data.to_csv(paths[0], index=False)
+    data.to_parquet(paths[1])
+    held = decal.evaluate(paths[0], **asked, metrics="brier").to_dict()["reports"]
+    counted(monkeypatch)
+    for path in paths:
+        got = decal.evaluate(path, **asked, metrics="brier").to_dict()["reports"]
+        assert [each["group"] for each in got] == [each["group"] for each in held]
+        for one, other in zip(held, got, strict=True):
+            assert other["metrics"]["brier"]["value"] == pytest.approx(one["metrics"]["brier"]["value"], rel=1e-12)

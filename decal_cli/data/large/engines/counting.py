@@ -1,0 +1,125 @@
+"""Rows of one table or query -> Dataset: one statement counts them, and its result is read as an aggregate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from decal_cli.data.arrays import table_digest
+from decal_cli.data.dataset import Dataset
+from decal_cli.data.formats.sources import OwnOrigin
+from decal_cli.data.large.aggregates import COUNTED_BEFORE, aggregates
+from decal_cli.data.large.engines.aggregate import SIDES, has_cells, types_of
+from decal_cli.data.large.engines.checks import VALUE
+from decal_cli.data.large.engines.connections import Connection
+from decal_cli.data.large.engines.dialects import Dialect
+from decal_cli.data.large.engines.request import CountRequest, checked
+from decal_cli.data.large.engines.statement import size_of_head, size_of_texts, statement
+from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_CELL_COUNTS, MAX_CLUSTER_COUNTS, MAX_LEVELS
+from decal_cli.roles import Columns
+from decal_cli.tables.cell_pairs import PAIR_GRID
+from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
+
+
+def counted(
+    connection: Connection,
+    request: CountRequest,
+    dialect: Dialect,
+    shown: str,
+    missing: Literal["error", "drop"],
+    note: str = COUNTED_BEFORE,
+    called: Mapping[str, str] | None = None,
+) -> Dataset:
+    """The rows of a request, by score or, of too many, by cell. Errors: DecalError.
+
+    note: how they were counted. called: what the user calls columns that the request calls otherwise.
+    """
+    request = checked(request)
+    table = None
+    levels = checked(replace(request, cells=False, thresholds=()))
+    if _may_be_few(levels, dialect, connection):
+        table = connection.answer(f"{statement(levels, dialect)}\nLIMIT {MAX_LEVELS + 1}")
+    if table is None or table.num_rows > MAX_LEVELS:
+        request = checked(replace(request, cells=True))
+        if request.by_cluster:
+            request = replace(request, splits=_splits(request, dialect, connection))
+        table = connection.answer(f"{statement(request, dialect)}\nLIMIT {MAX_CELL_COUNTS + 1}")
+        if table.num_rows > MAX_CELL_COUNTS:
+            raise DecalError(
+                f"{shown}: rows have more than {MAX_CELL_COUNTS:,} counts by group and cell",
+                "name columns of fewer values with --group",
+            )
+    if not table.num_rows:
+        raise DecalError(f"{shown}: has no rows", "name another table or query")
+    of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
+    of_role |= {} if request.pairs else {"score": request.score[0]}
+    counts = Columns(request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=missing)
+    return aggregates([CountedSource(shown, table, of_role, note, called or {})], counts)
+
+
+def _may_be_few(request: CountRequest, dialect: Dialect, connection: Connection) -> bool:
+    """Whether every score may be counted, as far as the first rows tell."""
+    most = MAX_LEVELS + MAX_LEVELS // 8
+    rows, *values = _numbers(connection, size_of_head(request, dialect, most))
+    models = 1 if request.pairs else len(request.score)
+    if rows < most and rows * models <= MAX_LEVELS:
+        return True
+    of_scores, of_texts = values[: len(request.score)], values[len(request.score) :]
+    scores = math.prod(of_scores) if request.pairs else sum(of_scores)
+    levels = scores * math.prod(each + 1 for each in of_texts)
+    return (levels if rows == most else min(levels, rows * models)) <= MAX_LEVELS
+
+
+def _splits(request: CountRequest, dialect: Dialect, connection: Connection) -> int:
+    """How fine the coarse cells are, so that clusters have no more counts of them than are kept."""
+    rows, *values = _numbers(connection, size_of_texts(request, dialect))
+    models = len(request.score)
+    texts = math.prod(each + 1 for each in values)
+    splits = MAX_SPLITS
+    while splits and min(rows * models, 2 * models * texts * n_coarse_cells(splits)) > MAX_CLUSTER_COUNTS:
+        splits -= 1
+    return splits
+
+
+def _numbers(connection: Connection, statement: str) -> list[int]:
+    return [int(value) for value in connection.answer(statement).to_pylist()[0].values()]
+
+
+class CountedSource(OwnOrigin):
+    """The result of a statement. of_role: the user's columns by role, for errors. note, called: as in `counted`."""
+
+    def __init__(
+        self, shown: str, table: Any, of_role: Mapping[str, str], note: str, called: Mapping[str, str]
+    ) -> None:
+        import pyarrow as pa
+
+        names = table.column_names
+        types = types_of(names)
+        super().__init__(shown, table.cast(pa.schema([(name, getattr(pa, types[name])()) for name in names])))
+        self.of_role = of_role
+        self.note, self.called = note, called
+
+    def sha256(self) -> str:
+        """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
+        if has_cells(self.names):
+            return table_digest(self._whole_cells())
+        kinds = types_of(self.names)
+        scores = ("score", *(f"score{side}" for side in SIDES))
+        keys = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name in scores)]
+        return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
+
+    def _whole_cells(self) -> Any:
+        """The rows of each cell of equal width, which thresholds may have cut in parts."""
+        import pyarrow.compute as pc
+
+        table = self.table
+        width = {"": GRID} if "cell" in self.names else dict.fromkeys(SIDES, PAIR_GRID)
+        for side, cells in width.items():
+            place = pc.floor(pc.multiply(table[f"low{side}"], float(cells)))
+            table = table.set_column(self.names.index(f"cell{side}"), f"cell{side}", place)
+        kinds = types_of(self.names)
+        keys = [name for name in self.names if kinds[name] != "float64" and name not in ("rows", VALUE)]
+        return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])

@@ -1,0 +1,282 @@
+"""Files larger than memory -> Dataset: a DuckDB in this process counts their rows, as any engine does.
+
+It reads Parquet of plain types itself. Of anything else it gets batches that were read and checked here, so that a CSV
+file means the same whatever its size.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from decal_cli.data.columns import Chosen
+from decal_cli.data.dataset import Dataset, Digests, Input
+from decal_cli.data.formats.folders import parquet_schema
+from decal_cli.data.formats.sources import FileSource
+from decal_cli.data.large.batches import BatchReader, Progress, rows_in
+from decal_cli.data.large.engines.aggregate import RESERVED
+from decal_cli.data.large.engines.counting import counted
+from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.labels import is_positive
+from decal_cli.data.large.engines.request import CountRequest
+from decal_cli.data.words import quote
+from decal_cli.errors import DecalError
+from decal_cli.roles import Columns
+
+COUNTED_HERE = "the rows are more than are held in memory, and were counted"
+ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
+TABLE = "decal_files"
+_DIALECT = DIALECTS["duckdb"]
+_SECONDS = 0.2
+"""Between two looks at how far DuckDB is."""
+
+
+def can_count(columns: Columns, chosen: Chosen, pairs: bool) -> bool:
+    """Whether counts say what is asked of these columns."""
+    plain = not (columns.margin or columns.proba or chosen.models or columns.capacity)
+    plain = plain and columns.prevalence is None and columns.sampled_negatives is None
+    # Cells of two scores do not hold clusters.
+    plain = plain and not (pairs and (len(chosen.score) != 2 or chosen.cluster is not None))
+    return plain and chosen.roles().keys() <= ROLES_OF_COUNTS
+
+
+def count_files(
+    sources: Sequence[FileSource],
+    chosen: Chosen,
+    columns: Columns,
+    thresholds: Sequence[float] = (),
+    progress: Progress = lambda rows, total: None,
+    pairs: bool = False,
+) -> Dataset:
+    """The rows counted, and never held. thresholds: of decisions, at which counts are exact. Errors: DecalError."""
+    digests, called = Digests(sources), _called(chosen, sources[0].shown)
+    kind = _ParquetFiles if _are_plain(sources, chosen) else _Batches
+    with kind(sources, chosen, columns, progress, called) as files:
+        request = CountRequest(
+            chosen.score,
+            chosen.label,
+            TABLE,
+            positive=files.positive,
+            weight=chosen.weight,
+            group=tuple(called[name] for name in chosen.group),
+            thresholds=tuple(thresholds),
+            cluster=chosen.cluster and called[chosen.cluster],
+            pairs=pairs,
+            logit=files.logit,
+        )
+        shown = sources[0].shown if len(sources) == 1 else f"{len(sources)} files"
+        own = {ours: name for name, ours in called.items()}
+        with files.errors():
+            data = counted(files, request, _DIALECT, shown, columns.missing, COUNTED_HERE, own)
+            rows = files.inputs()
+    inputs = (Input(*item, digest) for item, digest in zip(rows, digests.wait(), strict=True))
+    return replace(data, inputs=tuple(inputs), columns=chosen.roles(), guessed=chosen.guessed)
+
+
+def _wanted(chosen: Chosen) -> list[str]:
+    return list(dict.fromkeys((*chosen.numbers, *chosen.texts)))
+
+
+def _called(chosen: Chosen, shown: str) -> dict[str, str]:
+    """What DuckDB, to which 'P' and 'p' are one name, calls the columns: groups must not be called as its sums are."""
+    called: dict[str, str] = {}
+    others = (chosen.label, *chosen.score, *chosen.names("weight"))
+    for name in (*others, *(each for each in _wanted(chosen) if each not in others)):
+        taken = {each.lower() for each in called.values()}
+        if name in others and name.lower() in taken:
+            raise DecalError(f"{shown}: two columns are called {quote(name)}, but for capitals", "rename one of them")
+        ours = name
+        while name not in others and ours.lower() in taken | RESERVED:
+            ours = f"column {ours}"
+        called[name] = ours
+    return called
+
+
+def _are_plain(sources: Sequence[FileSource], chosen: Chosen) -> bool:
+    """Whether DuckDB reads these columns of all files, and as what they are read here."""
+    import pyarrow as pa
+
+    texts = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string)
+    numbers = (pa.types.is_integer, pa.types.is_float32, pa.types.is_float64)
+    kinds = set()
+    for source in sources:
+        schema = parquet_schema(source, _wanted(chosen))
+        if schema is None:
+            return False
+        kinds.add(tuple(schema.field(name).type for name in _wanted(chosen)))
+    (of_columns, *others) = kinds
+    return not others and all(
+        any(is_kind(kind) for is_kind in (numbers if name in chosen.numbers else texts))
+        for name, kind in zip(_wanted(chosen), of_columns, strict=True)
+    )
+
+
+class _Files:
+    """Files as a table of a DuckDB in memory, which nothing of a user enters but names and paths, quoted."""
+
+    def __init__(
+        self,
+        sources: Sequence[FileSource],
+        chosen: Chosen,
+        columns: Columns,
+        progress: Progress,
+        called: Mapping[str, str],
+    ) -> None:
+        import duckdb
+
+        self.sources, self.chosen, self.columns, self.called = sources, chosen, columns, called
+        self.progress, self.total = progress, rows_in(sources)
+        self.spilled = TemporaryDirectory(prefix="decal-")
+        self.connection = duckdb.connect(
+            config={
+                "temp_directory": self.spilled.name,
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+                "python_enable_replacements": False,
+            }
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.connection.close()
+        self.spilled.cleanup()
+
+    def names(self, source: str) -> list[str]:
+        """The columns of what stands after FROM."""
+        return list(self.types(source))
+
+    def types(self, source: str) -> dict[str, str]:
+        """What DuckDB calls their types."""
+        empty = self.connection.sql(f"SELECT * FROM {source} LIMIT 0")
+        return {name: str(kind) for name, kind in zip(empty.columns, empty.types, strict=True)}
+
+    def answer(self, statement: str) -> Any:
+        """The result of a statement as a pyarrow Table."""
+        return self.connection.sql(statement).to_arrow_table()
+
+
+class _Batches(_Files):
+    """Files of any format, read here."""
+
+    positive, logit = None, False
+    """Labels are 0 and 1 already, and scores probabilities."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.reader = BatchReader(self.chosen, self.columns)
+        self.read: list[tuple[str, int, int]] = []
+        self.error: BaseException | None = None
+        self.connection.register(TABLE, self)
+
+    def __arrow_c_stream__(self, requested: Any = None) -> Any:
+        """The rows from the start, as often as DuckDB asks."""
+        import pyarrow as pa
+
+        fields = [field.with_name(self.called[field.name]) for field in self.reader.schema]
+        return pa.RecordBatchReader.from_batches(pa.schema(fields), self._rows()).__arrow_c_stream__(requested)
+
+    def _rows(self) -> Iterator[Any]:
+        import pyarrow.compute as pc
+
+        read: list[tuple[str, int, int]] = []
+        before = 0
+        try:
+            for source in self.sources:
+                rows = ones = 0
+                for batch in self.reader.batches(source):
+                    yield batch.rename_columns([self.called[name] for name in batch.schema.names])
+                    rows += batch.num_rows
+                    ones += pc.sum(batch.column(self.chosen.label)).as_py() or 0
+                    self.progress(before + rows, self.total)
+                before += rows
+                read.append((source.raw.path, rows, ones))
+            self.reader.check_all(self.sources)
+            self.read = read
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise what reading raised, and not what DuckDB makes of it."""
+        try:
+            yield
+        except Exception:
+            if self.error is None:
+                raise
+            raise self.error from None
+
+    def inputs(self) -> list[tuple[str, int, int]]:
+        """Path, rows and rows of label 1 of every file."""
+        return self.read
+
+
+class _ParquetFiles(_Files):
+    """Parquet files that DuckDB reads."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.positive, self.logit = self.columns.positive, self.columns.logit
+        self.paths = [source.raw.path for source in self.sources]
+        listed = ", ".join(map(_DIALECT.text, self.paths))
+        self.files = f"read_parquet([{listed}], hive_partitioning = false, filename = 'decal_file')"
+        columns = (f"{_DIALECT.name(name)} AS {_DIALECT.name(ours)}" for name, ours in self.called.items())
+        with self.errors():
+            self.connection.execute(f"CREATE VIEW {TABLE} AS SELECT {', '.join(columns)} FROM {self.files}")
+
+    def answer(self, statement: str) -> Any:
+        done = threading.Event()
+
+        def watch() -> None:
+            while not done.wait(_SECONDS):
+                share = self.connection.query_progress()
+                if self.total and share > 0:
+                    self.progress(int(self.total * share / 100), self.total)
+
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            return super().answer(statement)
+        finally:
+            done.set()
+            watcher.join()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Read the files again where something is wrong: DuckDB says neither the file nor the row."""
+        import duckdb
+
+        try:
+            yield
+        except (DecalError, duckdb.Error) as error:
+            reader = BatchReader(self.chosen, self.columns)
+            for source in self.sources:
+                for _ in reader.batches(source):
+                    pass
+            reader.check_all(self.sources)
+            if isinstance(error, DecalError):
+                raise
+            for source in self.sources:
+                source.raw.check_unchanged()
+            raise DecalError(f"{self.sources[0].shown}: {str(error).splitlines()[0]}", "write it again") from None
+
+    def inputs(self) -> list[tuple[str, int, int]]:
+        """Path, rows and rows of label 1 of every file."""
+        label = f"TRIM({_DIALECT.as_text(_DIALECT.name(self.chosen.label))})"
+        is_one = is_positive(label, "1" if self.positive is None else self.positive, _DIALECT)
+        counts = f"decal_file, COUNT(*), CAST(SUM(CASE WHEN {is_one} THEN 1 ELSE 0 END) AS BIGINT)"
+        answer = self.connection.execute(f"SELECT {counts} FROM {self.files} GROUP BY ALL").fetchall()
+        # A file that is named twice is counted twice.
+        times = Counter(self.paths)
+        of_path = {path: (rows // times[path], ones // times[path]) for path, rows, ones in answer}
+        return [(path, *of_path[path]) for path in self.paths]
