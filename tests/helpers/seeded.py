@@ -1,0 +1,80 @@
+"""Files with every column that a verb can take, made from a seed: rows, their counts, and a DuckDB database of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+_CLASSES = ("lo", "mid", "hi")
+
+
+def seeded_columns(rows: int, seed: int = 7) -> dict[str, list[float] | list[int] | list[str]]:
+    """Two scores with ties, the probabilities of three classes by two models, and all else that a column may stand for.
+
+    Everything is rounded, so that no last bit of a processor decides anything.
+    """
+    rng = np.random.default_rng(seed)
+    known, missed = rng.normal(size=(2, rows))
+    chance = _logistic(0.9 * known + 0.9 * np.sign(missed) - 0.4)
+    share = np.exp(np.column_stack((0.9 * known, 0.5 * missed, -0.6 * known)))
+    share /= share.sum(axis=1, keepdims=True)
+    label = (rng.random(rows) < chance).astype(int)
+    several = (rng.random(rows)[:, None] > share.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    columns = {
+        "p": np.round(_logistic(1.5 * known), 2),
+        "q": np.round(_logistic(0.6 * known + 0.5 * np.sign(missed)), 2),
+        "y": label,
+        "z": np.array(_CLASSES)[several],
+        "w": rng.integers(8, 33, rows) / 16,
+        "g": np.array(["n", "s"])[rng.integers(0, 2, rows)],
+        "c": rng.integers(0, max(rows // 6, 2), rows),
+        "day": np.arange(rows) // max(rows // 5, 1),
+        "x1": np.round(known, 2),
+        "x2": np.round(missed, 2),
+        "x3": np.array(["red", "green", "blue"])[rng.integers(0, 3, rows)],
+        "amount": rng.integers(1, 6, rows),
+        "alarm": rng.integers(1, 4, rows) / 2,
+        "tn": np.zeros(rows, int),
+        "fn": -rng.integers(1, 5, rows),
+        "fp": -rng.integers(1, 4, rows),
+        "tp": rng.integers(0, 3, rows),
+    }
+    for model, power in (("a", 1.0), ("b", 1.7)):
+        wide = share**power / (share**power).sum(axis=1, keepdims=True)
+        first, second = np.round(wide[:, 0], 4), np.round(wide[:, 1], 4)
+        each = (first, second, np.round(1 - first - second, 4))
+        columns |= {f"{model}:{name}": each[k] for k, name in enumerate(_CLASSES)}
+    return {name: column.tolist() for name, column in columns.items()}
+
+
+def write_seeded(folder: Path, rows: int, seed: int = 7) -> None:
+    """The rows as rows.csv, rows.parquet and table `rows` of file.db."""
+    table = pa.table(seeded_columns(rows, seed))
+    pacsv.write_csv(table, folder / "rows.csv")
+    pq.write_table(table, folder / "rows.parquet")
+    with duckdb.connect(folder / "file.db") as connection:
+        connection.execute(f"CREATE TABLE rows AS SELECT * FROM '{folder}/rows.parquet'")
+
+
+def write_counts(folder: Path, name: str, by: Sequence[str], label: str = "y", weighted: bool = False) -> None:
+    """A file of the rows counted by these columns, as anyone's GROUP BY gives them; SQL names a column `old AS new`."""
+    keys = ", ".join(str(at + 1) for at in range(len(by)))
+    counts = f"count(*) AS n, sum({label})::BIGINT AS pos"
+    if weighted:
+        counts = (
+            f"sum(w) AS n, sum(w * {label}) AS pos, sum(w * w) AS n2, sum(w * w * {label}) AS pos2, "
+            f'count(*) AS "rows", sum({label})::BIGINT AS rows_pos'
+        )
+    query = f"SELECT {', '.join(by)}, {counts} FROM rows GROUP BY {keys} ORDER BY {keys}"
+    with duckdb.connect(folder / "file.db", read_only=True) as connection:
+        connection.execute(f"COPY ({query}) TO '{folder / name}' (FORMAT parquet)")
+
+
+def _logistic(logit: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-logit))
