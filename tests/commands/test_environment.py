@@ -49,7 +49,8 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         ("decal gate nowhere.csv -r 'brier<=1' 2>&-", 2, ""),
         (
             # Python would leave half-written bytecode behind.
-            f"export PYTHONDONTWRITEBYTECODE=1; ulimit -f 1; decal study {BINARY} -s p -y y --method platt --seeds 1 --workers 1 --thresholds .3 -o st",
+            "export PYTHONDONTWRITEBYTECODE=1; ulimit -f 1; "
+            f"decal study {NAMED} --method platt --seeds 1 --workers 1 --thresholds .3 -o st",
             2,
             "decal: 1 unit to measure, 0 of them measured before\n"
             "decal: st/units.jsonl: File too large; make room, then run the same command again\n",
