@@ -20,8 +20,8 @@ from decal_cli.tables.design import Estimate, dot
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 
 T = TypeVar("T")
-MIN_CELL_ROWS = 30
-"""Rows of a level from which on, as the median, levels count as they are; and the most rows of a cell otherwise."""
+MIN_LEVEL_ROWS = 30
+"""Rows of a level from which on, as the median, levels count as they are."""
 
 
 class ClassLevels(NamedTuple):
@@ -157,12 +157,7 @@ class ClassTable:
     @property
     def levels_count(self) -> bool:
         """Whether levels hold enough rows, as the median, to count as they are."""
-        return float(np.median(self._levels[2])) >= MIN_CELL_ROWS
-
-    @cached_property
-    def levels_or_cells(self) -> Ints:
-        """The number of each row's level, (T,): of equal probabilities; of a cell, where these hardly repeat."""
-        return self._levels[1] if self.levels_count else self._cells(MIN_CELL_ROWS, len(self))
+        return float(np.median(self._levels[2])) >= MIN_LEVEL_ROWS
 
     def at_levels(self) -> ClassLevels:
         """The rows by level."""
@@ -179,7 +174,7 @@ class ClassTable:
 
     def in_cells(self, most: int) -> ClassLevels:
         """The rows in at most so many cells of about equally many rows."""
-        return self.cached(("cells", most), lambda: self._merged(self._cells(0, most)))
+        return self.cached(("cells", most), lambda: self._merged(self._cells(most)))
 
     def _merged(self, number: Ints) -> ClassLevels:
         weight = np.ones(len(self)) if self.weight is None else self.weight
@@ -190,10 +185,10 @@ class ClassTable:
         counts = self.count(number * classes + self.label, size * classes).reshape(size, classes)
         return ClassLevels(number, score / score.sum(axis=1, keepdims=True), counts)
 
-    def _cells(self, enough: int, most: int) -> Ints:
+    def _cells(self, most: int) -> Ints:
         """The number of each row's cell, (T,): levels split at the median of the class that is widest spread.
 
-        The cell of most rows is split first, until there are `most` cells or none holds more than `enough` rows.
+        The cell of most rows is split first, until there are `most` cells, or no cell has more than one level.
         """
         levels, number, rows = self._levels
         cell, count = np.empty(len(levels), dtype=np.int64), 0
@@ -201,7 +196,7 @@ class ClassTable:
         while left:
             _, _, here = heapq.heappop(left)
             spread = np.ptp(levels[here], axis=0)
-            if count + len(left) + 1 >= most or rows[here].sum() <= enough or spread.max() <= 0:
+            if count + len(left) + 1 >= most or spread.max() <= 0:
                 cell[here], count = count, count + 1
                 continue
             values = levels[here, int(np.argmax(spread))]

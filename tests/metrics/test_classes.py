@@ -147,10 +147,26 @@ def test_calibration_of_all_classes_is_that_of_levels(weighted: bool) -> None:
     assert value("cal_l1", rows) == pytest.approx(expected, abs=1e-12)
 
 
-def test_cells_hold_few_rows_and_split_where_probabilities_do() -> None:
-    cells = random_rows(8, rows=2000).class_table.levels_or_cells
-    counts = np.bincount(cells)
-    assert counts.max() <= 30 and counts.min() >= 10 and counts.sum() == 2000
+def test_calibration_of_few_rows_of_a_level_is_that_of_levels_and_of_many_levels_that_of_cells() -> None:
+    rows = random_rows(8, rows=2000)
+    cells = rows.class_table.in_cells(32)
+    share = np.bincount(cells.of_row) / 2000
+    assert len(share) == 32 and share.min() > 0.01
+    gap = [
+        np.abs((rows.score - np.eye(rows.score.shape[1])[rows.label])[cells.of_row == k].mean(axis=0)).sum()
+        for k in range(32)
+    ]
+    assert value("cal_l1", rows) == value("cal_l1(levels=bins)", rows) == pytest.approx(share @ gap, abs=1e-12)
+    by_row = np.abs(rows.score - np.eye(rows.score.shape[1])[rows.label]).sum(axis=1).mean()
+    assert value("cal_l1(levels=exact)", rows) == pytest.approx(by_row, abs=1e-12)
+
+
+def test_calibration_of_two_classes_is_twice_that_of_the_score() -> None:
+    rng = np.random.default_rng(4)
+    rows = Rows(rng.random(300), rng.integers(0, 2, 300).astype(np.uint8))
+    for levels, of_score in (("bins", "ece"), ("exact", "ece_exact"), ("auto", "ece")):
+        ours = value(f"cal_l1(levels={levels})", as_two(rows))
+        assert ours == pytest.approx(2 * value_of(parse(of_score), Inputs(rows)), abs=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -12,12 +12,12 @@ from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics.declare import Witness, for_classes
 from decal_cli.metrics.families import agents, task
-from decal_cli.metrics.families.levels import Levels
+from decal_cli.metrics.families.levels import Levels, as_score, levels_or_cells, on_exact_levels
 from decal_cli.metrics.numerics import class_decisions, worst_rules
 from decal_cli.metrics.numerics.worst_rules import WorstRule
 from decal_cli.tables.classes import ClassLevels, ClassTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Table
+from decal_cli.tables.table import Floats
 from decal_cli.task import ClassDecision, task_of_rows
 
 MAX_NUMBERS = 1000
@@ -26,27 +26,18 @@ CELLS = (32, 64)
 """Cells on which the agent of u_cal is looked for, at least and at most; fewer of more classes."""
 MAX_SHOWN_ROWS = 20_000
 """Rows on which it is decided which of its actions an agent needs."""
-MIN_LOSS_CELLS, MAX_LOSS_CELLS, MAX_LOSS_NUMBERS = 8, 32, 160
-"""Cells of cdl and cfdl, which noise fills: so many numbers at most, and so many cells."""
 N_RULE_DRAWS = 20
 """Labels are drawn so many times: each time a program is solved."""
 _NO_INTERVAL = "nothing: the worst agent is chosen on these rows"
 _NOT_DRAWN = "nothing: it is the mean of 20 draws"
 
 
-def _as_score(c: ClassTable) -> Table | None:
-    """Two classes as a score; None of more."""
-    return c.one_vs_rest(1) if len(c.classes) == 2 else None
-
-
 def _levels(c: ClassTable, levels: Levels) -> ClassLevels:
     """The levels that cdl and cfdl work on. Errors: Undefined, where there are too many to solve a program on them."""
-    if levels == "exact" or (levels == "auto" and c.levels_count):
-        if c.n_levels * len(c.classes) > MAX_NUMBERS:
-            most = MAX_NUMBERS // len(c.classes)
-            raise Undefined(f"has {c.n_levels:,} levels, and {most} are taken at most; levels=bins puts them together")
-        return c.at_levels()
-    return c.in_cells(int(np.clip(MAX_LOSS_NUMBERS // len(c.classes), MIN_LOSS_CELLS, MAX_LOSS_CELLS)))
+    if on_exact_levels(c, levels) and c.n_levels * len(c.classes) > MAX_NUMBERS:
+        most = MAX_NUMBERS // len(c.classes)
+        raise Undefined(f"has {c.n_levels:,} levels, and {most} are taken at most; levels=bins puts them together")
+    return levels_or_cells(c, levels)
 
 
 def _cdl(c: ClassTable, levels: Levels) -> WorstRule:
@@ -54,7 +45,7 @@ def _cdl(c: ClassTable, levels: Levels) -> WorstRule:
 
 
 def _cdl_witness(c: ClassTable, *, levels: Levels = "auto") -> Witness:
-    t = _as_score(c)
+    t = as_score(c)
     if t is not None:
         return agents.witness_of("cdl", t, levels)
     rule, used = _cdl(c, levels), _levels(c, levels)
@@ -77,7 +68,7 @@ def cdl(c: ClassTable, *, levels: Levels = "auto") -> float:
     A linear program over all proper scoring rules, on levels of equal probabilities; where these hold few rows, on
     8 to 32 cells of about equally many rows, fewer of more classes.
     """
-    t = _as_score(c)
+    t = as_score(c)
     return agents.cdl(t, levels=levels) if t is not None else _cdl(c, levels).loss
 
 
@@ -87,7 +78,7 @@ def cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> float:
 
     The classes of the rows of each level or cell are drawn from its probabilities, 20 times.
     """
-    t = _as_score(c)
+    t = as_score(c)
     if t is not None:
         return agents.cdl_null(t, seed, levels=levels)
     used = _levels(c, levels)
@@ -120,7 +111,7 @@ def _attained(c: ClassTable, utility: Floats) -> float:
 
 
 def _u_cal_witness(c: ClassTable) -> Witness:
-    t = _as_score(c)
+    t = as_score(c)
     if t is not None:
         return agents.witness_of("u_cal", t)
     rule, _ = _u_cal(c)
@@ -143,7 +134,7 @@ def u_cal(c: ClassTable) -> float:
     A linear program over all proper scoring rules, on up to 1,000 / K levels of equal probabilities. Of more, the agent
     is looked for on 32 to 64 cells and evaluated on all rows: what is printed is lost, and a little more may be.
     """
-    t = _as_score(c)
+    t = as_score(c)
     if t is not None:
         return agents.u_cal(t)
     rule, exact = _u_cal(c)
@@ -165,7 +156,7 @@ def cfdl(c: ClassTable, decision: ClassDecision, *, levels: Levels = "auto") -> 
 
     Levels and cells as for cdl.
     """
-    t = _as_score(c)
+    t = as_score(c)
     if t is not None:
         return task.cfdl(t, task_of_rows([(row[0], row[1]) for row in decision.utility]), levels=levels)
     used = _levels(c, levels)

@@ -15,6 +15,7 @@ from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import for_classes, like, metric, null_of
 from decal_cli.metrics.families import bins as binned
+from decal_cli.metrics.families.levels import AtCells, as_score, at_levels, ece_exact, levels_or_cells
 from decal_cli.metrics.families.loss import Clip
 from decal_cli.metrics.families.ranking import delong
 from decal_cli.metrics.numerics.debiased import ece_debiased_interval
@@ -343,17 +344,15 @@ def aurc(c: ClassTable) -> float:
     interval=None,
     covers="nothing: where levels or cells hold few rows, it is noise",
 )
-def cal_l1(c: ClassTable) -> float:
+def cal_l1(c: ClassTable, *, levels: AtCells = "auto") -> float:
     """Mean over rows of sum over classes |p_k - h_k|, h the frequencies of the classes among rows of equal p.
 
-    Probabilities that hardly repeat are first replaced by the mean of their cell: the simplex is split again and again
-    at the median of the class whose probability is widest spread, down to cells of at most 30 rows.
+    levels: as for cdl: exact levels, or cells of about equally many rows, 8 to 32 and fewer of more classes, which
+    scores the mean probabilities of its rows; for two classes equal-mass bins. As many levels or fewer are cells each.
     """
-    cells = c.levels_or_cells
-    weight = np.ones(len(c)) if c.weight is None else c.weight
-    n = np.bincount(cells, weight)
-    total = 0.0
-    for k in range(len(c.classes)):
-        gap = np.bincount(cells, weight * (c.score[:, k] - (c.label == k)), len(n))
-        total += float(np.abs(gap).sum())
-    return total / c.total
+    t = as_score(c)
+    if t is not None:
+        return 2 * ece_exact(at_levels(t, levels))
+    used = levels_or_cells(c, levels)
+    rows = used.counts.sum(axis=1, keepdims=True)
+    return float(np.abs(used.counts - rows * used.score).sum() / rows.sum())
