@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from pathlib import Path
 
+import duckdb
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from decal_cli.errors import DecalError
 from decal_cli.task import BinaryTask, Task, parse_odds, parse_utility, task_of
+from tests.helpers.command import Decal
 
 inside = st.floats(1e-30, 1, exclude_max=True)
 cost = st.floats(1e-6, 1e6)
@@ -23,7 +26,7 @@ cost = st.floats(1e-6, 1e6)
 @example(threshold=1 - 2**-53)
 def test_the_threshold_of_a_threshold_task_is_the_given_one(threshold: float) -> None:
     task = BinaryTask.of_threshold(threshold)
-    assert task.threshold == task.decision_threshold == pytest.approx(threshold, rel=1e-14)
+    assert task.threshold == task.decision_threshold == threshold
     assert task.u_delta == 1
 
 
@@ -200,3 +203,23 @@ def test_any_text_is_a_task_or_an_error(text: str) -> None:
         with contextlib.suppress(DecalError):
             task = parse(text)
             assert not isinstance(task, Task) or all(0 < threshold < 1 for threshold in task.thresholds)
+
+
+@pytest.mark.parametrize("road", ["rows", "counts", "engine"])
+def test_a_threshold_decides_to_the_last_bit(decal: Decal, tmp_path: Path, road: str) -> None:
+    """Rows score just below a short decimal, at it and just above it; a score equal to the threshold acts."""
+    for number, middle in enumerate((0.25, 0.3, 0.5, 0.07)):
+        scores = [math.nextafter(middle, 0), middle, math.nextafter(middle, 1)]
+        rows, counts = tmp_path / f"{number}.csv", tmp_path / f"{number}-counts.csv"
+        rows.write_text("p,y\n" + "".join(f"{score!r},1\n{score!r},0\n" for score in scores))
+        counts.write_text("score,n,pos\n" + "".join(f"{score!r},2,1\n" for score in scores))
+        store = tmp_path / f"{number}.db"
+        with duckdb.connect(str(store)) as connection:
+            connection.execute(f"create table t as select * from '{rows}'")
+        engine = ["--engine", f"duckdb:{store}?table=t", "-s", "p", "-y", "y"]
+        source = {"rows": [rows], "counts": [counts, "--aggregated"], "engine": engine}[road]
+        for acting, t in zip((3, 2, 1), scores, strict=True):
+            for task in (["-t", repr(t)], ["--cost-fp", repr(t), "--cost-fn", repr(1 - t)]):
+                done = decal("evaluate", *source, *task, "-m", "selection_rate", "-f", "json")
+                found = json.loads(done.out)["reports"][0]["metrics"]["selection_rate"]["value"]
+                assert found == pytest.approx(acting / 3), (t, task)

@@ -68,11 +68,12 @@ class RowUtilities:
     def threshold(self) -> Floats:
         """t* of each row, shape (T,): act from it on; infinity where acting never pays, 0 or less where it always does.
 
-        (U00 - U10) / u_delta, cut to the short decimal that it is but for rounding.
+        (U00 - U10) / u_delta, cut to the short decimal that it is but for rounding; costs of t and 1 - t name it t.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             threshold = np.where(self.benefit > 0, self.cost / self.u_delta, np.inf)
-        return _short(threshold)
+        named = (self.utility[0] == 0) & (self.utility[3] == 0) & (self.benefit == 1 - self.cost)
+        return np.where(named, self.cost, _short(threshold))
 
     def acts(self, score: Floats) -> NDArray[np.bool_]:
         """Which rows to act on by these scores, bool (T,)."""

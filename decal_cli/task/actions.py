@@ -180,7 +180,7 @@ class BinaryTask(Task):
                 f"{shown} has t* = {threshold:g}, below {MIN_THRESHOLD:g}",
                 "make the errors cost amounts that differ by less",
             )
-        at = _checked_decision(decision_threshold, _decimal(threshold))
+        at = _checked_decision(decision_threshold, _threshold(*matrix))
         return cls(matrix, tuple(names), decision_threshold=at)
 
     @classmethod
@@ -190,7 +190,7 @@ class BinaryTask(Task):
             hint = f"; did you mean {threshold / 100:g}?" if 1 < threshold < 100 else ""
             fix = f"give a probability between 0 and 1{hint}"
             raise DecalError(f"threshold {threshold:g} is not inside (0, 1)", fix)
-        return cls.of_utility(((0.0, -(1 - threshold)), (-threshold, 0.0)), decision_threshold)
+        return cls.of_utility(_unit(threshold), decision_threshold)
 
     @classmethod
     def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> BinaryTask:
@@ -307,12 +307,19 @@ def _crossing(low: tuple[float, float], high: tuple[float, float]) -> float:
     return (low[0] - high[0]) / ((low[0] - high[0]) + (high[1] - low[1]))
 
 
+def _unit(threshold: float) -> Matrix:
+    """The utilities of u_delta 1, in which the threshold stands as it is."""
+    return (0.0, -(1 - threshold)), (-threshold, 0.0)
+
+
 def _threshold(low: tuple[float, float], high: tuple[float, float]) -> float:
-    return _decimal(_crossing(low, high))
+    """Where `high` becomes the better one: read to the last bit where it stands in the rows, else divided."""
+    named = -high[0]
+    return named if (low, high) == _unit(named) else _decimal(_crossing(low, high))
 
 
 def _decimal(threshold: float) -> float:
-    """The short decimal that a threshold is but for rounding: a score of t* then acts however the task is spelled."""
+    """The short decimal that a quotient is but for rounding: a score of t* then acts however the task is spelled."""
     short = float(f"{threshold:.{MAX_DIGITS}g}")
     return short if 0 < short < 1 and abs(short - threshold) <= 8 * math.ulp(threshold) else threshold
 
