@@ -19,6 +19,7 @@ MOST_LABELS = 64
 NO_GROUP = "(missing)"
 """What a group of missing values is called: nothing that a column is likely to hold as a text."""
 _DECIMAL = re.compile(r"[+-]?\d+(\.\d*)?")
+_WHOLE = re.compile(r"(\+|(?P<minus>-))?0*(?P<digits>\d+)(\.0*)?", re.ASCII)
 _TIME, _DATE_LENGTH = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:.*)?"), len("2026-01-31")
 # 'none' may well be a class.
 NO_LABEL = frozenset(MISSING) - {"None", "none"}
@@ -116,6 +117,9 @@ def label_text(text: str | None) -> str | None:
         return None
     if text.lower() in ("true", "false"):
         return text.lower()
+    if whole := _WHOLE.fullmatch(text):
+        # Not by way of a float, which has no room for 2^64 - 1.
+        return f"{'-' if whole['minus'] and whole['digits'] != '0' else ''}{whole['digits']}"
     return text_of(float(text)) if NUMBER.fullmatch(text) else text
 
 

@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+import string
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -40,7 +41,7 @@ class CsvSource:
         self.delimiter = _delimiter(text)
         self.names, self._skip, rest = self._header(text)
         self._header_text = text[: len(text) - len(rest)]
-        if not rest.strip() and len(head) < size:
+        if not rest.strip(string.whitespace) and len(head) < size:
             raise no_rows(self.shown)
         if all(NUMBER.fullmatch(name) for name in self.names):
             raise DecalError(
@@ -73,8 +74,10 @@ class CsvSource:
         try:
             for row in rows:
                 skip += 1
-                if row and any(cell.strip() for cell in row):
-                    return [cell.strip() for cell in row], skip, stream.read()
+                # Blanks go, and nothing else that Unicode calls space: a name may be U+0085.
+                names = [cell.strip(string.whitespace) for cell in row]
+                if any(names):
+                    return names, skip, stream.read()
         except csv.Error as error:
             raise DecalError(f"{self.shown}: the header is not CSV ({error})", "check the file") from None
         raise DecalError(f"{self.shown}: is empty", "give a file with a header and at least one row")

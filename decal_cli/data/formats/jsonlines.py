@@ -36,6 +36,17 @@ class JsonLinesSource:
 
     def objects(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Line number and object, one by one."""
+
+        def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            """A plain dict would silently keep the last of two values."""
+            if len(line := dict(pairs)) < len(pairs):
+                twice, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+                raise DecalError(
+                    f"{self.shown}, line {number}: duplicate column {quote(twice)}", "rename one of the two"
+                )
+            return line
+
+        decode = json.JSONDecoder(object_pairs_hook=unique).decode
         with translated(self.shown, self.kind), self.raw.open() as stream:
             for number, line in enumerate(iter(lambda: stream.readline(MAX_LINE_BYTES + 1), b""), 1):
                 if len(line) > MAX_LINE_BYTES:
@@ -43,13 +54,11 @@ class JsonLinesSource:
                         f"{self.shown}, line {number}: holds more than {MAX_LINE_BYTES // MIB} MiB",
                         "write one whole object a line",
                     )
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
+                line = line.removeprefix(b"\xef\xbb\xbf")
                 if not line.strip():
                     continue
                 try:
-                    # A first line with a repeated key would silently keep the last value.
-                    value = json.loads(line, object_pairs_hook=self._unique if number == 1 else None)
+                    value = decode(line.decode("utf-8", "surrogatepass"))
                 except (ValueError, RecursionError) as error:
                     reason = _reason(error)
                     raise DecalError(
@@ -60,14 +69,6 @@ class JsonLinesSource:
                         f"{self.shown}, line {number}: is not an object", 'write one {"column": value} a line'
                     )
                 yield number, value
-
-    def _unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        line = dict(pairs)
-        if len(line) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise DecalError(f"{self.shown}, line 1: duplicate column {quote(twice)}", "rename one of the two")
-        return line
 
     def line(self, row: int) -> int | None:
         """Line of data row `row` (0-based)."""
@@ -187,13 +188,14 @@ class JsonLinesSource:
     def _number(self, name: str, value: Any, row: int) -> float:
         if value is None or (isinstance(value, str) and value.strip() in MISSING):
             return math.nan
-        if isinstance(value, (int, float)):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
             try:
                 return float(value)
             except OverflowError:
                 return math.inf if value > 0 else -math.inf
         raise DecalError(
-            f"{self._place(name, row)}: {quote(value)} is not a number", "correct it, or name another column"
+            f"{self._place(name, row)}: {quote(text_of(value) if isinstance(value, bool) else value)} is not a number",
+            "correct it, or name another column",
         )
 
     def _list(self, name: str, value: Any, row: int) -> list[float] | None:
@@ -218,11 +220,13 @@ def _reason(error: Exception) -> str:
     """What is wrong with a line."""
     if isinstance(error, json.JSONDecodeError):
         return error.msg
+    if isinstance(error, UnicodeDecodeError):
+        return "no UTF-8 text"
     return "nested too deep" if isinstance(error, RecursionError) else "a number of thousands of digits"
 
 
 def _is_number(value: Any) -> bool:
     """Whether a value can stand in a column of numbers, or of lists of them."""
-    return (
-        value is None or isinstance(value, (int, float, list)) or (isinstance(value, str) and value.strip() in MISSING)
-    )
+    if isinstance(value, str):
+        return value.strip() in MISSING
+    return value is None or (isinstance(value, (int, float, list)) and not isinstance(value, bool))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
@@ -25,7 +26,7 @@ def check_quotes(shown: str, reopen: Callable[[], BinaryIO], delimiter: str, hea
             return
     with reopen() as stream:
         n_lines, last = _lines(stream)
-    n_header = sum(1 for line in header.splitlines() if line)
+    n_header = sum(1 for line in re.split("[\r\n]", header) if line)
     if n_rows == n_lines - n_header and not _ends_open(last, delimiter, False):
         return
     with io.TextIOWrapper(reopen(), encoding="latin-1", newline=None) as text:
