@@ -20,6 +20,7 @@ from decal_cli.task import BinaryTask
 from simulation.base_rate_regret import classes_table, growth_table, regret_table
 from simulation.cluster_streams import cluster_alarm_table, cluster_sequence_table
 from simulation.drifts import drift_table
+from simulation.late_labels import alike_table, late_alarm_table
 from simulation.online_calibration import cdl_table, delay_table, distance_table
 from simulation.study import PAGE, write
 
@@ -124,6 +125,8 @@ TABLES: dict[str, Callable[[int, float], Iterator[str]]] = {
     "sequences": sequence_table,
     "cluster_alarms": cluster_alarm_table,
     "cluster_sequences": cluster_sequence_table,
+    "late_alarms": late_alarm_table,
+    "alike": alike_table,
     "regret": regret_table,
     "growth": growth_table,
     "classes": classes_table,

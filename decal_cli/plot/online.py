@@ -53,12 +53,17 @@ def replay_pictures(judged: Judged) -> tuple[Picture, ...]:
 Drawn = Callable[[Any, Judged], None]
 
 
+def _measure(judged: Judged) -> str:
+    """What the evidence is."""
+    return "e-value" if judged.p_value is None else "inverse of the p-value"
+
+
 def _panels(judged: Judged) -> list[tuple[str, str, Drawn]]:
     level = f"{100 * judged.plan.confidence:g} %"
     gain = f"A band above 0 means that recalibration wins; the {level} band holds at all times at once."
     if judged.clusters is not None:
         gain = "No band is drawn, because rows of a cluster are not independent; the table has intervals."
-    evidence = "The e-value grows while the score is wrong; the dashed line is where the alarm is raised."
+    evidence = f"The {_measure(judged)} grows while the score is wrong; the dashed line is where the alarm is raised."
     reliability = "Points on the diagonal are calibrated; periods from light to dark."
     panels: list[tuple[str, str, Drawn]] = [("Utility won by recalibration, added up", gain, _gain)]
     if not judged.course.total:
@@ -103,11 +108,11 @@ def _gain(axes: Any, judged: Judged) -> None:
 
 
 def _evidence(axes: Any, judged: Judged) -> None:
-    """The e-process on a logarithmic axis, the level of the alarm, and the alarm."""
+    """The evidence on a logarithmic axis, the level of the alarm, and the alarm."""
     at, plan = _times(judged), judged.plan
-    axes.plot(at, np.array(judged.course.log_e) / math.log(10), color=style_of(0).colour, label="e-process")
+    axes.plot(at, np.array(judged.course.log_e) / math.log(10), color=style_of(0).colour, label=_measure(judged))
     level = -math.log10(plan.alpha)
-    axes.axhline(level, color=THRESHOLD, lw=1.0, ls="--", label=f"alarm: e = {1 / plan.alpha:.3g}")
+    axes.axhline(level, color=THRESHOLD, lw=1.0, ls="--", label=f"alarm: {1 / plan.alpha:.3g}")
     if judged.alarm is not None:
         time = judged.alarm.time
         where = (
@@ -115,7 +120,7 @@ def _evidence(axes: Any, judged: Judged) -> None:
         )
         axes.axvline(where, color=THRESHOLD, lw=0.8)
     axes.set_title("Evidence against calibration")
-    axes.set_ylabel("log10 of the e-value")
+    axes.set_ylabel(f"log10 of the {_measure(judged)}")
     _name_axis(axes, judged)
     below(axes)
 

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.logistic import expit
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Floats, Ints
 
 RESTART = 100
 """Rows after which the bets start over: bets that start near a change are not held back by the rows before it."""
@@ -70,6 +70,13 @@ BETS = _bets()
 """Half of the capital on shifts, a quarter on slopes, a quarter on single bins."""
 
 
+class Start(NamedTuple):
+    """A bet that started at a row, counted from 0, and the log of its capital by now."""
+
+    log_capital: float
+    row: int
+
+
 class CalibrationAlarm:
     """The e-process of the mixture of all bets, each started over at every 100th row.
 
@@ -87,7 +94,7 @@ class CalibrationAlarm:
 
     def advance(self, score: Floats, label: NDArray[np.uint8]) -> Floats:
         """log of the e-process after each of the next rows, shape (T,), of scores in [0, 1]."""
-        return self.enter(len(score), self.log_factors(score, label))
+        return self.enter(np.arange(self.rows, self.rows + len(score)), self.log_factors(score, label))
 
     @staticmethod
     def log_factors(score: Floats, label: NDArray[np.uint8]) -> Iterator[Floats]:
@@ -96,14 +103,19 @@ class CalibrationAlarm:
             logit = np.log(score) - np.log1p(-score)
         return (bet.log_factors(score, logit, label) for bet in BETS)
 
-    def enter(self, count: int, log_factors: Iterable[Floats]) -> Floats:
-        """log of the e-process after each of so many steps, shape (T,); log_factors: of each bet on them."""
-        number = np.arange(self.rows, self.rows + count)
-        starts = np.flatnonzero(number % RESTART == 0)
-        j = number[starts] // RESTART + 1
-        log_share = -np.log(j * (j + 1.0))
-        begun = np.searchsorted(starts, np.arange(count), side="right")
-        total = -np.log(number // RESTART + 2.0)
+    def enter(self, number: Ints, log_factors: Iterable[Floats]) -> Floats:
+        """log of the e-process after each of the next steps, shape (T,); log_factors: of each bet on them.
+
+        number: of each step, never below `rows`. A step begins all starts up to its number that had not begun.
+        """
+        place = number // RESTART + 1
+        before = np.concatenate(([-(-self.rows // RESTART)], place[:-1]))
+        starts = np.flatnonzero(place > before)
+        # The shares of the starts, 1/(j(j+1)) each, added up: 1/(first of them) - 1/(last of them + 1).
+        first, last = before[starts] + 1.0, place[starts] + 1.0
+        log_share = np.log(last - first) - np.log(first * last)
+        begun = np.searchsorted(starts, np.arange(len(number)), side="right")
+        total = -np.log(place + 1.0)
         for at, (bet, factors) in enumerate(zip(BETS, log_factors, strict=True)):
             capital = np.cumsum(np.concatenate(([self.capital[at]], factors)))
             leads = log_share - capital[starts]
@@ -112,7 +124,7 @@ class CalibrationAlarm:
             self.capital[at], self.of_starts[at] = capital[-1], of_starts[-1]
             if len(leads) and leads.max() > self.lead[at]:
                 self.lead[at], self.leader[at] = leads.max(), number[starts[leads.argmax()]]
-        self.rows += count
+        self.rows = int(number[-1]) + 1 if len(number) else self.rows
         return np.minimum(total, MAX_LOG_E)
 
     def rows_of_starts(self) -> set[int]:
@@ -121,8 +133,13 @@ class CalibrationAlarm:
 
     def likely_start(self) -> int:
         """The row, counted from 0, at which the start stands whose bet has won most by now: to a hundred rows."""
-        shares = np.log([bet.share for bet in BETS])
-        return int(self.leader[int(np.argmax(shares + self.capital + self.lead))])
+        return self.strongest().row
+
+    def strongest(self) -> Start:
+        """The start whose bet has won most by now."""
+        log_capital = np.log([bet.share for bet in BETS]) + self.capital + self.lead
+        best = int(np.argmax(log_capital))
+        return Start(float(log_capital[best]), int(self.leader[best]))
 
     def state(self) -> dict[str, Any]:
         """What is carried over, as JSON."""

@@ -121,7 +121,7 @@ class ClusterAlarm:
         return self.log_e
 
     def _enter(self, factors: Floats) -> Floats:
-        log_e = self.steps.enter(factors.shape[1], factors)
+        log_e = self.steps.enter(self.steps.rows + np.arange(factors.shape[1]), factors)
         self.log_e = float(log_e[-1]) if len(log_e) else self.log_e
         led = {*self.steps.leader.tolist()}
         self.first_rows = {step: row for step, row in self.first_rows.items() if step in led or step >= self.steps.rows}

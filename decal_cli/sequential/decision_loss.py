@@ -43,6 +43,7 @@ class CdlForecaster(Forecaster):
     randomised = True
     needs_score = False
     uses_horizon = True
+    on_grid = True
 
     def __init__(self, seed: int = 0, horizon: int | None = None) -> None:
         self.seed, self.horizon = seed, horizon

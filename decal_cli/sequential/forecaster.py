@@ -32,13 +32,15 @@ class Forecaster(ABC):
     """Predicts rows one after the other, and learns labels in the order of the rows.
 
     title: its name for users. randomised: whether its predictions rest on random numbers, of its `seed`. needs_score:
-    whether it looks at the score at all. uses_horizon: whether it is made for a number of rows, its `horizon`.
+    whether it looks at the score at all. uses_horizon: whether it is made for a number of rows, its `horizon`. on_grid:
+    whether it predicts the points of a grid, so that many rows have the same prediction.
     """
 
     title: ClassVar[str]
     randomised: ClassVar[bool] = False
     needs_score: ClassVar[bool] = True
     uses_horizon: ClassVar[bool] = False
+    on_grid: ClassVar[bool] = False
 
     @abstractmethod
     def predict_one(self, score: float) -> float:
@@ -50,6 +52,10 @@ class Forecaster(ABC):
 
     def guarantee(self, rows: int) -> Guarantee | None:
         """What is guaranteed after so many rows, whatever the labels are; None where nothing is."""
+        return None
+
+    def account(self) -> float | None:
+        """How far from calibration the rows that it learned are, at most, added up; None: it keeps no account."""
         return None
 
     def replay(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:

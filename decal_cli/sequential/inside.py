@@ -70,6 +70,12 @@ class Inside(Forecaster):
                 forecaster.learn_one(float(score[row]), int(label[row]))
         return predictions
 
+    def account(self) -> float | None:
+        """Those of the parts, added up."""
+        of_parts = [part.account() for part in self.parts.values()]
+        known = [each for each in of_parts if each is not None]
+        return sum(known) if known and len(known) == len(of_parts) else None
+
     def state(self) -> State:
         """What each part knows."""
         return {"parts": {name: self.parts[name].state() for name in sorted(self.parts)}}

@@ -36,6 +36,7 @@ class AlmostOneStepAhead(Forecaster):
     title = "almost one step ahead"
     needs_score = False
     uses_horizon = True
+    on_grid = True
 
     def __init__(self, horizon: int | None = None) -> None:
         self.horizon = horizon
@@ -43,6 +44,7 @@ class AlmostOneStepAhead(Forecaster):
         self.steps = _steps(1, horizon)
         # In steps, so that it is a whole number and no rounding adds up.
         self.bias = np.zeros(self.steps + 1, dtype=np.int64)
+        self.moved = 0
         self.pairs: deque[Pair] = deque()
 
     def predict_one(self, score: float) -> float:
@@ -55,31 +57,34 @@ class AlmostOneStepAhead(Forecaster):
         # Any pair serves the theorem. One near the share is where labels that come late are awaited.
         lower = int(lowers[np.abs(lowers + 0.5 - share * self.steps).argmin()])
         self.pairs.append(Pair(lower, self.steps))
-        return (lower if 2 * lower < self.steps else lower + 1) / self.steps
+        return _predicted(lower, self.steps) / self.steps
 
     def learn_one(self, score: float, label: int) -> None:
         """Count the oldest row without a label to the neighbour that is nearer to it."""
         self.learned += 1
         self.positives += label
         lower, steps = self.pairs.popleft()
-        point = (lower + label) * (self.steps // steps)
+        finer = self.steps // steps
+        point = (lower + label) * finer
         self.bias[point] += point - self.steps * label
+        self.moved += abs(lower + label - _predicted(lower, steps)) * finer
 
     def _refine(self, steps: int) -> None:
         finer = steps // self.steps
         if finer > 1:
             bias = np.zeros(steps + 1, dtype=np.int64)
             bias[::finer] = finer * self.bias
-            self.steps, self.bias = steps, bias
+            self.steps, self.bias, self.moved = steps, bias, finer * self.moved
 
     def state(self) -> State:
-        """Rows predicted, labels learned, the bias of each point, and the pairs of rows without a label."""
-        counts = {"row": self.row, "learned": self.learned, "positives": self.positives}
+        """Counts of rows, how far they were moved, the bias of each point, and the pairs of rows without a label."""
+        counts = {"row": self.row, "learned": self.learned, "positives": self.positives, "moved": self.moved}
         return {**counts, "bias": self.bias.tolist(), "pairs": [list(pair) for pair in self.pairs]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        self.row, self.learned, self.positives = (int(state[name]) for name in ("row", "learned", "positives"))
+        counts = ("row", "learned", "positives", "moved")
+        self.row, self.learned, self.positives, self.moved = (int(state[name]) for name in counts)
         self.bias = np.array(state["bias"], dtype=np.int64)
         self.steps = _steps(max(self.row, 1), self.horizon)
         self.pairs = deque(Pair(int(lower), int(steps)) for lower, steps in state["pairs"])
@@ -87,6 +92,10 @@ class AlmostOneStepAhead(Forecaster):
             raise ValueError("the biases are not those of this grid")
         if any(not 0 <= lower < steps or self.steps % steps for lower, steps in self.pairs):
             raise ValueError("a pair lies on another grid")
+
+    def account(self) -> float:
+        """What its rows were moved to the points that they count to, and the bias of these."""
+        return float(self.moved + np.abs(self.bias).sum()) / self.steps
 
     def guarantee(self, rows: int) -> Guarantee:
         """The distance to calibration per row: what the rows count off, and a bias of 1 of each point inside."""
@@ -96,6 +105,11 @@ class AlmostOneStepAhead(Forecaster):
             off = sum((min(rows + 1, _first(k + 1)) - _first(k)) / 2**k for k in range(1, _power(rows) + 1))
         # The bias of 0 and of 1 is always 0: no label can make it anything else.
         return Guarantee("dist_cal", (off + _steps(rows, self.horizon) - 1) / rows, "for certain")
+
+
+def _predicted(lower: int, steps: int) -> int:
+    """The end of a pair that is further from 1/2, in steps."""
+    return lower if 2 * lower < steps else lower + 1
 
 
 def _steps(row: int, horizon: int | None) -> int:

@@ -5,9 +5,11 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from simulation.late_labels import overlapping
 from tests.helpers.command import Decal, refusal, valid_json
 from tests.helpers.stream import ON_LINE, stream_columns, write_stream
 
@@ -50,11 +52,58 @@ def test_json_agrees_with_evaluate_and_with_itself(decal: Decal, drifting: Path)
     assert document["advice"]["action"] == "recalibrate-online"
 
 
+def test_calibrated_forecasts_whose_labels_come_late_raise_no_alarm(decal: Decal, tmp_path: Path) -> None:
+    """Five-step and thirty-step forecasts: in ten streams at most one alarm; and none before a label is known."""
+    line = ("-s", "p", "-y", "y", "-t", ".5", "--method", "running-mean")
+    raised = 0
+    for seed in range(5):
+        for delay in (5, 30):
+            drawn = overlapping(delay, 900, 0.0, np.random.default_rng([4, seed]))
+            columns = {"p": [f"{each:.6f}" for each in drawn.score], "y": [str(each) for each in drawn.label]}
+            path = write_stream(tmp_path / "late.csv", columns)
+            document = valid_json(decal("online", path, *line, "--delay", str(delay), "-f", "json").out)
+            raised += document["alarm"] is not None
+            assert 0 < document["p_value"] <= 1
+            assert document["p_value"] == pytest.approx(10 ** -document["log10_e"])
+    assert raised <= 1
+    wrong = {"p": ["0.01"] * 900, "y": ["1"] * 900}
+    done = decal(
+        "online", write_stream(tmp_path / "wrong.csv", wrong), *line, "--delay", "40", "-r", "e_calibration<20"
+    )
+    text = " ".join(done.out.split())
+    assert done.code == 1
+    # A block of one row, then blocks of 40: the fifth enters with all its labels when the seventh begins.
+    assert "alarm. At row 202 the p-value reached 0.05, which that of a calibrated score ever does" in text
+    assert "the p-value is 10^-" in text and "of every other block an e-process each" in text
+
+
 def test_a_score_that_stays_calibrated_is_kept(decal: Decal, tmp_path: Path) -> None:
     calm = write_stream(tmp_path / "calm.csv", stream_columns(shift=0.0))
     document = valid_json(decal("online", calm, *ON_LINE, "-f", "json").out)
     assert document["alarm"] is None
     assert document["advice"] | {"action": "keep", "method": None} == document["advice"]
+
+
+@pytest.mark.parametrize("horizon", [(), ("--horizon", "700")])
+def test_no_figure_contradicts_another(decal: Decal, tmp_path: Path, horizon: tuple[str, ...]) -> None:
+    """Distance within its bounds, the theorem's too; U-calibration at most CDL of the points of a grid."""
+    rng = np.random.default_rng(0)
+    columns = {
+        "p": [f"{each:.3f}" for each in rng.random(700)],
+        "y": [str(int(each < 0.35)) for each in rng.random(700)],
+    }
+    path = write_stream(tmp_path / "labels.csv", {**columns, "site": ["a", "b"] * 350})
+    names = ("cdl-algorithm", "almost-one-step-ahead", "almost-one-step-ahead(bins=2)")
+    line = ("-y", "y", "-t", ".5", "-f", "json", *horizon, *(part for name in names for part in ("--method", name)))
+    for more in ((), ("--seed", "1"), ("--delay", "20"), ("--group", "site")):
+        methods = valid_json(decal("online", path, *line, *more).out)["methods"]
+        assert {*names} < {each["method"] for each in methods}
+        for each in methods:
+            if each["method"] in names:
+                assert each["u_cal"] <= each["cdl"] + 1e-12
+            assert each["dist_cal_lower"] <= each["dist_cal_upper"]
+            if each["guarantee"] and each["guarantee"]["metric"] == "dist_cal":
+                assert each["dist_cal_upper"] <= each["guarantee"]["bound"]
 
 
 def test_without_a_score_the_base_rate_is_forecast(decal: Decal, drifting: Path) -> None:

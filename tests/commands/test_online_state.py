@@ -112,7 +112,7 @@ def test_a_state_is_refused_where_it_does_not_fit(decal: Decal, tmp_path: Path) 
     ):
         assert words in refusal(decal(*on_state, *line))
     for text, words in (
-        (whole.replace('"decal_state": 1', '"decal_state": 2'), "is a state of version 2"),
+        (whole.replace('"decal_state": 2', '"decal_state": 1'), "is a state of version 1"),
         (whole.replace('"positives": ', '"positives": 1', 1), "was changed after it was written"),
         ("{}", "is not a state"),
         ("", "is not JSON"),

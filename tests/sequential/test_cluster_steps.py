@@ -43,7 +43,7 @@ def test_a_bet_on_a_cluster_is_the_average_of_those_on_its_rows() -> None:
     alarm, steps = ClusterAlarm(), CalibrationAlarm()
     alarm.advance(score, label, runs_of(np.array([3])))
     factors = [np.log(np.mean(np.exp(each))) for each in CalibrationAlarm.log_factors(score, label)]
-    expected = steps.enter(1, (np.array([each]) for each in factors))
+    expected = steps.enter(np.array([0]), (np.array([each]) for each in factors))
     assert alarm.close(3) == pytest.approx(expected[0], abs=1e-12)
     assert len(factors) == len(BETS)
 

@@ -69,3 +69,19 @@ def test_late_labels_leave_it_near_the_base_rate() -> None:
     label = (np.random.default_rng(5).random(3000) < 0.7).astype(np.uint8)
     p = AlmostOneStepAhead().replay(np.zeros(3000), label, known_after_rows(3000, 200))
     assert np.abs(p[400:] - 0.7).mean() < 0.1
+
+
+@pytest.mark.parametrize("horizon", [None, 400])
+def test_its_account_is_what_its_rows_were_moved_and_the_bias_that_is_left(horizon: int | None) -> None:
+    rng = np.random.default_rng(3)
+    forecaster, moved, bias, label = AlmostOneStepAhead(horizon), 0.0, dict[float, float](), 0
+    for _ in range(400):
+        prediction = forecaster.predict_one(0.0)
+        lower, steps = forecaster.pairs[-1]
+        label = int(rng.random() < 0.3 + 0.4 * label)
+        forecaster.learn_one(0.0, label)
+        ahead = (lower + label) / steps
+        moved += abs(ahead - prediction)
+        bias[round(ahead, 9)] = bias.get(round(ahead, 9), 0.0) + ahead - label
+    assert forecaster.account() == pytest.approx(moved + sum(map(abs, bias.values())), abs=1e-9)
+    assert forecaster.account() <= forecaster.guarantee(400).bound * 400

@@ -30,7 +30,9 @@ class Held(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """When the e-process reached 1/alpha: the row, from 1, its time, and the row where what it found likely began."""
+    """When the e-process, or 1 over the p-value, reached 1/alpha: the row, from 1, its time, and the row where what it
+    found likely began.
+    """
 
     row: int
     time: Any

@@ -23,6 +23,8 @@ from decal_cli.sequential.worst_regret import WorstKink, worst_v_regret_of
 
 LOSSES = tuple(parse(name) for name in ("u_cal", "cdl", "dist_cal_lower", "dist_cal_upper"))
 """What each method's predictions are judged by, whatever the decision."""
+OF_GRID = {"cdl": parse("cdl(levels=exact)")}
+"""Of predictions that are points of a grid: each point is a level, as it is to U-calibration."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,9 @@ class PriorShift:
 class Judged:
     """A replay, judged.
 
-    rows_per_day: None where time is no date. prompt: whether every label was known before the next row. prior_shift:
-    None until the warm-up is over. clusters: None where rows are independent.
+    rows_per_day: None where time is no date. prompt: whether every label was known before the next row. log_e: of the
+    e-process, or of 1 over the p-value where labels come late. prior_shift: None until the warm-up is over. clusters:
+    None where rows are independent.
     """
 
     plan: OnlinePlan
@@ -95,6 +98,11 @@ class Judged:
         return self.clusters is None or self.clusters.apart is None
 
     @property
+    def p_value(self) -> float | None:
+        """Of the hypothesis that the score is calibrated, whenever one looks; None unless labels come late."""
+        return math.exp(-self.log_e) if self.plan.delay.late and self.has_e_value else None
+
+    @property
     def has_e_value(self) -> bool:
         """Whether there is evidence against the score."""
         return self.plan.score is not None and self.at_all_times
@@ -107,7 +115,8 @@ class Judged:
 def judged(replay: Replay) -> Judged:
     """Judge what was replayed so far, which is at least one row."""
     plan = replay.plan
-    methods = tuple(_method(spec, replay) for spec in plan.methods)
+    accounts = replay.accounts()
+    methods = tuple(_method(spec, replay, accounts.get(spec.key, math.inf)) for spec in plan.methods)
     days = None
     if plan.clock == "dates" and replay.last_time > replay.first_time:
         days = (replay.last_time - replay.first_time) / US_PER_DAY
@@ -130,11 +139,15 @@ def judged(replay: Replay) -> Judged:
     )
 
 
-def _method(spec: OnlineSpec, replay: Replay) -> MethodReport:
+def _method(spec: OnlineSpec, replay: Replay, account: float) -> MethodReport:
+    """account: what the forecaster itself says that the distance to calibration is at most."""
     tally = replay.tallies[spec.key]
     table = tally.cells.table()
     gain, interval = (None, None) if spec.key == replay.plan.baseline else tally.gain(replay.plan.alpha)
     inputs = Inputs.of(table)
+    measured = {loss.key: (OF_GRID.get(loss.key, loss) if _on_grid(spec) else loss) for loss in LOSSES}
+    losses = {key: value_of(loss, inputs) for key, loss in measured.items()}
+    losses["dist_cal_upper"] = max(losses["dist_cal_lower"], min(losses["dist_cal_upper"], account))
     return MethodReport(
         spec=spec,
         utility=utility_of(replay.rows, replay.positives, tally.acts, replay.plan.task),
@@ -143,8 +156,12 @@ def _method(spec: OnlineSpec, replay: Replay) -> MethodReport:
         since=replay.since(spec.key),
         worst=worst_v_regret_of(table),
         guarantee=replay.forecasters[spec.key].guarantee(replay.rows) if replay.prompt else None,
-        losses={loss.key: value_of(loss, inputs) for loss in LOSSES},
+        losses=losses,
     )
+
+
+def _on_grid(spec: OnlineSpec) -> bool:
+    return spec.declared.function.on_grid
 
 
 def _prior_shift(replay: Replay) -> PriorShift | None:

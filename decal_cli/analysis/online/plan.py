@@ -58,6 +58,11 @@ class Delay:
         return cls(text, "column")
 
     @property
+    def late(self) -> bool:
+        """Whether labels come in later than at the next row, or the next time."""
+        return self.kind == "column" or self.amount > 0
+
+    @property
     def column(self) -> str | None:
         """The column that says when labels came in."""
         return self.text if self.kind == "column" else None

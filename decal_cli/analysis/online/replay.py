@@ -21,12 +21,14 @@ from decal_cli.errors import DecalError
 from decal_cli.sequential import Forecaster, forecaster_of
 from decal_cli.sequential.calibration_alarm import CalibrationAlarm, first_alarm
 from decal_cli.sequential.cluster_steps import ClusterAlarm, Runs
+from decal_cli.sequential.delayed_alarm import DelayedAlarm
 from decal_cli.sequential.inside import InsideGroups
 from decal_cli.tables.table import Floats, Ints
 
 BLOCK_ROWS = 1 << 16
 """Rows that are replayed at once: memory does not grow with the stream."""
 Predictions = dict[str, Floats]
+EProcess = CalibrationAlarm | ClusterAlarm | DelayedAlarm
 
 
 class Replay:
@@ -54,7 +56,8 @@ class Replay:
         self.windows = Windows(keys)
         self.course = Course(keys[1:])
         self.log_e = 0.0
-        self.e_process: CalibrationAlarm | ClusterAlarm = CalibrationAlarm() if plan.cluster is None else ClusterAlarm()
+        self.e_process: EProcess = ClusterAlarm() if plan.cluster else CalibrationAlarm()
+        self.e_process = DelayedAlarm() if plan.delay.late else self.e_process
         self.alarm: Alarm | None = None
         self.start_times: dict[int, Any] = {}
 
@@ -74,7 +77,7 @@ class Replay:
             before = len(self.held.label)
             predictions, known = self._predicted(rows, self.forecasters, before + len(rows.label), cluster)
             self.prompt = self.prompt and bool((known == before + np.arange(len(known))).all())
-            self._count(rows, predictions, cluster)
+            self._count(rows, predictions, known + self.rows - before, cluster)
             self.held = self.held.then(rows).rest(int(known[-1]))
             pieces.append(predictions)
         return {key: np.concatenate([np.empty(0), *(piece[key] for piece in pieces)]) for key in self.forecasters}
@@ -100,7 +103,10 @@ class Replay:
 
     @property
     def e_value(self) -> float | None:
-        """The e-value after the last row; None without a score, and where rows of a cluster come apart."""
+        """The e-value after the last row, or 1 over the p-value where labels come late.
+
+        None without a score, and where rows of a cluster come apart.
+        """
         apart = self.clusters is not None and self.clusters.apart is not None
         return None if self.plan.score is None or apart else math.exp(self.log_e)
 
@@ -108,6 +114,18 @@ class Replay:
         """The row after which a method's sequence was first above 0; None where there is no such sequence."""
         apart = self.clusters is not None and self.clusters.apart is not None
         return None if apart else self.tallies[method].since
+
+    def accounts(self) -> dict[str, float]:
+        """How far from calibration all rows are at most, per row, by the account of each forecaster that keeps one."""
+        accounts = {}
+        for key, forecaster in self.forecasters.items():
+            if forecaster.account() is not None:
+                informed: Any = copy.deepcopy(forecaster)
+                group = [self.held.group.tolist()] if isinstance(informed, InsideGroups) else []
+                for row in zip(self.held.score.tolist(), self.held.label.tolist(), *group, strict=True):
+                    informed.learn_one(*row)
+                accounts[key] = informed.account() / self.rows
+        return accounts
 
     def ahead(self, stream: Stream) -> Predictions:
         """The predictions of the rows of a stream whose labels are not known yet; nothing is learned or counted."""
@@ -148,7 +166,7 @@ class Replay:
         }
         return predictions, known
 
-    def _count(self, rows: Held, predictions: Predictions, cluster: NDArray[Any] | None) -> None:
+    def _count(self, rows: Held, predictions: Predictions, known: Ints, cluster: NDArray[Any] | None) -> None:
         task, plan, label = self.plan.task, self.plan, rows.label
         within = None if self.clusters is None or cluster is None else self.clusters.advance(cluster, self.rows)
         acts = {
@@ -160,7 +178,7 @@ class Replay:
             key: self.tallies[key].advance(each, acts[key], acts[first], label, within)
             for key, each in predictions.items()
         }
-        log_e = self._bet(predictions[first], rows, None if within is None else within.runs)
+        log_e = self._bet(predictions[first], rows, known, None if within is None else within.runs)
         places = plan.every.places(rows.time, self.rows)
         self.windows.advance(places, self.rows, rows.time, predictions[first], label, acts, log_e)
         del sums[first]
@@ -172,7 +190,7 @@ class Replay:
         self.first_time = rows.time[0].item() if self.first_time is None else self.first_time
         self.last_time = rows.time[-1].item()
 
-    def _bet(self, score: Floats, rows: Held, runs: Runs | None) -> Floats:
+    def _bet(self, score: Floats, rows: Held, known: Ints, runs: Runs | None) -> Floats:
         """log of the e-process after each of the rows, up to the alarm first, where it is raised there.
 
         Without a score there is nothing to bet against: the share of label 1 so far is nobody's claim.
@@ -180,17 +198,18 @@ class Replay:
         if self.plan.score is None:
             return np.zeros(len(score))
         before = copy.deepcopy(self.e_process) if self.alarm is None else None
-        log_e = _advanced(self.e_process, score, rows.label, runs)
+        log_e = _advanced(self.e_process, score, rows.label, known, runs)
         at = first_alarm(log_e, self.plan.alpha) if before is not None else None
         if before is not None and at is not None:
-            _advanced(before, score[: at + 1], rows.label[: at + 1], None if runs is None else runs.up_to(at + 1))
+            seen = slice(at + 1)
+            _advanced(before, score[seen], rows.label[seen], known[seen], None if runs is None else runs.up_to(at + 1))
             self._remember_starts(before, rows)
             start = before.likely_start()
             self.alarm = Alarm(self.rows + at + 1, rows.time[at].item(), start + 1, self.start_times[start])
         self._remember_starts(self.e_process, rows)
         return log_e
 
-    def _remember_starts(self, e_process: CalibrationAlarm | ClusterAlarm, rows: Held) -> None:
+    def _remember_starts(self, e_process: EProcess, rows: Held) -> None:
         """The times of the rows that an alarm may name as its start."""
         leaders = e_process.rows_of_starts()
         here = {
@@ -244,10 +263,10 @@ class Replay:
         self.course.restore(state["course"])
 
 
-def _advanced(
-    e_process: CalibrationAlarm | ClusterAlarm, score: Floats, label: NDArray[np.uint8], runs: Runs | None
-) -> Floats:
-    """log of the e-process after each of the next rows."""
+def _advanced(e_process: EProcess, score: Floats, label: NDArray[np.uint8], known: Ints, runs: Runs | None) -> Floats:
+    """log of the e-process after each of the next rows; where labels come late, log of 1 over the p-value."""
+    if isinstance(e_process, DelayedAlarm):
+        return e_process.advance(score, label, known)
     if isinstance(e_process, ClusterAlarm):
         assert runs is not None  # rows are in clusters
         return e_process.advance(score, label, runs)

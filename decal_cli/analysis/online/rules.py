@@ -5,9 +5,9 @@ side    = [lower | upper] ( gain ) | gain | e_calibration | rows
 gain    = gain | gain@method=NAME
 op      = <= | < | >= | >
 
-e_calibration is the e-value after the last row. gain is what a method won over the first one, per decision, with the
-ends of its confidence sequence; without a name it is that of the recalibrator whose lower end is highest, at the level
-that allows for looking at all of them.
+e_calibration is the e-value after the last row, or 1 over the p-value where labels come late. gain is what a method won
+over the first one, per decision, with the ends of its confidence sequence; without a name it is that of the
+recalibrator whose lower end is highest, at the level that allows for looking at all of them.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from decal_cli.sequential import parse
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 KEY = "decal_state"
 _OURS = "name a file that `decal online --state` wrote"
 _ANEW = "begin another one: name a new file with --state"

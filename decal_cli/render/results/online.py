@@ -128,7 +128,7 @@ class Replayed:
             Column("mean score" if plan.score else "forecast"),
             *(Column(head, wraps=True) for head in heads),
             *([Column("gain")] if beside else []),
-            *([Column("e-value")] if judged.has_e_value else []),
+            *([Column("p-value" if plan.delay.late else "e-value")] if judged.has_e_value else []),
         ]
         rows = []
         for window in shown:
@@ -142,7 +142,7 @@ class Replayed:
                 words(percent(window.mean_score)),
                 *(self._amount(utility) for utility in utilities),
                 *([self._amount(utilities[1] - utilities[0])] if beside else []),
-                *([words(e_text(window.log_e))] if judged.has_e_value else []),
+                *([words(self._evidence(window.log_e))] if judged.has_e_value else []),
             ]
             rows.append(Row(tuple(cells)))
         dropped = len(judged.windows) - len(shown)
@@ -196,8 +196,13 @@ class Replayed:
         if judged.clusters is None:
             yield f"Intervals are {level} confidence sequences: they hold after every row at once, whenever one looks."
         else:
-            yield from cluster_notes_of(judged.clusters, level)
+            yield from cluster_notes_of(judged.clusters, level, judged.plan.delay.late)
         yield "V-regret, U-calibration, CDL and the distance to calibration are per row."
+        if judged.p_value is not None:
+            yield (
+                "The p-value holds whenever one looks. Rows enter it in blocks, when their labels are known: of every "
+                "other block an e-process each, and the p-value is 2 over the most that either has been."
+            )
         randomised = any(each.spec.declared.randomised for each in judged.methods)
         if not judged.prompt:
             yield "Bounds are not shown: theorems speak of labels that are known before the next row."
@@ -216,15 +221,20 @@ class Replayed:
                 "decal evaluate --cluster."
             )
         alpha = judged.plan.alpha
-        needed = f"{1 / alpha:,.3g}"
+        measure, needed = ("p-value", plain(alpha)) if judged.plan.delay.late else ("e-value", f"{1 / alpha:,.3g}")
+        now = self._evidence(judged.log_e)
         if judged.alarm is None:
-            return f"no alarm (e-value {e_text(judged.log_e)}; the alarm is at {needed})."
+            return f"no alarm ({measure} {now}; the alarm is at {needed})."
         alarm = judged.alarm
         return (
-            f"alarm. At {self._place(alarm.row, alarm.time)} the e-value reached {needed}, which a calibrated score "
-            f"ever does with a chance of at most {percent(alpha)}. What it found likely began about "
-            f"{self._place(alarm.start, alarm.start_time)}; the e-value is {e_text(judged.log_e)} now."
+            f"alarm. At {self._place(alarm.row, alarm.time)} the {measure} reached {needed}, which that of a "
+            f"calibrated score ever does with a chance of at most {percent(alpha)}. What it found likely began about "
+            f"{self._place(alarm.start, alarm.start_time)}; the {measure} is {now} now."
         )
+
+    def _evidence(self, log_e: float) -> str:
+        """The e-value, or the p-value where labels come late."""
+        return p_text(log_e) if self.judged.plan.delay.late else e_text(log_e)
 
     def _place(self, row: int, time: Any) -> str:
         if self.judged.plan.clock == "rows":
@@ -270,3 +280,11 @@ def e_text(log_e: float) -> str:
     if log_e >= MAX_LOG_E:
         return f"over 10^{math.floor(power)}"
     return f"10^{power:.0f}" if abs(power) >= MAX_EXPONENT else plain(math.exp(log_e))
+
+
+def p_text(log_inverse: float) -> str:
+    """A p-value, from the log of 1 over it; a small one as a power of ten."""
+    power = log_inverse / math.log(10)
+    if log_inverse >= MAX_LOG_E - math.log(2):
+        return f"under 10^-{math.floor(power)}"
+    return f"10^-{power:.0f}" if power >= MAX_EXPONENT else plain(math.exp(-log_inverse))

@@ -46,14 +46,14 @@ def _sentences(judged: Judged, terms: Terms) -> Iterator[str]:
         yield f"This has been clear since row {advice.since:,}."
 
 
-def cluster_notes_of(clusters: StreamClusters, level: str) -> Iterator[str]:
-    """What intervals and the e-value say where rows are in clusters."""
+def cluster_notes_of(clusters: StreamClusters, level: str, late: bool) -> Iterator[str]:
+    """What intervals and the e-value say where rows are in clusters; late: whether their labels come in late."""
     count = len(clusters.size)
     if clusters.apart is None:
         yield (
             f"Intervals are {level} confidence sequences of the mean over clusters, of which there are {count:,}: they "
             "hold after every cluster at once, whenever one looks. A cluster enters when it is over, as one step by "
-            "the average of its rows; so it does into the e-value."
+            f"the average of its rows{'.' if late else '; so it does into the e-value.'}"
         )
         return
     yield (

@@ -68,8 +68,8 @@ class MethodOverTimeData(TypedDict):
 
 
 class WindowData(TypedDict):
-    """One window: utilities per decision by method, and the decimal logarithm of the e-process after its last row, null
-    where rows of a cluster come apart.
+    """One window: utilities per decision by method, and the decimal logarithm of the e-process after its last row (of 1
+    over the p-value where labels come late); null where rows of a cluster come apart.
     """
 
     window: Words
@@ -83,7 +83,9 @@ class WindowData(TypedDict):
 
 
 class AlarmData(TypedDict):
-    """The row after which the e-process reached 1/alpha, and the row where what it found likely began."""
+    """The row after which the e-process, or 1 over the p-value, reached 1/alpha, and the row where what it found likely
+    began.
+    """
 
     row: Positive
     time: str
@@ -114,7 +116,10 @@ class OnlineAdviceData(TypedDict):
 
 
 class ReplayedData(Provenance):
-    """What `decal online` prints. rows, positives: of all rows so far whose labels are known."""
+    """What `decal online` prints. rows, positives: of all rows so far whose labels are known. log10_e: of the e-process
+    (of 1 over p_value where labels come late). p_value: that the score is calibrated, whenever one looks; null where
+    there is an e-value.
+    """
 
     rows: Positive
     positives: Count
@@ -125,6 +130,7 @@ class ReplayedData(Provenance):
     windows: Annotated[list[WindowData], Limit(minItems=1)]
     clusters: NotRequired[ClustersOverTimeData]
     log10_e: float | None
+    p_value: Share | None
     alarm: AlarmData | None
     prior_shift: PriorShiftData | None
     advice: OnlineAdviceData
@@ -154,6 +160,7 @@ def replayed_data(judged: Judged, evaluation: Evaluation, gates: Sequence[GateRo
         "windows": [window_data(judged, each) for each in judged.windows],
         **({} if judged.clusters is None else {"clusters": _clusters_data(judged.clusters)}),
         "log10_e": _log10(judged, judged.log_e),
+        "p_value": judged.p_value,
         "alarm": _alarm_data(judged),
         "prior_shift": None if judged.prior_shift is None else vars(judged.prior_shift),
         "advice": _advice_data(judged),
