@@ -1,0 +1,161 @@
+"""Do the tests notice a fault of one line? `python -m tests.helpers.mutants [COUNT [SEED]]` seeds faults and says.
+
+Each fault is put into a copy of the project. First the tests that mirror the file run, then those that guard every
+number: the frozen record and the loop over rows.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.helpers.command import ROOT
+
+WANTED_SHARE = 0.95
+GUARDS = ["tests/test_row_oracle.py", "tests/test_frozen.py"]
+_LONGEST = 900
+"""Seconds of one run of tests; a fault that makes them run on is noticed."""
+_SWAPPED = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
+_SIGNS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
+
+
+class Fault(NamedTuple):
+    """What stands in a line between two columns, and what takes its place."""
+
+    path: Path
+    line: int
+    start: int
+    end: int
+    kind: str
+    instead: str
+
+    def line_of(self, text: str) -> tuple[str, str]:
+        """The line as it is, and with the fault."""
+        line = text.splitlines()[self.line - 1]
+        raw = line.encode()
+        return line, (raw[: self.start] + self.instead.encode() + raw[self.end :]).decode()
+
+    def put(self, root: Path) -> tuple[str, str]:
+        file = root / self.path
+        text = file.read_text(encoding="utf-8")
+        before, after = self.line_of(text)
+        lines = text.splitlines(keepends=True)
+        lines[self.line - 1] = after + "\n"
+        file.write_text("".join(lines), encoding="utf-8")
+        return before.strip(), after.strip()
+
+
+def faults_in(path: Path, text: str) -> Iterator[Fault]:
+    """Every fault that one line of a function allows; annotations and errors that are raised are let alone."""
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)):
+        for node in (inner for statement in function.body for inner in _reached(statement)):
+            yield from _faults_of(path, text, node)
+
+
+def _reached(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it, but for functions of its own, which come by themselves."""
+    if isinstance(node, ast.Raise | ast.Assert | ast.FunctionDef | ast.ClassDef | ast.JoinedStr):
+        return
+    yield node
+    for name, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST) and name not in ("annotation", "returns"):
+                yield from _reached(child)
+
+
+def _faults_of(path: Path, text: str, node: ast.AST) -> Iterator[Fault]:
+    if isinstance(node, ast.Compare) and type(node.ops[0]) in _SWAPPED:
+        yield from _operator(path, text, "comparison", node.left, node.comparators[0], _SWAPPED[type(node.ops[0])])
+    elif isinstance(node, ast.BinOp):
+        if type(node.op) in _SIGNS and not isinstance(node.left, ast.Constant | ast.JoinedStr):
+            yield from _operator(path, text, "sign", node.left, node.right, _SIGNS[type(node.op)])
+        for one, other in ((node.left, node.right), (node.right, node.left)):
+            named = ast.unparse(one)
+            if isinstance(node.op, ast.Mult) and re.search("weight", named) and node.lineno == node.end_lineno:
+                kept = ast.get_source_segment(text, other) or ""
+                yield Fault(path, node.lineno, node.col_offset, node.end_col_offset or 0, "dropped weight", f"({kept})")
+            if isinstance(node.op, ast.Add | ast.Sub) and isinstance(one, ast.Constant) and type(one.value) is int:
+                yield Fault(path, one.lineno, one.col_offset, one.end_col_offset or 0, "off by one", str(one.value + 1))
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and not isinstance(node.operand, ast.Constant):
+        yield Fault(path, node.lineno, node.col_offset, node.col_offset + 1, "sign", "+")
+
+
+def _operator(
+    path: Path, text: str, kind: str, left: ast.expr, right: ast.expr, swap: tuple[str, str]
+) -> Iterator[Fault]:
+    if left.end_lineno != right.lineno:
+        return
+    start = left.end_col_offset or 0
+    between = text.splitlines()[right.lineno - 1].encode()[start : right.col_offset].decode()
+    if between.count(swap[0]) == 1:
+        yield Fault(path, right.lineno, start, right.col_offset, kind, between.replace(*swap))
+
+
+def chosen_faults(count: int, seed: int) -> list[Fault]:
+    """Of as many rooms as there are, kinds alike often."""
+    rng = random.Random(seed)
+    by_room: dict[str, dict[str, list[Fault]]] = {}
+    for file in sorted((ROOT / "decal_cli").rglob("*.py")):
+        path = file.relative_to(ROOT)
+        for fault in faults_in(path, file.read_text(encoding="utf-8")):
+            by_room.setdefault(path.parts[1], {}).setdefault(fault.kind, []).append(fault)
+    rooms = [room for room, kinds in by_room.items() if sum(map(len, kinds.values())) >= 5]
+    order = [room for _ in range(count // len(rooms) + 1) for room in rng.sample(rooms, len(rooms))][:count]
+    return [rng.choice(by_room[room][rng.choice(sorted(by_room[room]))]) for room in order]
+
+
+def mirrors(path: Path) -> list[str]:
+    """Test files of the same name in the same room, and those that import the module; else the tests of the room."""
+    module = ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+    package, _, name = module.rpartition(".")
+    imported = re.compile(rf"^(from {module} import|import {module}|from {package} import .*\b{name}\b)", re.MULTILINE)
+    tests = [file for file in sorted((ROOT / "tests").rglob("test_*.py"))]
+    room = [file for file in tests if path.parts[1].removesuffix(".py") in file.relative_to(ROOT / "tests").parts]
+    found = [file for file in room if file.stem == f"test_{path.stem}"]
+    found += [file for file in tests if file not in found and imported.search(file.read_text(encoding="utf-8"))]
+    return [file.relative_to(ROOT).as_posix() for file in found or room]
+
+
+def first_failure(root: Path, tests: list[str]) -> str | None:
+    """The test that notices, if any does."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--no-header", "-p", "no:cacheprovider", *tests]
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=_LONGEST)
+    except subprocess.TimeoutExpired:
+        return "tests that do not end"
+    if ended.returncode == 0:
+        return None
+    return next(iter(re.findall(r"^(?:FAILED|ERROR) (\S+)", ended.stdout, re.MULTILINE)), "no test could start")
+
+
+def seed_faults(arguments: list[str]) -> int:
+    count, seed = (*map(int, arguments), *(40, 0)[len(arguments) :])
+    caught = 0
+    for fault in chosen_faults(count, seed):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder, "project")
+            shutil.copytree(
+                ROOT, root, ignore=shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "build")
+            )
+            before, after = fault.put(root)
+            tests = mirrors(fault.path)
+            by = (first_failure(root, tests) if tests else None) or first_failure(root, GUARDS)
+        caught += by is not None
+        said = f"caught by {by}" if by else "NOT CAUGHT"
+        print(f"{said}: {fault.path}:{fault.line}, {fault.kind}\n- {before}\n+ {after}", flush=True)
+    print(f"{caught} of {count} caught")
+    return int(caught < WANTED_SHARE * count)
+
+
+if __name__ == "__main__":
+    sys.exit(seed_faults(sys.argv[1:]))
