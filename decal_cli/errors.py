@@ -62,7 +62,12 @@ class Exit(IntEnum):
 
 def out_of_memory(error: BaseException) -> bool:
     """Whether there was too little memory, which libraries say in ways of their own."""
-    words = ("Cannot allocate memory", "failed to map segment", "Resource temporarily unavailable")
+    words = (
+        "Cannot allocate memory",
+        "failed to map segment",
+        "Resource temporarily unavailable",
+        "can't start new thread",
+    )
     return isinstance(error, MemoryError) or any(each in str(error) for each in words)
 
 

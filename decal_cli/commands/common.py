@@ -13,7 +13,6 @@ from typing import Any, BinaryIO, TypeVar
 from decal_cli.analysis.choices import all_choices
 from decal_cli.analysis.evaluate import Plan, planned
 from decal_cli.analysis.recommend import Preferences
-from decal_cli.commands.memory import reserve
 from decal_cli.commands.options import (
     AmountOptions,
     EngineOptions,
@@ -134,7 +133,6 @@ def inputs_of(source: InputOptions, settings: Settings, output: str | None = Non
 
     output: where the result goes, which must not be one of them.
     """
-    reserve()
     if source.files:
         check_not_read(output, source.files)
         return source.files, sys.stdin.buffer if "-" in source.files else None
@@ -168,7 +166,6 @@ def counted_by_engine(
     # Late: most runs read files.
     from decal_cli.data.large.engines.reading import read_engine
 
-    reserve()
     return read_engine(source.engine, columns_of(source, settings), source.query, tuple(edges), pairs)
 
 

@@ -8,7 +8,7 @@ from decal_cli.analysis import fit as fits
 from decal_cli.commands.common import columns_of, data_of, emit, plan_of, preferences_of, terms_of
 from decal_cli.commands.options import FitOptions, InputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.progress import progress_of
-from decal_cli.commands.settings import find_settings
+from decal_cli.commands.settings import find_settings, working_folder
 from decal_cli.data import read
 from decal_cli.data.output import check_new, check_not_read, write_whole
 from decal_cli.data.words import file_word
@@ -20,8 +20,8 @@ from decal_cli.render.results.fitting import Fitted
 def run(options: FitOptions, source: InputOptions, task: TaskOptions, preferences: PreferenceOptions) -> None:
     """Fit a method, evaluate it on held-out rows, and write the model file."""
     chosen = _named(options.method)
-    settings = find_settings(Path.cwd())
     check_new(options.model, "model file", options.force)
+    settings = find_settings(working_folder())
     plan = plan_of((), task, options, settings, source)
     columns = columns_of(source, settings)
     if columns.margin:

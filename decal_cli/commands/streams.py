@@ -17,9 +17,11 @@ _GONE = (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 @contextmanager
 def checked() -> Iterator[None]:
-    """Within it, standard output and error exist, escape what their encoding lacks, and outlive their readers."""
+    """Within it, the standard streams exist; output and error escape what their encoding lacks, and outlive readers."""
     before = sys.stdout, sys.stderr
-    # Python has None for a stream that was closed before it started. Results that cannot be written are an error.
+    # Python has None for a stream that was closed before it started. From such an input, there is nothing to read;
+    # results that cannot be written are an error.
+    sys.stdin = sys.stdin or io.TextIOWrapper(io.BufferedReader(io.FileIO(os.devnull)))
     ours = _stream(sys.stdout, os.O_RDONLY), _stream(sys.stderr, os.O_WRONLY)
     sys.stdout, sys.stderr = ours
     try:

@@ -29,8 +29,12 @@ def check_writable(path: str, what: str) -> None:
         raise DecalError(f"{what} {path} is a directory", "name a file")
     if target.exists() and not os.access(path, os.W_OK):
         raise DecalError(f"{what} {path}: is not writable", "write elsewhere")
-    if _is_written_through(path):
-        return
+    try:
+        if _is_written_through(path):
+            return
+    except OSError as error:
+        gone = f"{what} {path}: the working directory: {error.strerror}"
+        raise DecalError(gone, "change to one that is there") from None
     folder = Path(os.path.realpath(path)).parent if target.is_symlink() else target.parent
     if not folder.is_dir():
         raise DecalError(f"{what} {path}: there is no folder {folder}", "create it, or write elsewhere")

@@ -43,6 +43,11 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
         ("decal metrics >&-", 2, "decal: standard output: Bad file descriptor\n"),
         (f"decal {GATE} | head -1 >/dev/null; exit ${{PIPESTATUS[0]}}", 0, ""),
         (f"decal {GATE} 2>&-", 0, ""),
+        (
+            "decal evaluate - <&-",
+            2,
+            "decal: standard input: is empty; give a file with a header and at least one row\n",
+        ),
         (f"decal {GATE} -o out.json >&- 2>&-", 0, ""),
         ("decal gate nowhere.csv -r 'brier<=1' 2>/dev/full", 2, ""),
         ("decal gate --no-such-option 2>/dev/full", 2, ""),
@@ -59,6 +64,11 @@ def shell(line: str, folder: Path, **environment: str) -> tuple[int, str, str]:
             f"mkdir gone; cd gone; rmdir ../gone; decal {GATE}",
             2,
             "decal: the working directory: No such file or directory; change to one that is there\n",
+        ),
+        (
+            f"mkdir gone; cd gone; rmdir ../gone; decal evaluate {NAMED} -o out.json",
+            2,
+            "decal: output out.json: the working directory: No such file or directory; change to one that is there\n",
         ),
     ],
 )
@@ -158,14 +168,16 @@ def test_an_interrupt_where_python_loses_it(tmp_path: Path) -> None:
 
 
 def test_too_little_memory(tmp_path: Path) -> None:
-    """Libraries say it in several ways; OpenBLAS would end the process with the code of a failed gate."""
+    """OpenBLAS would end the process, with the code of a failed gate or of an interrupt; other libraries abort it."""
     rows = np.random.default_rng(0).random((400_000, 2))
     table = pa.table({"p": rows[:, 0], "y": (rows[:, 1] < rows[:, 0]).astype(np.int8)})
     pq.write_table(table, tmp_path / "big.parquet")
-    for kilobytes in (260_000, 320_000, 380_000, 440_000):
-        line = f"ulimit -v {kilobytes}; decal gate big.parquet -s p -y y -r 'brier<=0.9'"
-        code, out, error = shell(line, tmp_path, OPENBLAS_NUM_THREADS="1")
-        assert (code == 0 and not error) or (code == 2 and not out and error.count("\n") == 1), (kilobytes, error)
+    for kilobytes in (40_000, 100_000, 150_000, 260_000, 440_000):
+        for line in ("gate big.parquet -s p -y y -r 'brier<=0.9'", "metrics brier"):
+            code, out, error = shell(f"ulimit -v {kilobytes}; decal {line}", tmp_path)
+            assert (code, out, error.count("\n")) == (2, "", 1) and "not enough memory" in error, (kilobytes, error)
+    assert shell("ulimit -v 1600000; decal gate big.parquet -s p -y y -r 'brier<=0.9'", tmp_path)[::2] == (0, "")
+    assert shell("ulimit -v 40000; decal --version", tmp_path)[0] == 0
 
 
 @pytest.mark.parametrize(

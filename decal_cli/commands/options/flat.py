@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from decal_cli.commands.memory import reserve
 from decal_cli.commands.options.choices import column_names
 from decal_cli.commands.options.declare import Option
 from decal_cli.roles import DEFAULTS, ColumnOption, Role, several
@@ -26,6 +27,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def spread(**given: Any) -> None:
+        reserve()
         command(**{name: group.filled(given) for name, group in groups.items()})
 
     # Of an option that two groups read, the first one says the help.
