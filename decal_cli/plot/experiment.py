@@ -34,6 +34,8 @@ UNITS = {"u_delta": "per unit of u_delta", "utility": "in the paper's units, whe
 NEAREST = 0.2
 """Share of the points that a local line is fitted to, as in the paper."""
 MOST_ACROSS = 5
+_PLACES = 60
+"""Local lines at most."""
 _PAPER = "Perez-Lebel et al. 2025"
 
 
@@ -169,9 +171,13 @@ def _means(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def _local_lines(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """A line fitted around each of 60 places to the nearest points, by tricube weights (LOWESS in one pass)."""
+    """A line fitted to the points nearest to each of up to 60 of them, by tricube weights (LOWESS in one pass).
+
+    Only where points are: between two groups of points the line of one, carried on, may lead anywhere.
+    """
     nearest = max(int(NEAREST * len(x)), min(len(x), 3))
-    places = np.linspace(x.min(), x.max(), 60)
+    even = np.linspace(x.min(), x.max(), _PLACES)
+    places = np.unique([x[np.abs(x - place).argmin()] for place in even])
     values = np.empty(len(places))
     for k, place in enumerate(places):
         far = np.abs(x - place)
@@ -180,7 +186,9 @@ def _local_lines(x: Floats, y: Floats) -> tuple[Floats, Floats]:
         middle, mean = weight @ x / weight.sum(), weight @ y / weight.sum()
         spread = weight @ (x - middle) ** 2
         slope = weight @ ((x - middle) * (y - mean)) / spread if spread > 1e-12 else 0.0
-        values[k] = mean + slope * (place - middle)
+        # A mean lies among what it is the mean of; a line at the end of its points need not.
+        around = y[far <= width]
+        values[k] = np.clip(mean + slope * (place - middle), around.min(), around.max())
     return places, values
 
 

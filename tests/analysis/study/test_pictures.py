@@ -141,3 +141,14 @@ def test_a_local_line_goes_through_points_on_a_line() -> None:
     x = np.linspace(0, 1, 50)
     at, values = _local_lines(x, 3 - 2 * x)
     np.testing.assert_allclose(values, 3 - 2 * at, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_local_lines_stay_among_the_gains_they_smooth(seed: int) -> None:
+    """As in a study of few files: eleven thresholds, and event rates that hardly differ between scores."""
+    rng = np.random.default_rng(seed)
+    rates = rng.uniform(0.03, 0.6) + rng.normal(0, 0.003, 3)
+    x = np.abs(np.subtract.outer([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99], rates)).ravel()
+    at, values = _local_lines(x, rng.random(len(x)) ** 3)
+    assert 0 <= values.min() <= values.max() <= 1
+    assert at[0] == x.min() and at[-1] == x.max() and len(at) > 10
