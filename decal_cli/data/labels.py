@@ -239,15 +239,6 @@ def group_names(parts: Iterable[Part], name: str) -> dict[str | None, str]:
     return dict(zip(known, settled(list(known), shown, name), strict=True))
 
 
-def numbered(part: Part, name: str, known: dict[str | None, int]) -> np.ndarray:
-    """int64 (n,): a number for each text of a column, by texts that are known so far; new ones are added."""
-    codes = [
-        np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int64)[indices]
-        for _, texts, indices in group_texts(part, name)
-    ]
-    return codes[0] if len(codes) == 1 else np.concatenate(codes)
-
-
 def group_texts(part: Part, name: str) -> Iterator[tuple[int, list[str | None], np.ndarray]]:
     """Of each chunk: its first row, its texts, None where null or empty, and (n,) indices into them."""
     for at, chunk in part.chunks(name):

@@ -19,9 +19,7 @@ GRID = 1 << 16
 MAX_SPLITS = 15
 """So many splits of coarse cells make them cells."""
 N_POWERS = 5
-"""Sums of s^0 to s^4 are kept."""
-N_SUMS = N_POWERS + 2
-"""And those of the log loss and of its square."""
+"""Sums of s^0 to s^4 are kept; and those of the log loss and of its square."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class LogLoss:
 class CellTable(Table):
     """Cells, each as one level at the mean score of its rows, with the exact sums of what its rows have.
 
-    least, greatest: shape (m,), between which the scores of a cell lie. sums: by label, shape (2, N_SUMS, m): of w s^k
+    least, greatest: shape (m,), between which the scores of a cell lie. sums: by label, shape (2, 7, m): of w s^k
     for k = 0..4, w loss and w loss^2; squares: the same of w^2, where rows are weighted. What is made of this table
     (bins, folds, resamples) is a table of the mean scores.
     """
@@ -157,68 +155,9 @@ class CellTable(Table):
         return Table(self.score[which], self.n[which], self.pos[which], self.design.taken(which))
 
 
-_SMALL = 2.0**-10
-_FEW = 8
-"""Thresholds up to which comparing with each is faster than a search."""
-
-
-def log_losses(score: Floats, label: NDArray[Any]) -> Floats:
-    """-log of the probability of the label, infinite where a score of 0 or 1 is wrong."""
-    loss = np.subtract(score, label == 0)
-    np.abs(loss, out=loss)
-    # 1 - p has lost the digits of a small p.
-    small = np.flatnonzero(score < _SMALL)
-    small = small[label[small] == 0]
-    with np.errstate(divide="ignore"):
-        np.log(loss, out=loss)
-    loss[small] = np.log1p(-score[small])
-    return np.negative(loss, out=loss)
-
-
-def count_of_cells(thresholds: Sequence[float]) -> int:
-    """How many numbers `cell_of` gives."""
-    return GRID + 1 + sum(each <= 1 for each in thresholds)
-
-
-def cell_of(score: Floats, thresholds: Sequence[float], grid: int = GRID) -> NDArray[np.int64]:
-    """The number of the cell of each score: it grows with the score, and every threshold is an edge."""
-    cell = (score * grid).astype(np.int64)
-    if len(thresholds) > _FEW:
-        cell += np.searchsorted(np.sort(thresholds), score, side="right")
-        return cell
-    for threshold in thresholds:
-        cell += score >= threshold
-    return cell
-
-
-def coarse_cells(thresholds: Sequence[float], splits: int) -> NDArray[np.int64]:
-    """The first cell of the coarse cell that each cell is in, by number; every threshold is an edge of these too.
-
-    Each halving of the distance to 0, and to 1, is cut in 2^splits coarse cells, so that rare events have some.
-    """
-    low, _ = edges(thresholds)
-    place = np.minimum(np.floor(low * GRID), GRID).astype(np.int64)
-    from_end = np.minimum(place, np.maximum(GRID - 1 - place, 0))
-    octave = np.frexp(np.maximum(from_end, 1))[1] - 1
-    width = 1 << np.maximum(octave - splits, 0)
-    start = from_end - from_end % width
-    start = np.where(place < GRID // 2, start, np.where(place < GRID, GRID - start - width, GRID))
-    number = np.arange(len(low))
-    new = np.append(True, (start[1:] != start[:-1]) | np.isin(low[1:], thresholds))
-    return np.maximum.accumulate(np.where(new, number, 0))
-
-
 def n_coarse_cells(splits: int) -> int:
-    """How many there are, without thresholds."""
-    return len(np.unique(coarse_cells((), splits)))
-
-
-def edges(thresholds: Sequence[float], grid: int = GRID) -> tuple[Floats, Floats]:
-    """Low and high edges of every cell, by number, shape (grid + 1 + thresholds,); the last one is that of 1."""
-    low = np.sort(np.concatenate((np.arange(grid + 1) / grid, [each for each in thresholds if 0 < each <= 1])))
-    # A threshold of 0 is reached by every score, so that no cell comes before it.
-    low = np.concatenate((np.zeros(sum(each <= 0 for each in thresholds)), low))
-    return low, np.append(low[1:], 1.0)
+    """How many coarse cells there are without thresholds: 2^splits of each halving of the distance to 0, and to 1."""
+    return 2 * (1 + sum(2 ** min(octave, splits) for octave in range(MAX_SPLITS))) + 1
 
 
 def ends(low: Floats, high: Floats) -> tuple[Floats, Floats]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
@@ -20,15 +21,14 @@ from decal_cli.data.formats.folders import parquet_schema
 from decal_cli.data.formats.sources import FileSource
 from decal_cli.data.large.batches import BatchReader, Progress, rows_in
 from decal_cli.data.large.engines.aggregate import RESERVED
-from decal_cli.data.large.engines.counting import counted
-from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.counting import CountedSource, counted
+from decal_cli.data.large.engines.dialects import DIALECTS, is_whole
 from decal_cli.data.large.engines.labels import is_positive
 from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
 from decal_cli.roles import Columns
 
-COUNTED_HERE = "the rows are more than are held in memory, and were counted"
 ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
 TABLE = "decal_files"
 _DIALECT = DIALECTS["duckdb"]
@@ -70,12 +70,24 @@ def count_files(
             logit=files.logit,
         )
         shown = sources[0].shown if len(sources) == 1 else f"{len(sources)} files"
-        own = {ours: name for name, ours in called.items()}
         with files.errors():
-            data = counted(files, request, _DIALECT, shown, columns.missing, COUNTED_HERE, own)
+            data = counted(files, request, _DIALECT, shown, columns.missing, partial(_Counts, called))
             rows = files.inputs()
     inputs = (Input(*item, digest) for item, digest in zip(rows, digests.wait(), strict=True))
     return replace(data, inputs=tuple(inputs), columns=chosen.roles(), guessed=chosen.guessed)
+
+
+class _Counts(CountedSource):
+    """What was counted of files, which have digests of their own. called: what the request calls their columns."""
+
+    note = "the rows are more than are held in memory, and were counted"
+
+    def __init__(self, called: Mapping[str, str], *given: Any) -> None:
+        super().__init__(*given)
+        self.called = {ours: name for name, ours in called.items()}
+
+    def sha256(self) -> str:
+        return ""
 
 
 def _wanted(chosen: Chosen) -> list[str]:
@@ -272,8 +284,10 @@ class _ParquetFiles(_Files):
 
     def inputs(self) -> list[tuple[str, int, int]]:
         """Path, rows and rows of label 1 of every file."""
-        label = f"TRIM({_DIALECT.as_text(_DIALECT.name(self.chosen.label))})"
-        is_one = is_positive(label, "1" if self.positive is None else self.positive, _DIALECT)
+        label = _DIALECT.name(self.chosen.label)
+        whole = self.positive is None and is_whole(self.types(TABLE)[self.chosen.label])
+        text = f"TRIM({_DIALECT.as_text(label)})"
+        is_one = f"{label} = 1" if whole else is_positive(text, self.positive or "1", _DIALECT)
         counts = f"decal_file, COUNT(*), CAST(SUM(CASE WHEN {is_one} THEN 1 ELSE 0 END) AS BIGINT)"
         answer = self.connection.execute(f"SELECT {counts} FROM {self.files} GROUP BY ALL").fetchall()
         # A file that is named twice is counted twice.

@@ -15,8 +15,11 @@ import decal_cli
 from decal_cli.data import reading
 from decal_cli.data.formats import sources
 from decal_cli.data.large.engines import counting
+from decal_cli.data.large.engines.dialects import DIALECTS
+from decal_cli.data.large.engines.request import CountRequest
+from decal_cli.data.large.engines.statement import statement
 from decal_cli.errors import DecalError
-from decal_cli.tables.cells import GRID, MAX_SPLITS, cell_of, coarse_cells, edges
+from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.counted_clusters import CountedRows
 from decal_cli.tables.design import Estimate
@@ -193,21 +196,25 @@ def test_what_is_wrong_with_clusters_is_the_same_line(tmp_path: Path, few_counts
         assert one["metrics"] == other["metrics"] and "clusters" not in one
 
 
-@pytest.mark.parametrize("thresholds", [(), (0.3,), (0.0, 0.25, 0.2500001, 0.9, 1.0)])
-def test_coarse_cells_are_nested_and_cut_at_thresholds(thresholds: tuple[float, ...]) -> None:
-    low, _ = edges(thresholds)
-    scores = np.sort(np.concatenate((np.random.default_rng(0).random(500), np.arange(50) / GRID, thresholds)))
-    finer = np.arange(len(low))
-    for splits in range(MAX_SPLITS, -1, -1):
-        coarse = coarse_cells(thresholds, splits)
-        assert (np.diff(coarse) >= 0).all() and (coarse[coarse] == coarse).all()
-        assert (coarse[finer] == coarse).all()
-        finer = coarse
-        of_scores = coarse[cell_of(scores, thresholds)]
-        for threshold in thresholds:
-            assert not np.intersect1d(of_scores[scores < threshold], of_scores[scores >= threshold]).size
-    assert len(np.unique(coarse_cells((), 0))) == 33
-    assert len(np.unique(coarse_cells((), MAX_SPLITS))) == GRID + 1
+@pytest.mark.parametrize("splits", [0, 3, MAX_SPLITS])
+@pytest.mark.parametrize("thresholds", [(), (0.0, 0.25, 0.2500001, 0.9, 1.0)])
+def test_coarse_cells_do_not_overlap_and_are_cut_at_thresholds(thresholds: tuple[float, ...], splits: int) -> None:
+    place = np.append((np.arange(GRID) + 0.5) / GRID, [1.0, *thresholds])
+    rows = pa.table({"p": place, "y": np.zeros(len(place), int), "c": np.arange(len(place)) % 2})
+    request = CountRequest(("p",), "y", "rows", cells=True, thresholds=thresholds, cluster="c", splits=splits)
+    with duckdb.connect() as connection:
+        connection.register("rows", rows)
+        columns = connection.sql(statement(request, DIALECTS["duckdb"])).fetchnumpy()
+    clustered = columns["by_cluster"] == 1
+    low, high, least, most = (columns[name][clustered] for name in ("low", "high", "min_score", "max_score"))
+    low, first = np.unique(low, return_index=True)
+    high = high[first]
+    assert (high[:-1] <= low[1:]).all() and columns["rows"][clustered].sum() == len(place)
+    assert ((columns["low"][clustered] <= least) & (most <= columns["high"][clustered])).all()
+    for threshold in thresholds:
+        assert ((high <= threshold) | (low >= threshold)).all()
+    if not thresholds:
+        assert len(low) == n_coarse_cells(splits) == {0: 33, 3: 209, MAX_SPLITS: GRID + 1}[splits]
 
 
 def coarse_table(rows: pd.DataFrame, n_coarse: int) -> tuple[Table, Table]:

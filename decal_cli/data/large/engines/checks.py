@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,8 +17,9 @@ from decal_cli.errors import DecalError
 class Problem:
     """One thing that can be wrong with a row.
 
-    role: the column that has it. condition: when a row has it, in SQL. value: what is shown of the row, '' for a
+    role: the column that has it. condition: when counted rows have it, in SQL. value: what is shown of them, '' for a
     missing value. text: how the line goes on after the column, with {value} and {times}; fix: what to do about it.
+    needs: what must be known for it, '' for nothing.
     """
 
     role: str
@@ -26,6 +27,7 @@ class Problem:
     value: str = ""
     text: str = ""
     fix: str = ""
+    needs: str = ""
 
 
 BAD, VALUE = "bad", "value"
@@ -37,39 +39,45 @@ Dropped = dict[str | None, dict[str, int]]
 PROBLEMS = {
     "score outside [0, 1]": Problem(
         "score",
-        "decal_s < 0 OR decal_s > 1",
-        "decal_s",
+        "{outside}",
+        "score",
         "score {value} is outside [0, 1]{times}",
         "name a column of probabilities, or correct the rows",
     ),
     "label never positive": Problem(
-        "label", "decal_never = 1", "decal_y", "label is never the positive value, it is {value}", "correct --positive"
+        "label",
+        "decal_never = 1",
+        "other",
+        "label is never the positive value, it is {value}",
+        "correct --positive",
+        "positive",
     ),
     "label of a third value": Problem(
         "label",
-        "decal_label = 2",
-        "decal_y",
+        "decal_label < 0 OR decal_label > 1",
+        "third",
         "label is {value}{times}, and a label is 0 or 1, or has two values",
         "say which counts as 1 with --positive, correct it or name another column",
     ),
     "weight not positive and finite": Problem(
         "weight",
-        "decal_w <= 0 OR decal_w = {infinity}",
-        "decal_w",
+        "decal_sound = 0",
+        "weight",
         "weight {value} is not positive and finite{times}",
         "correct the weight or remove the row",
+        "weight",
     ),
-    "missing score": Problem("score", "decal_s IS NULL"),
+    "missing score": Problem("score", "{absent}"),
     "missing label": Problem("label", "decal_label IS NULL"),
-    "missing weight": Problem("weight", "decal_w IS NULL"),
-    "missing cluster": Problem("cluster", "{cluster} IS NULL OR {cluster} = ''"),
+    "missing weight": Problem("weight", "decal_sound IS NULL", needs="weight"),
+    "missing cluster": Problem("cluster", "{cluster} IS NULL OR {cluster} = ''", needs="cluster"),
 }
 """By what stands in the column `bad`, the worst first: a row has one."""
 
 
-def problems_of(clustered: bool) -> Iterator[tuple[int, Problem]]:
-    """The problems that rows can have, with their numbers from 1."""
-    return ((code, each) for code, each in enumerate(PROBLEMS.values(), 1) if clustered or each.role != "cluster")
+def problems_of(known: Collection[str]) -> Iterator[tuple[int, Problem]]:
+    """The problems that rows can have of which so much is known, with their numbers from 1."""
+    return ((code, each) for code, each in enumerate(PROBLEMS.values(), 1) if not each.needs or each.needs in known)
 
 
 def sound(table: Any, shown: str, drop: bool, names: Mapping[str, str] | None = None) -> tuple[Any, Dropped]:

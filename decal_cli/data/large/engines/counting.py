@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from decal_cli.data.arrays import table_digest
@@ -14,14 +15,54 @@ from decal_cli.data.large.aggregates import COUNTED_BEFORE, aggregates
 from decal_cli.data.large.engines.aggregate import SIDES, has_cells, types_of
 from decal_cli.data.large.engines.checks import VALUE
 from decal_cli.data.large.engines.connections import Connection
-from decal_cli.data.large.engines.dialects import Dialect
+from decal_cli.data.large.engines.dialects import Dialect, is_whole
 from decal_cli.data.large.engines.request import CountRequest, checked
-from decal_cli.data.large.engines.statement import size_of_head, size_of_texts, statement
+from decal_cli.data.large.engines.statement import size_of_head, size_of_texts, source_of, statement
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_CELL_COUNTS, MAX_CLUSTER_COUNTS, MAX_LEVELS
 from decal_cli.roles import Columns
 from decal_cli.tables.cell_pairs import PAIR_GRID
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
+
+
+class CountedSource(OwnOrigin):
+    """The result of a statement. of_role: the user's columns by role, for errors.
+
+    note: how rows were counted. called: what the user calls columns that the request calls otherwise.
+    """
+
+    note = COUNTED_BEFORE
+    called: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, shown: str, table: Any, of_role: Mapping[str, str]) -> None:
+        import pyarrow as pa
+
+        names = table.column_names
+        types = types_of(names)
+        super().__init__(shown, table.cast(pa.schema([(name, getattr(pa, types[name])()) for name in names])))
+        self.of_role = of_role
+
+    def sha256(self) -> str:
+        """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
+        if has_cells(self.names):
+            return table_digest(self._whole_cells())
+        kinds = types_of(self.names)
+        scores = ("score", *(f"score{side}" for side in SIDES))
+        keys = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name in scores)]
+        return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
+
+    def _whole_cells(self) -> Any:
+        """The rows of each cell of equal width, which thresholds may have cut in parts."""
+        import pyarrow.compute as pc
+
+        table = self.table
+        width = {"": GRID} if "cell" in self.names else dict.fromkeys(SIDES, PAIR_GRID)
+        for side, cells in width.items():
+            place = pc.floor(pc.multiply(table[f"low{side}"], float(cells)))
+            table = table.set_column(self.names.index(f"cell{side}"), f"cell{side}", place)
+        kinds = types_of(self.names)
+        keys = [name for name in self.names if kinds[name] != "float64" and name not in ("rows", VALUE)]
+        return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])
 
 
 def counted(
@@ -30,14 +71,13 @@ def counted(
     dialect: Dialect,
     shown: str,
     missing: Literal["error", "drop"],
-    note: str = COUNTED_BEFORE,
-    called: Mapping[str, str] | None = None,
+    source: Callable[[str, Any, Mapping[str, str]], CountedSource] = CountedSource,
 ) -> Dataset:
-    """The rows of a request, by score or, of too many, by cell. Errors: DecalError.
-
-    note: how they were counted. called: what the user calls columns that the request calls otherwise.
-    """
+    """The rows of a request, by score or, of too many, by cell. source: made of the result. Errors: DecalError."""
     request = checked(request)
+    if request.positive is None:
+        kind = connection.types(source_of(request.table, request.query, dialect)).get(request.label, "")
+        request = replace(request, whole_labels=is_whole(kind))
     table = None
     levels = checked(replace(request, cells=False, thresholds=()))
     if _may_be_few(levels, dialect, connection):
@@ -57,7 +97,7 @@ def counted(
     of_role = {"label": request.label, "weight": request.weight or "", "cluster": request.cluster or ""}
     of_role |= {} if request.pairs else {"score": request.score[0]}
     counts = Columns(request.score, group=request.group, cluster=request.cluster, aggregated=True, missing=missing)
-    return aggregates([CountedSource(shown, table, of_role, note, called or {})], counts)
+    return aggregates([source(shown, table, of_role)], counts)
 
 
 def _may_be_few(request: CountRequest, dialect: Dialect, connection: Connection) -> bool:
@@ -86,40 +126,3 @@ def _splits(request: CountRequest, dialect: Dialect, connection: Connection) -> 
 
 def _numbers(connection: Connection, statement: str) -> list[int]:
     return [int(value) for value in connection.answer(statement).to_pylist()[0].values()]
-
-
-class CountedSource(OwnOrigin):
-    """The result of a statement. of_role: the user's columns by role, for errors. note, called: as in `counted`."""
-
-    def __init__(
-        self, shown: str, table: Any, of_role: Mapping[str, str], note: str, called: Mapping[str, str]
-    ) -> None:
-        import pyarrow as pa
-
-        names = table.column_names
-        types = types_of(names)
-        super().__init__(shown, table.cast(pa.schema([(name, getattr(pa, types[name])()) for name in names])))
-        self.of_role = of_role
-        self.note, self.called = note, called
-
-    def sha256(self) -> str:
-        """Hex digest of keys and numbers of rows, which no order of summation and no threshold changes."""
-        if has_cells(self.names):
-            return table_digest(self._whole_cells())
-        kinds = types_of(self.names)
-        scores = ("score", *(f"score{side}" for side in SIDES))
-        keys = [name for name, kind in kinds.items() if name != VALUE and (kind != "float64" or name in scores)]
-        return table_digest(self.table.select(keys).sort_by([(name, "ascending") for name in keys]).combine_chunks())
-
-    def _whole_cells(self) -> Any:
-        """The rows of each cell of equal width, which thresholds may have cut in parts."""
-        import pyarrow.compute as pc
-
-        table = self.table
-        width = {"": GRID} if "cell" in self.names else dict.fromkeys(SIDES, PAIR_GRID)
-        for side, cells in width.items():
-            place = pc.floor(pc.multiply(table[f"low{side}"], float(cells)))
-            table = table.set_column(self.names.index(f"cell{side}"), f"cell{side}", place)
-        kinds = types_of(self.names)
-        keys = [name for name in self.names if kinds[name] != "float64" and name not in ("rows", VALUE)]
-        return table.group_by(keys).aggregate([("rows", "sum")]).sort_by([(name, "ascending") for name in keys])

@@ -16,7 +16,8 @@ class Dialect:
 
     mark: what stands around a name. escapes: whether a backslash in a text or between backticks escapes what follows.
     nan: the condition that a number is NaN. distinct: about how many distinct values a column has. first_bits: 28
-    of the MD5 of a text, as a whole number; empty where no rows are drawn.
+    of the MD5 of a text, as a whole number; empty where no rows are drawn. read_again: what keeps a part of a statement
+    from being written down where it is read twice. overflows: whether a product that is too large is an error.
     """
 
     double: str
@@ -29,6 +30,8 @@ class Dialect:
 
     distinct: str = "APPROX_COUNT_DISTINCT({value})"
     first_bits: str = ""
+    read_again: str = ""
+    overflows: bool = False
 
     def name(self, text: str) -> str:
         """A name of a column or table, quoted. Errors: DecalError, where no name can be so."""
@@ -80,6 +83,14 @@ class Dialect:
         return self.nan.format(value=value, double=self.double)
 
 
+_WHOLE = re.compile(r"u?(tiny|small|big|huge)?int(eger|\d*)|long|short|byte", re.IGNORECASE)
+
+
+def is_whole(kind: str) -> bool:
+    """Whether a type, as an engine calls it, is one of whole numbers."""
+    return _WHOLE.fullmatch(kind) is not None
+
+
 _MAX_EXPONENT = 700.0
 """Beyond it 1 / (1 + exp(-x)) is 0 or 1 to 300 digits, and some engines refuse exp(x)."""
 
@@ -96,7 +107,11 @@ def _one_line(text: str) -> str:
 
 DIALECTS = {
     "duckdb": Dialect(
-        "DOUBLE", "BIGINT", "VARCHAR", first_bits="CAST(CONCAT('0x', SUBSTR(MD5({value}), 1, 7)) AS BIGINT)"
+        "DOUBLE",
+        "BIGINT",
+        "VARCHAR",
+        first_bits="CAST(CONCAT('0x', SUBSTR(MD5({value}), 1, 7)) AS BIGINT)",
+        read_again="NOT MATERIALIZED ",
     ),
     # EXP underflows with an error, and LN(0) is one too; CASE evaluates only the case that holds.
     "postgres": Dialect(
@@ -105,6 +120,8 @@ DIALECTS = {
         "TEXT",
         distinct="COUNT(DISTINCT {value})",
         first_bits="CAST(CAST(CONCAT('x', SUBSTR(MD5({value}), 1, 7)) AS BIT(28)) AS BIGINT)",
+        read_again="NOT MATERIALIZED ",
+        overflows=True,
     ),
     # By its documentation, and never run: NaN = NaN is false, so that IS_NAN asks. GROUP BY takes FLOAT64, and 0 and -0
     # are one group, shown as either: a score of zero is therefore written as 0. CAST takes 'inf' and 'nan' in any case.
@@ -112,7 +129,14 @@ DIALECTS = {
     # conversion_functions, mathematical_functions and lexical below
     # https://cloud.google.com/bigquery/docs/reference/standard-sql/
     "bigquery": Dialect(
-        "FLOAT64", "INT64", "STRING", mark="`", escapes=True, escapes_in_names=True, nan="IS_NAN({value})"
+        "FLOAT64",
+        "INT64",
+        "STRING",
+        mark="`",
+        escapes=True,
+        escapes_in_names=True,
+        nan="IS_NAN({value})",
+        overflows=True,
     ),
     # Never run. A double quote in a name is written twice: https://docs.snowflake.com/en/sql-reference/identifiers-syntax.
     # That 'NaN' = 'NaN' is true, as in DuckDB, Postgres and Spark, and that a backslash escapes in texts, is what other

@@ -19,6 +19,7 @@ class CountRequest:
     positive: the label that counts as 1, None where labels are 0/1 or true/false. thresholds: edges of cells, whether
     cells are asked for or not. pairs: whether rows are counted by both of two scores at once.
     logit: whether scores are log-odds. splits: how fine the coarse cells are by which clusters are counted.
+    whole_labels: whether labels are whole numbers, 0 and 1 if they are sound, so that no text is looked at.
     """
 
     score: tuple[str, ...]
@@ -34,6 +35,7 @@ class CountRequest:
     pairs: bool = False
     logit: bool = False
     splits: int = N_SPLITS
+    whole_labels: bool = False
 
     @property
     def by_cluster(self) -> bool:
@@ -55,6 +57,17 @@ class CountRequest:
     def sides(self) -> Sequence[str]:
         """What the names of a score's columns end with, of each score by which one row is counted at once."""
         return SIDES if self.pairs else ("",)
+
+    @property
+    def score_keys(self) -> list[str]:
+        """What rows are counted by of each score: itself, or the number of its cell."""
+        return [f"decal_{'k' if self.cells else 's'}{side}" for side in self.sides]
+
+    @property
+    def known(self) -> frozenset[str]:
+        """What can be wrong with a row besides its score and label."""
+        known = {"weight": self.weight, "cluster": self.cluster, "positive": self.positive}
+        return frozenset(name for name, value in known.items() if value is not None)
 
     @property
     def models(self) -> list[str]:

@@ -12,7 +12,17 @@ from decal_cli.data.large.engines.checks import problems_of
 from decal_cli.data.large.engines.dialects import Dialect, logistic
 from decal_cli.data.large.engines.labels import label_of, other_label
 from decal_cli.data.large.engines.request import CountRequest, checked
-from decal_cli.data.large.engines.sums import coarsely_placed, counted, placed, select, stacked
+from decal_cli.data.large.engines.sums import (
+    coarsely_placed,
+    counted,
+    example,
+    judged_sums,
+    outside,
+    placed,
+    select,
+    stacked,
+    summed,
+)
 from decal_cli.errors import DecalError
 
 
@@ -49,9 +59,12 @@ def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
 
 
 def statement(request: CountRequest, dialect: Dialect) -> str:
-    """The statement, which ends without a semicolon. Errors: DecalError, where the request cannot be put."""
+    """The statement, which ends without a semicolon. Errors: DecalError, where the request cannot be put.
+
+    Rows are counted first and judged then, since what is wrong with a row shows in what it is counted by.
+    """
     request = checked(request)
-    parts = {"decal_given": _given(request, dialect), "decal_read": _read(request, dialect)}
+    parts = {"decal_given": _given(request, dialect)}
     if request.positive is not None:
         # Read by itself, not by way of decal_given: Postgres would write down what is read twice.
         labels = select([_label(request, dialect)], source_of(request.table, request.query, dialect))
@@ -60,102 +73,101 @@ def statement(request: CountRequest, dialect: Dialect) -> str:
         numbers = range(1, len(request.score) + 1)
         parts["decal_models"] = "    SELECT " + "\n    UNION ALL SELECT ".join(f"{at} AS decal_model" for at in numbers)
     parts["decal_scored"] = _scored(request, dialect)
-    parts["decal_judged"] = _judged(request, dialect)
-    parts["decal_rows"] = _rows(request, dialect)
     if request.cells:
         parts["decal_placed"] = placed(request, dialect)
+    parts["decal_counted"] = counted(request)
+    parts["decal_judged"] = _judged(request, dialect)
+    parts["decal_rows"] = _rows(request, dialect)
     if request.by_cluster:
         parts["decal_coarse"] = coarsely_placed(request)
-    named = ",\n".join(f"{name} AS (\n{body}\n)" for name, body in parts.items())
-    return f"WITH {named}\n{counted(request, dialect)}"
+    # What is read twice is not written down: it is every row.
+    again = {"decal_placed": dialect.read_again} if request.by_cluster else {}
+    named = ",\n".join(f"{name} AS {again.get(name, '')}(\n{body}\n)" for name, body in parts.items())
+    return f"WITH {named}\n{summed(request, dialect)}"
 
 
 def _given(request: CountRequest, dialect: Dialect) -> str:
     """The columns of the user, under names of ours and of known types."""
     columns = [f"{dialect.as_text(dialect.name(name))} AS {ours}" for name, ours in request.texts.items()]
-    columns += [
-        f"{dialect.as_double(dialect.name(name))} AS {ours}"
-        for name, ours in zip(request.score, request.scores, strict=True)
-    ]
+    for name, ours in zip(request.score, request.scores, strict=True):
+        score = dialect.as_double(dialect.name(name))
+        columns.append(f"{_probability(score, dialect) if request.logit else score} AS {ours}")
     columns.append(_label(request, dialect))
-    weight = dialect.number(1) if request.weight is None else dialect.as_double(dialect.name(request.weight))
-    columns.append(f"{weight} AS decal_w")
+    if request.weight is not None:
+        weight = dialect.as_double(dialect.name(request.weight))
+        columns.append(f"CASE WHEN {dialect.is_nan(weight)} THEN NULL ELSE {weight} END AS decal_w")
     return select(columns, source_of(request.table, request.query, dialect))
 
 
 def _label(request: CountRequest, dialect: Dialect) -> str:
-    return f"TRIM({dialect.as_text(dialect.name(request.label))}) AS decal_y"
+    label = dialect.name(request.label)
+    return f"{label if request.whole_labels else f'TRIM({dialect.as_text(label)})'} AS decal_y"
 
 
-def _read(request: CountRequest, dialect: Dialect) -> str:
-    """The same with NULL for numbers that are NaN, and probabilities for log-odds."""
-    columns = list(request.texts.values())
+def _probability(score: str, dialect: Dialect) -> str:
+    """That of log-odds; what is no number stays as it is."""
     infinite = ", ".join(dialect.number(each) for each in (math.inf, -math.inf))
-    for each in [*request.scores, "decal_w"]:
-        value = each
-        if request.logit and each != "decal_w":
-            # GREATEST and LEAST of NULL are the other number in some engines, and NULL in others.
-            as_it_is = f"{each} IS NULL OR {each} IN ({infinite})"
-            value = f"CASE WHEN {as_it_is} THEN {each} ELSE {logistic(each, dialect)} END"
-        columns.append(f"CASE WHEN {dialect.is_nan(each)} THEN NULL ELSE {value} END AS {each}")
-    return select([*columns, "decal_y"], "decal_given")
+    # GREATEST and LEAST of NULL are the other number in some engines, and NULL in others.
+    as_it_is = f"{score} IS NULL OR {dialect.is_nan(score)} OR {score} IN ({infinite})"
+    return f"CASE WHEN {as_it_is} THEN {score} ELSE {logistic(score, dialect)} END"
 
 
 def _scored(request: CountRequest, dialect: Dialect) -> str:
-    """One row for each row and model, or pair: its scores, and its label as 0, 1, 2 for any other value, or NULL."""
-    scores, sources = request.scores, ["decal_read"]
-    columns = [*request.texts.values(), *request.models, "decal_y", "decal_w"]
-    columns.append(f"{label_of('decal_y', request.positive, dialect)} AS decal_label")
-    if request.positive is None:
-        columns.append("0 AS decal_never")
+    """One row for each row and model, or pair: its scores, and its label as 0, 1, any other value, or NULL."""
+    scores, sources = request.scores, ["decal_given"]
+    columns = [*request.texts.values(), *request.models]
+    if request.whole_labels:
+        columns.append("decal_y AS decal_label")
     else:
-        columns.append("decal_never")
+        columns += ["decal_y", f"{label_of('decal_y', request.positive, dialect)} AS decal_label"]
+    if request.positive is not None:
         sources.append("decal_labels")
-    if request.pairs:
-        first, second = scores
-        columns += [f"{each} AS decal_s{side}" for each, side in zip(scores, request.sides, strict=True)]
-        # The score that is judged: the one that is wrong, if any.
-        wrong = f"{first} < 0 OR {first} > 1 OR ({first} IS NULL AND {second} >= 0 AND {second} <= 1)"
-        columns.append(f"CASE WHEN {wrong} THEN {first} ELSE {second} END AS decal_s")
-    elif request.models:
+    if request.weight is not None:
+        sound = f"decal_w > 0 AND decal_w < {dialect.number(math.inf)}"
+        columns += ["decal_w", f"CASE WHEN {sound} THEN 1 WHEN decal_w IS NOT NULL THEN 0 END AS decal_sound"]
+    if request.models:
         cases = " ".join(f"WHEN {number} THEN {each}" for number, each in enumerate(scores, 1))
         columns.append(f"CASE decal_model {cases} END AS decal_s")
         sources.append("decal_models")
     else:
-        columns.append("decal_s1 AS decal_s")
+        columns += [f"{each} AS decal_s{side}" for each, side in zip(scores, request.sides, strict=True)]
     return select(columns, " CROSS JOIN ".join(sources))
 
 
 def _judged(request: CountRequest, dialect: Dialect) -> str:
-    """The same with what is wrong with each row: values that cannot be come before values that are missing."""
-    words = {"infinity": dialect.number(math.inf), "cluster": request.texts.get(request.cluster or "", "")}
-    cases = [
-        f"WHEN {problem.condition.format(**words)} THEN {code}"
-        for code, problem in problems_of(request.cluster is not None)
-    ]
+    """Counts with what is wrong with their rows: values that cannot be come before values that are missing."""
+    words = {
+        "outside": " OR ".join(outside(key, request, dialect) for key in request.score_keys),
+        "absent": " OR ".join(f"{key} IS NULL OR {dialect.is_nan(key)}" for key in request.score_keys),
+        "cluster": request.texts.get(request.cluster or "", ""),
+    }
+    cases = [f"WHEN {each.condition.format(**words)} THEN {code}" for code, each in problems_of(request.known)]
+    columns, sources = ["decal_counted.*"], ["decal_counted"]
+    if request.positive is not None:
+        columns += ["decal_other", "decal_never"]
+        sources.append("decal_labels")
     bad = f"CASE\n            {stacked(cases)}\n        END AS decal_bad"
-    return select(["decal_scored.*", bad], "decal_scored")
+    return select([*columns, bad], " CROSS JOIN ".join(sources))
 
 
 def _rows(request: CountRequest, dialect: Dialect) -> str:
-    """Sound rows with their score, label and weight; the others with an example of what is wrong."""
+    """Counts of sound rows by score and label; those of the others with an example of what is wrong."""
+    third = "decal_label" if request.whole_labels else "decal_third"
+    values = {"score": example(request, dialect), "third": third, "other": "decal_other", "weight": "decal_lightest"}
     cases = [
-        f"WHEN {code} THEN {dialect.as_text(problem.value)}"
-        for code, problem in problems_of(request.cluster is not None)
-        if problem.value
+        f"WHEN {code} THEN {dialect.as_text(values[each.value])}"
+        for code, each in problems_of(request.known)
+        if each.value
     ]
-    texts, scores = request.texts.values(), {side: f"decal_s{side}" for side in request.sides}
     columns = [
         # What is wrong is not counted cluster by cluster.
-        *("CASE WHEN decal_bad IS NULL THEN decal_c END AS decal_c" if ours == "decal_c" else ours for ours in texts),
-        *request.models,
-        # A score of -0.0 is 0.
         *(
-            f"CASE WHEN decal_bad IS NOT NULL THEN NULL WHEN {score} = 0 THEN 0 ELSE {score} END AS decal_p{side}"
-            for side, score in scores.items()
+            "CASE WHEN decal_bad IS NULL THEN decal_c END AS decal_c" if ours == "decal_c" else ours
+            for ours in request.texts.values()
         ),
+        *request.models,
+        *judged_sums(request, dialect),
         "CASE WHEN decal_bad IS NULL THEN decal_label END AS decal_pos",
-        "CASE WHEN decal_bad IS NULL THEN decal_w END AS decal_n",
         "decal_bad",
         f"CASE decal_bad\n            {stacked(cases)}\n        END AS decal_value",
     ]
