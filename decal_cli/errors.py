@@ -1,22 +1,35 @@
 """What can go wrong, as types: bad input, a number that does not exist, an interrupt; and the exit codes."""
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 
 _COMMAND = re.compile(r"^\s*::|##(?=[A-Za-z]*\[)")
 """What CI systems take for a command of their own, wherever it stands in a log or where it begins a line."""
+_SCHEME = r"(?:[A-Za-z][\w+.-]*:/+|\bpostgres(?:ql)?:)"
+_ADDRESS = re.compile(r"(?<![\w+.-])(?:postgres(?:ql)?:/*|[A-Za-z][\w+.-]*:/+)", re.IGNORECASE)
+"""How an address begins."""
+_USER = re.compile(r"[^\s:/@]*")
+_PORT = re.compile(r"\d+(?![\w%])")
+_WORD = re.compile(r"\S*")
+_PARAMETER = re.compile(
+    r"([?&;][\w.-]*(?:passw(?:or)?d|pwd|token|secret|signature|sig|key)=|(?<![\w.-])(?:ssl)?password=)"
+    r"[^&;\s]*[^&;\s'\":,]",
+    re.IGNORECASE,
+)
+"""A secret among the parameters of an address, or in a connection string."""
 
 
 class DecalError(Exception):
     """Input or usage that cannot be worked with; printed as one line, exit code 2.
 
     `problem` says what was wrong and where (file, column, row, the value found), `fix` what to do about it. Whatever
-    they quote is escaped here, so that the error stays one line.
+    they quote is escaped here, so that the error stays one line, and secrets of addresses in it are masked.
     """
 
     def __init__(self, problem: str, fix: str = "") -> None:
-        self.problem = printable(problem)
-        self.fix = printable(fix)
+        self.problem = masked(printable(problem))
+        self.fix = masked(printable(fix))
         super().__init__(self.problem)
 
     def __str__(self) -> str:
@@ -78,6 +91,47 @@ def printable(text: str) -> str:
     """
     text = inert(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def masked(line: str) -> str:
+    """The line without the secrets of addresses in it: passwords, tokens and keys, however badly they are written.
+
+    Where it cannot be told where a password ends, all up to the last @ of the line goes. Lines are masked before they
+    are cut.
+    """
+    if ":" in line:
+        line = "".join(_without_passwords(line))
+    return _PARAMETER.sub(r"\1***", line) if "=" in line else line
+
+
+def _without_passwords(line: str) -> Iterator[str]:
+    """Pieces of the line. The time is that of its length, since names in it may be long."""
+    shown = word_ends = 0
+    last = line.rfind("@")
+    for address in _ADDRESS.finditer(line):
+        start = address.end()
+        if start <= shown:
+            continue
+        if start >= word_ends:
+            word_ends = _match_end(_WORD, line, start)
+        user = _match_end(_USER, line, start)
+        secret = user + 1
+        if line[user:secret] == ":" and not (last < user and _PORT.match(line, secret)):
+            ends = last if last > user else word_ends
+        else:
+            # A web address may have a token for a user, and a user may have a slash.
+            secret, ends = start, line.rfind("@", start, word_ends)
+            if ":" not in line[start:ends] and not address[0].lower().startswith("http"):
+                continue
+        if ends > secret:
+            yield f"{line[shown:secret]}***"
+            shown = ends
+    yield line[shown:]
+
+
+def _match_end(pattern: re.Pattern[str], line: str, start: int) -> int:
+    found = pattern.match(line, start)
+    return start if found is None else found.end()
 
 
 def inert(line: str) -> str:

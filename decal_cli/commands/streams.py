@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from decal_cli.errors import Exit, printable
+from decal_cli.errors import Exit, masked, printable
 
 _GONE = (errno.ENOSPC, errno.EBADF, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
@@ -49,9 +49,9 @@ class _Outlet(io.FileIO):
 
 
 def say(text: str) -> None:
-    """A line on standard error, where it can be written; names in it are escaped."""
+    """A line on standard error, where it can be written; names in it are escaped, and secrets of addresses masked."""
     with suppress(OSError, ValueError):
-        print(printable(text), file=sys.stderr, flush=True)
+        print(masked(printable(text)), file=sys.stderr, flush=True)
 
 
 def lost(error: OSError) -> Exit:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from decal_cli.errors import DecalError, printable
+from decal_cli.errors import DecalError, masked, printable
 
 MAX_LISTED = 12
 MISSING = (
@@ -23,7 +23,7 @@ _PERCENT = re.compile(r"(?P<number>.*?)\s*(?P<sign>%|percent)?", re.IGNORECASE |
 def quote(value: Any) -> str:
     """A name or value as shown: quoted, escaped, and cut when long."""
     text = repr(value) if isinstance(value, str) else str(value)
-    text = printable(text)
+    text = masked(printable(text))
     return text if len(text) <= 60 else text[:45] + "..." + text[-10:]
 
 
@@ -93,7 +93,7 @@ def _in_shell(c: str) -> str:
 def first_line(error: BaseException) -> str:
     """What a library said, cut to its first line."""
     lines = str(error).strip().splitlines()
-    text = printable(lines[0].strip() if lines else type(error).__name__)
+    text = masked(printable(lines[0].strip() if lines else type(error).__name__))
     return text if len(text) <= 200 else text[:197] + "..."
 
 

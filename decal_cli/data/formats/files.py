@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, BinaryIO, cast
 
+from decal_cli.data.large.engines.address import refuse_as_file
 from decal_cli.data.words import file_word, first_line, nearest
 from decal_cli.errors import DecalError, out_of_memory
 from decal_cli.limits import MAX_STREAM_BYTES, MIB
@@ -176,6 +177,7 @@ def _pipe(path: str) -> BinaryIO | None:
                 return None
         return open(path, "rb")
     except FileNotFoundError:
+        refuse_as_file(path)
         raise DecalError(f"{path}: no such file", _near_file(path)) from None
     except (OSError, ValueError) as error:
         raise DecalError(f"{path}: cannot be opened ({_reason(error)})", "check the name and its permissions") from None

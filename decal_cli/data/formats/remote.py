@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from decal_cli.data.formats.files import Raw, Status
 from decal_cli.data.words import first_line
-from decal_cli.errors import DecalError
+from decal_cli.errors import DecalError, masked
 
 _STORE = re.compile(r"(s3|gs|gcs|abfss?)://", re.IGNORECASE)
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|CONNECTION_STRING", re.IGNORECASE)
@@ -77,10 +77,13 @@ def objects_in(path: str) -> list[str] | None:
 
 def _opened(path: str) -> tuple[Any, str]:
     """The store of a path, and the place in it. Errors: DecalError."""
-    parts = urlsplit(path)
-    if (parts.scheme.lower() == "s3" and "@" in parts.netloc) or parts.password or parts.query:
+    try:
+        parts = urlsplit(path)
+    except ValueError as error:
+        raise DecalError(f"{path}: is not an address ({error})", "name bucket and object") from None
+    if (parts.scheme.lower() == "s3" and "@" in parts.netloc) or ":" in parts.netloc or parts.query:
         raise DecalError(
-            f"{parts.scheme}://...{parts.path}: holds credentials or options",
+            f"{masked(path).partition('?')[0]}: holds credentials or options",
             "name bucket and object alone, and put credentials in the environment",
         )
     with _reached(path):

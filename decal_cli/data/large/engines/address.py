@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
-from decal_cli.errors import DecalError
+from decal_cli.errors import DecalError, masked
 
 ADDRESS_FORMS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
 _ENGINE = re.compile(r"(duckdb|postgres(?:ql)?|spark):(.*)", re.DOTALL)
@@ -39,6 +39,14 @@ def is_address(text: str) -> bool:
     return _ENGINE.match(text) is not None
 
 
+def refuse_as_file(path: str) -> None:
+    """Raise a DecalError where what is given as a file is an address."""
+    if is_address(path):
+        raise DecalError(f"{path}: is the address of an engine, and no file", "give it with --engine")
+    if re.match(r"[a-z][a-z0-9+.-]*:/", path, re.IGNORECASE):
+        raise DecalError(f"{path}: is an address that decal does not read", "download it, and name the file")
+
+
 def address_of(text: str) -> Address:
     """The engine that a text names. Errors: DecalError, which shows nothing of a text that is not understood."""
     spelt = _ENGINE.fullmatch(text)
@@ -63,9 +71,12 @@ def _of_server(text: str) -> Address:
         host, port, user, password = parts.hostname or "", parts.port, parts.username, parts.password
     except ValueError:
         raise DecalError("--engine is not a URL", f"write {ADDRESS_FORMS}") from None
-    if parts.fragment or "@" in parts.path + parts.query:
-        # Of a password with / ? or # in it, the end would be taken for the database, and shown.
-        raise DecalError("--engine is not a URL", "write special characters of the password as %XX, such as %2F for /")
+    if parts.fragment or "@" in parts.path + parts.query or parts.netloc.count("@") > 1:
+        # Of a password with / ? # or @ in it, the end would be taken for the host or the database, and asked for there.
+        raise DecalError(
+            "--engine is not a URL",
+            "write special characters of user and password as %XX, such as %40 for @ and %2F for /",
+        )
     parameters = _parameters(parts.query, "postgresql")
     table = parameters.pop("table", None)
     secrets = [value for name, value in parameters.items() if name in _SECRETS]
@@ -82,7 +93,7 @@ def _of_spark(rest: str) -> Address:
     table = _table(_parameters(query, "spark"), "spark")
     place, _, options = target.partition(";")
     secrets = [value for name, _, value in (each.partition("=") for each in options.split(";")) if name in _SECRETS]
-    return Address("spark", target, f"spark:{place}" if place else "spark", table, tuple(filter(None, secrets)))
+    return Address("spark", target, masked(f"spark:{place}") if place else "spark", table, tuple(filter(None, secrets)))
 
 
 def _parameters(query: str, engine: str) -> dict[str, str]:
