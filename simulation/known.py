@@ -166,7 +166,8 @@ WORLDS = (
 LEVELLED = ("cdl", "v_cdl", "cfdl")
 AT_EDGES = ("ece", "ece_debiased", "cl", "rmsce", "mce", "regret_calibration", "regret_grouping_worst", *LEVELLED)
 CALM = {name: name.removesuffix("_null") for name in METRICS if name.endswith("_null")}
-OF_FEATURES = ("grouping_loss", "regret_grouping_lower", "regret_grouping_upper", "regret_grouping", "regret")
+BOUNDS = tuple(f"regret_grouping_{bound}" for bound in ("lower", "upper", "upper_sharp"))
+OF_FEATURES = ("grouping_loss", *BOUNDS, "regret_grouping", "regret")
 AGAINST: dict[str, Callable[[Table, BinaryTask], float]] = {
     "gain_recalibration": lambda t, task: task.decision_threshold,
     "gain_over_constant": lambda t, task: -np.inf if t.base_rate > task.threshold else np.inf,
@@ -203,7 +204,7 @@ def _at_edges(world: World, t: Table) -> dict[str, float]:
     acts = int(np.searchsorted(population.score, task.decision_threshold))
     mass = np.concatenate(([0.0], np.cumsum(population.n))) / population.total
     below = mass[np.clip(acts, starts, np.append(starts[1:], len(population)))] - mass[starts]
-    worst = grouping.bounds(rate * (1 - rate), rate, share, threshold).upper
+    worst = grouping.bounds(rate * (1 - rate), rate, share, threshold).sharp
     square = float(share @ gap**2)
     found = {
         **{
@@ -241,12 +242,11 @@ def _of_features(world: World, rows: Rows) -> dict[str, float]:
     number = np.maximum(np.searchsorted(starts, fresh.score, side="right") - 1, 0)
     share, rate, loss = (np.bincount(number, weight * one, len(starts)) for one in (np.ones_like(q), q, (q - c) ** 2))
     some = share > 0
-    both = grouping.bounds(loss[some] / share[some], rate[some] / share[some], share[some], task.threshold)
+    bounds = grouping.bounds(loss[some] / share[some], rate[some] / share[some], share[some], task.threshold)
     gain, acts = weight * (q - task.threshold), q >= task.threshold
     return {
         "grouping_loss": float(loss.sum()),
-        "regret_grouping_lower": task.u_delta * float(both.lower),
-        "regret_grouping_upper": task.u_delta * float(both.upper),
+        **{name: task.u_delta * float(bound) for name, bound in zip(BOUNDS, bounds, strict=True)},
         "regret_grouping": task.u_delta * float(gain @ (acts * 1.0 - (c >= task.threshold))),
         "regret": task.u_delta * float(gain @ (acts * 1.0 - (fresh.score >= task.decision_threshold))),
     }

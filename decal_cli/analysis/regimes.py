@@ -39,13 +39,14 @@ class Regime:
     regret_calibration: float
     regret_grouping_lower: float | None
     regret_grouping_upper: float | None
+    regret_grouping_upper_sharp: float | None
 
     @property
     def regret_grouping(self) -> float | None:
-        """The middle of both bounds: Perez-Lebel et al. 2025, def. 3.6."""
-        if self.regret_grouping_lower is None or self.regret_grouping_upper is None:
+        """The middle of the lower and the sharp upper bound: Perez-Lebel et al. 2025, def. 3.6."""
+        if self.regret_grouping_lower is None or self.regret_grouping_upper_sharp is None:
             return None
-        return (self.regret_grouping_lower + self.regret_grouping_upper) / 2
+        return (self.regret_grouping_lower + self.regret_grouping_upper_sharp) / 2
 
     @property
     def ruling(self) -> Ruling:
@@ -69,7 +70,7 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
     below, above = regret_intervals.sides(t, levels, task)
     # One bin along the last axis, so that each keeps its own sum.
     calibration = decisions.calibration_regret(rate[:, None], below[:, None], above[:, None], task.threshold)
-    loss, lower, upper = _grouped(inputs.get(Regions), task, len(levels)).tolist()
+    loss, lower, upper, sharp = _grouped(inputs.get(Regions), task, len(levels)).tolist()
     highest = t.score[np.append(starts[1:], len(t)) - 1]
     return tuple(
         Regime(
@@ -84,14 +85,15 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
             regret_calibration=task.u_delta * float(calibration[k]),
             regret_grouping_lower=_known(task.u_delta * lower[k]),
             regret_grouping_upper=_known(task.u_delta * upper[k]),
+            regret_grouping_upper_sharp=_known(task.u_delta * sharp[k]),
         )
         for k in range(len(levels))
     )
 
 
 def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
-    """Grouping loss, and what the bin adds to the lower and the upper bound, shape (3, bins); NaN where unknown."""
-    grouped = np.full((3, bins), np.nan)
+    """Grouping loss, and what the bin adds to each of the bounds, shape (4, bins); NaN where unknown."""
+    grouped = np.full((4, bins), np.nan)
     if regions is None:
         return grouped
     try:
@@ -99,7 +101,7 @@ def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
     except Undefined:
         return grouped
     each = grouping.bounds_of_bins(known.loss, known.rate, task.threshold)
-    grouped[:, known.judged] = known.loss, each.lower * known.share, each.upper * known.share
+    grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each)
     return grouped
 
 

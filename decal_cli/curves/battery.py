@@ -375,7 +375,7 @@ def _where_seen(s: Setup, regions: Regions, probed: Probed) -> Setup:
 
 def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[ThresholdCurve]:
     """Bounds on the grouping regret, with the intervals that `evaluate` gives them."""
-    names = "regret_grouping_lower", "regret_grouping_upper"
+    names = "regret_grouping_lower", "regret_grouping_upper", "regret_grouping_upper_sharp"
     try:
         plug_in = [grouping.estimated_bounds(regions, BinaryTask.of_threshold(float(t))) for t in s.grid.at]
     except Undefined as undefined:
@@ -385,7 +385,7 @@ def _bounds(s: Setup, regions: Regions, probed: Probed) -> Iterator[ThresholdCur
     ends = np.repeat(values[..., None], 2, axis=2)
     s = _where_seen(s, regions, probed)
     if s.confidence is not None:
-        # Both metrics draw from the generator of their family, so one bracket serves both.
+        # The metrics draw from the generator of their family, so one bracket serves them all.
         missed = grouping.missed(regions, probed, s.confidence)
         tasks = [BinaryTask.of_threshold(float(t)) for t in s.grid.at]
         brackets = [grouping.bracket(regions, task, s.rng(), s.confidence, missed) for task in tasks]

@@ -203,7 +203,8 @@ _PAPER = "Perez-Lebel et al. 2025"
 STUDY_PICTURES = {
     "recalibration": f"Gain of isotonic recalibration against what was estimated beforehand ({_PAPER}, fig. 4a)",
     "post-training": f"Gain of post-training against what was estimated beforehand ({_PAPER}, fig. 6a)",
-    "beyond": f"Gain beyond recalibration against the grouping regret ({_PAPER}, fig. 5a) and against decal's estimate",
+    "beyond": f"Gain beyond recalibration against the grouping regret ({_PAPER}, fig. 5a; the middle of its lower and "
+    "its sharp upper bound) and against decal's estimate",
     "correlations": f"Squared correlation of estimates with gains ({_PAPER}, fig. 4b, 5b, 6b); intervals over files",
     "time": f"Gain beyond isotonic recalibration against processor time ({_PAPER}, fig. 7)",
 }

@@ -15,7 +15,10 @@ from tests.helpers.command import FOX, Decal
 from tests.helpers.worlds import featured_rows
 
 DECISIONS = [BinaryTask.of_threshold(0.4), BinaryTask.of_utility([[1.0, -3.0], [0.25, 2.0]])]
-METRICS = ("regret_calibration", "regret_grouping_lower", "regret_grouping_upper", "regret_grouping")
+METRICS = (
+    "regret_calibration", "regret_grouping_lower", "regret_grouping_upper", "regret_grouping_upper_sharp",
+    "regret_grouping",
+)  # fmt: skip
 
 
 def of_fixture() -> Rows:
@@ -57,11 +60,11 @@ def test_a_bin_by_hand() -> None:
 
 
 def ruled(calibration: float, lower: float, upper: float) -> str:
-    return Regime(0.1, 0.2, 10, 0.1, 0.15, 0.2, 0.0, 0.01, calibration, lower, upper).ruling
+    return Regime(0.1, 0.2, 10, 0.1, 0.15, 0.2, 0.0, 0.01, calibration, lower, 2 * upper, upper).ruling
 
 
 def test_the_larger_regret_rules() -> None:
-    """Grouping regret counts as the middle of its bounds."""
+    """Grouping regret counts as the middle of its lower and its sharp upper bound."""
     assert ruled(0.02, 0.0, 0.03) == "miscalibration"
     assert ruled(0.01, 0.0, 0.03) == "grouping"
     assert ruled(0.0, 0.0, 0.0) == "neither"

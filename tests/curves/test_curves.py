@@ -37,6 +37,7 @@ SAME = {
     "gain_recalibration": "gain_recalibration",
     "regret_grouping_lower": "regret_grouping_lower",
     "regret_grouping_upper": "regret_grouping_upper",
+    "regret_grouping_upper_sharp": "regret_grouping_upper_sharp",
     "gain_beyond": "gain_beyond",
     "gain_post_training": "gain_post_training",
     "net_benefit": "net_benefit",

@@ -182,8 +182,8 @@ def test_gains_and_regrets_add_up_over_the_steps() -> None:
     task = task_of_rows(((0.0, -4.0), (-0.4, -1.5), (-1.0, 0.0)))
     assert len(task.steps) == 2
     sums = ("regret_calibration", "gain_recalibration", "gain_over_constant", "gain_beyond", "gain_post_training",
-            "regret_grouping_lower", "regret_grouping_upper", "regret_grouping", "regret", "regret_grouping_worst",
-            "utility_at_stake", "cfdl", "external_regret")  # fmt: skip
+            "regret_grouping_lower", "regret_grouping_upper", "regret_grouping_upper_sharp", "regret_grouping",
+            "regret", "regret_grouping_worst", "utility_at_stake", "cfdl", "external_regret")  # fmt: skip
     for key in sums:
         each = [value(key, rows, step) for step in task.steps]
         assert value(key, rows, task) == pytest.approx(sum(each), abs=1e-12), key

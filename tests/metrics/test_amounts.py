@@ -107,8 +107,7 @@ def test_the_calibration_regret_is_that_of_a_loop_over_rows() -> None:
             if miss > 0 and alarm > 0:
                 t = alarm / (alarm + miss)
                 lost += rows.weights[row] * (miss + alarm) * abs(rate - t) * ((rate >= t) != acts[row])
-                spread = np.sqrt(rate * (1 - rate) + (rate - t) ** 2) - abs(rate - t)
-                most += rows.weights[row] * (miss + alarm) * spread / 2
+                most += rows.weights[row] * (miss + alarm) * (t * (1 - rate) if rate >= t else rate * (1 - t))
     assert value("regret_calibration", rows) == pytest.approx(lost / rows.weights.sum(), abs=1e-10)
     assert value("regret_grouping_worst", rows) == pytest.approx(most / rows.weights.sum(), abs=1e-10)
 

@@ -143,8 +143,8 @@ def regret_calibration(u: RowUtilities, *, bins: Bins = BINS) -> float:
 def regret_grouping_worst(u: RowUtilities, *, bins: Bins = BINS) -> float:
     """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.
 
-    mean of u_delta / 2 (sqrt(c (1 - c) + (c - t*)^2) - |c - t*|), where c is the frequency of label 1 in the bin of the
-    row and t* its threshold.
+    mean of u_delta t* (1 - c) over rows where c >= t*, and of u_delta c (1 - t*) over the others, where c is the
+    frequency of label 1 in the bin of the row and t* its threshold.
     """
     return CalibrationRegret(u, bins).worst(u)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,7 +21,6 @@ from decal_cli.metrics.confidence import Interval, holding, normal
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import clipped, grouping, regret_intervals
 from decal_cli.metrics.numerics.decimals import shortest_deciding_as
-from decal_cli.metrics.numerics.grouping import Bounds
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Estimate, Table
@@ -190,36 +190,26 @@ def grouping_loss(regions: Regions) -> float:
     return grouping.loss(regions).mean
 
 
-def _bounds(regions: Regions, task: Task) -> Bounds:
-    return grouping.estimated_bounds(regions, task)
+_grouping_regret = partial(metric, better="lower", unit="utility", range=(0, grouping.MOST_REGRET), size_free=False)
 
 
-def _lower_interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    grouping.need_seen(regions, probed, confidence)
-    low = regret_intervals.bracket(regions, probed, task, seed, confidence)[0]
-    return holding(_scaled(task, low), regret_grouping_lower(regions, task))
-
-
-def _bracketed(bound: Literal["upper", "middle"], most: float) -> Callable[..., Interval]:
-    # Noise adds to the upper bound in every bin: only the lower bound says how little it may be.
+def _bracketed(bound: Literal["lower", "upper", "sharp", "middle"]) -> Callable[..., Interval]:
+    # Noise adds to the upper bounds in every bin: only the lower bound says how little it may be.
     def interval(regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
-        if bound == "upper":
+        if bound != "middle":
             grouping.need_seen(regions, probed, confidence)
-        lower, upper = regret_intervals.bracket(regions, probed, task, seed, confidence)
-        value = float(getattr(_bounds(regions, task), bound))
-        return _scaled(task, holding((lower[0], min(upper[1], most)), value))
+        brackets = regret_intervals.bracket(regions, probed, task, seed, confidence)
+        high = float(getattr(brackets, "sharp" if bound == "middle" else bound)[1])
+        value = float(getattr(grouping.estimated_bounds(regions, task), bound))
+        return _scaled(task, holding((brackets.lower[0], min(high, grouping.MOST_REGRET)), value))
 
     return interval
 
 
-@metric(
+@_grouping_regret(
     title="Grouping regret, lower bound",
-    better="lower",
-    unit="utility",
     source=cite("Perez-Lebel et al. 2025", "thm. 3.4"),
-    range=(0, 1),
-    size_free=False,
-    interval=_lower_interval,
+    interval=_bracketed("lower"),
     interval_text=f"{regret_intervals.JITTERED}; and the value itself",
     covers=f"the lower bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
 )
@@ -229,48 +219,57 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     Mean over 15 bins of u_delta [GL - Vmin]+, Vmin = (1 - c) (c - t*) where c >= t*, else c (t* - c); GL is the bin's
     grouping loss, clipped to [0, c (1 - c)], and c its frequency of label 1.
     """
-    return task.u_delta * float(_bounds(regions, task).lower)
+    return task.u_delta * float(grouping.estimated_bounds(regions, task).lower)
 
 
-@metric(
+@_grouping_regret(
     title="Grouping regret, upper bound",
-    better="lower",
-    unit="utility",
     source=cite("Perez-Lebel et al. 2025", "thm. 3.5"),
-    range=(0, 0.5),
-    size_free=False,
-    interval=_bracketed("upper", 0.5),
+    interval=_bracketed("upper"),
     interval_text=regret_intervals.BRACKET,
     covers=f"the upper bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper(regions: Regions, task: Task) -> float:
-    """Utility per decision that acting on the true probability adds at most to recalibration.
+    """Utility per decision that acting on the true probability adds at most to recalibration, as published.
 
     Mean over 15 bins of u_delta / 2 (sqrt(GL + (c - t*)^2) - |c - t*|), for the grouping loss GL that the features
-    show.
+    show. It is too large where that would take probabilities below 0 or above 1: see regret_grouping_upper_sharp.
     """
-    return task.u_delta * float(_bounds(regions, task).upper)
+    return task.u_delta * float(grouping.estimated_bounds(regions, task).upper)
 
 
-@metric(
+@_grouping_regret(
+    title="Grouping regret, sharp upper bound",
+    source=f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, for probabilities in [0, 1]",
+    interval=_bracketed("sharp"),
+    interval_text=regret_intervals.BRACKET,
+    covers=f"the sharp upper bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
+)
+def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
+    """Utility per decision that acting on the true probability adds at most to recalibration: the best possible bound.
+
+    Mean over 15 bins of u_delta max(E[Q - t*]+) - u_delta [c - t*]+, over all probabilities Q in [0, 1] of mean c and
+    variance GL. With m = c^2 + GL and n = (1 - c)^2 + GL, max(E[Q - t*]+) is c - t* c^2 / m where 2 c t* <= m,
+    GL (1 - t*) / n where 2 (1 - c) (1 - t*) <= n, and (sqrt(GL + (c - t*)^2) + c - t*) / 2 elsewhere.
+    """
+    return task.u_delta * float(grouping.estimated_bounds(regions, task).sharp)
+
+
+@_grouping_regret(
     title="Grouping regret",
-    better="lower",
-    unit="utility",
-    source=cite("Perez-Lebel et al. 2025", "def. 3.6"),
-    range=(0, 1),
-    size_free=False,
+    source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, with the sharp upper bound",
     shown=True,
-    interval=_bracketed("middle", 1.0),
+    interval=_bracketed("middle"),
     interval_text=regret_intervals.BRACKET,
     covers=f"the population's grouping regret, {regret_intervals.AS_TREES_SEE}",
 )
 def regret_grouping(regions: Regions, task: Task) -> float:
     """Utility per decision lost even after recalibration, because rows of equal score differ; never negative.
 
-    The middle of regret_grouping_lower and regret_grouping_upper. Noise alone makes it positive: base decisions on
-    gain_beyond.
+    The middle of regret_grouping_lower and regret_grouping_upper_sharp. Noise alone makes it positive: base decisions
+    on gain_beyond.
     """
-    return task.u_delta * float(_bounds(regions, task).middle)
+    return task.u_delta * float(grouping.estimated_bounds(regions, task).middle)
 
 
 def _regret_interval(
@@ -278,7 +277,7 @@ def _regret_interval(
 ) -> Interval:
     judged = grouping.bin_losses(regions).judged
     calibration = regret_intervals.calibration_of(t, task, t.bins(BINS), judged)
-    _, (_, upper) = regret_intervals.bracket(regions, probed, task, seed, confidence, calibration)
+    upper = regret_intervals.bracket(regions, probed, task, seed, confidence, calibration).sharp[1]
     # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.
     low, high = normal(_post_training(t, probed, task, seed), confidence)
     value = regret(t, regions, task)
@@ -310,23 +309,19 @@ def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins
     return _scaled(task, regret_intervals.worst(t, task, seed.generator("regret"), confidence, bins))
 
 
-@metric(
+@_grouping_regret(
     title="Worst-case grouping regret",
-    better="lower",
-    unit="utility",
-    source=f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, with GL = c (1 - c)",
-    range=(0, 0.5),
-    size_free=False,
+    source=f"{cite('Perez-Lebel et al. 2025', 'prop. 3.1')}, with labels for true probabilities",
     interval=_worst_interval,
-    interval_text="400 draws of the bins' frequencies, as observed and less their noise, the bias shown taken off; "
-    "and the value itself",
+    interval_text="400 draws of the bins' frequencies, as observed, less their noise, and at t* where they may be, the "
+    "bias shown taken off; and the value itself",
     covers=covered.OF_BINS,
 )
 def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.
 
-    regret_grouping_upper with the largest possible grouping loss, c (1 - c) in a bin of frequency c. Without features,
-    no closer bound is known.
+    Mean over 15 bins of u_delta t* (1 - c) where the frequency of label 1, c, is at least t*, and of u_delta c (1 - t*)
+    where not: regret_grouping_upper_sharp at the largest possible grouping loss, c (1 - c).
     """
     levels = t.bins(bins)
     rate = levels.pos / levels.n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from decal_cli.tables.table import Estimate, Floats
 from decal_cli.task import Task
 
 N_JITTERS = 400
+MOST_REGRET = 0.25
+"""No grouping regret is larger, per unit of u_delta: t* (1 - t*) at most, where labels are as frequent as t*."""
 
 
 class BinLosses(NamedTuple):
@@ -36,15 +39,27 @@ class BinLosses(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Bounds on the grouping regret per unit of u_delta, averaged over bins; Perez-Lebel et al. 2025, thm. 3.4, 3.5."""
+    """Bounds on the grouping regret per unit of u_delta, averaged over bins.
+
+    lower, upper: Perez-Lebel et al. 2025, thm. 3.4, 3.5. sharp: the best possible upper bound.
+    """
 
     lower: Floats
     upper: Floats
+    sharp: Floats
 
     @property
     def middle(self) -> Floats:
-        """The estimate: Perez-Lebel et al. 2025, def. 3.6."""
-        return (self.lower + self.upper) / 2
+        """The estimate: Perez-Lebel et al. 2025, def. 3.6, with the sharp upper bound."""
+        return (self.lower + self.sharp) / 2
+
+
+class Brackets(NamedTuple):
+    """Intervals of these bounds."""
+
+    lower: Interval
+    upper: Interval
+    sharp: Interval
 
 
 def bin_losses(regions: Regions) -> BinLosses:
@@ -162,7 +177,27 @@ def bounds_of_bins(loss: Floats, rate: Floats, threshold: Floats | float) -> Bou
     """The bounds of each bin, in any shape; losses are cut to [0, c (1 - c)]."""
     loss, off = np.clip(loss, 0.0, rate * (1 - rate)), rate - threshold
     lower = np.maximum(loss - least_variance(rate, threshold), 0.0)
-    return Bounds(lower, (np.sqrt(loss + off**2) - np.abs(off)) / 2)
+    upper = (np.sqrt(loss + off**2) - np.abs(off)) / 2
+    return Bounds(lower, upper, _sharp(loss, rate, threshold, upper))
+
+
+def _sharp(loss: Floats, rate: Floats, threshold: Floats | float, upper: Floats) -> Floats:
+    """The most that knowing the true probability Q wins over knowing its mean c, of all Q in [0, 1] of this variance.
+
+    Two values of Q win most: those of theorem 3.5, as far from t* on either side, unless one of them lies outside
+    [0, 1]; then it is 0, or 1.
+    """
+    at_0 = 2 * rate * threshold <= rate**2 + loss
+    at_1 = 2 * (1 - rate) * (1 - threshold) <= (1 - rate) ** 2 + loss
+    high = np.where(at_1, _won_from_0(loss, 1 - rate, 1 - threshold), upper)
+    return np.where(at_0, _won_from_0(loss, rate, threshold), high)
+
+
+def _won_from_0(loss: Floats, rate: Floats, threshold: Floats | float) -> Floats:
+    """Where Q is 0 or (c^2 + GL) / c."""
+    square = rate**2 + loss
+    won = np.where(rate >= threshold, threshold * loss, rate * (square - threshold * rate))
+    return np.divide(won, square, out=np.zeros_like(won), where=square > 0)
 
 
 def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bounds:
@@ -170,19 +205,16 @@ def bounds(loss: Floats, rate: Floats, share: Floats, threshold: float) -> Bound
 
     share: of the rows, (bins,), or (.., bins) where it differs from draw to draw.
     """
-    lower, upper = bounds_of_bins(loss, rate, threshold)
+    each = bounds_of_bins(loss, rate, threshold)
     if share.ndim == 1:
-        return Bounds(lower @ share, upper @ share)
-    return Bounds((lower * share).sum(axis=-1), (upper * share).sum(axis=-1))
+        return Bounds(*(bound @ share for bound in each))
+    return Bounds(*((bound * share).sum(axis=-1) for bound in each))
 
 
 def task_bounds(loss: Floats, rate: Floats, share: Floats, task: Task) -> Bounds:
     """The same for a task, per unit of its u_delta: the sum over its steps bounds what all of them lose."""
     each = [bounds(loss, rate, share, threshold) for threshold in task.thresholds]
-    lower, upper = (
-        sum(part * getattr(one, end) for part, one in zip(task.shares, each, strict=True)) for end in Bounds._fields
-    )
-    return Bounds(np.asarray(lower), np.asarray(upper))
+    return Bounds(*(np.asarray(sum(map(operator.mul, task.shares, bound))) for bound in zip(*each, strict=True)))
 
 
 def jittered(bins: BinLosses, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -208,8 +240,8 @@ def bracket(
     confidence: float,
     missed: float,
     calibration: Callable[[Floats], Floats] | None = None,
-) -> tuple[Interval, Interval]:
-    """Intervals of the two bounds; `calibration` gives a regret of the bins' frequencies to add to both.
+) -> Brackets:
+    """Intervals of the bounds; `calibration` gives a regret of the bins' frequencies to add to each.
 
     missed: grouping loss that the trees may have missed; upper ends are raised as far as it would raise the bounds.
     """
@@ -222,7 +254,7 @@ def bracket(
     for bound, top, drawn_bound in zip(plug_in, raised, draws, strict=True):
         low, high = _corrected(float(bound) + value, drawn_bound + added, confidence)
         ends.append((low, min(high + float(top - bound), 1.0)))
-    return ends[0], ends[1]
+    return Brackets(*ends)
 
 
 def _corrected(value: float, draws: Floats, confidence: float) -> Interval:

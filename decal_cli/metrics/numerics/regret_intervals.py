@@ -16,6 +16,8 @@ from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 from decal_cli.task import BinaryTask, Task
 
+NEAR = 2.0
+"""Standard errors of a frequency within which it may be t* itself."""
 REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
 REPLAYED_OVER_CONSTANT = f"{REPLAYED}, and one more row that might have changed sides"
 JITTERED = (
@@ -69,15 +71,17 @@ def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bin
     shares = rng.poisson(counts, (clipped.N_REGRET_DRAWS, len(counts))) * (share / counts)
     shares /= np.maximum(shares.sum(axis=-1, keepdims=True), 1e-300)
     value, ends = float(worst_bound(rate, share, task)), []
-    # The frequencies spread at most as observed, and at least as noise does not explain: either may be the world.
-    for spread in (rate, _less_noise(rate, rows, share, t.base_rate)):
+    # The frequencies spread at most as observed, and at least as noise does not explain; or those near t* are at it,
+    # where noise takes most. Each of these may be the world.
+    at_thresholds = [_drawn_to(rate, rows, threshold) for threshold in task.thresholds]
+    for spread in (rate, _less_noise(rate, rows, share, t.base_rate), *at_thresholds):
         known = (spread * rows + t.base_rate) / (rows + 1)
         draws = worst_bound(rng.binomial(counts, known, shares.shape) / counts, shares, task)
         # Noise takes from what bends down: the value lies as far below the truth as the draws lie below their world.
         bias = float(worst_bound(known, share, task) - draws.mean())
         ends.append(np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2]) - draws.mean() + value + bias)
     low, high = float(min(one[0] for one in ends)), float(max(one[1] for one in ends))
-    return within(holding((low, high), value), (0.0, 0.5))
+    return within(holding((low, high), value), (0.0, grouping.MOST_REGRET))
 
 
 def _less_noise(rate: Floats, rows: Floats, share: Floats, base_rate: float) -> Floats:
@@ -88,9 +92,15 @@ def _less_noise(rate: Floats, rows: Floats, share: Floats, base_rate: float) -> 
     return np.asarray(base_rate + kept * (rate - base_rate))
 
 
+def _drawn_to(rate: Floats, rows: Floats, threshold: float) -> Floats:
+    """Frequencies of bins; the threshold in place of those within NEAR standard errors of it."""
+    error = np.sqrt(threshold * (1 - threshold) / rows)
+    return np.where(np.abs(rate - threshold) <= NEAR * error, threshold, rate)
+
+
 def worst_bound(rate: Floats, share: Floats, task: Task) -> Floats:
-    """The upper bound at the largest grouping loss that bins of these frequencies can have."""
-    return grouping.task_bounds(rate * (1 - rate), rate, share, task).upper
+    """The sharp bound at the largest grouping loss, t* (1 - c) or c (1 - t*): what knowing every label adds."""
+    return grouping.task_bounds(rate * (1 - rate), rate, share, task).sharp
 
 
 def calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable[[Floats], Floats]:
@@ -123,7 +133,7 @@ def bracket(
     seed: Seed,
     confidence: float,
     calibration: Callable[[Floats], Floats] | None = None,
-) -> tuple[Interval, Interval]:
-    """Of the two bounds on the grouping regret; `calibration`: a regret of the bins' frequencies to add to both."""
+) -> grouping.Brackets:
+    """Of the bounds on the grouping regret; `calibration`: a regret of the bins' frequencies to add to each."""
     missed = grouping.missed(regions, probed, confidence)
     return grouping.bracket(regions, task, seed.generator("regret"), confidence, missed, calibration)

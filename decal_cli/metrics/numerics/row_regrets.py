@@ -66,14 +66,14 @@ class CalibrationRegret:
         return float(sum(float(each.lost(rate)) for each, rate in zip(self.bins, self.rate, strict=True)))
 
     def worst(self, utilities: RowUtilities) -> float:
-        """What knowing every label adds at most to recalibrated decisions: theorem 3.5, with the loss c (1 - c)."""
+        """What knowing every label adds to recalibrated decisions: the sharp bound, with the loss c (1 - c)."""
         bins = np.searchsorted(self.starts, np.arange(len(utilities.label)), side="right") - 1
         inside = (utilities.threshold > 0) & (utilities.threshold < 1)
         rate = self.rate[bins[inside]]
         most = rate * (1 - rate)
         bound = np.zeros(len(bins))
         bounds = grouping.bounds_of_bins(most, rate, utilities.threshold[inside])
-        bound[inside] = utilities.u_delta[inside] * bounds.upper
+        bound[inside] = utilities.u_delta[inside] * bounds.sharp
         return utilities.mean(bound).mean
 
     def interval(self, rng: np.random.Generator, confidence: float) -> Interval:

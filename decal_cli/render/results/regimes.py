@@ -15,8 +15,9 @@ from decal_cli.render.results.measurements import name_of
 from decal_cli.render.schema import Share, Size
 
 EXPLAINED = (
-    "a regret is what the bin adds to the metric of that name; a grouping loss up to Vmin may change no decision, one "
-    "above it does; larger: the larger of the two regrets"
+    "a regret is what the bin adds to the metric of that name, the grouping regret between its lower and its sharp "
+    "upper bound; a grouping loss up to Vmin may change no decision, one above it does; larger: the larger of the two "
+    "regrets"
 )
 
 
@@ -37,6 +38,7 @@ class RegimeData(TypedDict):
     regret_calibration: Size
     regret_grouping_lower: Size | None
     regret_grouping_upper: Size | None
+    regret_grouping_upper_sharp: Size | None
     regret_grouping: Size | None
     larger: Literal["miscalibration", "grouping", "neither", "unknown"]
 
@@ -55,6 +57,7 @@ def regime_data(regime: Regime) -> RegimeData:
         "regret_calibration": regime.regret_calibration,
         "regret_grouping_lower": regime.regret_grouping_lower,
         "regret_grouping_upper": regime.regret_grouping_upper,
+        "regret_grouping_upper_sharp": regime.regret_grouping_upper_sharp,
         "regret_grouping": regime.regret_grouping,
         "larger": regime.ruling,
     }
@@ -102,9 +105,9 @@ def _row(regime: Regime) -> Row:
 
 
 def _bounds(regime: Regime) -> tuple[float, float] | None:
-    if regime.regret_grouping_lower is None or regime.regret_grouping_upper is None:
+    if regime.regret_grouping_lower is None or regime.regret_grouping_upper_sharp is None:
         return None
-    return regime.regret_grouping_lower, regime.regret_grouping_upper
+    return regime.regret_grouping_lower, regime.regret_grouping_upper_sharp
 
 
 def _sum(regimes: Sequence[Regime]) -> Row:
