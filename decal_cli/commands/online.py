@@ -24,6 +24,7 @@ from decal_cli.analysis.online import (
     predicted_columns,
     replay_of,
     state_text,
+    unknown_rows,
 )
 from decal_cli.commands.common import emit, inputs_of, plan_of, settings_of, terms_of
 from decal_cli.commands.options import OnlineOptions, OutputOptions, StreamOptions, TaskOptions
@@ -47,6 +48,8 @@ def run(over_time: OnlineOptions, source: StreamOptions, task: TaskOptions, out:
     """Replay a stream, write what it comes to, and return the exit code of the rules."""
     settings = settings_of(out)
     if over_time.state is None:
+        if over_time.skip_known:
+            raise DecalError("--skip-known speaks of the rows that a state has", "give --state too, or leave it out")
         return _run(over_time, source, task, out, settings)
     check_writable(over_time.state, "state")
     with only_run(over_time.state, "state"):
@@ -72,7 +75,7 @@ def _run(
         if begun is None:
             stream, replay = _begin(over_time, paths, stdin, _columns(source, settings), plan)
         else:
-            stream, replay = _go_on(begun, paths, stdin, _columns(source, settings), over_time.state or "")
+            stream, replay = _go_on(begun, paths, stdin, _columns(source, settings), over_time)
         before = replay.rows
         predictions = replay.advance(stream)
         if over_time.state is None:
@@ -128,7 +131,7 @@ def _begun(options: OnlineOptions, source: StreamOptions, out: OutputOptions, pl
 
 
 def _go_on(
-    replay: Replay, paths: Sequence[str], stdin: BinaryIO | None, columns: Columns, state: str
+    replay: Replay, paths: Sequence[str], stdin: BinaryIO | None, columns: Columns, options: OnlineOptions
 ) -> tuple[Stream, Replay]:
     """Rows after those of a state."""
     plan = replay.plan
@@ -140,7 +143,8 @@ def _go_on(
         logit=plan.logit,
     )
     stream = read_stream(paths, columns, StreamColumns(plan.time, plan.delay.column, plan.score is not None), stdin)
-    check_goes_on(replay, stream, state)
+    stream = unknown_rows(stream, replay, options.skip_known, f"state {options.state}")
+    check_goes_on(replay, stream, options.state or "")
     return stream, replay
 
 
@@ -158,4 +162,7 @@ def _begin(
         options.state is None,
     )
     stream = read_stream(paths, columns, asked.columns(columns), stdin)
-    return stream, asked.replay(stream, plan, columns.logit)
+    replay = asked.replay(stream, plan, columns.logit)
+    if options.state is not None:
+        stream = unknown_rows(stream, replay, options.skip_known, f"state {options.state}")
+    return stream, replay

@@ -55,6 +55,19 @@ class Stream:
         """Number of rows, T."""
         return len(self.label)
 
+    def only(self, kept: NDArray[np.bool_]) -> Stream:
+        """These rows of it; kept: shape (T,)."""
+        arrays = ("score", "label", "arrival", "group", "cluster")
+        values = {name: getattr(self, name) for name in arrays}
+        numbers = np.arange(len(self)) if self.row_numbers is None else self.row_numbers
+        return replace(
+            self,
+            **{name: each if each is None else each[kept] for name, each in values.items()},
+            labelled=int(kept[: self.labelled].sum()),
+            time=np.arange(int(kept.sum())) if self.clock == "rows" else self.time[kept],
+            row_numbers=numbers[kept],
+        )
+
 
 @dataclass(frozen=True)
 class StreamColumns:

@@ -26,8 +26,8 @@ def columns_of(rows: int = ROWS) -> dict[str, list[str]]:
     return {**columns, "came": [str(day) for day in days], "site": groups, "whole": whole, "back": back}
 
 
-def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], line: Sequence[str]) -> bytes:
-    """The state after these pieces."""
+def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], line: Sequence[str]) -> str:
+    """The state after these pieces, apart from what they were."""
     state = folder / f"{len(cuts)}.json"
     for start, end in zip(cuts, [*cuts[1:], None], strict=True):
         piece = write_stream(folder / "piece.csv", columns, start, end)
@@ -35,7 +35,10 @@ def in_pieces(decal: Decal, folder: Path, columns: dict, cuts: Sequence[int], li
         beside = ("-o", folder / "predicted.parquet") if start else ()
         done = decal("online", piece, *ON_LINE, *line, *beside, "--state", state)
         assert done.code == 0, done.err
-    return state.read_bytes()
+    document = json.loads(state.read_text())
+    assert len(document.pop("files")) == len(cuts)
+    del document["sha256"]
+    return json.dumps(document)
 
 
 @pytest.mark.parametrize("delay", DELAYS)
@@ -100,7 +103,8 @@ def test_a_state_is_refused_where_it_does_not_fit(decal: Decal, tmp_path: Path) 
     assert decal("online", first, *ON_LINE, "--state", "state.json").code == 0
     whole = (tmp_path / "state.json").read_text()
     on_state = ("online", later, "-y", "y", "--state", "state.json")
-    assert "time goes back" in refusal(decal("online", first, "-y", "y", "--state", "state.json"))
+    early = write_stream(tmp_path / "early.csv", {**columns, "p": columns["p"][::-1]}, 0, 300)
+    assert "time goes back" in refusal(decal("online", early, "-y", "y", "--state", "state.json"))
     for line, words in (
         (("--threshold", "0.3"), "another decision"),
         (("--score", "came"), "score p, not came"),

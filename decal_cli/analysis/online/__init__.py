@@ -8,6 +8,7 @@ from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, needs_scor
 from decal_cli.analysis.online.replay import Replay, predicted_columns, predicted_name
 from decal_cli.analysis.online.rules import OnlineRule, judge_online
 from decal_cli.analysis.online.state_file import check_goes_on, check_same, is_state, replay_of, state_text
+from decal_cli.analysis.online.taken import unknown_rows
 from decal_cli.analysis.online.windows import Window
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "replay_of",
     "state_text",
     "unasked_period",
+    "unknown_rows",
 ]

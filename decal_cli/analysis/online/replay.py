@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis.online.clusters import StreamClusters
 from decal_cli.analysis.online.held import Alarm, Held
 from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
+from decal_cli.analysis.online.taken import MAX_LATEST, Latest, digests_of
 from decal_cli.analysis.online.tally import Course, Tally
 from decal_cli.analysis.online.windows import Windows
 from decal_cli.data import Stream
@@ -34,7 +35,8 @@ EProcess = CalibrationAlarm | ClusterAlarm | DelayedAlarm
 class Replay:
     """Rows so far. It goes on with further rows, or from its state, and ends the same however the stream is cut.
 
-    prompt: whether every label was known before the next row. clusters: None where rows are independent.
+    prompt: whether every label was known before the next row. clusters: None where rows are independent. files: digests
+    of the files that it took, which are no part of its state.
     """
 
     def __init__(self, plan: OnlinePlan) -> None:
@@ -60,6 +62,8 @@ class Replay:
         self.e_process = DelayedAlarm() if plan.delay.late else self.e_process
         self.alarm: Alarm | None = None
         self.start_times: dict[int, Any] = {}
+        self.latest = Latest(dtype)
+        self.files: list[str] = []
 
     def _fresh(self) -> dict[str, Forecaster]:
         plan = self.plan
@@ -183,12 +187,20 @@ class Replay:
         self.windows.advance(places, self.rows, rows.time, predictions[first], label, acts, log_e)
         del sums[first]
         self.course.advance(self.rows + 1, rows.time, log_e, sums)
+        self._remember(rows, cluster)
         warm = label[: max(plan.warm_up - self.rows, 0)]
         self.warm = [self.warm[0] + len(warm), self.warm[1] + int(warm.sum())]
         self.rows, self.positives = self.rows + len(label), self.positives + int(label.sum())
         self.log_e = float(log_e[-1])
         self.first_time = rows.time[0].item() if self.first_time is None else self.first_time
         self.last_time = rows.time[-1].item()
+
+    def _remember(self, rows: Held, cluster: NDArray[Any] | None) -> None:
+        """What the latest rows are, so that they are known when they come again."""
+        last = slice(-MAX_LATEST, None)
+        group = None if self.plan.group is None else rows.group[last]
+        digest = digests_of(rows.score[last], rows.label[last], group, None if cluster is None else cluster[last])
+        self.latest.then(np.zeros_like(rows.time[last]) if self.plan.clock == "rows" else rows.time[last], digest)
 
     def _bet(self, score: Floats, rows: Held, known: Ints, runs: Runs | None) -> Floats:
         """log of the e-process after each of the rows, up to the alarm first, where it is raised there.
@@ -231,6 +243,7 @@ class Replay:
             "log_e": self.log_e,
             "alarm": None if self.alarm is None else list(self.alarm),
             "start_times": [[row, self.start_times[row]] for row in sorted(self.start_times)],
+            "latest": self.latest.state(),
             "held": {name: values.tolist() for name, values in self.held._asdict().items()},
             "forecasters": {key: each.state() for key, each in self.forecasters.items()},
             "tallies": {key: each.state() for key, each in self.tallies.items()},
@@ -259,6 +272,7 @@ class Replay:
         if self.clusters is not None:
             self.clusters.restore(state["clusters"])
         self.e_process.restore(state["e_process"])
+        self.latest.restore(state["latest"])
         self.windows.restore(state["windows"])
         self.course.restore(state["course"])
 

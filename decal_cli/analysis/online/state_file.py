@@ -25,7 +25,7 @@ _ANEW = "begin another one: name a new file with --state"
 
 
 def state_text(replay: Replay) -> str:
-    """The text of the file. Deterministic: however the stream was cut, the same rows give the same bytes."""
+    """The text of the file. Deterministic: apart from its files, however they were cut, the same rows give the same."""
     plan = replay.plan
     document: dict[str, Any] = {
         KEY: STATE_VERSION,
@@ -52,6 +52,7 @@ def state_text(replay: Replay) -> str:
             "seed": plan.seed,
             "confidence": plan.confidence,
         },
+        "files": replay.files,
         "state": replay.state(),
     }
     return canonical_json({**document, "sha256": digest_of(document)})
@@ -78,6 +79,7 @@ def replay_of(text: str, shown: str) -> Replay:
             raise DecalError(f"{shown}: was changed after it was written (its checksum does not match)", _ANEW)
         replay = Replay(_plan(document))
         replay.restore(document["state"])
+        replay.files = [str(each) for each in document["files"]]
     except DecalError:
         raise
     except Exception as error:

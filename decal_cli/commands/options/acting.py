@@ -186,6 +186,11 @@ class OnlineOptions(TermsOptions):
         "Go on from this file where an earlier run ended, and write it anew; it is begun where there is none.",
         metavar="STATE",
     )
+    skip_known: bool = option(
+        "Leave out rows that the state has already. Without this a file that begins with such rows is refused; a file "
+        "that was taken whole is skipped in any case.",
+        False,
+    )
     plot: str | None = option(
         "Draw the utility won, the evidence against the score and its reliability by period into this .png, .svg or "
         ".pdf file. The HTML page has them too.",
