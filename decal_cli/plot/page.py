@@ -13,6 +13,7 @@ from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
 from decal_cli.plot import panels
 from decal_cli.plot.names import any_name, with_drawable_names
+from decal_cli.plot.notebook import show_when_the_cell_ends
 from decal_cli.plot.style import RC, below
 from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.terms import Terms
@@ -115,20 +116,24 @@ def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0, terms
 
 
 def on_axes(axes: Any, panel: Panelled) -> Any:
-    """A panel in axes: those that are given, else those of a new figure. Returns the axes."""
+    """A panel in axes: those that are given, else those of a new figure. Returns the axes.
+
+    The figure is none of pyplot's, whose state is the user's: a notebook shows it, and others save `axes.figure`.
+    """
     if not can_draw():
         raise DecalError(*_NO_MATPLOTLIB)
     import matplotlib
+    from matplotlib.figure import Figure
 
     if axes is not None:
         with matplotlib.rc_context({"text.parse_math": False}):
             panel(axes)
         return axes
-    from matplotlib import pyplot
-
     with matplotlib.rc_context(RC):
-        _, axes = pyplot.subplots(figsize=(_WIDE * 1.2, _HIGH), layout="constrained")
+        figure = Figure(figsize=(_WIDE * 1.2, _HIGH), layout="constrained")
+        axes = figure.add_subplot()
         panel(axes)
+    show_when_the_cell_ends(figure)
     return axes
 
 

@@ -15,6 +15,7 @@ from decal_cli.analysis.study.points import OF_SCORES
 from decal_cli.analysis.study.summary import Summary, short_title
 from decal_cli.analysis.study.tasks import OF_CLASSES
 from decal_cli.plot.names import drawable
+from decal_cli.plot.page import on_axes
 from decal_cli.plot.style import COLOURS, GREY, RC, style_of
 
 RECALIBRATION, POST_TRAINING = GAINS["recalibrate"], GAINS["post-train"]
@@ -47,14 +48,7 @@ def study_figure(summary: Summary, picture: str) -> Any:
 
 def draw_relation(summary: Summary, estimate: str, target: str, axes: Any = None) -> Any:
     """Gain against estimate in axes: those that are given, else those of a new figure. Returns the axes."""
-    import matplotlib
-    from matplotlib import pyplot
-
-    with matplotlib.rc_context(RC if axes is None else {}):
-        if axes is None:
-            _, axes = pyplot.subplots(layout="constrained")
-        _scatter(axes, summary, estimate, target)
-    return axes
+    return on_axes(axes, lambda place: _scatter(place, summary, estimate, target))
 
 
 def _pairs(figure: Any, summary: Summary, pairs: Sequence[tuple[str, str]]) -> bool:

@@ -169,4 +169,4 @@ def _wide_console() -> Console:
     """A wide console to measure tables on."""
     from rich.console import Console
 
-    return Console(width=10_000, color_system=None, legacy_windows=False)
+    return Console(width=10_000, color_system=None, legacy_windows=False, force_jupyter=False)

@@ -160,4 +160,6 @@ def _console(page: Page) -> Console:
         color_system="auto" if page.color else None,
         highlight=False,
         legacy_windows=False,
+        # Rich would show the text in a notebook itself, and hand on none.
+        force_jupyter=False,
     )
