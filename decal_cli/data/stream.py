@@ -57,16 +57,12 @@ class Stream:
 
     def only(self, kept: NDArray[np.bool_]) -> Stream:
         """These rows of it; kept: shape (T,)."""
-        arrays = ("score", "label", "arrival", "group", "cluster")
-        values = {name: getattr(self, name) for name in arrays}
         numbers = np.arange(len(self)) if self.row_numbers is None else self.row_numbers
-        return replace(
-            self,
-            **{name: each if each is None else each[kept] for name, each in values.items()},
-            labelled=int(kept[: self.labelled].sum()),
-            time=np.arange(int(kept.sum())) if self.clock == "rows" else self.time[kept],
-            row_numbers=numbers[kept],
-        )
+        values: dict[str, Any] = {name: getattr(self, name) for name in ("score", "arrival", "group", "cluster")}
+        values = {name: each if each is None else each[kept] for name, each in values.items()}
+        values["time"] = np.arange(int(kept.sum())) if self.clock == "rows" else self.time[kept]
+        labelled = int(kept[: self.labelled].sum())
+        return replace(self, **values, label=self.label[kept], labelled=labelled, row_numbers=numbers[kept])
 
 
 @dataclass(frozen=True)
