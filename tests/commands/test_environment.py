@@ -167,6 +167,24 @@ def test_an_interrupt_where_python_loses_it(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "decal: interrupted\n")
 
 
+def test_pictures_need_no_home(tmp_path: Path, installed: Decal) -> None:
+    """Nothing is said, nothing is left behind, and settings of the user's own pictures do not change these."""
+    home, scratch = tmp_path / "home", tmp_path / "scratch"
+    scratch.mkdir()
+    home.touch()
+    line = ("sweep", BINARY, "-s", "p", "-y", "y", "--no-intervals", "--picture", "brier", "--plot", "a.svg")
+    without = installed(*line, HOME=str(home), TMPDIR=str(scratch))
+    picture = (tmp_path / "a.svg").read_bytes()
+    home.unlink()
+    settings = home / ".config" / "matplotlib" / "matplotlibrc"
+    settings.parent.mkdir(parents=True)
+    settings.write_text("axes.facecolor: red\nno.such.key: 1\n")
+    at_home = installed(*line, HOME=str(home), TMPDIR=str(scratch))
+    assert (without.code, without.err) == (at_home.code, at_home.err) == (0, "")
+    assert (tmp_path / "a.svg").read_bytes() == picture
+    assert not [*scratch.iterdir()] and not (home / ".cache").exists()
+
+
 def test_too_little_memory(tmp_path: Path) -> None:
     """OpenBLAS would end the process, with the code of a failed gate or of an interrupt; other libraries abort it."""
     rows = np.random.default_rng(0).random((400_000, 2))

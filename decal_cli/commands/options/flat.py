@@ -11,7 +11,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from decal_cli.commands.memory import reserve
 from decal_cli.commands.options.choices import column_names
 from decal_cli.commands.options.declare import Option
 from decal_cli.roles import DEFAULTS, ColumnOption, Role, several
@@ -27,8 +26,11 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def spread(**given: Any) -> None:
-        reserve()
-        command(**{name: group.filled(given) for name, group in groups.items()})
+        # Late: help needs no surroundings.
+        from decal_cli.commands.surroundings import prepared
+
+        with prepared():
+            command(**{name: group.filled(given) for name, group in groups.items()})
 
     # Of an option that two groups read, the first one says the help.
     named: dict[str, inspect.Parameter] = {}

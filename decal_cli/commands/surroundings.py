@@ -1,10 +1,15 @@
-"""Memory that must be there before anything is computed."""
+"""What a run takes of its surroundings before anything is computed: memory, and a folder for matplotlib."""
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from decal_cli.errors import DecalError
 
@@ -16,7 +21,29 @@ SIDE = 128
 """Of matrices whose product makes OpenBLAS take memory."""
 
 
-def reserve() -> None:
+FOLDER = "MPLCONFIGDIR"
+"""Where matplotlib keeps its settings and its list of fonts."""
+
+
+@contextmanager
+def prepared() -> Iterator[None]:
+    """Within it, there is memory, and matplotlib leaves the user's home and standard error alone."""
+    _reserve()
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
+    if FOLDER in os.environ:
+        yield
+        return
+    # Matplotlib makes it where something is drawn: other runs leave nothing behind, however they end.
+    folder = os.path.join(tempfile.gettempdir(), f"decal-{os.urandom(8).hex()}")
+    os.environ[FOLDER] = folder
+    try:
+        yield
+    finally:
+        del os.environ[FOLDER]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _reserve() -> None:
     """Where memory is limited, make numpy's OpenBLAS and scipy's take their part, before anything else does.
 
     Finding none later, OpenBLAS ends the process: with code 1, that of a failed gate, or as Ctrl-C does.
