@@ -29,14 +29,14 @@ from decal_cli.analysis.online import (
 from decal_cli.commands.common import emit, inputs_of, plan_of, settings_of, terms_of
 from decal_cli.commands.options import OnlineOptions, OutputOptions, StreamOptions, TaskOptions
 from decal_cli.commands.options.acting import OF_STREAM
-from decal_cli.commands.plotting import check_plot_file
+from decal_cli.commands.plotting import check_plot_file, pictures_possible
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import Settings
 from decal_cli.data import Columns, Stream, StreamColumns, as_parquet, read_stream
 from decal_cli.data.output import check_not_read, check_writable, only_run, write_whole
 from decal_cli.documents import read_document
 from decal_cli.errors import DecalError, Exit
-from decal_cli.plot import can_draw, draw_replay, replay_pictures
+from decal_cli.plot import draw_replay, replay_pictures
 from decal_cli.render.formats import format_for, offered
 from decal_cli.render.results.online import Replayed
 
@@ -91,7 +91,7 @@ def _run(
         notes += (f"state {over_time.state}: had {before:,} rows, and has {replay.rows:,} now",)
     if over_time.plot is not None:
         write_whole(over_time.plot, draw_replay(result, over_time.plot), "plot")
-    drawings = replay_pictures(result) if form == "html" and can_draw() else ()
+    drawings = replay_pictures(result) if form == "html" and pictures_possible() else ()
     plan = replace(plan, task=replay.plan.task)
     evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, notes, ())
     emit(Replayed(result, evaluation, terms, gates, drawings), form, out)

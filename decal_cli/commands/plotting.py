@@ -6,11 +6,19 @@ from decal_cli.analysis.sweep import Sweep
 from decal_cli.analysis.varied import VariedSweep
 from decal_cli.commands.common import page_of
 from decal_cli.commands.options import OutputOptions
+from decal_cli.commands.streams import say
 from decal_cli.data.output import check_writable, write_whole
 from decal_cli.errors import DecalError
-from decal_cli.plot import draw, draw_tasks, draw_tasks_text, draw_text, ready
+from decal_cli.plot import can_draw, draw, draw_tasks, draw_tasks_text, draw_text, ready
 from decal_cli.render.blocks import Block
 from decal_cli.render.formats import FORMATS
+
+
+def pictures_possible() -> bool:
+    """Whether a page can have its pictures; where not, standard error says so: the page is handed on to others."""
+    if not can_draw():
+        say("decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'")
+    return can_draw()
 
 
 def check_plot(plot: str | None, form: str) -> None:

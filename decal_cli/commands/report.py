@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
+from decal_cli.commands.plotting import pictures_possible
 from decal_cli.commands.progress import progress_of
 from decal_cli.errors import DecalError
 from decal_cli.plot import planned_for, report_page
@@ -21,6 +22,7 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
     wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
     data = data_of(source, settings, out.output, plan.edges)
     plan = planned_for(data, plan)
+    pictures_possible()
     with progress_of() as progress:
         page = report_page(data, plan, wanted, progress, terms)
     emit(page, form, out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from decal_cli.analysis.study.columns import columns_of as point_columns
 from decal_cli.analysis.study.store import folder_of
 from decal_cli.commands.common import columns_of, emit, first_given
 from decal_cli.commands.options import InputOptions, StudyOptions
+from decal_cli.commands.plotting import pictures_possible
 from decal_cli.commands.progress import progress_bar
 from decal_cli.commands.settings import find_settings, working_folder
 from decal_cli.commands.streams import say
@@ -81,9 +81,7 @@ def _write(folder: Path, summary: Summary, figures: bool) -> list[str]:
         "summary.json": Json(Page()).write(Studied(summary)).encode(),
     }
     pictures: dict[str, bytes] = {}
-    if importlib.util.find_spec("matplotlib") is None:
-        say("decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'")
-    else:
+    if pictures_possible():
         by_name = {name: draw_study(summary, name) for name in STUDY_PICTURES}
         pictures = {f"{name}.png": picture for name, picture in by_name.items() if picture is not None}
         if figures:

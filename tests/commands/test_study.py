@@ -214,7 +214,7 @@ def test_without_features_each_method_says_once_what_it_needs(
     assert run([*line, "--workers", "1", "--format", "json"]) == 0
     out, err = capsys.readouterr()
     study = valid_json(out)["study"]
-    assert "decal: no pictures: drawing needs matplotlib; pip install 'decal[plot]'" in err.splitlines()
+    assert "decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'" in err.splitlines()
     assert not list(tmp_path.glob("decal-study/*.png"))
     assert json.loads((tmp_path / "decal-study" / "summary.json").read_text())["study"] == study
     assert set(study["seconds"]) == {

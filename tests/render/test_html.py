@@ -63,7 +63,7 @@ def test_two_models_are_compared_on_the_page(several: Path) -> None:
 
 
 def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from decal_cli.commands.app import run
 
@@ -71,6 +71,8 @@ def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     target = tmp_path / "plain.html"
     arguments = ["report", str(FIXTURES / "binary_n2000.csv"), "-s", "p", "-y", "y", "-t", "0.3", "-o", str(target)]
     assert run(arguments) == 0
+    said = "decal: there are no pictures: matplotlib is not installed; pip install 'decal[plot]'\n"
+    assert capsys.readouterr().err == said
     text = target.read_text()
     assert "<img" not in text
     assert "there are no pictures: matplotlib is not installed" in text
