@@ -6,6 +6,7 @@ A block stands between `<!-- kind -->` and `<!-- end -->`; `<!-- run: command --
 from __future__ import annotations
 
 import ast
+import csv
 import os
 import re
 import shlex
@@ -179,6 +180,24 @@ def _formats() -> str:
     return _table(["format", "what it is", "commands"], rows)
 
 
+def _pairs() -> str:
+    """A row for each capability and for each two of them, a column for each verb; refusals by number, listed below."""
+    with (FIXTURES / "what_goes_with_what.csv").open(encoding="utf-8", newline="") as file:
+        outcomes = {(row["verb"], row["first"], row["second"]): row["outcome"] for row in csv.DictReader(file)}
+    verbs = list(dict.fromkeys(verb for verb, _, _ in outcomes))
+    pairs = list(dict.fromkeys((first, second) for _, first, second in outcomes))
+    reasons = list(dict.fromkeys(outcome for outcome in outcomes.values() if outcome != "works"))
+
+    def cell(verb: str, pair: tuple[str, ...]) -> str:
+        outcome = outcomes[verb, *pair]
+        return "yes" if outcome == "works" else f"{reasons.index(outcome) + 1}"
+
+    rows = ([" + ".join(filter(None, pair)), *(cell(verb, pair) for verb in verbs)] for pair in pairs)
+    counts = (sum(outcomes[verb, *pair] == "works" for pair in pairs) for verb in verbs)
+    table = _table(["", *verbs], [*rows, [f"of {len(pairs)}", *map(str, counts)]])
+    return "\n".join([table, "", *(f"{at}. {reason}" for at, reason in enumerate(reasons, 1))])
+
+
 def _rooms() -> str:
     """The rooms from the top floor down, each with the sentence that it begins with."""
     floors = _floors()
@@ -239,6 +258,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "methods": _methods,
     "forecasters": _forecasters,
     "metrics": _metrics,
+    "pairs": _pairs,
     "papers": _papers,
     "rooms": _rooms,
 }

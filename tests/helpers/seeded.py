@@ -53,9 +53,15 @@ def seeded_columns(rows: int, seed: int = 7) -> dict[str, list[float] | list[int
     return {name: column.tolist() for name, column in columns.items()}
 
 
-def write_seeded(folder: Path, rows: int, seed: int = 7) -> None:
-    """The rows as rows.csv, rows.parquet and table `rows` of file.db."""
-    table = pa.table(seeded_columns(rows, seed))
+def utility_columns(rows: int, seed: int = 7) -> dict[str, list[int]]:
+    """What each of three actions is worth in each of three classes, row by row: u00, u01 and so on."""
+    rng = np.random.default_rng(seed)
+    return {f"u{a}{k}": (rng.integers(-4, 1, rows) + 5 * (a == k)).tolist() for a in range(3) for k in range(3)}
+
+
+def write_seeded(folder: Path, rows: int, seed: int = 7, utilities: bool = False) -> None:
+    """The rows as rows.csv, rows.parquet and table `rows` of file.db; with utilities also the columns of these."""
+    table = pa.table(seeded_columns(rows, seed) | (utility_columns(rows) if utilities else {}))
     pacsv.write_csv(table, folder / "rows.csv")
     pq.write_table(table, folder / "rows.parquet")
     with duckdb.connect(folder / "file.db") as connection:

@@ -1,0 +1,47 @@
+"""Every two capabilities go together, or are refused in the one line that the page of them shows; three never crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.capabilities import (
+    COSTLY_VERBS,
+    N_CAPABILITY_ROWS,
+    WALKED_VERBS,
+    WORKS,
+    every_single_and_pair,
+    outcome,
+    random_triples,
+    read_outcomes,
+)
+from tests.helpers.seeded import write_seeded
+
+PARTS = 3
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("verb", WALKED_VERBS)
+def test_pairs_work_or_are_refused_as_listed(verb: str, part: int, tmp_path: Path) -> None:
+    """All refusals; of the runs that work all of quick verbs, and each fourth of the others."""
+    write_seeded(tmp_path, N_CAPABILITY_ROWS, utilities=True)
+    listed = {each: came for each, came in read_outcomes().items() if each.verb == verb}
+    work = [each for each, came in listed.items() if came == WORKS][:: 4 if verb in COSTLY_VERBS else 1]
+    asked = [*work, *(each for each, came in listed.items() if came != WORKS)][part::PARTS]
+    assert {each: outcome(tmp_path, each) for each in asked} == {each: listed[each] for each in asked}
+
+
+def test_every_pair_is_listed_and_none_crashes() -> None:
+    listed = read_outcomes()
+    assert list(listed) == every_single_and_pair()
+    assert not [each for each, came in listed.items() if came.startswith("CRASH")]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_triples_do_not_crash(seed: int, tmp_path: Path) -> None:
+    write_seeded(tmp_path, N_CAPABILITY_ROWS, utilities=True)
+    quick = [verb for verb in WALKED_VERBS if verb not in COSTLY_VERBS]
+    triples = random_triples(60, seed, quick) + random_triples(8, seed, COSTLY_VERBS)
+    crashed = {each: came for each in triples if (came := outcome(tmp_path, each)).startswith("CRASH")}
+    assert not crashed
