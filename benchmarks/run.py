@@ -273,7 +273,7 @@ def clustered(runs: int, folder: Path) -> Row:
 BY_CELL = """
 import sys, duckdb
 rows = "SELECT p, y, CASE WHEN y = 1 THEN -ln(p) ELSE -ln(1 - p) END AS l FROM read_parquet($1)"
-sums = "count(*), sum(p), sum(p * p), sum(p * p * p), sum(p * p * p * p), sum(l), sum(l * l)"
+sums = "count(*), sum(p), sum(p * p), sum(p * p * p), sum(p * p * p * p), sum(l), sum(l * l), min(p), max(p)"
 cell = "CAST(floor(p * 65536) AS BIGINT) + CAST(p >= 0.3 AS INTEGER)"
 duckdb.execute(f"SELECT {cell}, y, {sums} FROM ({rows}) GROUP BY ALL", [sys.argv[1:]]).fetchall()
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import BinaryIO, NamedTuple
@@ -19,7 +18,7 @@ from decal_cli.data.formats.logs import CLUSTER, LABEL, SCORE, TARGET, TOOLS
 from decal_cli.data.formats.sources import FileSource, Source
 from decal_cli.data.labels import MISSING_LABEL, Labels
 from decal_cli.data.large.aggregates import aggregates
-from decal_cli.data.large.batches import Progress, rows_in
+from decal_cli.data.large.batches import Progress, memory, rows_in
 from decal_cli.data.large.files import can_count, count_files
 from decal_cli.data.large.sampling import can_draw, draw
 from decal_cli.data.unnamed import with_note
@@ -103,12 +102,12 @@ def _read(sources: Sequence[FileSource], columns: Columns, counting: Counting | 
 
 def _large(sources: Sequence[FileSource]) -> bool:
     """Whether all rows take more than may be held: a sixteenth of the memory, and no more than the limit."""
-    return _held_bytes(sources) > min(MAX_IN_MEMORY_BYTES, _memory() // 16)
+    return _held_bytes(sources) > min(MAX_IN_MEMORY_BYTES, memory() // 16)
 
 
 def _too_large_to_hold(sources: Sequence[FileSource]) -> bool:
     """Whether not even what needs single rows can hold them."""
-    return _held_bytes(sources) > HELD_SHARE_OF_MEMORY * _memory()
+    return _held_bytes(sources) > HELD_SHARE_OF_MEMORY * memory()
 
 
 def _held_bytes(sources: Sequence[FileSource]) -> int:
@@ -118,10 +117,6 @@ def _held_bytes(sources: Sequence[FileSource]) -> int:
 
 def _size(sources: Sequence[FileSource]) -> int:
     return sum(source.raw.size for source in sources)
-
-
-def _memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _in_batches(sources: Sequence[FileSource], chosen: Chosen, columns: Columns) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,11 @@ from decal_cli.roles import Columns
 
 Progress = Callable[[int, int | None], None]
 """Takes how many rows are read, and how many there are, where that is known."""
+
+
+def memory() -> int:
+    """Bytes that the machine has."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def rows_in(sources: Sequence[FileSource]) -> int | None:

@@ -253,9 +253,12 @@ class Cells(Counts):
 
     def _table(self, scale: float, origin: Origin) -> Table:
         of = self.columns
-        # In an order that does not depend on that of the files: sums of floats do.
-        order = np.lexsort((*(of[name] for name in reversed(self.sums)), of["label"], of["high"], of["low"]))
-        low, high, label = (of[name][order] for name in ("low", "high", "label"))
+        keys = [of[name] for name in ("label", "high", "low")]
+        order = np.lexsort(keys)
+        if (np.diff([key[order] for key in keys]) == 0).all(axis=0).any():
+            # What has the same keys, in an order that does not depend on that of the files: sums of floats do.
+            order = np.lexsort((*(of[name] for name in reversed(self.sums)), *keys))
+        label, high, low = (key[order] for key in keys)
         starts = np.flatnonzero(np.append(True, (low[1:] != low[:-1]) | (high[1:] != high[:-1])))
         first, last = low[starts], high[starts]
         apart = last[:-1] <= first[1:]

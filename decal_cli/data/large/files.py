@@ -6,20 +6,22 @@ file means the same whatever its size.
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from decal_cli.data.columns import Chosen
 from decal_cli.data.dataset import Dataset, Digests, Input
 from decal_cli.data.formats.folders import parquet_schema
 from decal_cli.data.formats.sources import FileSource
-from decal_cli.data.large.batches import BatchReader, Progress, rows_in
+from decal_cli.data.large.batches import BatchReader, Progress, memory, rows_in
 from decal_cli.data.large.engines.aggregate import RESERVED
 from decal_cli.data.large.engines.counting import CountedSource, counted
 from decal_cli.data.large.engines.dialects import DIALECTS, is_whole
@@ -27,6 +29,7 @@ from decal_cli.data.large.engines.labels import is_positive
 from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.limits import HELD_SHARE_OF_MEMORY
 from decal_cli.roles import Columns
 
 ROLES_OF_COUNTS = {"score", "label", "weight", "group", "cluster"}
@@ -143,23 +146,24 @@ class _Files:
 
         self.sources, self.chosen, self.columns, self.called = sources, chosen, columns, called
         self.progress, self.total = progress, rows_in(sources)
-        self.spilled = TemporaryDirectory(prefix="decal-")
         self.connection = duckdb.connect(
             config={
-                "temp_directory": self.spilled.name,
+                "memory_limit": f"{int(HELD_SHARE_OF_MEMORY * memory())}B",
+                # DuckDB makes and removes it, where it needs more.
+                "temp_directory": os.path.join(tempfile.gettempdir(), f"decal-{uuid.uuid4().hex}"),
                 "preserve_insertion_order": False,
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
                 "python_enable_replacements": False,
             }
         )
+        self.connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.connection.close()
-        self.spilled.cleanup()
 
     def names(self, source: str) -> list[str]:
         """The columns of what stands after FROM."""
