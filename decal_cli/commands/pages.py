@@ -188,12 +188,12 @@ def _pairs() -> str:
     pairs = list(dict.fromkeys((first, second) for _, first, second in outcomes))
     reasons = list(dict.fromkeys(outcome for outcome in outcomes.values() if outcome != "works"))
 
-    def cell(verb: str, pair: tuple[str, ...]) -> str:
-        outcome = outcomes[verb, *pair]
+    def cell(verb: str, pair: tuple[str, str]) -> str:
+        outcome = outcomes[verb, pair[0], pair[1]]
         return "yes" if outcome == "works" else f"{reasons.index(outcome) + 1}"
 
     rows = ([" + ".join(filter(None, pair)), *(cell(verb, pair) for verb in verbs)] for pair in pairs)
-    counts = (sum(outcomes[verb, *pair] == "works" for pair in pairs) for verb in verbs)
+    counts = (sum(outcomes[verb, first, second] == "works" for first, second in pairs) for verb in verbs)
     table = _table(["", *verbs], [*rows, [f"of {len(pairs)}", *map(str, counts)]])
     return "\n".join([table, "", *(f"{at}. {reason}" for at, reason in enumerate(reasons, 1))])
 
