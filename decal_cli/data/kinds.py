@@ -20,10 +20,12 @@ from decal_cli.tables.features import MISSING_CODE, Kind
 
 DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?)?")
 """A date or a time as ISO 8601 writes it."""
+_FINER = re.compile(r"(\.\d{6})\d+")
+"""Digits of a second beyond microseconds."""
 TRUTH = {"true": 1.0, "false": 0.0}
 MIN_NUMBERS, MIN_SHARE = 20, 0.95
 """Different numbers, and their share of the different values, from which another text in a column is a slip."""
-_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 def typed_kind(kind: Any) -> Kind | None:
@@ -118,19 +120,26 @@ class Texts:
 
 def days_of_texts(texts: Sequence[str]) -> np.ndarray | None:
     """Dates as days since 1970-01-01, float64; None where one of the texts is no date."""
+    instants = microseconds_of_texts(texts)
+    return None if instants is None else instants / PER_DAY["us"]
+
+
+def microseconds_of_texts(texts: Sequence[str]) -> np.ndarray | None:
+    """Dates as whole microseconds since 1970-01-01, int64; None where one of the texts is no date."""
     import pyarrow as pa
 
     if not all(map(DATE.fullmatch, texts)):
         return None
     zoned = [text.endswith("Z") or bool(re.search(r":.*[+-]", text)) for text in texts]
-    values = np.empty(len(texts))
+    values = np.empty(len(texts), dtype=np.int64)
     for zone in (None, "UTC"):
         here = np.flatnonzero(np.array(zoned) == (zone is not None))
+        cut = [_FINER.sub(r"\1", texts[int(k)]) for k in here]
         try:
-            instants = pa.array([texts[int(k)] for k in here], pa.string()).cast(pa.timestamp("us", tz=zone))
+            instants = pa.array(cut, pa.string()).cast(pa.timestamp("us", tz=zone))
         except pa.ArrowInvalid:
             return None
-        values[here] = chunk_floats(instants.cast(pa.int64())) / _PER_DAY["us"]
+        values[here] = instants.cast(pa.int64()).to_numpy()
     return values
 
 
@@ -148,7 +157,7 @@ def chunk_days(chunk: Any) -> np.ndarray:
         raise NotNumbers(str(kind))
     if pa.types.is_date32(kind):
         return chunk_floats(chunk.cast(pa.int32())).astype(np.float64)
-    per_day = _PER_DAY["ms"] if pa.types.is_date64(kind) else _PER_DAY[kind.unit]
+    per_day = PER_DAY["ms"] if pa.types.is_date64(kind) else PER_DAY[kind.unit]
     whole = pa.int32() if kind.bit_width == 32 else pa.int64()
     return chunk_floats(chunk.cast(whole)) / per_day
 

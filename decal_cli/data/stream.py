@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.data.check import NotNumbers, Origin, Part, checked_scores, floats, missing_values
+from decal_cli.data.check import Origin, Part, checked_scores, floats, missing_values
 from decal_cli.data.columns import Chosen, choose, has_usual, same_columns
 from decal_cli.data.dataset import Digests, Input, labels_of
 from decal_cli.data.formats.sources import Source, open_source
-from decal_cli.data.kinds import Texts, numbers_of, typed_kind
 from decal_cli.data.labels import MISSING_LABEL, NO_GROUP, group
 from decal_cli.data.percentages import parts_with_scores, percentage_notes
+from decal_cli.data.times import Clock, shown_time, times_of
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_STREAM_GROUPS
 from decal_cli.roles import Columns
 from decal_cli.tables.table import Floats, Ints
-
-US_PER_DAY = 86_400_000_000
-"""Microseconds, in which dates are counted from 1970."""
-Clock = Literal["rows", "numbers", "dates"]
-"""What time is counted in: rows where no column holds it, numbers of any unit, or microseconds since 1970."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +129,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
     time, clock = _time(parts, beside.time, origin, rows)
     arrival = None
     if beside.arrival is not None:
-        arrival, of_arrival = _times(parts, beside.arrival, origin)
+        arrival, of_arrival = times_of(parts, beside.arrival, origin)
         if of_arrival != clock:
             raise DecalError(
                 f"{origin.shown}: column {quote(beside.arrival)} holds {of_arrival}, and time is counted in {clock}",
@@ -205,7 +200,7 @@ def _time(parts: Sequence[Part], name: str | None, origin: Origin, rows: Ints | 
     numbers = np.arange(origin.count) if rows is None else rows
     if name is None:
         return np.arange(len(numbers)), "rows"
-    time, clock = _times(parts, name, origin)
+    time, clock = times_of(parts, name, origin)
     time = time if rows is None else time[rows]
     back = np.flatnonzero(np.diff(time) < 0)
     if len(back):
@@ -222,35 +217,3 @@ def read_times(source: Source, name: str) -> tuple[NDArray[Any], Clock]:
     """The times of all rows of one input. Errors: DecalError, where they go back."""
     part = Part(source, source.load_typed((name,)), 0)
     return _time([part], name, Origin([part]), None)
-
-
-def _times(parts: Sequence[Part], name: str, origin: Origin) -> tuple[NDArray[Any], Clock]:
-    """A column of times: dates as int64 microseconds, numbers as float64. Errors: DecalError."""
-    typed = [Part(part.source, part.source.load_typed((name,)), part.start) for part in parts]
-    kinds = {typed_kind(part.table.schema.field(name).type) for part in typed}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind is None:
-        kind = Texts(typed, name).kind
-    if kind not in ("date", "number", "missing"):
-        raise DecalError(f"{origin.shown}, column {quote(name)}: is neither a time nor a number", "name another column")
-    values = np.empty(origin.count)
-    try:
-        numbers_of(typed, name, kind, values)
-    except NotNumbers as error:
-        raise DecalError(
-            f"{origin.shown}, column {quote(name)}: {quote(str(error))} is no time", "correct it"
-        ) from None
-    bad = ~np.isfinite(values)
-    if bad.any():
-        raise DecalError(f"{origin.place(name, int(bad.argmax()))}: the time is missing", "fill it in, or drop the row")
-    if kind == "date":
-        return np.rint(values * US_PER_DAY).astype(np.int64), "dates"
-    return values, "numbers"
-
-
-def shown_time(value: Any, clock: Clock) -> str:
-    """A time as a person writes it."""
-    if clock == "dates":
-        text = str(np.datetime64(int(value), "us").astype("datetime64[s]"))
-        return text.removesuffix("T00:00:00").replace("T", " ")
-    return f"row {int(value) + 1:,}" if clock == "rows" else f"{float(value):.12g}"

@@ -77,7 +77,7 @@ def _times(judged: Judged) -> NDArray[Any]:
     """Where the points of the course stand."""
     course = judged.course
     if judged.plan.clock == "dates":
-        return np.array(course.time, dtype="M8[us]")
+        return np.array(course.time, dtype="M8[ns]")
     return np.array(course.row if judged.plan.clock == "rows" else course.time)
 
 
@@ -116,7 +116,7 @@ def _evidence(axes: Any, judged: Judged) -> None:
     if judged.alarm is not None:
         time = judged.alarm.time
         where = (
-            np.datetime64(time, "us") if plan.clock == "dates" else judged.alarm.row if plan.clock == "rows" else time
+            np.datetime64(time, "ns") if plan.clock == "dates" else judged.alarm.row if plan.clock == "rows" else time
         )
         axes.axvline(where, color=THRESHOLD, lw=0.8)
     axes.set_title("Evidence against calibration")

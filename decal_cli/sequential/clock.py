@@ -21,7 +21,12 @@ def known_after_time(time: NDArray[Any], delay: float) -> Ints:
     Rows of one time are all predicted before a label of them is known. Without a delay, a label is known at any later
     time.
     """
-    known = np.searchsorted(time, time - delay, side="right" if delay else "left")
+    if time.dtype.kind == "i":
+        # Nothing is earlier than the first time that can be told.
+        time_then = np.maximum(time, np.iinfo(time.dtype).min + int(delay)) - int(delay)
+    else:
+        time_then = time - delay
+    known = np.searchsorted(time, time_then, side="right" if delay else "left")
     return np.asarray(known, dtype=np.int64)
 
 

@@ -16,7 +16,7 @@ from decal_cli.tables.clusters import mean_over
 from decal_cli.task import BinaryTask
 from simulation.cluster_streams import runs_of
 
-ROWS, DAY = 240, 86_400_000_000
+ROWS, DAY = 240, 86_400_000_000_000
 TASK = BinaryTask.of_threshold(0.4)
 SHORT = ("rolling-isotonic(window=60)", "fading-isotonic(half_life=10)", "hedge(bins=3)")
 """Some that learn from fewer rows than there are here."""

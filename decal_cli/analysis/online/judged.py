@@ -13,7 +13,7 @@ from decal_cli.analysis.online.plan import OnlinePlan
 from decal_cli.analysis.online.replay import Replay
 from decal_cli.analysis.online.tally import Course
 from decal_cli.analysis.online.windows import Window, utility_of
-from decal_cli.data.stream import US_PER_DAY
+from decal_cli.data.times import NS_PER_DAY
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
@@ -119,7 +119,7 @@ def judged(replay: Replay) -> Judged:
     methods = tuple(_method(spec, replay, accounts.get(spec.key, math.inf)) for spec in plan.methods)
     days = None
     if plan.clock == "dates" and replay.last_time > replay.first_time:
-        days = (replay.last_time - replay.first_time) / US_PER_DAY
+        days = (replay.last_time - replay.first_time) / NS_PER_DAY
     return Judged(
         plan=plan,
         rows=replay.rows,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.data import Clock
-from decal_cli.data.stream import US_PER_DAY
+from decal_cli.data.times import MAX_NS, NS_PER_DAY
 from decal_cli.declarations.defaults import CONFIDENCE, SEED, WARM_UP
 from decal_cli.errors import DecalError
 from decal_cli.sequential import ONLINE, OnlineSpec, parse
@@ -34,7 +34,7 @@ _MONDAY = 3
 
 @dataclass(frozen=True)
 class Delay:
-    """When the label of a row becomes known: after so many rows or microseconds, or when a column says.
+    """When the label of a row becomes known: after so many rows or nanoseconds, or when a column says.
 
     text: as the user writes it.
     """
@@ -50,7 +50,7 @@ class Delay:
         if re.fullmatch(r"\d{1,12}", text):
             return cls(text, "rows", int(text))
         if duration := _DURATION.fullmatch(text):
-            return cls(text, "time", round(float(duration[1]) * _UNITS[duration[2]] * US_PER_DAY))
+            return cls(text, "time", min(round(float(duration[1]) * _UNITS[duration[2]] * NS_PER_DAY), MAX_NS))
         if not text or re.fullmatch(r"[-+]?[\d.]+\D{0,3}", text):
             raise DecalError(
                 f"--delay {text} is no delay", "give rows, such as 500, or a time, such as 7d, or a column"
@@ -111,8 +111,8 @@ class Period:
         if self.rows is not None:
             return np.arange(first, first + len(time)) // self.rows
         if self.text == "week":
-            return np.asarray((time // US_PER_DAY + _MONDAY) // 7)
-        places = time.astype("datetime64[us]").astype(f"datetime64[{CALENDAR[self.text]}]").astype(np.int64)
+            return np.asarray((time // NS_PER_DAY + _MONDAY) // 7)
+        places = time.astype("datetime64[ns]").astype(f"datetime64[{CALENDAR[self.text]}]").astype(np.int64)
         return np.asarray(places // 3 if self.text == "quarter" else places)
 
     def name(self, place: int) -> str:

@@ -294,7 +294,7 @@ def predicted_columns(
     numbers = np.arange(len(stream)) if stream.row_numbers is None else stream.row_numbers
     columns: dict[str, NDArray[Any]] = {"row": numbers + 1}
     if stream.clock != "rows":
-        columns[str(stream.columns["time"])] = stream.time.astype("M8[us]") if stream.clock == "dates" else stream.time
+        columns[str(stream.columns["time"])] = stream.time.astype("M8[ns]") if stream.clock == "dates" else stream.time
     if plan.score is not None and stream.score is not None:
         columns[plan.score] = stream.score
     if plan.group is not None and stream.group is not None:
