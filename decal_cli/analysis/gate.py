@@ -5,16 +5,19 @@ side    = [upper | lower | max | gap] ( measure scope ) | measure scope
 measure = metric | delta ( metric ) | rows | positives
 metric  = name | name(parameter=value, ...)
 scope   = { @model=NAME | @group=NAME }
+NAME    = as it is | "quoted as in JSON"
 bound   = number | baseline [ (+ | -) number ]
 op      = <= | < | >= | >
 
 delta is the metric of the second of exactly two models minus that of the first, on the rows that both have; its
 interval is the paired one. It goes without a model, a baseline, max and gap. rows and positives are the rows of a model
-and group, and those of label 1; they stand alone, with a scope.
+and group, and those of label 1; they stand alone, with a scope. A name in quotes may hold anything; one without ends
+at the next @, and loses spaces at its ends.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -42,7 +45,9 @@ COUNTED = ("rows", "positives")
 OVER_TIME = ("e_calibration", "gain")
 """What rules of `decal online` speak of."""
 _EXAMPLE = "write for example 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'brier@group=B<=baseline+0.005'"
+_QUOTING = 'write it as JSON does: @group="a@b"; \\" is a quotation mark, \\\\ a backslash, \\n a new line'
 _RULE = re.compile(r"(?P<side>.+?)\s*(?P<op><=|>=|<|>)\s*(?P<bound>[^<>=]+)")
+_QUOTED = re.compile(r'(@\s*(?:model|group)\s*=\s*)("(?:[^"\\]|\\.)*")', re.DOTALL)
 _SIDE = re.compile(r"(?P<over>upper|lower|max|gap)\s*\((?P<inner>.*)\)")
 _DELTA = re.compile(r"\s*delta\s*\((?P<metric>.*)\)\s*")
 _BOUND = re.compile(r"(?P<baseline>baseline)?\s*(?P<number>[+-]?\s*(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)?")
@@ -161,7 +166,9 @@ def _circumstances(evaluation: Evaluation) -> Circumstances:
 
 def parse_rule(text: str) -> Rule:
     """Parse a gate rule; a DecalError says what is wrong with it."""
-    match = _RULE.fullmatch(text.strip())
+    # In hexadecimal digits nothing of a quoted name is taken for grammar.
+    plain = _QUOTED.sub(lambda name: f'{name[1]}"{name[2].encode("utf-8", "surrogatepass").hex()}"', text.strip())
+    match = _RULE.fullmatch(plain)
     # Of '=<' the expression takes the second half for the operator; after '@model' an equals sign lacks its name.
     if match is None or (match["side"].endswith("=") and "@" not in match["side"]):
         *others, last = OPERATORS
@@ -178,7 +185,7 @@ def parse_rule(text: str) -> Rule:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if key not in ("model", "group") or not equals or not value:
             raise DecalError(f"rule {text!r}: scope '@{part}' does not parse", "write @model=NAME or @group=NAME")
-        scope.append((key, value))
+        scope.append((key, _name(value, text) if value.startswith('"') else value))
     counted = name.strip() if name.strip() in COUNTED else ""
     try:
         choice = None if counted else parse(delta["metric"] if delta else name)
@@ -208,6 +215,20 @@ def parse_rule(text: str) -> Rule:
         )
     baseline = bool(bound["baseline"])
     return Rule(text.strip(), over, choice, tuple(scope), match["op"], baseline, float(number), bool(delta), counted)
+
+
+def _name(digits: str, rule: str) -> str:
+    """What a name was before its quotes were read as digits."""
+    try:
+        return str(json.loads(bytes.fromhex(digits[1:-1]).decode("utf-8", "surrogatepass"), strict=False))
+    except ValueError:
+        raise DecalError(f"rule {rule!r}: a name in quotes does not parse", _QUOTING) from None
+
+
+def _as_named(name: str) -> str:
+    """The name as rules take it: in quotes where it would be read differently without."""
+    bare = name and name == name.strip() and name.isprintable() and "@" not in name and not name.startswith('"')
+    return name if bare else json.dumps(name, ensure_ascii=False)
 
 
 def _check_bound(rule: Rule, task: Task | ClassDecision | None, of_classes: bool) -> None:
@@ -341,7 +362,7 @@ def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
         "group": sorted({report.group for report in reports if report.group is not None}),
     }
     wrong = [
-        f"no {name} {value!r} (there are: {', '.join(known[name]) or 'none'})"
+        f"no {name} {value!r} (there are: {', '.join(map(_as_named, known[name])) or 'none'})"
         for name, value in rule.scope
         if value not in known[name]
     ]

@@ -1,10 +1,13 @@
 """What `decal gate` passes and fails, and the exit codes that say so."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.command import BINARY, Decal, refusal, valid_json
@@ -54,6 +57,42 @@ class TestGate:
         assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "1")
         gates = valid_json(decal("gate", *NAMED, *rules, "--format", "json").out)["gates"]
         assert [gate["passed"] for gate in gates] == [False, True, None]
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "a@b",
+            " a ",
+            "two\nlines",
+            'said "so"',
+            "a\\b",
+            "",
+            "@group=a",
+            "a)<=0.1",
+            ">=65",
+            "\u00e9\u2003",
+            "x=1, y=2",
+        ],
+    )
+    def test_any_group_and_model_can_be_named(self, decal: Decal, tmp_path: Path, name: str) -> None:
+        """Of ten rows two are wrong in the group of that name, none in the other."""
+        model = f"m{name}"
+        rows = [(group, k % 2, (k + (group == name and k > 7)) % 2) for group in (name, "other") for k in range(10)]
+        columns = dict(zip(("g", "y", model), map(list, zip(*rows, strict=True)), strict=True))
+        pq.write_table(pa.table({**columns, "level": [0.5] * 20}), tmp_path / "rows.parquet")
+        asked = ("gate", "rows.parquet", "-s", model, "-s", "level", "-y", "y", "--group", "g", "-f", "json")
+
+        def judged(of_group: str) -> list[tuple[str, str, float]]:
+            done = decal(*asked, "--rule", f"brier@group={of_group}@model={json.dumps(model)}<=0.19")
+            return [(gate["model"], gate["group"], gate["value"]) for gate in valid_json(done.out)["gates"]]
+
+        assert judged(json.dumps(name)) == judged(json.dumps(name, ensure_ascii=False)) == [(model, name, 0.2)]
+        assert judged("other") == [(model, "other", 0.0)]
+        # Where nothing has the name, those that there are stand there as rules take them.
+        reason = valid_json(decal(*asked, "--rule", "brier@group=none<=0.2").out)["gates"][0]["reason"]
+        listed = reason.partition("(there are: ")[2].removesuffix(")")
+        alone = listed.removeprefix("other, ") if name > "other" else listed.removesuffix(", other")
+        assert judged(alone) == [(model, name, 0.2)]
 
     def test_groups(self, decal: Decal) -> None:
         rules = ("--rule", "gap(brier)<=0.01", "--rule", "brier@group=B<=0.2002")

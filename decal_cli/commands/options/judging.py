@@ -107,7 +107,9 @@ class GateOptions:
     """What must hold."""
 
     rule: list[str] = option(
-        "Rule that must hold, such as 'regret<=0.02', 'upper(ece(bins=20))<=0.05' or 'rows>=500'. Repeatable.",
+        "Rule that must hold, such as 'regret<=0.02', 'upper(ece(bins=20))<=0.05', 'rows>=500' or "
+        "'brier@group=B<=0.2'. A name with @, spaces at its ends or new lines stands in quotes, as in JSON: "
+        "'brier@group=\"a@b\"<=0.2'. Repeatable.",
         [],
         "--rule",
         "-r",
