@@ -66,7 +66,6 @@ class TestGate:
             "two\nlines",
             'said "so"',
             "a\\b",
-            "",
             "@group=a",
             "a)<=0.1",
             ">=65",

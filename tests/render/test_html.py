@@ -1,5 +1,7 @@
 """The HTML page: whole in itself, safe against hostile names, and opened in a real browser."""
 
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,6 +13,8 @@ from tests.helpers.browser import BROWSER, browse, defects
 from tests.helpers.command import FIXTURES, Decal
 
 VOID = {"meta", "img", "br"}
+OWN_STYLE = r"<[^>]*\s(style|on\w+)\s*="
+"""An element with a style or a handler of its own, which the policy of the page would not let pass."""
 
 
 class Tags(HTMLParser):
@@ -76,7 +80,8 @@ def test_without_matplotlib_pictures_are_left_out_and_the_page_says_so(
     text = target.read_text()
     assert "<img" not in text
     assert "there are no pictures: matplotlib is not installed" in text
-    assert text.count("class='bar'") >= 4  # the ladder stands where the picture would
+    assert len(re.findall(r"<svg class='bar' width='[\d.]+%'></svg>", text)) >= 4  # in place of the picture
+    assert not re.search(OWN_STYLE, text)
 
 
 def test_the_page_is_whole_in_itself(page: Path) -> None:
@@ -98,6 +103,23 @@ def test_the_page_is_whole_in_itself(page: Path) -> None:
         "Perez-Lebel et al. 2025, Decision from Suboptimal Classifiers",
     ):
         assert words in text
+
+
+def test_a_browser_is_told_to_show_the_style_and_pictures_of_the_page_and_nothing_else(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    (style,) = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    (policy,) = re.findall('<meta http-equiv="Content-Security-Policy" content="([^"]*)">', text)
+    asked = dict(each.strip().split(" ", 1) for each in policy.split(";"))
+    assert asked == {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": f"'sha256-{digest}'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+    assert not re.search(OWN_STYLE, text)
 
 
 def test_names_of_columns_are_escaped(decal: Decal, tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ pre { overflow-x: auto; } ol > li { margin-bottom: .5rem; }
   figure, tr, .headline { break-inside: avoid; } .wide { overflow: visible; }
   details::details-content { content-visibility: visible; block-size: auto; } td { white-space: normal; } }
 """
+_POLICY = "default-src 'none'; img-src data:; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'"
+"""What a browser may do with the page: show its own style and pictures, and nothing else."""
 _MARKS = {True: "pass", False: "fail", None: "cannot judge"}
 
 
@@ -61,7 +63,7 @@ class Html(BlockFormat[str]):
     def write(self, result: Any) -> str:
         title = escape(printable(result.title))
         view = "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        head = f"<meta charset='utf-8'>{view}<title>{title}</title>"
+        head = f"<meta charset='utf-8'>{_policy()}{view}<title>{title}</title>"
         body = f"<body><main>\n<h1>{title}</h1>\n{self._body(result)}\n</main></body>"
         return f"<!DOCTYPE html>\n<html lang='en'>\n<head>{head}<style>{_STYLE}</style></head>\n{body}\n</html>\n"
 
@@ -121,7 +123,8 @@ class Html(BlockFormat[str]):
     def bars(self, block: b.Bars) -> str:
         rows = []
         for bar in block.items:
-            length = f"<span class='track'><span class='bar' style='width:{100 * bar.share:.1f}%'></span></span>"
+            # Its width is an attribute, since the policy of the page allows no style but the one at its head.
+            length = f"<span class='track'><svg class='bar' width='{100 * bar.share:.1f}%'></svg></span>"
             rows.append(f"<span>{escape(bar.name)}</span><span class='value'>{escape(bar.text)}</span>{length}")
         return f"<p>{escape(block.title)}</p><div class='bars'>{''.join(rows)}</div>"
 
@@ -171,6 +174,14 @@ class Html(BlockFormat[str]):
 
     def signature(self, block: b.Signature) -> str:
         return f"<p class='soft'>Signature: <code>{escape(block.text)}</code></p>"
+
+
+def _policy() -> str:
+    import base64
+    import hashlib
+
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode("ascii")
+    return f'<meta http-equiv="Content-Security-Policy" content="{_POLICY.format(digest)}">'
 
 
 def _paragraphs(lines: Sequence[str], soft: bool = False) -> str:
