@@ -124,7 +124,7 @@ def test_names_that_are_not_utf8(tmp_path: Path, installed: Decal) -> None:
     line = ("evaluate", name, "-s", "p", "-y", "y", "-m", "brier", "--no-intervals")
     assert installed(*line, "-o", os.fsdecode(b"b\xff.json")).code == 0
     written = valid_json((tmp_path / os.fsdecode(b"b\xff.json")).read_bytes().decode())
-    assert written["inputs"][0]["path"] == name
+    assert written["inputs"][0]["path"] == "a\\udcff.csv"
     assert json.loads(installed(*line, "-f", "json").out) == written
     assert "a\\udcff.csv: 2,000 rows" in installed(*line).out
     assert installed("report", name, "-s", "p", "-y", "y", "-o", "page.html").code == 0

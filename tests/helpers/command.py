@@ -124,6 +124,7 @@ def valid_json(text: str) -> dict[str, Any]:
         raise AssertionError(f"{constant} in JSON")
 
     document = json.loads(text, parse_constant=refuse)
+    json.dumps(document, ensure_ascii=False).encode()  # whole characters only: other parsers refuse half of a pair
     _VALIDATOR.validate(document)
     return document
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from decal_cli.analysis.study.points import ESTIMATES, Record, Setting, Unit
 from decal_cli.documents import json_of
-from decal_cli.errors import DecalError
+from decal_cli.errors import DecalError, printable
 from decal_cli.limits import MAX_LINE_BYTES
 from decal_cli.version import __version__
 
@@ -66,7 +66,9 @@ class Store:
     def add(self, key: str, record: Record) -> None:
         """Write one finished unit and flush it to the disk."""
         self.records[key] = record
-        line = json.dumps({"key": key, "record": record}, allow_nan=False).encode() + b"\n"
+        # Bytes of a name that are not UTF-8 have no place in JSON; who reads a record knows the file that it is of.
+        written = {**record, "file": printable(record["file"])}
+        line = json.dumps({"key": key, "record": written}, allow_nan=False).encode() + b"\n"
         try:
             with self.path.open("ab") as file:
                 file.write(line)
