@@ -6,8 +6,9 @@ from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, se
 from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
 from decal_cli.commands.plotting import pictures_possible
 from decal_cli.commands.progress import progress_of
+from decal_cli.commands.streams import say
 from decal_cli.errors import DecalError
-from decal_cli.plot import planned_for, report_page
+from decal_cli.plot import planned_for, report_page, said_before
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.page import ReportPage
 
@@ -23,6 +24,8 @@ def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions,
     data = data_of(source, settings, out.output, plan.edges)
     plan = planned_for(data, plan)
     pictures_possible()
+    if long := said_before(data):
+        say(f"decal: {long}")
     with progress_of() as progress:
         page = report_page(data, plan, wanted, progress, terms)
     emit(page, form, out)

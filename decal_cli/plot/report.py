@@ -27,6 +27,7 @@ from decal_cli.plot.page import Panelled, can_draw, draw_panels, drawn_alone, on
 from decal_cli.plot.varied import panels_of
 from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.results.page import Drawing, ReportPage
+from decal_cli.render.results.shortened import MAX_GROUPS
 from decal_cli.render.terms import Terms
 from decal_cli.tables.classes import ClassTable
 from decal_cli.task import CAPACITY, Varied, by_factor
@@ -43,6 +44,17 @@ def planned_for(dataset: Dataset, plan: Plan) -> Plan:
     plan.decision_for(dataset.classes)
     task = plan.binary or plan.task
     return replace(plan, task=task, choices=evidence_choices(bool(dataset.classes), every=True))
+
+
+def said_before(dataset: Dataset) -> str:
+    """What a report of these rows says before it begins: that many groups take long; '' of few."""
+    groups = sum(len(np.unique(names)) for names in dataset.models[0].rows.groups.values())
+    if groups <= MAX_GROUPS:
+        return ""
+    return (
+        f"{groups:,} groups: a report has every metric and the advice of each, which may take many minutes;"
+        " decal evaluate with -m has chosen metrics in seconds"
+    )
 
 
 def report_page(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -89,3 +90,23 @@ def test_advice_is_shown_for_the_worst() -> None:
     text = as_text(Recommended(with_advice(replace(evaluation, reports=(report, *groups)))))
     assert "p: the table shows the 20 worst of 1,000 groups by Calibration regret" in text
     assert groups_in(text) == WORST
+
+
+def test_a_report_of_many_groups_says_that_it_takes_long_and_where_the_rest_is(
+    decal: Decal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five groups where three are many: a hundred would take half a minute."""
+    for module in ("render.results.shortened", "plot.report"):
+        monkeypatch.setattr(f"decal_cli.{module}.MAX_GROUPS", 3)
+    monkeypatch.setattr("decal_cli.render.results.shortened.N_WORST", 2)
+    lines = [f"{0.1 + 0.8 * (k % 7) / 6:.3f},{k % 2},g{k % 5}" for k in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["p,y,g", *lines]) + "\n")
+    done = decal("report", "rows.csv", "-s", "p", "-y", "y", "--group", "g", "-o", "page.html")
+    assert done.code == 0
+    assert done.err.startswith("decal: 5 groups: a report has every metric and the advice of each, which may take")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    cut = "p: the table shows the 2 worst of 5 groups by"
+    assert page.count(cut) == 1 and "; decal evaluate --format json or csv has all of them" in page
+    assert page.index(cut) < page.index("<table>")
+    assert len(groups_in(page)) == 2
+    assert decal("report", "rows.csv", "-s", "p", "-y", "y", "-o", "whole.html").err == ""

@@ -39,7 +39,7 @@ from decal_cli.render.results.moving import moving_line
 from decal_cli.render.results.ranked import ranked_blocks
 from decal_cli.render.results.recommendation import advice_table, advised_of
 from decal_cli.render.results.regimes import regime_tables
-from decal_cli.render.results.shortened import shortened
+from decal_cli.render.results.shortened import IN_FULL, shortened
 from decal_cli.render.results.source import source_lines
 from decal_cli.render.results.winners import summary
 from decal_cli.render.terms import Terms
@@ -139,7 +139,10 @@ class ReportPage:
 
     def blocks(self) -> Iterator[Block]:
         """What to do, why, pictures, metrics, terms, and where all this comes from."""
-        evaluation = shortened(self.evaluation)
+        # A report has no other format: the command that measures has.
+        evaluation = shortened(self.evaluation, f"decal evaluate {IN_FULL}")
+        if evaluation is not self.evaluation:
+            yield Notes(evaluation.notes[len(self.evaluation.notes) :])
         yield from self._advice(evaluation.reports)
         for heading, kinds in SHARED_PICTURES.items():
             shared = tuple(self._pictures(None, *kinds))
@@ -150,7 +153,7 @@ class ReportPage:
         yield Heading("Words on this page", level=1)
         yield Facts((("", CLASS_TERMS if self._of_classes else TERMS),))
         yield Heading("Data and method", level=1)
-        yield Source((*source_lines(evaluation), *self.notes))
+        yield Source((*source_lines(self.evaluation), *self.notes))
         yield Signature(self.evaluation.signature)
 
     def _advice(self, reports: Sequence[Report]) -> Iterator[Block]:

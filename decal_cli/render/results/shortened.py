@@ -13,6 +13,7 @@ MAX_GROUPS = 100
 """Groups of one model that a table shows."""
 N_WORST = 20
 """Of more groups, so many are shown."""
+IN_FULL = "--format json or csv"
 
 
 class OfGroup(Protocol):
@@ -31,14 +32,19 @@ Order = tuple[Callable[[T], Any], str]
 """What groups are sorted by, the worst first, and the same in words."""
 
 
-def worst_groups(groups: Sequence[T], order: Order[T], whose: str = "") -> tuple[tuple[T, ...], tuple[str, ...]]:
-    """All groups, or of more than a table shows the worst, and a note about the rest; whose: what has them."""
+def worst_groups(
+    groups: Sequence[T], order: Order[T], whose: str = "", in_full: str = IN_FULL
+) -> tuple[tuple[T, ...], tuple[str, ...]]:
+    """All groups, or of more than a table shows the worst, and a note about the rest; whose: what has them.
+
+    in_full: what shows them all.
+    """
     if len(groups) <= MAX_GROUPS:
         return tuple(groups), ()
     place, by = order
     note = (
         f"{whose + ': ' if whose else ''}the table shows the {N_WORST} worst of {len(groups):,} groups by {by};"
-        " --format json or csv has all of them"
+        f" {in_full} has all of them"
     )
     return tuple(sorted(groups, key=place)[:N_WORST]), (note,)
 
@@ -47,6 +53,7 @@ def worst_of_each(
     results: Sequence[G],
     order_of: Callable[[Sequence[G]], Order[G] | None],
     whose: Callable[[G], str] = lambda result: result.model,
+    in_full: str = IN_FULL,
 ) -> tuple[tuple[G, ...], tuple[str, ...]]:
     """The same of each model, or of whatever else results are of; what they say of all rows stays.
 
@@ -63,7 +70,7 @@ def worst_of_each(
         if order is None:
             shown += of_name
             continue
-        worst, note = worst_groups(groups, order, name)
+        worst, note = worst_groups(groups, order, name, in_full)
         shown += [result for result in of_name if result.group is None] + [*worst]
         notes += note
     return tuple(shown), tuple(notes)
@@ -74,9 +81,9 @@ def lowest_first(value: float | None) -> tuple[bool, float]:
     return value is None, value or 0.0
 
 
-def shortened(evaluation: Evaluation) -> Evaluation:
+def shortened(evaluation: Evaluation, in_full: str = IN_FULL) -> Evaluation:
     """With the worst groups of a model that has more than a table shows, worst first, and a note about the rest."""
-    reports, notes = worst_of_each(evaluation.reports, _by_metric)
+    reports, notes = worst_of_each(evaluation.reports, _by_metric, in_full=in_full)
     return evaluation if not notes else replace(evaluation, reports=reports, notes=(*evaluation.notes, *notes))
 
 
