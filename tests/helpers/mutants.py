@@ -10,6 +10,7 @@ import ast
 import os
 import random
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -22,8 +23,8 @@ from tests.helpers.command import ROOT
 
 WANTED_SHARE = 0.95
 GUARDS = ["tests/test_row_oracle.py", "tests/test_frozen.py"]
-_LONGEST = 900
-"""Seconds of one run of tests; a fault that makes them run on is noticed."""
+_LONGEST = 600
+"""Seconds of processor time of one run of tests; a fault that makes them run on is noticed."""
 _SWAPPED = {ast.Lt: ("<", "<="), ast.LtE: ("<=", "<"), ast.Gt: (">", ">="), ast.GtE: (">=", ">")}
 _SIGNS = {ast.Add: ("+", "-"), ast.Sub: ("-", "+")}
 
@@ -129,9 +130,9 @@ def first_failure(root: Path, tests: list[str]) -> str | None:
     """The test that notices, if any does."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--no-header", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    try:
-        ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=_LONGEST)
-    except subprocess.TimeoutExpired:
+    limit = lambda: resource.setrlimit(resource.RLIMIT_CPU, (_LONGEST, _LONGEST))  # noqa: E731
+    ended = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, preexec_fn=limit)
+    if ended.returncode < 0:
         return "tests that do not end"
     if ended.returncode == 0:
         return None
