@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
-from decal_cli.analysis.evaluate import Plan, Report
+from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import Advice
-from decal_cli.api.frames import LIBRARIES, Library, frame_of, library_of
-from decal_cli.api.inputs import dataset_of, plan_of, task_given
+from decal_cli.api.frames import LIBRARIES, Library, frame_of
 from decal_cli.api.pictures import draw_picture
+from decal_cli.api.question import Question
 from decal_cli.api.wording import InPython
 from decal_cli.api.words import in_python, one_of, spoken
-from decal_cli.data import Dataset
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
@@ -42,15 +40,6 @@ if TYPE_CHECKING:
 
 IN_GIST = ("brier", "auc", "expected_utility")
 """Metrics that the short text of an evaluation shows, where they were measured."""
-
-
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What an answer answers: the data and the plan, and the library that its frames are of."""
-
-    data: Dataset
-    plan: Plan
-    library: Library
 
 
 class Answer:
@@ -110,7 +99,7 @@ class Answer:
 
 
 class ReportsAnswer(Answer):
-    """An answer about each model and group: its metrics by key, and pictures of the data."""
+    """An answer about each model and group: its metrics by key, as a mapping has them, and pictures of the data."""
 
     def __init__(self, result: Any, question: Question) -> None:
         super().__init__(result, question.library)
@@ -128,6 +117,20 @@ class ReportsAnswer(Answer):
         if len(self.reports) != 1:
             raise DecalError(f"there are {len(self.reports)} reports", "pick one: answer.reports[0].results[key]")
         return result_of(self.reports[0], key)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the metrics, which are those of every report."""
+        return iter(self.reports[0].results)
+
+    def __len__(self) -> int:
+        return len(self.reports[0].results)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a metric was measured, by any of its names."""
+        try:
+            return isinstance(key, str) and result_of(self.reports[0], key) is not None
+        except DecalError:
+            return False
 
     @spoken
     def plot(self, picture: str = "reliability", *, ax: Axes | None = None, report: int = 0) -> Axes:
@@ -379,11 +382,3 @@ def earlier(given: Answer | Mapping[str, Any] | str | os.PathLike[str] | None) -
     if not isinstance(given, (Answer, Mapping)):
         raise DecalError(f"baseline= is a {type(given).__name__}", "give an answer of evaluate(), or a path")
     return baseline_of(given.to_dict() if isinstance(given, Answer) else given, "given")
-
-
-def asked_question(asked: Mapping[str, Any]) -> Question:
-    """The data set of a verb's arguments and its plan, which names no metric yet."""
-    plan = plan_of(asked, (), task_given(asked))
-    counts = not asked.get("methods") and asked.get("vary") is None
-    data = dataset_of(asked, plan.edges if counts else None, bool(asked.get("pairs")))
-    return Question(data, plan, library_of(asked["data"]))

@@ -150,8 +150,6 @@ def dataset_of(asked: Mapping[str, Any], edges: Sequence[float] | None = None, p
     if columns.log is not None:
         raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
     roles = {name: given for name, given in _roles(asked).items() if name not in ("score", "label")}
-    if label is None and not is_table(data):
-        raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")
     try:
         return from_arrays(data, label, columns=columns, **roles)
     except DecalError as error:

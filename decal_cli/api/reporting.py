@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from decal_cli.api.answer import ReportAnswer, asked_question
+from decal_cli.api.answer import ReportAnswer
 from decal_cli.api.inputs import Cost, Data, Missing, Names, Several, Utilities, Values, preferences_of, terms_of
+from decal_cli.api.question import asked_question
 from decal_cli.api.words import spoken
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
 from decal_cli.analysis.varied import series_for, sweep_tasks
-from decal_cli.api.answer import Question, VariedAnswer
+from decal_cli.api.answer import VariedAnswer
 from decal_cli.api.inputs import capacity_text, terms_of
+from decal_cli.api.question import Question
 from decal_cli.render.results.varied import VariedCurves
 from decal_cli.task import CAPACITY, parse_varied
 

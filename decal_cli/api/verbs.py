@@ -18,10 +18,8 @@ from decal_cli.api.answer import (
     CompareAnswer,
     EvaluateAnswer,
     GateAnswer,
-    Question,
     RecommendAnswer,
     SweepAnswer,
-    asked_question,
     earlier,
 )
 from decal_cli.api.frames import library_of
@@ -46,6 +44,7 @@ from decal_cli.api.inputs import (
     terms_of,
     thresholds_text,
 )
+from decal_cli.api.question import Question, asked_question
 from decal_cli.api.varying import limited, varied_answer
 from decal_cli.api.words import spoken
 from decal_cli.curves import Grid, parse_prior, parse_thresholds

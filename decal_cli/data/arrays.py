@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ def from_arrays(
     """
     if unknown := sorted(roles.keys() - ROLES.keys()):
         raise TypeError(f"unexpected argument {unknown[0]!r}")
+    _check_indexes({"score": data_or_score, "label": label, **roles})
     table: dict[str, Any] = {}
     if is_table(data_or_score):
         table.update(_columns_of(data_or_score, "data"))
@@ -50,7 +51,7 @@ def from_arrays(
         table["score"] = _column(data_or_score, "score")
         columns = replace(columns, score=("score",))
         if label is None:
-            raise DecalError("scores without labels", "give label=, (T,) of 0 and 1")
+            raise DecalError("scores without labels", "give label=, of shape (T,), after the scores")
     for role, given in {"label": label, **roles}.items():
         if given is not None:
             names = _several(table, given, role) if several(role) else _one(table, given, role)
@@ -75,6 +76,7 @@ def stream_from_arrays(
 
     time, group, cluster: (T,), or the name of a column. Errors: DecalError.
     """
+    _check_indexes({"score": data_or_score, "label": label, "time": time, "group": group, "cluster": cluster})
     table: dict[str, Any] = {}
     if is_table(data_or_score):
         table.update(_columns_of(data_or_score, "data"))
@@ -90,6 +92,31 @@ def stream_from_arrays(
     if cluster is not None:
         columns = replace(columns, cluster=_one(table, cluster, "cluster"))
     return stream_of([_table_source(_collected(table, tuple(table)), tuple(table))], columns, beside)
+
+
+def _check_indexes(given: Mapping[str, Any]) -> None:
+    """Raise a DecalError where rows of pandas are named, and not in one order.
+
+    Taken in order, rows would be paired that pandas keeps apart; paired by name, those would be that were meant in
+    order, such as labels of a shuffled split beside new scores. Nothing tells which of the two it is.
+    """
+    indexes = list(_indexes(given))
+    for name, index in indexes[1:]:
+        first, its_index = indexes[0]
+        if len(index) == len(its_index) and not index.equals(its_index):
+            raise DecalError(
+                f"{SHOWN}: the index of {quote(name)} is not that of {quote(first)}",
+                "give .to_numpy() of each where they are in one order, or bring one into the order of the other with "
+                ".loc[other.index]",
+            )
+
+
+def _indexes(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in given.items():
+        for each, part in value.items() if isinstance(value, Mapping) else [(name, value)]:
+            index = getattr(part, "index", None)
+            if hasattr(index, "equals"):
+                yield str(each), index
 
 
 def is_table(value: Any) -> bool:
@@ -193,7 +220,9 @@ def _column(value: Any, name: str) -> Any:
         if array.ndim == 2 and name == "features" and array.dtype.kind in "fiu" and array.shape[1]:
             return pa.FixedSizeListArray.from_arrays(_numbers(array.ravel()), array.shape[1])
         if array.ndim == 2 and name == "score":
-            raise DecalError(f"scores have shape {array.shape}", "give one dimension, such as predict_proba(X)[:, 1]")
+            one = "give one dimension, such as predict_proba(X)[:, 1]"
+            several = "for several classes give a frame with a column for each, such as 'p:cat', and proba='p:*'"
+            raise DecalError(f"scores have shape {array.shape}", one if array.shape[1] <= 2 else several)
         if array.ndim != 1:
             raise DecalError(f"{SHOWN}, column {quote(name)}: has shape {array.shape}", "give one dimension")
         return _numbers(array) if array.dtype.kind in "fiu" else _objects(array)

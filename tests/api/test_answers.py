@@ -114,6 +114,33 @@ def test_advice_names_keywords_on_its_page_and_options_in_its_data() -> None:
     assert "--features" in str(answer.to_dict())
 
 
+def test_an_answer_has_the_names_of_its_metrics_as_a_mapping_does() -> None:
+    asked = ("ece(bins=10)", "auc", "brier")
+    answer = decal.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], metrics=asked)
+    assert list(answer) == list(answer.to_dict()["reports"][0]["metrics"]) and set(answer) == set(asked)
+    assert len(answer) == 3 and "auc" in answer and "ece(bins=10)" in answer
+    assert all(absent not in answer for absent in ("ece", "nonsense", "ece(bins=", 0, None))
+    assert {name: answer[name].value for name in answer}["brier"] == pytest.approx(0.0625)
+    grouped = decal.evaluate({"p": [0.2, 0.8] * 4, "y": [0, 1] * 4, "g": [0, 1, 1, 0] * 2}, group="g", metrics="auc")
+    assert (list(grouped), len(grouped), "auc" in grouped) == (["auc"], 1, True)
+
+
+def test_the_data_of_a_comparison_has_what_its_page_tells() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    data = {"p": p, "q": rng.random(300), "y": rng.random(300) < p, "g": rng.integers(0, 2, 300)}
+    asked = {"score": ["p", "q"], "group": "g", "metrics": "auc", "threshold": 0.3}
+    for more, told in (({}, "Expected utility"), ({"capacity": 30}, "Utility at capacity")):
+        answer = decal.compare(data, **asked, **more)
+        key = told.lower().replace(" ", "_")
+        assert f"{told.lower()}, B - A" in str(answer)
+        whole, *groups = answer.to_dict()["comparison"]["contests"]
+        assert all({"auc", "brier", key} <= each["metrics"].keys() for each in (whole, *groups))
+        assert whole["metrics"][key]["difference"]["value"] == pytest.approx(
+            whole["metrics"][key]["b"] - whole["metrics"][key]["a"]
+        )
+
+
 def test_a_gate_takes_an_answer_as_its_baseline() -> None:
     before = decal.evaluate(FRAME, score="p", label="y")
     for baseline in (before, before.to_dict()):

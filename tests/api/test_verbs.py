@@ -69,6 +69,50 @@ def test_bad_arguments_are_refused_with_a_reason(arguments: dict, says: str) -> 
         decal.evaluate([0.2, 0.8], [0, 1], **arguments)
 
 
+def test_rows_of_pandas_that_are_named_in_two_orders_are_refused() -> None:
+    rng = np.random.default_rng(3)
+    p = pd.Series(rng.random(60), name="p")
+    y = pd.Series((rng.random(60) < p).astype(int), name="y")
+    shuffled = y.sample(frac=1, random_state=1)
+    for call in (
+        lambda: decal.evaluate(p, shuffled),
+        lambda: decal.evaluate({"p": p, "q": p**2}, shuffled),
+        lambda: decal.evaluate({"p": p, "y": shuffled}),
+        lambda: decal.evaluate(p, y, weight=shuffled + 1),
+        lambda: decal.evaluate(p, y, features=pd.DataFrame({"x": shuffled})),
+        lambda: decal.evaluate(pd.DataFrame({"p": p}), shuffled),
+        lambda: decal.fit(p, shuffled, method="platt"),
+        lambda: decal.online(p, shuffled),
+    ):
+        with pytest.raises(DecalError, match=r"the index of '\w+' is not that of .*\.to_numpy\(\).*\.loc"):
+            call()
+    expected = decal.evaluate(p.to_numpy(), y.to_numpy(), metrics="brier")["brier"]
+    for scores, labels in ((p.loc[shuffled.index], shuffled), (p, y.to_numpy()), (p.to_numpy(), y), (list(p), y)):
+        assert decal.evaluate(scores, labels, metrics="brier")["brier"].value == pytest.approx(expected.value)
+    other = pd.Series(y.to_numpy(), index=[f"row {at}" for at in range(60)])
+    with pytest.raises(DecalError, match="index"):
+        decal.evaluate(p, other)
+    with pytest.raises(DecalError, match="59 rows"):
+        decal.evaluate(p, y.iloc[1:])
+
+
+def test_probabilities_of_several_classes_are_told_how_to_be_given() -> None:
+    rng = np.random.default_rng(4)
+    probabilities = rng.dirichlet(np.ones(4), 80)
+    labels = rng.integers(0, 4, 80)
+    for call in (
+        lambda: decal.evaluate(probabilities),
+        lambda: decal.evaluate(probabilities, labels),
+        lambda: decal.recommend(probabilities, labels, threshold=0.3),
+    ):
+        with pytest.raises(DecalError, match=r"shape \(80, 4\); .*proba='p:\*'"):
+            call()
+    with pytest.raises(DecalError, match=r"shape \(80, 2\); .*predict_proba\(X\)\[:, 1\]"):
+        decal.evaluate(probabilities[:, :2], labels % 2)
+    columns = {f"p:{name}": probabilities[:, name] for name in range(4)}
+    assert "accuracy" in decal.evaluate({**columns, "y": labels}, proba="p:*")
+
+
 def test_misspelt_arguments_and_missing_tasks() -> None:
     with pytest.raises(TypeError, match="treshold"):
         decal.evaluate([0.2, 0.8], [0, 1], treshold=0.3)

@@ -77,8 +77,9 @@ class ThresholdsData(TypedDict):
 class ContestData(TypedDict):
     """The two models on all rows (group null) or on one group of them.
 
-    positives, thresholds: null for rows of several classes. swap: where so many rows can be acted on only, who is acted
-    on by which model; disagreements are null then.
+    metrics: those that were asked for, and those that the sentences and the table of groups are about. positives,
+    thresholds: null for rows of several classes. swap: where so many rows can be acted on only, who is acted on by
+    which model; disagreements are null then.
     """
 
     group: str | None
@@ -286,7 +287,9 @@ def _contest(comparison: Comparison, contest: Contest) -> ContestData:
         "group": contest.group,
         "rows": contest.rows,
         "positives": contest.positives,
-        "metrics": {key: _difference(comparison, key, each) for key, each in contest.differences.items()},
+        "metrics": {
+            key: _difference(comparison, key, each) for key, each in {**contest.differences, **contest.headline}.items()
+        },
         "thresholds": None if contest.thresholds is None else _thresholds(comparison, contest.thresholds),
         "disagreements": None if contest.disagreements is None else disagreements_data(contest.disagreements),
     }
