@@ -67,7 +67,7 @@ class Store:
         """Write one finished unit and flush it to the disk."""
         self.records[key] = record
         # Bytes of a name that are not UTF-8 have no place in JSON; who reads a record knows the file that it is of.
-        written = {**record, "file": printable(record["file"])}
+        written = {name: printable(value) if name == "file" else value for name, value in record.items()}
         line = json.dumps({"key": key, "record": written}, allow_nan=False).encode() + b"\n"
         try:
             with self.path.open("ab") as file:
