@@ -8,7 +8,7 @@ from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX
 from decal_cli.analysis.study.points import PREDICTORS
 from decal_cli.analysis.study.summary import Relation, Summary, short_title
 from decal_cli.render.blocks import Block, Picture, Source, Table
-from decal_cli.render.results.study_tables import plain_r2, study_lines, table_of_words
+from decal_cli.render.results.study_tables import GROUPING, plain_r2, study_lines, table_of_words
 
 Relations = Mapping[tuple[str, str], Relation]
 
@@ -27,7 +27,7 @@ class Experiment:
 
     def blocks(self) -> Iterator[Block]:
         """What was studied, the tables, the pictures."""
-        yield Source(tuple(study_lines(self.summary)[:1]))
+        yield Source((study_lines(self.summary)[0], GROUPING))
         for relations, unit in (
             (self.summary.relations, "utilities per unit of u_delta"),
             (self.summary.in_utility, "utilities in the paper's units, where u_delta is 1/t*"),

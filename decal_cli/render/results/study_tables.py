@@ -28,6 +28,7 @@ BREAKS = (25, 15, 6)
 """Characters after which a heading is broken; narrower where it must be."""
 TOTALS = ("isotonic", "refit", "stack-boosting", "blend")
 CLASS_TOTALS = (CHOSEN, "temperature", "refit", "stack", "blend")
+GROUPING = "Grouping regret: the middle of its lower and its sharp upper bound."
 OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND, "regret", GAINS["post-train"])
 OTHERS = tuple(dict.fromkeys(choice.key for choice in (*OF_SCORES, *OF_CLASSES)))
 CHOICES = {
@@ -239,9 +240,11 @@ def study_lines(summary: Summary) -> list[str]:
     if not points.enough(np.ones(len(points.threshold), dtype=bool)):
         few.append(f"{DASH}: fewer than {MIN_POINTS} points in a halving, too few for a correlation.")
     *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+    halves = "Estimates come from the half that methods are fitted to, gains from the other; utilities per u_delta."
+    bounds = f" {GROUPING}" if any(estimate == "regret_grouping" for estimate, _ in summary.relations) else ""
     return [
         f"{', '.join(parts)}: {points_in_all}",
-        "Estimates come from the half that methods are fitted to, gains from the other; utilities per u_delta.",
+        halves + bounds,
         *few,
         *(f"{', '.join(names)}: {reason}" for reason, names in grouped(summary.reasons).items()),
     ]
