@@ -226,7 +226,7 @@ def regret_grouping_lower(regions: Regions, task: Task) -> float:
     title="Grouping regret, upper bound",
     source=cite("Perez-Lebel et al. 2025", "thm. 3.5"),
     interval=_bracketed("upper"),
-    interval_text=regret_intervals.BRACKET,
+    interval_text=regret_intervals.BRACKET.format("upper"),
     covers=f"the upper bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper(regions: Regions, task: Task) -> float:
@@ -242,7 +242,7 @@ def regret_grouping_upper(regions: Regions, task: Task) -> float:
     title="Grouping regret, sharp upper bound",
     source=f"{cite('Perez-Lebel et al. 2025', 'thm. 3.5')}, for probabilities in [0, 1]",
     interval=_bracketed("sharp"),
-    interval_text=regret_intervals.BRACKET,
+    interval_text=regret_intervals.BRACKET.format("sharp upper"),
     covers=f"the sharp upper bound on the population's regret; {regret_intervals.UNLESS_UNSEEN}",
 )
 def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
@@ -260,7 +260,7 @@ def regret_grouping_upper_sharp(regions: Regions, task: Task) -> float:
     source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, with the sharp upper bound",
     shown=True,
     interval=_bracketed("middle"),
-    interval_text=regret_intervals.BRACKET,
+    interval_text=regret_intervals.BRACKET.format("sharp upper"),
     covers=f"the population's grouping regret, {regret_intervals.AS_TREES_SEE}",
 )
 def regret_grouping(regions: Regions, task: Task) -> float:

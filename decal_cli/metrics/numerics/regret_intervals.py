@@ -24,10 +24,10 @@ JITTERED = (
     "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss and the "
     "probe sees"
 )
-BRACKET = "from the low end of the lower bound to the high end of the upper bound"
+BRACKET = "from the low end of the lower bound to the high end of the {} bound"
 REGRET = (
     "from the value, or the low end (at least 0) of gain_post_training, whichever is less; to the value, the high end "
-    "of that gain, or that of calibration regret plus upper bound, whichever is most"
+    "of that gain, or that of calibration regret plus sharp upper bound, whichever is most"
 )
 CROSSINGS = (
     "the thresholds that fall short of the best one by no more than the true one does in 200 replicates, with labels "
