@@ -107,6 +107,12 @@ def canonical_json(document: Any, indent: int = 0) -> str:
     return body if indent else body + "\n"
 
 
+def consistent(*conditions: object) -> None:
+    """Raise a ValueError where one of them does not hold: what a document says cannot all be true."""
+    if not all(map(bool, conditions)):
+        raise ValueError("its numbers contradict each other")
+
+
 def digest_of(document: Mapping[str, Any]) -> str:
     """The SHA-256 of its canonical text, which tells accidents and edits, not forgery."""
     return hashlib.sha256(canonical_json(document).encode()).hexdigest()

@@ -61,6 +61,8 @@ MIN_SHARE_OF_MEAN = 1e-9
 MAX_STREAM_GROUPS = 1000
 """Groups over time: each has forecasters of its own, which a state holds."""
 
+MAX_ROWS_OVER_TIME = 10**12
+"""Rows over time, and a horizon: sums over more are no longer exact."""
 MAX_STREAM_CLUSTERS = 100_000
 """Clusters over time: a state holds what each method won in each of them."""
 

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.declarations.papers import cite
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.classes import perturbed_shares
 from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
 from decal_cli.sequential.randomness import logistic
@@ -52,6 +54,11 @@ class CountForecaster(Forecaster):
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from these counts."""
         self.row, self.rows, self.positives = (int(state[name]) for name in ("row", "rows", "positives"))
+        consistent(0 <= self.positives <= self.rows <= self.row <= MAX_ROWS)
+
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether it predicted so many rows more than it learned."""
+        return self.row - self.rows == len(score)
 
     @abstractmethod
     def _predictions(self, row: Ints, positives: Ints, rows: Ints) -> Floats:

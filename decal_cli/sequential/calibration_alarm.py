@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.table import Floats, Ints
 
@@ -161,6 +163,15 @@ class CalibrationAlarm:
         self.leader = np.array(state["leader"], dtype=np.int64)
         if not len(self.capital) == len(self.of_starts) == len(self.lead) == len(self.leader) == len(BETS):
             raise ValueError("there are not as many bets as there should be")
+        # A step moves the log of a capital by MAX_LOG_E at most; -inf is that of what has not started.
+        most = MAX_LOG_E * (self.rows + 1)
+        logs = np.concatenate((self.capital, self.of_starts, self.lead))
+        consistent(
+            0 <= self.rows <= MAX_ROWS,
+            (np.abs(logs[np.isfinite(logs)]) <= most).all(),
+            np.isinf(self.of_starts).all() if self.rows == 0 else np.isfinite(logs).all(),
+            ((self.leader >= 0) & (self.leader < max(self.rows, 1))).all(),
+        )
 
 
 def log_e_process(score: Floats, label: NDArray[np.uint8]) -> Floats:

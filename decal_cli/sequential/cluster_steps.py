@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.sequential.calibration_alarm import BETS, RESTART, CalibrationAlarm
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
+from decal_cli.sequential.calibration_alarm import BETS, MAX_LOG_E, RESTART, CalibrationAlarm
 from decal_cli.sequential.difference import Sums
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
@@ -88,6 +90,12 @@ class RunningMeans:
         """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
         self.steps = int(state["steps"])
         self.total, self.squares, self.open = (float(state[name]) for name in ("total", "squares", "open"))
+        consistent(
+            0 <= self.steps <= MAX_ROWS,
+            abs(self.total) <= self.reach * (self.steps + 1),
+            0 <= self.squares <= 4 * (self.steps + 1),
+            abs(self.open) <= self.reach * MAX_ROWS,
+        )
 
 
 class ClusterAlarm:
@@ -152,3 +160,8 @@ class ClusterAlarm:
         self.first_rows = {int(step): int(row) for step, row in state["first_rows"]}
         if len(self.open) != len(BETS) or not {*self.steps.leader.tolist()} <= self.first_rows.keys():
             raise ValueError("there are not as many bets as there should be, or a start has no row")
+        consistent(
+            abs(self.log_e) <= MAX_LOG_E,
+            np.isinf(self.open).all() or (np.abs(self.open) <= 2 * MAX_LOG_E).all(),
+            all(0 <= row <= MAX_ROWS for row in self.first_rows.values()),
+        )

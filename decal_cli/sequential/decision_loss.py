@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decal_cli.declarations.papers import cite
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
 from decal_cli.sequential.randomness import uniform
 from decal_cli.tables.table import Floats
@@ -114,6 +117,10 @@ class CdlForecaster(Forecaster):
         self.log_weight *= self.rate / before
         self._lead = None
 
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether so many rows wait for their labels."""
+        return len(self.drawn) == len(score)
+
     def state(self) -> State:
         """Where it is, what was drawn and not learned, and the weights of its experts."""
         return {
@@ -128,12 +135,24 @@ class CdlForecaster(Forecaster):
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        self._start(int(state["rows"]))
         self.row, self.learned, self.start = (int(state[name]) for name in ("row", "learned", "start"))
+        row, start, rows = self.row, self.start, int(state["rows"])
+        consistent(
+            0 <= self.learned <= row <= MAX_ROWS,
+            (start, rows) == (0, self.horizon) if self.horizon else (start <= row and rows == start + 1),
+        )
+        self._start(rows)
+        self.start = start
         self.drawn = deque(map(float, state["drawn"]))
         self.log_weight, self.squares = (np.array(state[name], dtype=float) for name in ("log_weight", "squares"))
         if not len(self.log_weight) == len(self.squares) == 2 * self.buckets + 1:
             raise ValueError("there are not two experts for each bucket, and one more")
+        consistent(
+            len(self.drawn) == self.row - self.learned,
+            all(0 <= each <= 1 for each in self.drawn),
+            ((self.squares >= 1) & (self.squares <= 1 + 4 * MAX_ROWS)).all(),
+            (np.abs(self.log_weight) <= -math.log(_LEAST_FACTOR) * (self.learned + 1)).all(),
+        )
         self.rate = self._rates()
         self._lead, self._coins = None, np.empty(0)
 

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.sequential.calibration_alarm import BETS, CalibrationAlarm
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
+from decal_cli.sequential.calibration_alarm import BETS, MAX_LOG_E, CalibrationAlarm
 from decal_cli.tables.table import Floats, Ints
 
 
@@ -112,10 +114,7 @@ class DelayedAlarm:
             "begun": self.begun,
             "log_inverse": self.log_inverse,
             "turns": [turn.state() for turn in self.turns],
-            "held": [
-                {**block._asdict(), "log_sums": [None if np.isinf(each) else each for each in block.log_sums.tolist()]}
-                for block in self.held
-            ],
+            "held": [{**block._asdict(), "log_sums": block.log_sums.tolist()} for block in self.held],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -128,9 +127,21 @@ class DelayedAlarm:
                 int(block["first"]),
                 int(block["size"]),
                 int(block["shared"]),
-                np.array([-np.inf if each is None else each for each in block["log_sums"]], dtype=float),
+                np.array(block["log_sums"], dtype=float),
             )
             for block in state["held"]
         ]
         if any(len(block.log_sums) != len(BETS) for block in self.held):
             raise ValueError("there are not as many bets as there should be")
+        ends = [block.first + block.size for block in self.held]
+        logs = np.array([block.log_sums for block in self.held])
+        consistent(
+            0 <= self.log_inverse <= MAX_LOG_E,
+            len(self.held) == min(self.begun, 2),
+            0 <= self.begun <= self.rows <= MAX_ROWS,
+            ends[-1:] == [self.rows] if self.rows else not self.held,
+            ends[:-1] == [block.first for block in self.held[1:]],
+            all(block.first >= 0 and block.size > 0 and 0 < block.shared <= self.rows for block in self.held),
+            (np.abs(logs) <= 2 * MAX_LOG_E).all(),
+            all(turn.rows <= self.rows for turn in self.turns),
+        )

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.confidence_sequence import Sequence, sequence_of_sums
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
@@ -84,6 +86,12 @@ class RunningDifference:
         self.differing, self.positives = ([int(each) for each in state[name]] for name in ("differing", "positives"))
         if not len(self.differing) == len(self.positives) == 2:
             raise ValueError("there are two ways to differ")
+        consistent(
+            all(0 <= of_way <= rows for of_way, rows in zip(self.positives, self.differing, strict=True)),
+            0 <= sum(self.differing) <= self.rows <= MAX_ROWS,
+            abs(self.total) <= self.task.u_delta * (self.rows + 1),
+            0 <= self.squares <= 4 * (self.rows + 1),
+        )
 
 
 def difference_sequence(

@@ -54,6 +54,10 @@ class Forecaster(ABC):
         """What is guaranteed after so many rows, whatever the labels are; None where nothing is."""
         return None
 
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether these rows, shape (P,), can be those that it predicted and has not learned."""
+        return True
+
     def account(self) -> float | None:
         """How far from calibration the rows that it learned are, at most, added up; None: it keeps no account."""
         return None

@@ -70,6 +70,13 @@ class Inside(Forecaster):
                 forecaster.learn_one(float(score[row]), int(label[row]))
         return predictions
 
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether each part awaits its own of these rows."""
+        name = self._names(score, group)
+        return {*name.tolist()} <= self.parts.keys() and all(
+            part.awaits(score[name == own], group[name == own]) for own, part in self.parts.items()
+        )
+
     def account(self) -> float | None:
         """Those of the parts, added up."""
         of_parts = [part.account() for part in self.parts.values()]
@@ -85,6 +92,10 @@ class Inside(Forecaster):
         self.parts = {}
         for name, known in state["parts"].items():
             self.part(self._name(name)).restore(known)
+
+    @abstractmethod
+    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
+        """The name of the part that each of these rows is in, shape (P,)."""
 
     @abstractmethod
     def _name(self, text: str) -> str:
@@ -120,6 +131,9 @@ class InsideBins(Inside):
         exact = score.astype(np.float64)
         return self._replay([str(number) for number in range(self.bins)], self._bins(exact), exact, label, known)
 
+    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
+        return self._bins(score).astype(str)
+
     def _name(self, text: str) -> str:
         if not 0 <= int(text) < self.bins:
             raise ValueError(f"there is no bin {text}")
@@ -151,6 +165,9 @@ class InsideGroups(Inside):
         """All predictions at once, group by group; group: of each of the P + T rows."""
         names, part = np.unique(np.array([""] * len(score) if group is None else group, dtype=str), return_inverse=True)
         return self._replay(names.tolist(), part, score.astype(np.float64), label, known)
+
+    def _names(self, score: Floats, group: NDArray[Any]) -> NDArray[Any]:
+        return group.astype(str)
 
     def _name(self, text: str) -> str:
         return text

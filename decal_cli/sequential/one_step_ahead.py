@@ -8,9 +8,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from decal_cli.declarations.papers import cite
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.forecaster import Forecaster, Guarantee, State, online
+from decal_cli.tables.table import Floats
 
 
 class Pair(NamedTuple):
@@ -76,6 +80,10 @@ class AlmostOneStepAhead(Forecaster):
             bias[::finer] = finer * self.bias
             self.steps, self.bias, self.moved = steps, bias, finer * self.moved
 
+    def awaits(self, score: Floats, group: NDArray[Any]) -> bool:
+        """Whether so many rows wait for their labels."""
+        return len(self.pairs) == len(score)
+
     def state(self) -> State:
         """Counts of rows, how far they were moved, the bias of each point, and the pairs of rows without a label."""
         counts = {"row": self.row, "learned": self.learned, "positives": self.positives, "moved": self.moved}
@@ -86,10 +94,13 @@ class AlmostOneStepAhead(Forecaster):
         counts = ("row", "learned", "positives", "moved")
         self.row, self.learned, self.positives, self.moved = (int(state[name]) for name in counts)
         self.bias = np.array(state["bias"], dtype=np.int64)
+        consistent(0 <= self.positives <= self.learned <= self.row <= MAX_ROWS)
         self.steps = _steps(max(self.row, 1), self.horizon)
         self.pairs = deque(Pair(int(lower), int(steps)) for lower, steps in state["pairs"])
+        consistent(len(self.pairs) == self.row - self.learned, 0 <= self.moved <= self.steps * self.learned)
         if len(self.bias) != self.steps + 1 or self.bias[0] > 0 or self.bias[-1] < 0:
             raise ValueError("the biases are not those of this grid")
+        consistent((np.abs(self.bias) <= self.steps * self.learned).all())
         if any(not 0 <= lower < steps or self.steps % steps for lower, steps in self.pairs):
             raise ValueError("a pair lies on another grid")
 

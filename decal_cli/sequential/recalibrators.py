@@ -14,6 +14,8 @@ from decal_cli.crossfit.regions import isotonic_fit
 from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
+from decal_cli.documents import consistent
+from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.forecaster import Forecaster, State, online
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Floats, Ints
@@ -73,7 +75,9 @@ def _curve_of(state: Any) -> Curve | None:
     if state is None:
         return None
     at, value = (np.array(each, dtype=float) for each in state)
-    if len(at) != len(value) or not len(at) or (np.diff(at) < 0).any() or not ((value >= 0) & (value <= 1)).all():
+    if len(at) != len(value) or not len(at) or (np.diff(at) < 0).any() or (np.diff(value) < 0).any():
+        raise ValueError("a calibration curve is none")
+    if not all(((each >= 0) & (each <= 1)).all() for each in (at, value)):
         raise ValueError("a calibration curve is none")
     return Curve(at, value)
 
@@ -132,6 +136,10 @@ class Fitted(Forecaster):
         """Take rows, the last of which may be one after which it is time to fit."""
 
     @abstractmethod
+    def _rows_held(self) -> int:
+        """How many rows it holds, by how many labels it learned, and whether there is a fit."""
+
+    @abstractmethod
     def _rows_to_fit(self) -> int:
         """How many more labels it takes until the next fit; more than there will ever be where there is none."""
 
@@ -163,6 +171,12 @@ class Fitted(Forecaster):
         self.learned, self.curve = int(state["learned"]), _curve_of(state["curve"])
         if len(self.scores) != len(self.labels):
             raise ValueError("a row that is held lacks a score or a label")
+        consistent(
+            0 <= self.learned <= MAX_ROWS,
+            len(self.scores) == self._rows_held(),
+            ((self.scores >= 0) & (self.scores <= 1)).all(),
+            (self.labels <= 1).all(),
+        )
 
 
 @online("frozen-isotonic", source="the usual practice")
@@ -174,6 +188,10 @@ class FrozenIsotonic(Fitted):
     def __init__(self, *, warm_up: Annotated[int, "number of rows that it learns from", MANY] = WARM_UP) -> None:
         super().__init__()
         self.warm_up = warm_up
+
+    def _rows_held(self) -> int:
+        consistent((self.curve is None) == (self.learned < self.warm_up))
+        return self.learned if self.curve is None else 0
 
     def _rows_to_fit(self) -> int:
         return NEVER if self.curve is not None else self.warm_up - self.learned
@@ -201,6 +219,10 @@ class RollingIsotonic(Fitted):
         super().__init__()
         self.window, self.every = window, max(1, window // N_REFITS)
         self.first = -(-window // self.every) * self.every
+
+    def _rows_held(self) -> int:
+        consistent((self.curve is None) == (self.learned < self.first))
+        return min(self.learned, self.window)
 
     def _rows_to_fit(self) -> int:
         return max(self.first - self.learned, self.every - self.learned % self.every)
@@ -285,6 +307,13 @@ class OnlinePlatt(Forecaster):
         self.slope, self.intercept = float(state["slope"]), float(state["intercept"])
         first, mixed, second = map(float, state["curvature"])
         self.curvature = first, mixed, second
+        most = self.REGULARISER * math.log(MIN_SCORE) ** 2 * MAX_ROWS
+        consistent(
+            math.hypot(self.slope, self.intercept) <= self.RADIUS * (1 + 1e-9),
+            self.REGULARISER <= first <= most,
+            self.REGULARISER <= second <= most,
+            first * second - mixed * mixed > 0,
+        )
 
     def _step(self, x: float, label: int) -> None:
         z = self.slope * x + self.intercept

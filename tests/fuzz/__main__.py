@@ -8,20 +8,22 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.fuzz import classes, files, names, numbers, readers, settings, specs
+from tests.fuzz import classes, files, names, numbers, readers, settings, specs, states
 from tests.fuzz.harness import fuzz
 
 FUZZERS = {
-    each.__name__.rpartition(".")[2]: each.case for each in (readers, specs, settings, numbers, files, names, classes)
+    each.__name__.rpartition(".")[2]: each.case
+    for each in (readers, specs, settings, numbers, files, names, classes, states)
 }
 SIZES = {
-    "readers": 60_000,
+    "readers": 54_000,
     "specs": 60_000,
     "settings": 30_000,
     "numbers": 21_000,
     "files": 21_000,
     "names": 8_000,
     "classes": 6_000,
+    "states": 6_000,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.documents import consistent
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_STREAM_CLUSTERS
 from decal_cli.sequential.cluster_steps import Runs
@@ -112,6 +113,14 @@ class StreamClusters:
         self.size = [int(each) for each in state["size"]]
         self.open = None if state["open"] is None else int(state["open"])
         self.open_rows, self.open_first = int(state["open_rows"]), int(state["open_first"])
-        self.apart = None if state["apart"] is None else Apart(*state["apart"])
-        if len(self.size) != len(self.numbers):
+        self.apart = None if state["apart"] is None else Apart(str(state["apart"][0]), int(state["apart"][1]))
+        if not len(self.size) == len(self.numbers) == len(state["names"]):
             raise ValueError("a cluster has no size")
+        rows, is_open = sum(self.size), self.open is not None
+        consistent(
+            all(size > 0 for size in self.size),
+            self.open is None or 0 <= self.open < len(self.size),
+            0 < self.open_rows <= self.size[self.open or 0] if is_open else self.open_rows == 0,
+            self.open_first >= 0 and (not is_open or self.open_first + self.open_rows == rows),
+            self.apart is None or (self.apart.cluster in self.numbers and 0 < self.apart.row <= rows),
+        )

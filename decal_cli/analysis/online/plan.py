@@ -14,6 +14,7 @@ from decal_cli.data import Clock
 from decal_cli.data.times import MAX_NS, NS_PER_DAY
 from decal_cli.declarations.defaults import CONFIDENCE, SEED, WARM_UP
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_ROWS_OVER_TIME
 from decal_cli.sequential import ONLINE, OnlineSpec, parse
 from decal_cli.sequential.clock import known_after_arrival, known_after_rows, known_after_time
 from decal_cli.tables.table import Ints
@@ -178,8 +179,11 @@ def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlineP
         raise DecalError(
             f"--warm-up {warm_up} is not between {MIN_WARM_UP} and {MAX_WARM_UP:,}", "give a number of rows"
         )
-    if plan.horizon is not None and plan.horizon < 1:
-        raise DecalError(f"--horizon {plan.horizon} is no number of rows", "give how many rows there will be")
+    if plan.horizon is not None and not 1 <= plan.horizon <= MAX_ROWS_OVER_TIME:
+        raise DecalError(
+            f"--horizon {plan.horizon} is no number of rows up to {MAX_ROWS_OVER_TIME:,}",
+            "give how many rows there will be",
+        )
     if plan.clock != "dates":
         no_dates = "give --time with a column of dates"
         if plan.delay.kind == "time":

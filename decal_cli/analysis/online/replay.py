@@ -14,16 +14,19 @@ from decal_cli.analysis.online.clusters import StreamClusters
 from decal_cli.analysis.online.held import Alarm, Held
 from decal_cli.analysis.online.plan import AS_IT_IS, OnlinePlan
 from decal_cli.analysis.online.taken import MAX_LATEST, Latest, digests_of
-from decal_cli.analysis.online.tally import Course, Tally
+from decal_cli.analysis.online.tally import MAX_POINTS, Course, Tally
 from decal_cli.analysis.online.windows import Windows
 from decal_cli.data import Stream
+from decal_cli.data.times import MAX_NS, MAX_NUMBER
 from decal_cli.data.words import quote
+from decal_cli.documents import consistent
 from decal_cli.errors import DecalError
+from decal_cli.limits import MAX_ROWS_OVER_TIME
 from decal_cli.sequential import Forecaster, forecaster_of
-from decal_cli.sequential.calibration_alarm import CalibrationAlarm, first_alarm
+from decal_cli.sequential.calibration_alarm import MAX_LOG_E, CalibrationAlarm, first_alarm
 from decal_cli.sequential.cluster_steps import ClusterAlarm, Runs
 from decal_cli.sequential.delayed_alarm import DelayedAlarm
-from decal_cli.sequential.inside import InsideGroups
+from decal_cli.sequential.inside import Inside, InsideGroups
 from decal_cli.tables.table import Floats, Ints
 
 BLOCK_ROWS = 1 << 16
@@ -254,27 +257,90 @@ class Replay:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from there. Errors: KeyError, IndexError, TypeError or ValueError, where it is no state."""
+        time = self._time
         self.rows, self.positives = int(state["rows"]), int(state["positives"])
-        self.first_time, self.last_time, self.log_e = state["first_time"], state["last_time"], float(state["log_e"])
-        self.warm, self.prompt = [int(each) for each in state["warm"]], bool(state["prompt"])
-        self.alarm = None if state["alarm"] is None else Alarm(*state["alarm"])
-        self.start_times = {int(row): time for row, time in state["start_times"]}
+        self.first_time, self.last_time = time(state["first_time"]), time(state["last_time"])
+        self.log_e, self.prompt = float(state["log_e"]), bool(state["prompt"])
+        self.warm = [int(each) for each in state["warm"]]
+        self.start_times = {int(row): time(at) for row, at in state["start_times"]}
+        self.alarm = None
+        if state["alarm"] is not None:
+            row, at, start, start_time = state["alarm"]
+            self.alarm = Alarm(int(row), time(at), int(start), time(start_time))
         self.held = Held(
             *(np.array(state["held"][name], dtype=values.dtype) for name, values in self.held._asdict().items())
         )
         if len({len(each) for each in self.held}) != 1:
             raise ValueError("a row that is held lacks a value")
+        if self.clusters is not None:
+            self.clusters.restore(state["clusters"])
         for name, parts in (("forecasters", self.forecasters), ("tallies", self.tallies)):
             if list(state[name]) != list(parts):
                 raise ValueError("it has other methods")
             for key, each in parts.items():
                 each.restore(state[name][key])
-        if self.clusters is not None:
-            self.clusters.restore(state["clusters"])
         self.e_process.restore(state["e_process"])
         self.latest.restore(state["latest"])
-        self.windows.restore(state["windows"])
-        self.course.restore(state["course"])
+        self.windows.restore(state["windows"], self.rows, time)
+        self.course.restore(state["course"], time)
+        self._check()
+
+    def _time(self, value: Any) -> Any:
+        """A time that a state holds. Errors: TypeError or ValueError, where it is none."""
+        numbers = self.plan.clock == "numbers"
+        consistent(abs(value) <= (MAX_NUMBER if numbers else MAX_NS))
+        return float(value) if numbers else int(value)
+
+    def _check(self) -> None:
+        """Raise a ValueError where the parts of a state contradict each other."""
+        held, scored = self.held, self.plan.score is not None
+        starts = self.e_process.rows_of_starts() if scored else set()
+        consistent(
+            0 < self.rows <= MAX_ROWS_OVER_TIME,
+            0 <= self.positives <= self.rows,
+            self.first_time <= self.last_time,
+            len(self.warm) == 2 and self.warm[0] == min(self.rows, self.plan.warm_up),
+            0 <= self.warm[-1] <= min(self.warm[0], self.positives),
+            -math.log(self.rows + 2) - 1e-6 <= self.log_e <= MAX_LOG_E if scored else self.log_e == 0,
+            all(tally.difference.rows == self.rows for tally in self.tallies.values()),
+            all(int(tally.cells.positives.sum()) == self.positives for tally in self.tallies.values()),
+            self.clusters is None or sum(self.clusters.size) == self.rows,
+            isinstance(self.e_process, ClusterAlarm) or self.e_process.rows == self.rows * scored,
+            starts == self.start_times.keys() and all(0 <= row < self.rows for row in starts),
+            self.alarm is None or (scored and 0 < self.alarm.start <= self.alarm.row <= self.rows),
+            len(held.label) <= self.rows and (held.label <= 1).all(),
+            ((held.score >= 0) & (held.score <= 1)).all() and (np.diff(held.time) >= 0).all(),
+            not len(held.time) or held.time[-1] <= self.last_time,
+            all(isinstance(each, str) for each in held.group),
+            len(self.latest.time) == min(self.rows, MAX_LATEST),
+            len(self.course.row) == self.rows // self.course.stride <= MAX_POINTS,
+            (np.diff(self.latest.time) >= 0).all(),
+            all(each.parts for each in self.forecasters.values() if isinstance(each, Inside)),
+            all(each.awaits(held.score, held.group) for each in self.forecasters.values()),
+        )
+        self._check_windows()
+
+    def _check_windows(self) -> None:
+        """The same of windows, decisions and the course: what is counted twice is counted alike."""
+        plan, task = self.plan, self.plan.task
+        row = np.array(self.course.row) + 1
+        consistent((np.abs(self.course.log_e) <= MAX_LOG_E).all())
+        for totals, squares in zip(self.course.total.values(), self.course.squares.values(), strict=True):
+            consistent((np.abs(totals) <= task.u_delta * row).all(), (np.array(squares) <= 4 * row).all())
+            consistent((np.array(squares) >= 0).all())
+        first = self.tallies[plan.baseline].acts
+        for window in self.windows.kept:
+            at = np.array([window.time])
+            least = -math.log(window.row + window.rows + 2) - 1e-6 if plan.score is not None else 0.0
+            consistent(window.place == plan.every.places(at, window.row)[0], least <= window.log_e <= MAX_LOG_E)
+        consistent(self.windows.kept[-1].log_e == self.log_e)
+        for key, tally in self.tallies.items():
+            on_1, on_0 = (mine - theirs for mine, theirs in zip(tally.acts, first, strict=True))
+            total = task.u_delta * (on_1 * (1 - task.threshold) - on_0 * task.threshold)
+            consistent(abs(tally.difference.total - total) <= 1e-6 * task.u_delta * self.rows)
+            if self.windows.kept[0].row == 0:
+                of_windows = np.sum([window.acts[key] for window in self.windows.kept], axis=0)
+                consistent(of_windows.tolist() == tally.acts)
 
 
 def _advanced(e_process: EProcess, score: Floats, label: NDArray[np.uint8], known: Ints, runs: Runs | None) -> Floats:

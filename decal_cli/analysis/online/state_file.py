@@ -7,27 +7,33 @@ not forgery.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period
+from decal_cli.analysis.evaluate import Plan
+from decal_cli.analysis.online.plan import Delay, OnlinePlan, Period, online_plan
 from decal_cli.analysis.online.replay import Replay
-from decal_cli.data import Stream, shown_time
-from decal_cli.documents import canonical_json, digest_of, json_of
+from decal_cli.data import Clock, Stream, shown_time
+from decal_cli.documents import canonical_json, consistent, digest_of, json_of
 from decal_cli.errors import DecalError
-from decal_cli.sequential import parse
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
 STATE_VERSION = 2
 KEY = "decal_state"
+SHA256_DIGITS = 64
 _OURS = "name a file that `decal online --state` wrote"
 _ANEW = "begin another one: name a new file with --state"
 
 
 def state_text(replay: Replay) -> str:
     """The text of the file. Deterministic: apart from its files, however they were cut, the same rows give the same."""
+    document = _document(replay)
+    return canonical_json({**document, "sha256": digest_of(document)})
+
+
+def _document(replay: Replay) -> dict[str, Any]:
     plan = replay.plan
-    document: dict[str, Any] = {
+    return {
         KEY: STATE_VERSION,
         "decal": __version__,
         "task": {
@@ -55,7 +61,6 @@ def state_text(replay: Replay) -> str:
         "files": replay.files,
         "state": replay.state(),
     }
-    return canonical_json({**document, "sha256": digest_of(document)})
 
 
 def is_state(text: str) -> bool:
@@ -80,6 +85,10 @@ def replay_of(text: str, shown: str) -> Replay:
         replay = Replay(_plan(document))
         replay.restore(document["state"])
         replay.files = [str(each) for each in document["files"]]
+        consistent(all(len(each) == SHA256_DIGITS for each in replay.files))
+        # What is read another way than it is written, such as 1.0 for 1, was not written by decal.
+        if canonical_json(_document(replay)) != canonical_json({**document, "decal": __version__}):
+            raise ValueError("it holds what no state has")
     except DecalError:
         raise
     except Exception as error:
@@ -90,10 +99,21 @@ def replay_of(text: str, shown: str) -> Replay:
 
 
 def _plan(document: Mapping[str, Any]) -> OnlinePlan:
+    """The plan of a file, held to what the line would be held to."""
     task, columns, plan = document["task"], document["columns"], document["plan"]
-    return OnlinePlan(
-        task=BinaryTask.of_utility(task["utility"], task["decision_threshold"], task["names"]),
-        methods=tuple(map(parse, plan["methods"])),
+    texts = [columns[name] for name in ("score", "time", "group")] + [columns.get("cluster")]
+    consistent(
+        all(each is None or isinstance(each, str) for each in texts),
+        plan["clock"] in get_args(Clock),
+        (columns["time"] is None) == (plan["clock"] == "rows"),
+        isinstance(document["decal"], str),
+        len(task["names"]) in (0, 2) and all(isinstance(each, str) for each in task["names"]),
+    )
+    decided = BinaryTask.of_utility(task["utility"], task["decision_threshold"], task["names"])
+    sure = Plan((), decided, confidence=float(plan["confidence"]), seed=int(plan["seed"]))
+    begun = OnlinePlan(
+        task=decided,
+        methods=(),
         clock=plan["clock"],
         score=columns["score"],
         time=columns["time"],
@@ -102,11 +122,11 @@ def _plan(document: Mapping[str, Any]) -> OnlinePlan:
         logit=bool(columns["logit"]),
         delay=Delay.parse(plan["delay"]),
         every=Period.parse(plan["every"]),
-        warm_up=int(plan["warm_up"]),
         horizon=None if plan["horizon"] is None else int(plan["horizon"]),
-        seed=int(plan["seed"]),
-        confidence=float(plan["confidence"]),
+        seed=sure.seed,
+        confidence=sure.confidence,
     )
+    return online_plan(plan["methods"], int(plan["warm_up"]), begun)
 
 
 def check_same(plan: OnlinePlan, given: Mapping[str, Any], shown: str) -> None:

@@ -77,7 +77,7 @@ class Latest:
         """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
         self.time = np.array(state["time"], dtype=self.time.dtype)
         self.digest = np.array([int(each, 16) for each in state["digest"]], dtype=np.uint64)
-        if len(self.time) != len(self.digest):
+        if not len(self.time) == len(self.digest) <= MAX_LATEST:
             raise ValueError("a row lacks a time or a digest")
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.online.clusters import ClusterRows, StreamClusters
-from decal_cli.analysis.online.windows import add_acts
+from decal_cli.analysis.online.windows import ToTime, add_acts
+from decal_cli.documents import consistent
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
 from decal_cli.sequential.cluster_steps import RunningMeans
@@ -56,7 +57,15 @@ class Cells:
         """Go on from there. Errors: IndexError, TypeError or ValueError, where it is no state."""
         held, n, positives, sums = state
         place = np.array(held, dtype=np.int64)
+        consistent(len(place) == len(n) == len(positives) == len(sums), (np.diff(place) > 0).all())
+        consistent(((place >= 0) & (place < N_CELLS)).all())
         self.n[place], self.positives[place], self.sums[place] = n, positives, sums
+        # Sums of predictions that lie in the cell; what adding them rounds is less than a cell of each.
+        wide = self.n[place] / N_CELLS
+        consistent(
+            ((self.n[place] > 0) & (self.positives[place] >= 0) & (self.positives <= self.n)[place]).all(),
+            (self.sums[place] >= wide * (place - 1)).all() and (self.sums[place] <= wide * (place + 2)).all(),
+        )
 
 
 class Tally:
@@ -140,9 +149,19 @@ class Tally:
         self.acts = [int(each) for each in state["acts"]]
         self.difference.restore(state["difference"])
         self.since = None if state["since"] is None else int(state["since"])
+        rows, positives = self.difference.rows, int(self.cells.positives.sum())
+        consistent(
+            len(self.acts) == 2,
+            0 <= self.acts[0] <= positives and 0 <= self.acts[1] <= rows - positives,
+            int(self.cells.n.sum()) == rows,
+            self.since is None or 0 < self.since <= rows,
+        )
         if self.clusters is not None:
             self.of_clusters = np.array(state["of_clusters"], dtype=float)
             self.means.restore(state["means"])
+            size = np.array(self.clusters.size)
+            consistent(len(size) == len(self.of_clusters), self.means.steps <= rows)
+            consistent((np.abs(self.of_clusters) <= self.task.u_delta * (size + 1)).all())
 
 
 class Course:
@@ -179,11 +198,18 @@ class Course:
         """All of it, as JSON."""
         return dict(vars(self))
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], time: ToTime) -> None:
         """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
         if set(state) != set(vars(self)) or any(set(state[name]) != set(self.total) for name in ("total", "squares")):
             raise ValueError("the course has other points")
-        vars(self).update(state)
+        self.stride, self.row = int(state["stride"]), [int(each) for each in state["row"]]
+        self.time, self.log_e = list(map(time, state["time"])), list(map(float, state["log_e"]))
+        for mine, theirs in ((self.total, state["total"]), (self.squares, state["squares"])):
+            mine.update({method: [float(each) for each in theirs[method]] for method in mine})
         lengths = {len(each) for each in (self.time, self.log_e, *self.total.values(), *self.squares.values())}
         if not lengths <= {len(self.row)}:
             raise ValueError("the course has points that lack a value")
+        consistent(
+            self.stride > 0 and self.stride & (self.stride - 1) == 0,
+            self.row == list(range(self.stride, self.stride * (len(self.row) + 1), self.stride)),
+        )

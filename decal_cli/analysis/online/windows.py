@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.documents import consistent
 from decal_cli.tables.table import Floats, Ints
 from decal_cli.task import BinaryTask
 
@@ -16,6 +18,10 @@ N_PARTS = 10
 """Parts of the score, of equal width, in which windows count labels."""
 MAX_KEPT = 1000
 """Windows that a state holds; the oldest are dropped."""
+MAX_PLACE = 10**12
+"""Of a window: hours from 1970, or rows, to the last that there can be."""
+ToTime = Callable[[Any], Any]
+"""A time as a state holds it to one of the stream. Errors: TypeError or ValueError, where it is none."""
 
 
 @dataclass
@@ -115,11 +121,39 @@ class Windows:
         """All of them, as JSON."""
         return [asdict(window) for window in self.kept]
 
-    def restore(self, state: Sequence[Mapping[str, Any]]) -> None:
+    def restore(self, state: Sequence[Mapping[str, Any]], rows: int, time: ToTime) -> None:
         """Go on from there. Errors: KeyError, TypeError or ValueError, where it is no state."""
-        self.kept = [Window(**each) for each in state]
-        for window in self.kept:
-            if set(window.acts) != set(self.methods) or not all(len(each) == 2 for each in window.acts.values()):
-                raise ValueError("a window has other methods")
-            if not len(window.n) == len(window.positives) == len(window.scores) == N_PARTS:
-                raise ValueError("a window has other parts")
+        self.kept = [self._window(each, time) for each in state]
+        ends = [window.row + window.rows for window in self.kept]
+        consistent(
+            0 < len(self.kept) <= MAX_KEPT,
+            all(first.place < second.place for first, second in pairwise(self.kept)),
+            ends == [*(window.row for window in self.kept[1:]), rows],
+            self.kept[0].row == 0 or (self.kept[0].row > 0 and len(self.kept) == MAX_KEPT),
+        )
+
+    def _window(self, state: Mapping[str, Any], time: ToTime) -> Window:
+        acts = {str(method): [int(count) for count in counts] for method, counts in state["acts"].items()}
+        if set(acts) != set(self.methods) or not all(len(each) == 2 for each in acts.values()):
+            raise ValueError("a window has other methods")
+        n, positives = ([int(each) for each in state[name]] for name in ("n", "positives"))
+        window = Window(
+            place=int(state["place"]),
+            row=int(state["row"]),
+            time=time(state["time"]),
+            acts=acts,
+            n=n,
+            positives=positives,
+            scores=[float(each) for each in state["scores"]],
+            log_e=float(state["log_e"]),
+        )
+        if not len(window.n) == len(window.positives) == len(window.scores) == N_PARTS:
+            raise ValueError("a window has other parts")
+        labels = sum(window.positives)
+        consistent(
+            window.rows > 0,
+            all(0 <= k <= n and 0 <= s <= n * (1 + 1e-9) for n, k, s in zip(n, positives, window.scores, strict=True)),
+            all(0 <= on_1 <= labels and 0 <= on_0 <= window.rows - labels for on_1, on_0 in acts.values()),
+            abs(window.place) <= MAX_PLACE,
+        )
+        return window
