@@ -7,7 +7,7 @@ import pytest
 
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.rows import Rows
-from simulation import base_rate_regret, drifts, online_calibration, places, prevalence, several
+from simulation import base_rate_regret, drifts, online_calibration, places, power, prevalence, several
 from simulation.base_rate_regret import KINDS, Regrets
 from simulation.kinds import MIN_REGRET, PRODUCT, RIGHT_ACTION, SMALL, draw_kind
 from simulation.over_time import TABLES
@@ -26,6 +26,12 @@ def test_intervals_cover_the_truth(name: str) -> None:
         assert coverage.share >= 0.74, f"{coverage.metric} at {coverage.threshold}"
         off = np.array([outcome.value - outcome.truth for outcome in coverage.outcomes])
         assert abs(off.mean()) < 4 * off.std() / np.sqrt(len(off)), f"{coverage.metric} is biased"
+
+
+@pytest.mark.parametrize("world", [each for each in power.WORLDS if each.short], ids=lambda world: world.name)
+def test_as_many_rows_as_are_named_show_it_in_4_of_5_cases(world: power.World) -> None:
+    """40 samples: .8 is below 27 one time in 30; where half-width and effect are equal, .5 reaches that one in 50."""
+    assert power.power(world, 40, np.random.default_rng(3)).shown >= 27 / 40
 
 
 @pytest.mark.parametrize("kind", ["calibrated and sufficient", "miscalibrated and grouping loss", PRODUCT])

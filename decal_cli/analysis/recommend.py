@@ -13,6 +13,7 @@ from decal_cli.analysis.ranked import Ranked, ranked, usual_fits
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Dataset
 from decal_cli.data.large.sampling import with_rows
+from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
@@ -290,6 +291,7 @@ def _evidence(report: Report, plan: Plan, preferences: Preferences) -> Evidence:
         acts_from=None if task is None else task.decision_threshold,
         counted=BEYOND in results and results[BEYOND].reason == NEEDS_ROWS,
         best_constant=report.best_constant,
+        confidence=plan.confidence or CONFIDENCE,
         **({} if report.recalibrator is None else {"fits": {**FITS, "recalibrate": report.recalibrator}}),
     )
 

@@ -218,8 +218,13 @@ class TestDoubt:
     def test_the_rows_that_would_settle_it_are_named(self) -> None:
         advice = walk(evidence(DOUBTFUL, NOTHING, NOTHING))
         assert advice.action == "cannot-tell" and answers(advice) == ["unknown"]
-        # The gain seems .01 and its interval reaches .02: it must reach half as far, which takes four times the rows.
-        assert advice.rows_needed == 8000 and "8,000 rows" in advice.next_steps[0]
+        # The gain seems .01, its standard error .0102, which must come down to .01 / (1.96 + .84).
+        assert advice.rows_needed == 17_000 and "17,000 rows like these" in advice.next_steps[0]
+        assert "4 of 5 cases" in advice.next_steps[0]
+
+    def test_a_wider_interval_of_the_same_error_asks_for_more_rows(self) -> None:
+        sure = walk(evidence((-0.0163, 0.0363), NOTHING, NOTHING, confidence=0.99))
+        assert sure.rows_needed == 25_000  # 2,000 (.0102 (2.576 + .842) / .01)^2, rounded up to two digits
 
     def test_without_features_a_clear_gain_of_recalibration_is_advised(self) -> None:
         advice = walk(evidence(CLEAR, features=False))
@@ -321,7 +326,7 @@ def test_utility_that_is_not_good_enough_asks_for_better_features() -> None:
     assert walk(evidence(satisfied_at=-0.05)).action == "find-better-features"
     assert walk(evidence(satisfied_at=-0.3)).action == "done"
     near = walk(evidence(satisfied_at=-0.14))
-    assert near.action == "done" and near.steps[-1].answer == "unknown" and near.rows_needed == 50_000
+    assert near.action == "done" and near.steps[-1].answer == "unknown" and near.rows_needed == 110_000
     assert walk(evidence(CLEAR, costs={"recalibrate": 1}, satisfied_at=-0.05)).action == "find-better-features"
 
 

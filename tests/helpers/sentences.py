@@ -323,7 +323,7 @@ SENTENCES: dict[str, Condition] = {
     r"`decal recommend --try` fits the methods, compares them on held-out rows and starts over with the best one\.": (
         _always
     ),
-    r"About ([\d,]+) rows like these would settle .*\.": (
+    r"About ([\d,]+) rows like these show .* in 4 of 5 cases\.": (
         lambda page, match: int(match[1].replace(",", "")) > page.entry["rows"]
     ),
     rf"If you must decide now: fit (\w+), which by the estimates wins {AMOUNT}\.": _leaning,

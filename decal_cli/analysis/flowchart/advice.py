@@ -40,8 +40,9 @@ class Advice:
     gain, interval: what `method` is expected to win, per decision; None where the action wins nothing. small: the gain
     is clear but within the tolerance. stakes: what perfect decisions are worth more than the best constant one.
     tolerance: the gain that is too small to matter. constant: the constant decision that the score does not beat.
-    interim: what wins something at once. rows_needed: rows that would settle an "unknown"; None where more rows alone
-    would not, or nothing is unknown. lean: the action with the largest estimated net gain, where the walk cannot tell.
+    interim: what wins something at once. rows_needed: rows that settle an "unknown" in 4 of 5 cases; None where more
+    rows alone would not, or nothing is unknown. lean: the action with the largest estimated net gain, where the walk
+    cannot tell.
     """
 
     steps: tuple[Step, ...]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from decal_cli.declarations.defaults import CONFIDENCE
+
 Interval = tuple[float, float]
 Answer = Literal["yes", "no", "unknown"]
 Action = Literal["done", "recalibrate", "post-train", "do-not-post-train", "find-better-features", "cannot-tell"]
@@ -108,6 +110,8 @@ class Evidence:
     """Whether rows were counted before, so that no feature of them can be named."""
     best_constant: str | None = None
     """The name of the best constant action, where there are more than two."""
+    confidence: float = CONFIDENCE
+    """That of the intervals."""
     fits: Mapping[Action, str] = field(default_factory=lambda: FITS)
     """The method that each action names on these rows."""
 

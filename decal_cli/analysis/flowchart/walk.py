@@ -199,9 +199,9 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
         return Advice(steps, "find-better-features", next_steps=(text,))
     rows = None
     if answer == "unknown" and wanted is not None and item.value is not None:
-        rows = rows_for(evidence.rows, item, abs(item.value - wanted))
+        rows = rows_for(evidence, item, abs(item.value - wanted))
     free = _free_step(evidence) if otherwise == "do-not-post-train" else ()
-    return Advice(steps, otherwise, next_steps=(*free, *more_rows(rows, "the last question")), rows_needed=rows)
+    return Advice(steps, otherwise, next_steps=(*free, *more_rows(rows, "whether it is good enough")), rows_needed=rows)
 
 
 def _compared(value: float, interval: Interval, wanted: float) -> tuple[Answer, str]:
@@ -302,7 +302,7 @@ def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     rows = max((count for count in counts if count is not None), default=None)
     lean = "done" if _adds_nothing(evidence) else evidence.best
     if evidence.features:
-        then = (*more_rows(rows, "the question"), _leaning(evidence, lean))
+        then = (*more_rows(rows, "the answer"), _leaning(evidence, lean))
         return Advice((suboptimal,), "cannot-tell", next_steps=then, rows_needed=rows, lean=lean)
     name = _NAME_FEATURES[evidence.counted]
     advice = f"{name}: more rows alone do not show what features would add to the score."
