@@ -163,7 +163,7 @@ WORLDS = (
     World("weighted", logit_normal(-0.3, 1.2), tilted(0, 0.6), 0.3, weighted=True),
 )
 
-LEVELLED = ("cdl", "v_cdl", "cfdl")
+LEVELLED = ("cdl", "v_cdl", "cfdl", "rule_cfdl")
 AT_EDGES = ("ece", "ece_debiased", "cl", "rmsce", "mce", "regret_calibration", "regret_grouping_worst", *LEVELLED)
 CALM = {name: name.removesuffix("_null") for name in METRICS if name.endswith("_null")}
 BOUNDS = tuple(f"regret_grouping_{bound}" for bound in ("lower", "upper", "upper_sharp"))
@@ -186,7 +186,8 @@ def truths(world: World, rows: Rows, seed: int, rng: np.random.Generator, names:
             found[name] = _recalibrated(world, t, seed, AGAINST[name](t, world.task))
         elif name not in (*AT_EDGES, *OF_FEATURES):
             found[name] = world.value(name)
-    found |= _at_edges(world, t)
+    if set(AT_EDGES) & set(names):
+        found |= _at_edges(world, t)
     if set(OF_FEATURES) & set(names):
         found |= _of_features(world, rows)
     return {name: found[name] for name in names}

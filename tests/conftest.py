@@ -1,16 +1,26 @@
 """The command line as a fixture, and how many examples hypothesis draws."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from decal_cli.tables import estimate
 from tests.helpers.command import Decal, Done, run_here, run_installed
 
 # Every run draws the same examples; to look for others: pytest --hypothesis-profile=search
 settings.register_profile("suite", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.register_profile("search", max_examples=500, deadline=None)
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="module")
+def seen_rows_only() -> Iterator[None]:
+    """Errors of means as the rows show them, without rows that could have been missed: those of textbooks and peers."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(estimate, "MISSED_ROWS", 0.0)
+        yield
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ from scipy.special import ndtri, stdtrit
 
 import decal_cli
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 CONFIDENCE, N_ROWS, STEP = 0.9, 60, 1e-4
 Columns = dict[str, np.ndarray]
 MEANS = ["brier", "log_loss", "expected_utility", "external_regret"]

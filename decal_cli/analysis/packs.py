@@ -12,7 +12,7 @@ import numpy as np
 from decal_cli.errors import DecalError
 from decal_cli.limits import MIN_RISK
 from decal_cli.metrics import Inputs, Interval, MetricSpec, measure_all, parse
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 

@@ -17,7 +17,7 @@ from decal_cli.curves.crossings import BrierDifference, Crossing, Side, brier_di
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
 from decal_cli.metrics.paired import payoff_loss
-from decal_cli.tables.design import Moments
+from decal_cli.tables.estimate import Moments
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss
 from decal_cli.task import Task
@@ -136,4 +136,5 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
         for fold, cut in zip(folds, cuts, strict=True)
     ]
     moments = Moments(*(sum(parts) for parts in zip(*of_folds, strict=True)))
-    return SpliceGain(moments.estimate(pairs.total, (1, 0)).mean, single, moments.estimate(pairs.total, (0, 1)))
+    spliced, gain = (moments.estimate(pairs.total, pairs.effective_rows, which) for which in ((1, 0), (0, 1)))
+    return SpliceGain(spliced.mean, single, gain)

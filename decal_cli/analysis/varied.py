@@ -21,7 +21,7 @@ from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.numerics.class_decisions import actions_of
 from decal_cli.metrics.numerics.selective import risk_at
 from decal_cli.tables.classes import ClassTable
-from decal_cli.tables.clusters import mean_over
+from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats, Ints

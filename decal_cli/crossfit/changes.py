@@ -12,7 +12,7 @@ import numpy as np
 from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.recalibration import from_top, learned_cuts, need_rows
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.table import CELLS, FEWEST_ROWS, Table
 
 

@@ -32,7 +32,7 @@ from decal_cli.crossfit.scaling import (
     structure,
 )
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from decal_cli.crossfit.regions import LARGEST, Narrow, narrow, with_score
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.features import Matrix
 from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
 from decal_cli.tables.table import Floats, Ints

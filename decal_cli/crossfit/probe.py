@@ -25,8 +25,7 @@ from decal_cli.crossfit.encoding import encoded
 from decal_cli.crossfit.learners import SURE, Regression, Standard, Trees, blend_weights, blended, logistic_fit
 from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
 from decal_cli.errors import Undefined
-from decal_cli.tables.clusters import mean_over
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot, mean_over
 from decal_cli.tables.features import Features
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS

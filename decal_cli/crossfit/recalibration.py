@@ -11,7 +11,6 @@ own decisions are worth under that curve.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
+from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Table
 from decal_cli.task import Task
@@ -110,13 +110,14 @@ def smoothed_gain(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -
     return sum(share * of_step(threshold, now) for threshold, now, share in steps)
 
 
-def one_row(t: Table, steps: Sequence[Switch]) -> float:
-    """Error of one more row that might have changed sides, per unit of u_delta.
+def missed(t: Table, steps: Sequence[Switch]) -> float:
+    """Error of rows that could have been missed on the other side, per unit of u_delta.
 
     Where recalibration decides all but a few rows alike, these few, which the cells of the replays put together, are
     all that varies.
     """
-    return math.sqrt(sum(step.share**2 * step.threshold * (1 - step.threshold) for step in steps)) / t.effective_rows
+    farthest = sum((step.share * max(step.threshold, 1 - step.threshold)) ** 2 for step in steps)
+    return float(with_missed(0.0, farthest, t.effective_rows))
 
 
 def need_rows(t: Table) -> None:

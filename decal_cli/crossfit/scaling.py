@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import RowSlopes, climb
 from decal_cli.tables.table import BLOCK, Floats, Ints
 from decal_cli.tables.threads import one_thread

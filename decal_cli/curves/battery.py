@@ -243,7 +243,8 @@ def _recalibrated(
     expected = None
     if w is not None:
         expected = Estimate(float(w @ gain), 0.0 if errors is None else float((errors.gain @ w).std()))
-    yield _curve(s, "gain_recalibration", gain, None if errors is None else z * errors.gain.std(axis=0), expected)
+    reach = None if errors is None else z * errors.of_gain(at, s.table.effective_rows)
+    yield _curve(s, "gain_recalibration", gain, reach, expected)
     crossing = _curve(s, "threshold_adjusted", adjusted, None if errors is None else z * errors.threshold, None)
     yield ThresholdCurve(crossing.kind, crossing.value, crossing.low, crossing.high, reason=_unreached(crossing.value))
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from decal_cli.crossfit.recalibration import Weights, from_top, need_rows, smoothed
 from decal_cli.tables import resample as draw
+from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.isotonic import pool
 from decal_cli.tables.resample import FOLDS, TIE
 from decal_cli.tables.table import Floats, Ints, Table
@@ -58,6 +59,10 @@ class Replay(NamedTuple):
 
     gain: Floats
     threshold: Floats
+
+    def of_gain(self, at: Floats, rows: float) -> Floats:
+        """The standard error of the gain, shape (K,), with rows that could have been missed, as the metric has it."""
+        return np.asarray(with_missed(self.gain.var(axis=0), np.maximum(at, 1 - at) ** 2, rows))
 
 
 def replay(cells: Table, at: Floats, rng: np.random.Generator) -> Replay:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from decal_cli.curves.grid import Grid
+from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.table import Estimate, Floats, Table
 
 
@@ -30,6 +31,11 @@ class Levels(NamedTuple):
     def total(self) -> float:
         """Summed weight of the rows."""
         return float(self.neg.sum() + self.pos.sum())
+
+    @property
+    def rows(self) -> float:
+        """Effective rows."""
+        return self.total**2 / float(self.neg2.sum() + self.pos2.sum())
 
 
 class Means(NamedTuple):
@@ -54,11 +60,10 @@ def levels_of_rows(key: Floats, label: Floats, weight: Floats, effect: float) ->
     return Levels(key, weight - pos, pos, effect * weight * (weight - pos), effect * weight * pos)
 
 
-def _errors(levels: Levels, at0: Floats, at1: Floats, mean: Floats | float) -> Floats:
-    """Standard errors of means of values at label 0 and 1 of each level, shape (.., m) each, of rows in clusters."""
+def _variances(levels: Levels, at0: Floats, at1: Floats, mean: Floats | float) -> Floats:
+    """Variances of the means of values at label 0 and 1 of each level, shape (.., m) each, of rows in clusters."""
     values = np.concatenate((at0, at1), axis=-1) - np.asarray(mean)[..., None]
-    variance = np.einsum("...i,...i->...", values @ levels.products, values)
-    return np.asarray(np.sqrt(np.maximum(variance, 0.0)) / levels.total)
+    return np.asarray(np.einsum("...i,...i->...", values @ levels.products, values)) / levels.total**2
 
 
 def above(key: Floats, values: Sequence[Floats], at: Floats) -> list[Floats]:
@@ -78,11 +83,21 @@ def of_decisions(levels: Levels, payoff: Sequence[Sequence[Any]], grid: Grid) ->
     if levels.products is not None:
         acts = levels.key >= at[:, None]
         at0, at1 = (np.where(acts, high[:, None], low[:, None]) for low, high in ((u00, u10), (u01, u11)))
-        errors = _errors(levels, at0, at1, mean)
-        return Means(mean, errors, _expected_of_decisions(levels, (u00, u01, u10, u11), grid))
-    squares = (down[2], u00), (down[3], u01), (up[2], u10), (up[3], u11)
-    variance = sum(np.maximum(weight, 0.0) * (cell - mean) ** 2 for weight, cell in squares)
-    return Means(mean, np.sqrt(variance) / total, _expected_of_decisions(levels, (u00, u01, u10, u11), grid))
+        variance = _variances(levels, at0, at1, mean)
+    else:
+        squares = (down[2], u00), (down[3], u01), (up[2], u10), (up[3], u11)
+        variance = sum(np.maximum(weight, 0.0) * (cell - mean) ** 2 for weight, cell in squares) / total**2
+    # A row that could have been missed may have either label, with an action that some row has.
+    farthest = np.max(
+        [
+            (cell - mean) ** 2 * (side > 0)
+            for side, *cells in ((down[0] + down[1], u00, u01), (up[0] + up[1], u10, u11))
+            for cell in cells
+        ],
+        axis=0,
+    )
+    error = with_missed(variance, farthest, levels.rows)
+    return Means(mean, error, _expected_of_decisions(levels, (u00, u01, u10, u11), grid))
 
 
 def _expected_of_decisions(levels: Levels, cells: Sequence[Floats], grid: Grid) -> Estimate | None:
@@ -104,10 +119,13 @@ def _up_to(key: Floats, values: Floats, grid: Grid) -> Floats:
 def _estimate(levels: Levels, at0: Floats, at1: Floats) -> Estimate:
     """Mean over rows of values at label 0 and at label 1 of each level."""
     mean = float(levels.neg @ at0 + levels.pos @ at1) / levels.total
+    off = (at0 - mean) ** 2, (at1 - mean) ** 2
     if levels.products is not None:
-        return Estimate(mean, float(_errors(levels, at0, at1, mean)))
-    variance = float(levels.neg2 @ (at0 - mean) ** 2 + levels.pos2 @ (at1 - mean) ** 2)
-    return Estimate(mean, float(np.sqrt(variance)) / levels.total)
+        variance = float(_variances(levels, at0, at1, mean))
+    else:
+        variance = float(levels.neg2 @ off[0] + levels.pos2 @ off[1]) / levels.total**2
+    farthest = max(float((levels.neg + levels.pos) @ each) for each in off) / levels.total
+    return Estimate(mean, float(with_missed(variance, farthest, levels.rows)))
 
 
 def of_changes(levels: Levels, instead_of: Floats, grid: Grid) -> Means:
@@ -123,11 +141,13 @@ def of_changes(levels: Levels, instead_of: Floats, grid: Grid) -> Means:
     everything = float(levels.neg2.sum() + levels.pos2.sum())
     first = _cross(levels, instead_of, at)
     second = np.maximum(pos2, 0.0) * (1 - at) ** 2 + np.maximum(neg2, 0.0) * at**2
-    variance = np.maximum(second - 2 * mean * first + mean**2 * everything, 0.0)
-    error = np.sqrt(variance) / total
+    variance = (second - 2 * mean * first + mean**2 * everything) / total**2
     if levels.products is not None:
         turned = (levels.key >= at[:, None]).astype(np.float64) - (instead_of >= at[:, None])
-        error = _errors(levels, -turned * at[:, None], turned * (1 - at[:, None]), mean)
+        variance = _variances(levels, -turned * at[:, None], turned * (1 - at[:, None]), mean)
+    # A row that could have been missed is one of those on which the two disagree, where there are any.
+    farthest = np.where(neg2 + pos2 > 0, (np.maximum(at, 1 - at) + np.abs(mean)) ** 2, mean**2)
+    error = with_missed(variance, farthest, levels.rows)
     expected = None
     if grid.weight is not None:
         at1, at0 = (_up_to(levels.key, v, grid) - _up_to(instead_of, v, grid) for v in (1 - at, -at))

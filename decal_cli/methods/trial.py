@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from decal_cli.crossfit.probe import WIDENED
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, MethodSpec, Model, Training, actions_taken, fit, payoffs
-from decal_cli.tables.clusters import mean_over
+from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats
 from decal_cli.task import BinaryTask, ClassDecision, Task

@@ -45,6 +45,8 @@ class Metric(Declaration):
     witness: Callable[..., Witness] | None = None
     loads: str = ""
     noisy: bool = False
+    rarer: int = 0
+    """Rows of the rarer label below which its interval holds the truth too seldom, so that there is none."""
     slow: bool = False
     """Takes seconds: measured where it is named, or every metric is."""
     value_text: Callable[..., str] | None = None
@@ -108,6 +110,7 @@ def metric(
     witness: Callable[..., Witness] | None = None,
     loads: str = "",
     noisy: bool = False,
+    rarer: int = 0,
     text: Callable[..., str] | None = None,
 ) -> Callable[[Callable[..., float]], Callable[..., float]]:
     """Declare the decorated function as a metric.
@@ -118,7 +121,8 @@ def metric(
     words how the interval is made; covers: what it is meant to hold, or why there is none. witness: a function of the
     metric's own arguments that gives the task at which a supremum is attained. loads: a heavy module that the metric
     imports late. noisy: above 0 by noise alone, the more so the better the model is calibrated, so that two models
-    cannot be compared by a bootstrap of their difference. text: a function of the metric's own arguments that writes
+    cannot be compared by a bootstrap of their difference. rarer: rows of the rarer label from which on there is an
+    interval. text: a function of the metric's own arguments that writes
     the value, where rounding would change what it means.
     """
 
@@ -136,13 +140,14 @@ def metric(
                 range=range,
                 size_free=size_free,
                 shown=shown,
-                interval_text=interval_text or _text_of(interval),
+                interval_text=(interval_text or _text_of(interval)) + _from(rarer),
                 covers=covers,
                 interval=interval,
                 needs=_positional(function),
                 witness=witness,
                 loads=loads,
                 noisy=noisy,
+                rarer=rarer,
                 value_text=text,
             )
         )
@@ -237,6 +242,7 @@ def like(
         interval_text=interval_text or of.interval_text,
         covers=of.covers,
         noisy=of.noisy,
+        rarer=of.rarer,
     )
 
 
@@ -268,6 +274,10 @@ def null_of(
             "of which a new sample's lies inside as often as the confidence says"
         ),
     )
+
+
+def _from(rarer: int) -> str:
+    return f"; none with fewer than {rarer} rows of the rarer label" if rarer else ""
 
 
 def _text_of(interval: Callable[..., Interval] | str | None) -> str:

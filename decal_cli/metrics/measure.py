@@ -65,6 +65,7 @@ def _interval_or_reason(spec: MetricSpec, inputs: Inputs, confidence: float) -> 
     if not callable(interval):
         return None, None
     try:
+        _need_rarer(metric, inputs)
         given = inputs.all_of(metric.interval_needs)
         low, high = interval(*given, confidence=confidence, **spec.parameters)
     except Undefined as undefined:
@@ -72,6 +73,13 @@ def _interval_or_reason(spec: MetricSpec, inputs: Inputs, confidence: float) -> 
     if not (math.isfinite(low) and math.isfinite(high)):
         return None, "its ends are not finite for this table"
     return (float(low), float(high)), None
+
+
+def _need_rarer(metric: Metric, inputs: Inputs) -> None:
+    """Raise Undefined where an interval would rest on too few rows of a label."""
+    table = inputs.table if metric.rarer else None
+    if table is not None and table.rarer_rows < metric.rarer:
+        raise Undefined(f"rests on fewer than {metric.rarer} rows of the rarer label")
 
 
 def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:
@@ -158,6 +166,12 @@ def _measured_by_resampling(specs: Iterable[MetricSpec], inputs: Inputs, confide
     """Metrics with bootstrap intervals, all from the same draws."""
     results = {spec: measure(spec, inputs) for spec in specs}
     values = {spec: result.value for spec, result in results.items() if result.value is not None}
+    for spec in list(values):
+        try:
+            _need_rarer(_form(spec, inputs), inputs)
+        except Undefined as undefined:
+            results[spec] = replace(results[spec], no_interval=undefined.reason)
+            del values[spec]
     if not values:
         return results
     cells, task = inputs.get(Table).cells, inputs.task

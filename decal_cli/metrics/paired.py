@@ -6,7 +6,6 @@ models on the same rows. Every other metric's paired interval comes from the boo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from decal_cli.metrics.numerics.corp import logarithmic, squared
 from decal_cli.metrics.numerics.decisions import net_benefit_payoff
 from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss, Table
@@ -120,8 +120,7 @@ def row_intervals(
     if a.rows.table.effective_rows < FEWEST_ROWS:
         return {}
     of_rows = {spec: value for spec, value in values.items() if spec.name in OF_ROWS}
-    won, lost = (each.payoff(each.acts(each.rows.score)) for each in (b, a))
-    error = a.mean(won - lost).error
+    error = a.decided(b.acts(b.rows.score), instead=a.acts(a.rows.score)).error
     return {spec: normal(Estimate(value, error), confidence) for spec, value in of_rows.items()}
 
 
@@ -165,7 +164,9 @@ def payoff_loss(payoff: UtilityRows, decision_thresholds: Sequence[float]) -> Lo
 def _of_payoff(payoff: Callable[[Any], UtilityRows]) -> Difference:
     def between(pairs: PairTable, given: Task | None, parameters: Mapping[str, Any]) -> Estimate:
         assert given is not None  # the metric is undefined without a task
-        return pairs.difference(payoff_loss(payoff(given), given.decision_thresholds))
+        rows = payoff(given)
+        changes = [(of_b[0] - of_a[0], of_b[1] - of_a[1]) for of_a in rows for of_b in rows]
+        return pairs.confusion(*given.decision_thresholds).mean(changes)
 
     return between
 
@@ -175,23 +176,20 @@ def _delong(pairs: PairTable) -> Estimate:
     (beaten_a, beating_a), (beaten_b, beating_b) = (_components(pairs, side) for side in (0, 1))
     _, n, pos, n2, pos2 = pairs.block
     apart = float((pos * (beaten_b - beaten_a)).sum()) / float(pos.sum())
-    clustered = pairs.design.spread(
-        (beating_b - beating_a - apart) / float((n - pos).sum()), (beaten_b - beaten_a - apart) / float(pos.sum())
-    )
-    if clustered is not None:
-        return Estimate(apart, math.sqrt(clustered))
-    variance = 0.0
-    mean = 0.0
+    variance = farthest = 0.0
     for values, weight, squares in (
         (beaten_b - beaten_a, pos, pos2),
         (beating_b - beating_a, n - pos, n2 - pos2),
     ):
-        whole = float(weight.sum())
-        mean = float((weight * values).sum()) / whole
-        raw = float((squares * (values - mean) ** 2).sum()) / whole**2
+        whole, off = float(weight.sum()), (values - apart) ** 2
+        raw = float((squares * off).sum()) / whole**2
         rows = whole**2 / float(squares.sum())
         variance += raw * rows / (rows - 1) if rows > 1 + 1e-9 else raw
-    return Estimate(mean, math.sqrt(variance))
+        farthest = max(farthest, float(off[weight > 0].max()) / rows**2)
+    clustered = pairs.design.spread(
+        (beating_b - beating_a - apart) / float((n - pos).sum()), (beaten_b - beaten_a - apart) / float(pos.sum())
+    )
+    return Estimate(apart, float(with_missed(variance if clustered is None else clustered, farthest, 1.0)))
 
 
 def _components(pairs: PairTable, side: int) -> tuple[Floats, Floats]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
-from decal_cli.tables.design import Estimate, Moments
+from decal_cli.tables.estimate import Estimate, Moments
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import Loss, Table
 
@@ -39,9 +39,9 @@ class CellPairs(PairTable):
     def difference(self, loss: Loss) -> Estimate:
         """Exact for the losses whose sums are known, and for decisions at edges of cells."""
         if isinstance(loss, PowerLoss):
-            return self.squared.estimate(self.total)
+            return self.estimate(self.squared)
         if isinstance(loss, LogLoss):
-            return self.logarithmic.estimate(self.total)
+            return self.estimate(self.logarithmic)
         return super().difference(loss)
 
     def decided_at(self, threshold: float) -> bool:

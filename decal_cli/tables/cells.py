@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.coarse_clusters import CoarseClusters
-from decal_cli.tables.design import INDEPENDENT, Estimate, Moments, Weighted
+from decal_cli.tables.design import INDEPENDENT, Weighted
+from decal_cli.tables.estimate import Estimate, moments_of
 from decal_cli.tables.table import CELLS, Floats, Loss, Table
 
 GRID = 1 << 16
@@ -93,38 +94,35 @@ class CellTable(Table):
 
     def _of_powers(self, powers: Sequence[Sequence[float]]) -> Estimate:
         """Mean of a polynomial of the score, by label, of degree 2 at most."""
-        first = cross = second = 0.0
-        by_cell = np.empty((2, len(self)))
+        first, by_cell, parts = 0.0, np.empty((2, len(self))), []
         for label, coefficients in enumerate(powers):
             sums, squares = self._totals(label)
             squared = np.convolve(coefficients, coefficients)
             first += float(np.dot(coefficients, sums[: len(coefficients)]))
-            cross += float(np.dot(coefficients, squares[: len(coefficients)]))
-            second += float(np.dot(squared, squares[: len(squared)]))
+            cross, second = np.dot(coefficients, squares[: len(coefficients)]), np.dot(squared, squares[: len(squared)])
+            parts.append((second, cross, squares[0]))
             by_cell[label] = np.tensordot(coefficients, self.sums[label, : len(coefficients)], axes=1)
-        return self._estimate(first, cross, second, by_cell)
+        return self._estimate(first, parts, by_cell)
 
     def _of_log(self) -> Estimate:
         totals = [self._totals(label) for label in (0, 1)]
         first = sum(float(sums[N_POWERS]) for sums, _ in totals)
-        cross = sum(float(squares[N_POWERS]) for _, squares in totals)
-        second = sum(float(squares[N_POWERS + 1]) for _, squares in totals)
-        return self._estimate(first, cross, second, self.sums[:, N_POWERS])
+        parts = [(squares[N_POWERS + 1], squares[N_POWERS], squares[0]) for _, squares in totals]
+        return self._estimate(first, parts, self.sums[:, N_POWERS])
 
     def _totals(self, label: int) -> tuple[Floats, Floats]:
         """Sums over all rows of one label, and the same of squared weights."""
         sums = self.sums[label].sum(axis=1)
         return sums, sums if self.squares is None else self.squares[label].sum(axis=1)
 
-    def _estimate(self, first: float, cross: float, second: float, by_cell: Floats) -> Estimate:
-        """by_cell: what the rows of each label and cell have of the first sum, (2, m)."""
-        squares = sum(float(self._totals(label)[1][0]) for label in (0, 1))
-        products = np.array([[second, cross], [cross, squares]])
+    def _estimate(self, first: float, parts: Sequence[tuple[float, float, float]], by_cell: Floats) -> Estimate:
+        """parts: as `moments_of` has them. by_cell: what the rows of each label and cell have of `first`, (2, m)."""
+        moments = moments_of(first, parts)
         if isinstance(self.design, CoarseClusters) and np.isfinite(first):
             n = self.sums[:, 0]
-            products += self.design.added(np.divide(by_cell, n, out=np.zeros_like(n), where=n > 0)[None])
-        moments = Moments(np.array([first]), products[:1, 1], products[:1, :1], float(products[1, 1]))
-        return moments.estimate(self.total)
+            added = self.design.added(np.divide(by_cell, n, out=np.zeros_like(n), where=n > 0)[None])
+            moments = moments._replace(units=moments.units + added)
+        return moments.estimate(self.total, self.effective_rows)
 
     @property
     def infinite(self) -> bool:

@@ -7,7 +7,7 @@ they are the table. What is one number a row (the highest probability, or that o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.clusters import mean_over
-from decal_cli.tables.design import Estimate, dot
+from decal_cli.tables.estimate import Estimate, mean_over
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 
 T = TypeVar("T")
@@ -77,15 +76,13 @@ class ClassTable:
         """The design effect of squared weights: how many rows say as much as one by itself."""
         return 1.0 if self.unit is None else self.top.design.effect
 
-    def mean(self, values: Floats) -> Estimate:
-        """Mean over rows of one value each, and its standard error, that of a ratio of sums."""
-        if self.unit is not None:
-            return mean_over(values, np.ones(len(self)) if self.weight is None else self.weight, self.unit)
-        if self.weight is None:
-            mean = float(values.mean())
-            return Estimate(mean, float(np.sqrt(((values - mean) ** 2).sum())) / self.total)
-        mean = dot(self.weight, values) / self.total
-        return Estimate(mean, float(np.sqrt(dot(self.weight**2, (values - mean) ** 2))) / self.total)
+    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> Estimate:
+        """Mean over rows of one value each, and its standard error.
+
+        A row that could have been missed is like those of its class, or has the values of one kind of `missed`.
+        """
+        weight = np.ones(len(self)) if self.weight is None else self.weight
+        return mean_over(values, weight, self.unit, missed, self.label, self.effective_rows)
 
     @cached_property
     def of_label(self) -> Floats:

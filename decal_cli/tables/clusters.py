@@ -19,19 +19,8 @@ from numpy.typing import NDArray
 from decal_cli.errors import Undefined
 from decal_cli.limits import MIN_RISK
 from decal_cli.tables import resample as draw
-from decal_cli.tables.design import (
-    CellRun,
-    Counted,
-    Counts,
-    Design,
-    Estimate,
-    Floats,
-    Moments,
-    Replicates,
-    Resample,
-    as_weighted,
-    dot,
-)
+from decal_cli.tables.design import Counted, Counts, Design, Floats, Replicates, Resample, as_weighted
+from decal_cli.tables.estimate import CellRun, dot
 from decal_cli.tables.threads import one_thread
 
 Ints = NDArray[np.int64]
@@ -235,26 +224,20 @@ class Clustered(Design):
     def part(self, cells: Counted, neg: Floats, pos: Floats) -> Design:
         return as_weighted(cells).part(cells, neg, pos)
 
-    def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
+    def _over_units(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Floats | None:
         rows, units = self.rows, len(self.times)
-        first, sums = np.zeros(values), np.zeros((values, units))
-        at = 0
+        sums, at = np.zeros((values + 1, units)), 0
+        sums[-1] = self._totals
         for block, of_block in blocks:
             size = len(block.score)
             part = slice(*np.searchsorted(rows.cell, (at, at + size)))
             place = rows.cell[part] - at + size * (rows.label[part] > 0)
             for number, each in enumerate(of_block):
                 columns = [np.broadcast_to(each[label], block.score.shape) for label in (0, 1)]
-                first[number] += dot(block.n - block.pos, columns[0]) + dot(block.pos, columns[1])
                 of_rows = np.concatenate(columns)[place] * self.weights[part]
                 sums[number] += np.bincount(rows.unit[part], of_rows, units)
             at += size
-        return self._moments(first, sums)
-
-    def _moments(self, first: Floats, sums: Floats) -> Moments:
-        drawn = self.times * sums
-        totals = self._totals
-        return Moments(first, drawn @ totals, drawn @ sums.T, float(self.times @ totals**2))
+        return np.asarray((self.times * sums) @ sums.T)
 
     def spread(self, neg: Floats, pos: Floats) -> float:
         rows = self.rows
@@ -355,28 +338,6 @@ def design_effect(values: Floats, weight: Floats | None, unit: Ints, squared: Fl
     alone = dot(off, off) if squared is None else dot(squared * each, each)
     together = np.bincount(unit, off).astype(np.float64)
     return dot(together, together) / alone if alone > 0 else 1.0
-
-
-def mean_over(values: Floats, weight: Floats, unit: Ints | None) -> Estimate:
-    """The weighted mean of a number of each row and its standard error, that of a ratio of sums; shape (T,) each.
-
-    unit: the cluster of each row; None where rows are independent.
-    """
-    share = weight / weight.sum()
-    mean = float(share @ values)
-    return Estimate(mean, error_of_sum(share * (values - mean), unit))
-
-
-def error_of_sum(parts: Floats, unit: Ints | None, spread: Floats | None = None) -> float:
-    """Standard error of a sum of parts whose mean is 0, shape (T,).
-
-    unit: the cluster of each row; None where rows are independent. spread: of parts that are sums over independent rows
-    each, their squared weights over the square of the sum.
-    """
-    if spread is not None:
-        parts = parts * np.sqrt(spread)
-    sums = parts if unit is None else np.bincount(unit, parts).astype(np.float64)
-    return math.sqrt(dot(sums, sums))
 
 
 def places(unit: Ints | None, rows: int, rng: np.random.Generator, parts: int) -> Ints:

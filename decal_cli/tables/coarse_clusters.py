@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from decal_cli.tables import resample as draw
 from decal_cli.tables.clusters import MAX_GRAM_CELLS, Clustered, Ints
 from decal_cli.tables.counted_clusters import CountedRows, rows_behind
-from decal_cli.tables.design import CellRun, Counted, Counts, Design, Floats, Moments, Resample
+from decal_cli.tables.design import Counted, Counts, Design, Floats, Resample
+from decal_cli.tables.estimate import CellRun
 
 
 class Pieces(NamedTuple):
@@ -117,7 +118,7 @@ class CoarseClusters(Clustered):
     def _and_one(self, values: Floats) -> Floats:
         return np.concatenate((values, np.ones((1, *values.shape[1:]))))[:, :, self.pieces.cell]
 
-    def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
+    def _over_units(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Floats | None:
         columns, at = np.empty((values, 2, self.size)), 0
         for block, of_block in blocks:
             run = slice(at, at + len(block.score))
@@ -126,9 +127,7 @@ class CoarseClusters(Clustered):
                     columns[number, label, run] = each[label]
             at = run.stop
         of_pieces = self._and_one(columns)
-        products = self._alone(of_pieces) + self._between(of_pieces)
-        first = np.array([self._sum(each) for each in columns])
-        return Moments(first, products[:-1, -1], products[:-1, :-1], float(products[-1, -1]))
+        return self._alone(of_pieces) + self._between(of_pieces)
 
     def spread(self, neg: Floats, pos: Floats) -> float:
         of_pieces = np.stack((neg, pos))[None, :, self.pieces.cell]

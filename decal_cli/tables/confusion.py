@@ -8,13 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.design import Counts, Estimate, Floats
+from decal_cli.tables.design import Counts, Floats
+from decal_cli.tables.estimate import MIN_WEIGHT, Estimate, with_missed
 
 Ints = NDArray[np.int64]
-
-
-MIN_WEIGHT = 1e-300
-"""Of a label that no row has."""
 
 
 class Confusion(NamedTuple):
@@ -44,7 +41,11 @@ class Confusion(NamedTuple):
         middle: float | Floats = mean
         if self.share_known:
             middle = (self.weight * values).sum(axis=0) / np.maximum(self.weight.sum(axis=0), MIN_WEIGHT)
-        return Estimate(mean, float(np.sqrt(self.variance(values - middle)) / weights.sum()))
+        total = float(weights.sum())
+        # A row that could have been missed may have either label, with an action that some row has.
+        farthest = float(((values - middle)[self.weight.any(axis=1)] ** 2).max())
+        variance = self.variance(values - middle) / total**2
+        return Estimate(mean, float(with_missed(variance, farthest, total**2 / float(self.squares.sum()))))
 
 
 def parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:

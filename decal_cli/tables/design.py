@@ -17,52 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables import resample as draw
+from decal_cli.tables.estimate import CellRun, Floats, Moments, RowSums
 
-Floats = NDArray[np.float64]
 Counts = NDArray[Any]
 """Rows as int64, or their weights as float64."""
-
-
-def dot(a: Floats, b: Floats) -> float:
-    """sum a b; not by the linear algebra library, whose threads make it slower here and its last bit theirs."""
-    return float(np.einsum("i,i->", a, b))
-
-
-class Estimate(NamedTuple):
-    """A mean over rows and its standard error."""
-
-    mean: float
-    error: float
-
-
-class CellRun(NamedTuple):
-    """A run of cells as float64, shape (k,) each; n2 and pos2 are the sums of squared weights."""
-
-    score: Floats
-    n: Floats
-    pos: Floats
-    n2: Floats
-    pos2: Floats
-
-
-class Moments(NamedTuple):
-    """Sums over rows of k values each, and sums over independently sampled units that tell how much they vary.
-
-    first: shape (k,), sum of w v. cross: (k,) and second: (k, k), sums over units of their w times their w v, and of
-    products of their w v. squares: the same of w alone.
-    """
-
-    first: Floats
-    cross: Floats
-    second: Floats
-    squares: float
-
-    def estimate(self, total: float, signs: Sequence[float] = (1.0,)) -> Estimate:
-        """The mean over rows of a signed sum of the values; its error is that of a ratio of sums."""
-        sign = np.array(signs)
-        mean = float(sign @ self.first) / total
-        variance = float(sign @ self.second @ sign - 2 * mean * (sign @ self.cross) + mean**2 * self.squares)
-        return Estimate(mean, float(np.sqrt(max(variance, 0.0))) / total)
 
 
 class Resample(NamedTuple):
@@ -132,6 +90,11 @@ class Counted:
     def effective_rows(self) -> float:
         """Rows; of weighted ones (sum w)^2 / sum w^2; of clustered ones that over their design effect."""
         return self.total if self.design.plain else self.total * self.total / float(self.n2.sum(dtype=np.float64))
+
+    @property
+    def rarer_rows(self) -> float:
+        """Effective rows of the rarer label."""
+        return min(self.positives, self.negatives) / self.total * self.effective_rows
 
     @property
     def rows_of_cells(self) -> Floats:
@@ -246,19 +209,15 @@ class Design(ABC):
 
     def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
         """Moments of values that depend on cell and label, (labels, k) each, given block by block."""
-        first, cross, second, squares = np.zeros(values), np.zeros(values), np.zeros((values, values)), 0.0
-        for block, of_block in blocks:
-            weights = block.n - block.pos, block.pos
-            weights2 = weights if block.n2 is block.n else (block.n2 - block.pos2, block.pos2)
-            for label in (0, 1):
-                columns = [np.broadcast_to(each[label], block.score.shape) for each in of_block]
-                weighted = [weights2[label] * column for column in columns]
-                sums = [dot(weights[label], column) for column in columns]
-                first += sums
-                cross += sums if weights2 is weights else [column.sum() for column in weighted]
-                second += [[dot(one, other) for other in columns] for one in weighted]
-            squares += float(block.n2.sum())
-        return Moments(first, cross, second, squares)
+        sums = RowSums(values)
+        units = self._over_units(sums.watched(blocks), values)
+        return Moments(sums.first, sums.rows.sum(axis=0) if units is None else units, sums.rows)
+
+    def _over_units(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Floats | None:
+        """Sums over independent units of products of values and of 1; None where these are rows. Takes all blocks."""
+        for _ in blocks:
+            pass
+        return None
 
 
 class Independent(Design):

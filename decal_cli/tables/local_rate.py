@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.clusters import error_of_sum
+from decal_cli.tables.estimate import error_of_sum
 from decal_cli.tables.table import Floats, Ints
 
 MIN_NEIGHBOURS = 25

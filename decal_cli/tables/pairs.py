@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.tables.clusters import Clustered, RowsOfCells
-from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Weighted
+from decal_cli.tables.confusion import Confusion
+from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted
+from decal_cli.tables.estimate import CellRun, Estimate, Moments
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 
 PairLoss = Callable[[Floats, Floats], Floats]
@@ -56,16 +58,39 @@ class PairTable(Counted):
     def block(self) -> CellRun:
         """All pairs, under the score of A."""
         n, pos = np.asarray(self.n, dtype=np.float64), np.asarray(self.pos, dtype=np.float64)
-        return CellRun(self.a, n, pos, *((n, pos) if self.design.plain else (self.n2, self.pos2)))
+        return CellRun(
+            self.a,
+            n,
+            pos,
+            *((n, pos) if self.design.plain else (self.n2, self.pos2)),
+        )
 
     def mean_of(self, loss: PairLoss) -> Estimate:
         """Mean over rows of a difference and its standard error, that of a ratio of sums."""
-        return self.design.moments([(self.block, (loss(self.a, self.b),))], 1).estimate(self.total)
+        return self.estimate(self.design.moments([(self.block, (loss(self.a, self.b),))], 1))
+
+    def estimate(self, moments: Moments) -> Estimate:
+        """The mean over rows of what these are the moments of."""
+        return moments.estimate(self.total, self.effective_rows)
 
     def difference(self, loss: Loss) -> Estimate:
         """Mean over rows of a loss of B minus that of A, and its standard error."""
 
         return self.mean_of(lambda a, b: loss(b) - loss(a))
+
+    def confusion(self, *thresholds: float) -> Confusion:
+        """Weights by the actions of both and label: the action of A times the number of actions, plus that of B."""
+        actions = len(thresholds) + 1
+        of_a, of_b = (np.searchsorted(thresholds, scores, side="right") for scores in (self.a, self.b))
+        place, size = of_a * actions + of_b, actions**2
+
+        def by_label(n: Counts, pos: Counts) -> Floats:
+            sums = [np.bincount(place, values, size) for values in (np.maximum(n - pos, 0), pos)]
+            return np.stack(sums, axis=1).astype(np.float64)
+
+        squares = by_label(*self.squares_of_rows)
+        products = self.design.grouped(place, size).gram() if self.design.clustered else None
+        return Confusion(by_label(self.n, self.pos), squares, products, self.design.share_known)
 
     @cached_property
     def cells(self) -> PairTable:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.clusters import mean_over
+from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Estimate, Floats
 
@@ -96,9 +96,25 @@ class RowUtilities:
         """The utility of each row, by its label, of these decisions, bool (T,) or one for all; shape (T,)."""
         return np.where(self.label, self.utility[1], self.utility[0]) + np.where(acts, self.worth, 0.0)
 
-    def mean(self, values: Floats) -> Estimate:
-        """The mean over rows of a number of each, and its standard error."""
-        return mean_over(values, self.rows.weights, self.rows.unit)
+    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> Estimate:
+        """The mean over rows of a number of each, and its standard error; missed: as `mean_over` has it."""
+        return mean_over(values, self.rows.weights, self.rows.unit, missed, rows=self.rows.table.effective_rows)
+
+    def decided(self, acts: Any, instead: Any = None) -> Estimate:
+        """The mean utility of these decisions, bool (T,) or one for all; less that of others, where they are given.
+
+        A row that could have been missed has the utilities and the decision of a row that is there, and either label.
+        """
+        rules = [np.broadcast_to(np.asarray(each), self.label.shape) for each in (acts, instead) if each is not None]
+
+        def worth(label: int) -> Floats:
+            first, *rest = (np.where(rule, self.utility[2 + label], self.utility[label]) for rule in rules)
+            return np.asarray(first - rest[0] if rest else first)
+
+        either = worth(0), worth(1)
+        kind = rules[0] + 2 * rules[-1]
+        missed = (values[kind == each] for values in either for each in range(4))
+        return self.mean(np.where(self.label, either[1], either[0]), missed)
 
     @cached_property
     def never_acts(self) -> NDArray[np.bool_]:

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.confusion import Confusion, parted
-from decal_cli.tables.design import INDEPENDENT, CellRun, Counted, Counts, Design, Estimate, Moments, Weighted, joined
+from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted, joined
+from decal_cli.tables.estimate import CellRun, Estimate, Moments
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.threads import sort
@@ -137,7 +138,7 @@ class Table(Counted):
 
     def average(self, values: Iterable[tuple[CellRun, Floats]]) -> Estimate:
         """Mean over rows of values by label, shape (labels, k), given block by block; and its standard error."""
-        return self.moments(((block, (of_block,)) for block, of_block in values), 1).estimate(self.total)
+        return self.moments(((each, (of,)) for each, of in values), 1).estimate(self.total, self.effective_rows)
 
     def moments(self, values: Iterable[tuple[CellRun, Sequence[Floats]]], columns: int) -> Moments:
         """Moments of several such columns of values in one pass; for the errors of their signed sums."""

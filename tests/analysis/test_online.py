@@ -12,7 +12,7 @@ from decal_cli.data import Stream
 from decal_cli.sequential import ONLINE
 from decal_cli.sequential.cluster_steps import RunningMeans
 from decal_cli.sequential.difference import difference_sequence, utility_difference
-from decal_cli.tables.clusters import mean_over
+from decal_cli.tables.estimate import mean_over
 from decal_cli.task import BinaryTask
 from simulation.cluster_streams import runs_of
 

@@ -23,6 +23,8 @@ from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES, FOX, Decal, refusal, valid_json
 from tests.helpers.training import FIFTH, OF_TWO, random_training
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 STORY = (FOX, "--score", "p_profanity", "--label", "y", "--features", "x0*", "--threshold", "0.3")
 PREDICTED = {"gain_recalibration": Result(0.01, (0.0, 0.02)), "gain_post_training": Result(0.03, (0.02, 0.04))}
 REPORT = Report("p", None, 200, 100, 200, 0, True, PREDICTED)

@@ -20,6 +20,8 @@ from decal_cli.tables.rows import Unlabelled
 from decal_cli.task import ClassDecision
 from tests.helpers.command import Decal, valid_json
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 CLASSES = ("a", "b", "c")
 KEYS = [name for name, method in METHODS.items() if method.of_classes is not None]
 ABSTAINING = ClassDecision((*map(tuple, np.eye(3).tolist()), (0.7,) * 3), (*CLASSES, "abstain"))

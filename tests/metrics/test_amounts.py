@@ -20,6 +20,8 @@ from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS
 from decal_cli.task import BinaryTask, RowTask
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 ALIKE = ("expected_utility", "eu_never", "eu_always", "utility_at_stake", "external_regret", "regret_calibration",
          "regret_grouping_worst")  # fmt: skip
 """Metrics that no fold of rows is drawn for."""

@@ -18,6 +18,7 @@ from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
 from decal_cli.metrics.measure import measure_all
 from decal_cli.metrics.numerics.at_capacity import RowsAtCapacity
+from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
@@ -131,11 +132,11 @@ def test_the_share_of_scores_that_give_nearly_all_they_can() -> None:
 
 
 def test_a_constant_decision_is_as_good_as_a_score_that_ranks_backwards() -> None:
-    """Folds decide all but a few rows alike; the truth is what these few lose."""
+    """Folds decide all but a few rows alike; the truth is what these few lose, or what missed ones would win."""
     score, label = np.full(1000, 0.2), (np.arange(1000) < 400).astype(np.int64)
     low, high = interval("gain_over_constant", tabulate(score, label), TASK, 0.9) or (0.0, 0.0)
-    one_row = (0.3 * 0.7) ** 0.5 / 1000
-    assert low == pytest.approx(-1.6449 * one_row, rel=1e-3) and high == pytest.approx(1.6449 * one_row, rel=1e-3)
+    missed = MISSED_ROWS**0.5 * 0.7 / 1000
+    assert low == pytest.approx(-1.6449 * missed, rel=1e-3) and high == pytest.approx(1.6449 * missed, rel=1e-3)
 
 
 @pytest.mark.parametrize("seed", [2, 7, 20, 35])

@@ -9,7 +9,7 @@ import pytest
 
 from decal_cli.metrics import confidence
 from decal_cli.metrics.confidence import quantile, wilson
-from decal_cli.tables.design import Estimate
+from decal_cli.tables.estimate import Estimate
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
@@ -30,10 +30,10 @@ def test_wilson_is_the_textbooks() -> None:
 
 def test_delongs_error_is_that_of_the_placements() -> None:
     """var = var(share of negatives below a positive) / P + var(share of positives above a negative) / N."""
-    hand = rows_by_level({0.2: "00100", 0.6: "10", 0.9: "111"})
+    hand = rows_by_level({0.2: "0010000100", 0.6: "1010", 0.9: "111111"})
     positives, negatives = hand.score[hand.label == 1], hand.score[hand.label == 0]
     beats = (positives[:, None] > negatives) + 0.5 * (positives[:, None] == negatives)
-    variance = beats.mean(axis=1).var(ddof=1) / 5 + beats.mean(axis=0).var(ddof=1) / 5
+    variance = beats.mean(axis=1).var(ddof=1) / 10 + beats.mean(axis=0).var(ddof=1) / 10
     low, high = interval_of("auc", hand.table) or (0.0, 0.0)
     on_logit = np.log(high / (1 - high)) - np.log(low / (1 - low))
     assert on_logit == pytest.approx(2 * 1.96 * np.sqrt(variance) / (0.86 * 0.14), rel=1e-4)

@@ -20,6 +20,8 @@ from decal_cli.tables.pairs import pair_up
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, ClassDecision
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 TASK = BinaryTask.of_threshold(0.3)
 
 

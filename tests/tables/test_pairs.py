@@ -16,6 +16,8 @@ from decal_cli.tables.table import CELLS, Table, tabulate
 from decal_cli.task import BinaryTask
 from tests.helpers.pairs import any_pairs, pair_columns
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 TASK = BinaryTask.of_threshold(0.3)
 
 

@@ -13,6 +13,8 @@ from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import task_of
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 UTILITY = (parse("expected_utility"),)
 KEYS = ("brier", "expected_utility", "auc")
 

@@ -17,6 +17,8 @@ from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS, Table, tabulate
 from tests.helpers.worlds import any_rows, known_rows, rows_by_level
 
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
 
 def levels_of(table: Table) -> list[tuple[float, float, float]]:
     return list(zip(table.score.tolist(), table.n.tolist(), table.pos.tolist(), strict=True))

@@ -16,7 +16,8 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
 from decal_cli.sequential.cluster_steps import RunningMeans
 from decal_cli.sequential.difference import Acts, RunningDifference, Sums, utility_difference
-from decal_cli.tables.clusters import confidence_of, mean_over
+from decal_cli.tables.clusters import confidence_of
+from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.table import Floats, Ints, Table
 from decal_cli.task import BinaryTask
 

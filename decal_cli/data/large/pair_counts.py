@@ -14,7 +14,8 @@ from decal_cli.data.large.engines.aggregate import DIFFERENCES, SIDES, SQUARED_D
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.cells import CellTable
-from decal_cli.tables.design import INDEPENDENT, Design, Moments, Weighted
+from decal_cli.tables.design import INDEPENDENT, Design, Weighted
+from decal_cli.tables.estimate import Moments, moments_of
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import Floats
 
@@ -125,21 +126,24 @@ class PairCounts:
 
         n, pos = counts("n")
         if "n2" not in of:
-            sums = [self._moments(1.0, names, names, float(n.sum())) for names in (("d1", "d2"), ("e1", "e2"))]
+            sums = [self._moments(1.0, names, names, "n") for names in (("d1", "d2"), ("e1", "e2"))]
             n, pos, design = n.astype(np.int64), pos.astype(np.int64), INDEPENDENT
         else:
             n2, pos2 = counts("n2")
             losses = ((("d1", "d2"), ("g1", "g2")), (("e1", "e2"), ("f1", "f2")))
-            sums = [self._moments(scale, *names, float(n2.sum()) * scale**2) for names in losses]
+            sums = [self._moments(scale, *names, "n2") for names in losses]
             n, pos, design = n * scale, pos * scale, Weighted(n2 * scale**2, pos2 * scale**2)
         squared, logarithmic = sums
         # The score of a cell is that of its side, which lies in it as well.
         a, b = of_a.score[cell_a], of_b.score[cell_b]
         return CellPairs(a, b, n, pos, design, sides=(of_a, of_b), squared=squared, logarithmic=logarithmic)
 
-    def _moments(self, scale: float, sums: tuple[str, str], of_squares: tuple[str, str], squares: float) -> Moments:
-        """Of a difference by row: sums of it, and of it and its square with squared weights."""
-        first, cross, second = (float(np.sort(self.columns[name]).sum()) for name in (sums[0], *of_squares))
-        return Moments(
-            np.array([first * scale]), np.array([cross * scale**2]), np.array([[second * scale**2]]), squares
-        )
+    def _moments(self, scale: float, sums: tuple[str, str], of_squares: tuple[str, str], squares: str) -> Moments:
+        """Of a difference by row: sums of it, and of it and its square with squared weights, which `squares` names."""
+
+        def summed(name: str, label: int) -> float:
+            return float(np.sort(self.columns[name][self.columns["label"] == label]).sum())
+
+        cross, second = of_squares
+        parts = [[scale**2 * summed(name, label) for name in (second, cross, squares)] for label in (0, 1)]
+        return moments_of(scale * sum(summed(sums[0], label) for label in (0, 1)), [(a, b, c) for a, b, c in parts])

@@ -22,8 +22,21 @@ def row_utility(c: ClassTable, decision: ClassDecision) -> Floats:
     return class_decisions.decide(c, decision).won
 
 
+def won_over(c: ClassTable, decision: ClassDecision, acts: Ints, instead: Ints | None = None) -> Estimate:
+    """The mean utility of these actions, (T,); less that of others, where they are given.
+
+    A row that could have been missed has the actions of a row that is there, and any class.
+    """
+    utility = np.array(decision.utility)
+    kinds = np.unique(acts * len(utility) + (acts if instead is None else instead))
+    each, missed = utility[acts, c.label], utility[kinds // len(utility)]
+    if instead is not None:
+        each, missed = each - utility[instead, c.label], missed - utility[kinds % len(utility)]
+    return c.mean(each, (np.array([value]) for value in missed.ravel()))
+
+
 def _won(c: ClassTable, decision: ClassDecision) -> Estimate:
-    return c.mean(row_utility(c, decision))
+    return won_over(c, decision, class_decisions.decide(c, decision).action)
 
 
 def _ends(decision: ClassDecision) -> Interval:
@@ -42,8 +55,8 @@ def expected_utility(c: ClassTable, decision: ClassDecision) -> float:
 
 
 def _over_constant(c: ClassTable, decision: ClassDecision) -> Estimate:
-    always = np.array(decision.utility)[class_decisions.best_constant(c, decision), c.label]
-    return c.mean(always - class_decisions.decide(c, decision).won)
+    always = np.full(len(c), class_decisions.best_constant(c, decision))
+    return won_over(c, decision, always, instead=class_decisions.decide(c, decision).action)
 
 
 def _over_constant_interval(c: ClassTable, decision: ClassDecision, *, confidence: float) -> Interval:

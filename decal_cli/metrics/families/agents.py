@@ -286,6 +286,7 @@ def _over_constant(kinks: int, worst: Callable[[Table], Worst]) -> Callable[...,
     interval_text=rays.INVERSION_TEXT,
     witness=_witness("u_cal"),
     covers=covered.POPULATION,
+    rarer=10,
 )
 def u_cal(t: Table) -> float:
     """The most that any decision maker loses by acting on scores instead of always on the base rate.
@@ -307,6 +308,7 @@ def u_cal(t: Table) -> float:
     interval_text=rays.INVERSION_TEXT,
     witness=_witness("v_cal"),
     covers=covered.POPULATION,
+    rarer=10,
 )
 def v_cal(t: Table) -> float:
     """The most that a decision maker with two actions loses by acting on scores instead of always on the base rate.
@@ -332,6 +334,7 @@ def _highest_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     interval=_highest_interval,
     interval_text=rays.INVERSION_TEXT,
     covers=covered.POPULATION,
+    rarer=10,
 )
 def v_cal_kleinberg(t: Table) -> float:
     """The largest regret per row of acting on scores instead of always on the base rate, over V-shaped scoring rules.

@@ -24,14 +24,14 @@ from decal_cli.tables.table import BINS, FEWEST_ROWS, Estimate, Floats
 PAIRED = "normal; standard error of the paired difference on held-out rows, widened because folds share rows"
 
 
-def _mean_within(u: RowUtilities, payoff: Floats, low: Floats, high: Floats, confidence: float) -> Interval:
+def _mean_within(u: RowUtilities, mean: Estimate, low: Floats, high: Floats, confidence: float) -> Interval:
     """The interval of a mean payoff, which lies between the means of the least and the most that rows can give."""
-    return normal(u.mean(payoff), confidence, u.mean(low).mean, u.mean(high).mean)
+    return normal(mean, confidence, u.mean(low).mean, u.mean(high).mean)
 
 
 def _utility_interval(u: RowUtilities, *, confidence: float) -> Interval:
     ends = u.utility.min(axis=0), u.utility.max(axis=0)
-    return _mean_within(u, u.payoff(u.acts(u.rows.score)), *ends, confidence)
+    return _mean_within(u, u.decided(u.acts(u.rows.score)), *ends, confidence)
 
 
 @for_rows("expected_utility", interval=_utility_interval)
@@ -46,7 +46,7 @@ def expected_utility(u: RowUtilities) -> float:
 def _constant_interval(acts: bool) -> Callable[..., Interval]:
     def interval(u: RowUtilities, *, confidence: float) -> Interval:
         of_labels = u.utility[2:] if acts else u.utility[:2]
-        return _mean_within(u, u.payoff(acts), of_labels.min(axis=0), of_labels.max(axis=0), confidence)
+        return _mean_within(u, u.decided(acts), of_labels.min(axis=0), of_labels.max(axis=0), confidence)
 
     return interval
 
@@ -70,7 +70,7 @@ def eu_always(u: RowUtilities) -> float:
 
 
 def _acted(u: RowUtilities) -> Estimate:
-    return u.mean(u.acts(u.rows.score).astype(np.float64))
+    return u.mean(u.acts(u.rows.score).astype(np.float64), (np.zeros(1), np.ones(1)))
 
 
 def _acted_interval(u: RowUtilities, *, confidence: float) -> Interval:
@@ -101,9 +101,9 @@ def utility_at_stake(u: RowUtilities) -> float:
     return u.mean(np.maximum(u.worth, 0.0)).mean - max(worth, 0.0)
 
 
-def _lead(u: RowUtilities) -> Floats:
-    """What the better constant decision adds to each row."""
-    return u.payoff(_best_constant(u)) - u.payoff(u.acts(u.rows.score))
+def _lead(u: RowUtilities) -> Estimate:
+    """What the better constant decision adds."""
+    return u.decided(_best_constant(u), instead=u.acts(u.rows.score))
 
 
 def _lead_interval(u: RowUtilities, *, confidence: float) -> Interval:
@@ -117,7 +117,7 @@ def external_regret(u: RowUtilities) -> float:
 
     max(eu_never, eu_always) - expected_utility.
     """
-    return u.mean(_lead(u)).mean
+    return _lead(u).mean
 
 
 def _calibration_interval(u: RowUtilities, seed: Seed, *, confidence: float, bins: int) -> Interval:
@@ -150,11 +150,9 @@ def regret_grouping_worst(u: RowUtilities, *, bins: Bins = BINS) -> float:
 
 
 def _held_out(u: RowUtilities, change: Floats) -> Estimate:
-    """The mean of what decisions of held-out rows win, with its error, which holds one more row that might change."""
-    mean, error = u.mean(change)
-    weights = u.rows.weights
-    one_row = np.mean(np.maximum(u.benefit, 0.0) * np.maximum(u.cost, 0.0)) * float(weights @ weights) / len(weights)
-    return Estimate(mean, WIDENED * float(np.hypot(error, np.sqrt(one_row) / weights.sum())))
+    """The mean of what decisions of held-out rows win; a row that could have been missed changes sides at its t*."""
+    mean, error = u.mean(change, (np.sqrt(np.maximum(u.benefit, 0.0) * np.maximum(u.cost, 0.0)),))
+    return Estimate(mean, WIDENED * error)
 
 
 def _recalibration(u: RowUtilities, held: HeldOut) -> Estimate:
@@ -239,7 +237,7 @@ def need_amounts(u: RowUtilities) -> None:
 
 
 def _by_amount_interval(u: RowUtilities, flagged: ByAmount, *, confidence: float) -> Interval:
-    return normal(u.mean(u.payoff(flagged.large)), confidence)
+    return normal(u.decided(flagged.large), confidence)
 
 
 @metric(
@@ -267,7 +265,7 @@ def _over_amount_interval(u: RowUtilities, flagged: ByAmount, *, confidence: flo
 
 
 def _over_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
-    return u.mean(u.payoff(u.acts(u.rows.score)) - u.payoff(flagged.large))
+    return u.decided(u.acts(u.rows.score), instead=flagged.large)
 
 
 @metric(

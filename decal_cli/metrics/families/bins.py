@@ -185,6 +185,7 @@ def _mce_interval(t: Table, *, confidence: float, bins: int, strategy: Strategy)
     interval_text=_SIMULTANEOUS,
     noisy=True,
     covers=covered.OF_BINS_BELOW,
+    rarer=50,
 )
 def mce(t: Table, *, bins: Bins = BINS, strategy: By = "mass") -> float:
     """Largest distance, over bins, between the mean score and the frequency of label 1.

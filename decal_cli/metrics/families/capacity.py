@@ -50,6 +50,7 @@ def _capture_interval(at: AtCapacity, *, confidence: float) -> Interval:
     interval=_capture_interval,
     interval_text=_WILSON,
     covers=LISTED,
+    rarer=5,
 )
 def capture(at: AtCapacity) -> float:
     """Share of the rows with label 1 that are acted on when the highest scores get the places.
@@ -78,6 +79,7 @@ def _precision_interval(at: AtCapacity, *, confidence: float) -> Interval:
     interval=_precision_interval,
     interval_text=_WILSON,
     covers=LISTED,
+    rarer=5,
 )
 def precision_at_capacity(at: AtCapacity) -> float:
     """Share of label 1 among the rows that are acted on when the highest scores get the places.
@@ -111,6 +113,7 @@ def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
     interval=_lift_interval,
     interval_text="normal for its logarithm, from what every row adds to first order",
     covers=LISTED,
+    rarer=10,
 )
 def lift(at: AtCapacity) -> float:
     """How many times more label 1 is among the rows that are acted on than among all rows.
@@ -166,7 +169,7 @@ def cost_influence(at: AtCapacity, task: BinaryTask) -> Floats:
 
 def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
     worth = TaskAtCapacity(at, task)
-    return around(worth, worth.cost, worth.adds_cost, confidence)
+    return intervals.within(around(worth, worth.cost, worth.adds_cost, confidence), (-task.u_delta, task.u_delta))
 
 
 @metric(

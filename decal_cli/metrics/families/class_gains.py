@@ -27,10 +27,8 @@ def _won(c: ClassTable, decision: ClassDecision, fitted: Recalibrated | ClassPro
 
 
 def _mean(c: ClassTable, decision: ClassDecision, gain: Floats) -> Estimate:
-    """The mean gain with its error, which holds one more row that might have changed: with none, it would be 0."""
-    mean, error = c.mean(gain)
-    unseen = decision.unit / (2 * np.sqrt(c.effective_rows * len(c)))
-    return Estimate(mean, float(np.hypot(error, unseen)))
+    """The mean gain; a row that could have been missed gains or loses half of what one decision can be worth."""
+    return c.mean(gain, (np.array([half]) for half in (-decision.unit / 2, decision.unit / 2)))
 
 
 def _recalibration(c: ClassTable, decision: ClassDecision, recalibrated: Recalibrated) -> Estimate:

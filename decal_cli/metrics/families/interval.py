@@ -14,7 +14,7 @@ from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import rays
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table
 

@@ -74,6 +74,7 @@ def _log_loss_interval(t: Table, *, confidence: float, eps: float) -> intervals.
     interval=_log_loss_interval,
     interval_text=intervals.MEAN,
     covers=covered.POPULATION,
+    rarer=5,
 )
 def log_loss(t: Table, *, eps: Clip = 0.0) -> float:
     """Mean negative natural logarithm of the probability that the score gives to the label.
@@ -134,6 +135,7 @@ def _corp_dsc_interval(t: Table, seed: Seed, *, confidence: float, loss: LossNam
         "what the best monotone recalibration would save in the population, 0 where it is constant; the "
         "value, fitted and judged on the same rows, is too large"
     ),
+    rarer=20,
 )
 def corp_dsc(t: Table, *, loss: WhichLoss = "brier") -> float:
     """Loss that the isotonic fit of the scores saves compared with always saying the base rate.

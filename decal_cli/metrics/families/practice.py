@@ -25,7 +25,6 @@ _ROWS_OF_BIN = 10
 """Rows of the rarer label that a bin has at least, on average."""
 _WIDER = 1.1
 """The maximum of a smooth walk moves less than that of the true one: chosen in worlds of known truth."""
-_MIN_RARER = 50
 _FALSE_POSITIVE = Share("fp", "tn fp", "no row has label 0")
 
 
@@ -158,10 +157,7 @@ def _largest(walk: Floats) -> Floats:
 
 def _smooth_positives(cells: Table) -> Floats:
     """The positives of each cell if its bin had one frequency: the walk of the cells themselves is rough by noise."""
-    rarer = min(cells.positives, cells.negatives) / cells.total * cells.effective_rows
-    if rarer < _MIN_RARER:
-        raise Undefined(f"rests on fewer than {_MIN_RARER} rows of the rarer label")
-    starts = cells.bin_starts(int(np.clip(rarer / _ROWS_OF_BIN, 2, BINS)))
+    starts = cells.bin_starts(int(np.clip(cells.rarer_rows / _ROWS_OF_BIN, 2, BINS)))
     bins = cells.merge_levels(starts)
     return np.asarray(np.repeat(bins.pos / bins.n, np.diff(starts, append=len(cells))) * cells.n)
 
@@ -186,8 +182,9 @@ def _ks_interval(t: Table, seed: Seed, *, confidence: float) -> Interval:
     range=(0, 1),
     interval=_ks_interval,
     interval_text="test inversion: the worlds, with the observed distances times a factor or less their noise, in "
-    "which what is seen is not extreme; and the value itself; none with fewer than 50 rows of the rarer label",
+    "which what is seen is not extreme; and the value itself",
     noisy=True,
+    rarer=50,
     covers=covered.POPULATION_BELOW,
 )
 def ks(t: Table) -> float:

@@ -11,7 +11,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.table import Estimate, Table
 
@@ -61,15 +61,17 @@ def _spread(sums: np.ndarray, mean: float, weight: float) -> float:
     return raw * rows / (rows - 1) if rows > 1 + 1e-9 else raw
 
 
+FEW = 10
+"""Rows of a label below which the components of an AUC do not show how much it varies."""
 _ROUNDING = 1e-12
 """An AUC this close to 0 or 1 differs from it only by the rounding of weights."""
 
 
 def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
-    """The interval of the AUC."""
+    """The interval of the AUC, whose variance is at most theta (1 - theta) / rows of the rarer label."""
     auc, error = delong(t)
-    if min(auc, 1 - auc) < _ROUNDING or error == 0:
-        fewer = min(t.positives, t.negatives) / t.total * t.effective_rows
+    fewer = t.rarer_rows
+    if fewer < FEW or min(auc, 1 - auc) < _ROUNDING or error == 0:
         return intervals.wilson(auc, 1.0, fewer, confidence)
     reach = intervals.quantile(confidence) * error / (auc * (1 - auc))
     low, high = expit(log_odds(np.array(auc)) + np.array([-reach, reach]))
@@ -84,8 +86,8 @@ def auc_interval(t: Table, *, confidence: float) -> intervals.Interval:
     range=(0, 1),
     shown=True,
     interval=auc_interval,
-    interval_text=f"variance of {cite('DeLong et al. 1988')}, on the logit scale; where every pair is in order, "
-    "Wilson's interval with the rows of the smaller class",
+    interval_text=f"variance of {cite('DeLong et al. 1988')}, on the logit scale; with fewer than 10 rows of "
+    "a label, and where every pair is in order, Wilson's interval with the rows of the rarer label",
     covers=covered.POPULATION,
 )
 def auc(t: Table) -> float:
@@ -103,6 +105,7 @@ def auc(t: Table) -> float:
     source=cite("Manning et al. 2008"),
     range=(0, 1),
     covers=covered.POPULATION,
+    rarer=20,
 )
 def average_precision(t: Table) -> float:
     """Mean, over the rows with label 1, of the precision at the score of the row.

@@ -59,11 +59,11 @@ def regret_calibration(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     return task.u_delta * float(regret_intervals.calibration_of(t, task, levels, slice(None))(levels.pos / levels.n))
 
 
-def _replayed(t: Table, steps: Sequence[Switch], seed: Seed, unseen: float = 0.0) -> Estimate:
+def _replayed(t: Table, steps: Sequence[Switch], seed: Seed) -> Estimate:
     """Cross-fitted gain of recalibration over the steps as they are taken now, per unit of u_delta, with its error."""
     rng = seed.generator("regret")  # one stream: the folds, then the replicates
     gain = crossfit.crossfitted_gain(t, steps, rng)
-    return Estimate(gain, float(np.hypot(crossfit.gain_errors(t, steps, rng).std(), unseen)))
+    return Estimate(gain, float(np.hypot(crossfit.gain_errors(t, steps, rng).std(), crossfit.missed(t, steps))))
 
 
 def _gain_interval(task: Task, gain: Estimate, confidence: float) -> Interval:
@@ -103,8 +103,7 @@ def _from_constant(t: Table, task: Task) -> tuple[Switch, ...]:
 
 
 def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    steps = _from_constant(t, task)
-    return _gain_interval(task, _replayed(t, steps, seed, crossfit.one_row(t, steps)), confidence)
+    return _gain_interval(task, _replayed(t, _from_constant(t, task), seed), confidence)
 
 
 @metric(
@@ -115,7 +114,7 @@ def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
     range=(-1, 1),
     size_free=False,
     interval=_over_constant_interval,
-    interval_text=regret_intervals.REPLAYED_OVER_CONSTANT,
+    interval_text=regret_intervals.REPLAYED,
     covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
 def gain_over_constant(t: Table, task: Task, seed: Seed) -> float:
@@ -316,6 +315,7 @@ def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins
     interval_text="400 draws of the bins' frequencies, as observed, less their noise, and at t* where they may be, the "
     "bias shown taken off; and the value itself",
     covers=covered.OF_BINS,
+    rarer=10,
 )
 def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     """Utility per decision that knowing every label would add to recalibration: an upper limit, not an estimate.

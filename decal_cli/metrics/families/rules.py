@@ -17,7 +17,7 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import corp, rays
 from decal_cli.metrics.numerics.calibration_line import calibration_line
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import CellRun, Estimate, Floats, Loss, Table
@@ -112,6 +112,7 @@ def _moments(t: Table, loss: Loss, centre: Floats) -> tuple[float, float]:
     interval_text="mean of a per-row difference, from its skewness and its standard error, at least the one that the "
     f"calibration line expects: {cite('Hall 1992')}",
     covers=f"{covered.POPULATION}; no interval where every row loses as much by the score as by the base rate",
+    rarer=10,
 )
 def rule_regret(t: Table, *, rule: WhichRule = "brier", kink: Kink = 0.5) -> float:
     """Loss of the scores by a proper scoring rule, less that of always saying the base rate; below 0, they beat it.

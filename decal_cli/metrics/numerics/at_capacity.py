@@ -15,7 +15,7 @@ import numpy as np
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, quantile, wilson, within
-from decal_cli.tables.clusters import error_of_sum
+from decal_cli.tables.estimate import error_of_sum, with_missed
 from decal_cli.tables.listed import Listed, Lists
 from decal_cli.tables.local_rate import LocalMeans
 from decal_cli.tables.row_utilities import RowUtilities
@@ -79,9 +79,19 @@ class AtCapacity:
         """The same for all rows: a full list gains no place by one more row, unless places come with rows."""
         return self.adds(np.ones(len(self.label)), np.ones(int(self.lists.full.sum())))
 
-    def error(self, parts: Floats) -> float:
-        """Standard error of a sum that rows add these parts to, shape (T,)."""
-        off = parts - self.weight * (float(parts.sum()) / self.total)
+    def error(self, parts: Floats, most: float = 0.0) -> float:
+        """Standard error of a sum that rows add these parts to, shape (T,).
+
+        A row that could have been missed adds as much as any that is there, or this much.
+        """
+        off = self._off(parts)
+        farthest = max(float(np.abs(off if self.rows.spread is None else off * self.rows.spread).max()), most)
+        return float(with_missed(self._seen(off) ** 2, farthest**2, 1.0))
+
+    def _off(self, parts: Floats) -> Floats:
+        return np.asarray(parts - self.weight * (float(parts.sum()) / self.total))
+
+    def _seen(self, off: Floats) -> float:
         return error_of_sum(off, self.rows.unit, self.rows.spread)
 
     def share(self, part: float, whole: float, influence: Floats, confidence: float) -> Interval:
@@ -90,7 +100,7 @@ class AtCapacity:
             raise Undefined("rests on no rows")
         value = part / whole
         effective = self.rows.table.effective_rows * whole / self.total
-        error = self.error(influence)
+        error = self._seen(self._off(influence))
         if 0 < value < 1 and error > 0:
             effective = value * (1 - value) / error**2
         return wilson(part, whole, effective, confidence)
@@ -114,6 +124,10 @@ class WorthAtCapacity(AtCapacity):
     def adds_worth(self) -> Floats:
         """What each row adds to the summed worth of the rows acted on, to first order, (T,)."""
         return self.adds(self.worth, None if self.next_worth is None else self.next_worth.mean)
+
+    def error(self, parts: Floats, most: float = 0.0) -> float:
+        """A row that is acted on, and could have been missed, adds what acting can be worth."""
+        return super().error(parts, max(most, *(abs(end) / self.total for end in self.worth_ends)))
 
     @cached_property
     def utility(self) -> float:

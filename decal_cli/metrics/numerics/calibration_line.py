@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.design import dot
+from decal_cli.tables import estimate
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import climb, expit, log_odds, separated
 from decal_cli.tables.table import Estimate, Floats, Table
 
@@ -42,7 +43,8 @@ def _fit(t: Table) -> CalibrationLine:
         start, _ = climb(lambda at: _slopes(t.cells, at), start, _TOLERANCE)
     line, slopes = climb(lambda at: _slopes(t, at), start, _TOLERANCE)
     inverse = np.linalg.inv(slopes.curvature)
-    errors = np.sqrt(np.maximum(np.diag(inverse @ slopes.squares @ inverse), 0.0))
+    squares = [inverse @ (slopes.squares + missed) @ inverse for missed in _missed(t, line)]
+    errors = np.sqrt(np.maximum(np.max([np.diag(each) for each in squares], axis=0), 0.0))
     return CalibrationLine(*(Estimate(float(value), float(error)) for value, error in zip(line, errors, strict=True)))
 
 
@@ -69,6 +71,16 @@ def _slopes(t: Table, at: Floats) -> _Slopes:
         total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in weights]
     gradient, curvature, squares = total
     return _Slopes(gradient[:2], _square(curvature), _square(squares))
+
+
+def _missed(t: Table, at: Floats) -> list[Floats]:
+    """What rows that could have been missed, of label 0 or of label 1, would add to the summed squares."""
+    total = np.zeros((2, 3))
+    for score, n, *_ in t.blocks():
+        x = log_odds(score)
+        fit = expit(at[0] + at[1] * x)
+        total += [(weight.sum(), dot(weight, x), dot(weight * x, x)) for weight in (n * fit**2, n * (1 - fit) ** 2)]
+    return [estimate.MISSED_ROWS * t.unit**2 * _square(moments / t.total) for moments in total]
 
 
 def _square(moments: Floats) -> Floats:

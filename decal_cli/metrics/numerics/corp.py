@@ -12,7 +12,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, holding, quantile
 from decal_cli.metrics.numerics import gaps
 from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Loss, Table
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from decal_cli.tables.design import dot
+from decal_cli.tables.estimate import dot
 from decal_cli.tables.table import Floats, Ints
 
 

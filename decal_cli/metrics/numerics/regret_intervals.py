@@ -18,8 +18,10 @@ from decal_cli.task import BinaryTask, Task
 
 NEAR = 2.0
 """Standard errors of a frequency within which it may be t* itself."""
-REPLAYED = "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve"
-REPLAYED_OVER_CONSTANT = f"{REPLAYED}, and one more row that might have changed sides"
+REPLAYED = (
+    "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve, and rows "
+    "that could have been missed"
+)
 JITTERED = (
     "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss and the "
     "probe sees"

@@ -22,7 +22,7 @@ from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.counted_clusters import CountedRows
-from decal_cli.tables.design import Estimate
+from decal_cli.tables.estimate import Estimate
 from decal_cli.tables.table import Table, tabulate
 from tests.helpers.command import Decal
 from tests.helpers.counted_rows import with_database
