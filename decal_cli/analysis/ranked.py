@@ -131,6 +131,6 @@ def _compared(row: Ranked, before: WorthAtCapacity, after: WorthAtCapacity, plan
     sure = before.rows.sure(plan.confidence)
     ends = None
     if sure is not None:
-        reach = quantile(sure) * widened * before.error(after.adds_utility - before.adds_utility)
+        reach = quantile(sure) * widened * before.error(after.adds_utility - before.adds_utility, before.most)
         ends = gain - reach, gain + reach
     return replace(row, gain=gain, interval=ends)

@@ -136,7 +136,13 @@ def test_compare_pairs_the_utilities_of_each_row(decal: Decal, table: Path) -> N
         return np.where(acts, np.where(rows["y"] == 0, -5.0, 0.0), np.where(rows["y"] == 1, -rows["amount"], 0.0))
 
     apart = paid(rows["q"]) - paid(rows["p"])
-    reach = 1.959964 * apart.std() / np.sqrt(len(apart))
+    # A row that could have been missed has the decisions and the amount of a row that is there, and either label.
+    acts = [rows[score] >= 5 / (5 + rows["amount"]) for score in "pq"]
+    more = acts[1].astype(int) - acts[0]
+    kinds = [acts[0] + 2 * acts[1] == kind for kind in range(4)]
+    missed = max(((each[kind] - apart.mean()) ** 2).mean()
+                 for each in (-5 * more, rows["amount"] * more) for kind in kinds if kind.any())  # fmt: skip
+    reach = 1.959964 * np.sqrt(apart.var() / len(apart) + 1.5 * missed / len(apart) ** 2)
     each = contest["expected_utility"]["difference"]
     assert each["value"] == pytest.approx(apart.mean())
     assert each["interval"] == pytest.approx([apart.mean() - reach, apart.mean() + reach], abs=1e-5)
@@ -203,6 +209,23 @@ def test_places_go_to_what_acting_is_expected_to_win(decal: Decal, table: Path) 
     answer = decal_api.evaluate(table, score="p", amount="amount", cost_fp=5, capacity="50/1000")
     assert answer["value_capture"].value == metrics["value_capture"]["value"]
     assert decal("gate", "a.csv", "-s", "p", *LIMITED, "-r", "lower(value_capture)>0").code == 0
+
+
+def test_shares_are_the_same_in_every_currency(decal: Decal, table: Path) -> None:
+    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    lines = [f"{p},{q},{y},{float(amount) * 100:.0f}" for p, q, y, amount, *_ in rows]
+    (table.parent / "cents.csv").write_text("\n".join(["p,q,y,amount", *lines]) + "\n")
+
+    def shares(file: str, cost: str) -> list[float]:
+        asked = ("--amount", "amount", "--cost-fp", cost, "--capacity", "50/1000", "-m", "value_capture",
+                 "-m", "capture", "-f", "json")  # fmt: skip
+        alone = valid_json(decal("evaluate", file, "-s", "p", *asked).out)["metrics"]
+        both = valid_json(decal("compare", file, "-s", "p", "-s", "q", *asked).out)["comparison"]["contests"][0]
+        names = ("value_capture", "capture")
+        each = [alone[name] for name in names] + [both["metrics"][name]["difference"] for name in names]
+        return [end for one in each for end in one["interval"]]
+
+    assert shares("cents.csv", "500") == pytest.approx(shares("a.csv", "5"))
 
 
 def test_lists_of_two_models_are_compared_in_money(decal: Decal) -> None:

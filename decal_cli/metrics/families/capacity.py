@@ -125,9 +125,9 @@ def lift(at: AtCapacity) -> float:
     return precision_at_capacity(at) * at.total / at.positives
 
 
-def around(at: AtCapacity, value: float, influence: Floats, confidence: float) -> Interval:
-    """An interval around a value that rows add to so, to first order."""
-    reach = intervals.quantile(confidence) * at.error(influence)
+def around(at: WorthAtCapacity, value: float, influence: Floats, confidence: float) -> Interval:
+    """An interval around a utility that rows add to so, to first order."""
+    reach = intervals.quantile(confidence) * at.error(influence, at.most)
     return value - reach, value + reach
 
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from decal_cli.crossfit.row_utilities import need_rows
 from decal_cli.errors import Undefined
-from decal_cli.metrics import confidence as intervals
-from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.declare import for_rows, metric
 from decal_cli.metrics.families.amounts import need_amounts
 from decal_cli.metrics.families.capacity import FREE, LINEAR, LISTED, around, utility_around
@@ -19,7 +18,7 @@ from decal_cli.metrics.numerics.at_capacity import (
     RowsAtCapacity,
     threshold_interval,
 )
-from decal_cli.tables.table import Floats
+from decal_cli.tables.table import Estimate, Floats
 
 
 def _utility_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
@@ -101,7 +100,8 @@ def value_influence(at: RowsAtCapacity) -> Floats:
 
 
 def _value_interval(at: RowsAtCapacity, *, confidence: float) -> Interval:
-    return intervals.within(around(at, value_capture(at), value_influence(at), confidence), (0.0, 1.0))
+    estimate = Estimate(value_capture(at), at.error(value_influence(at)))
+    return normal(estimate, confidence, 0.0, 1.0)
 
 
 @metric(

@@ -125,9 +125,10 @@ class WorthAtCapacity(AtCapacity):
         """What each row adds to the summed worth of the rows acted on, to first order, (T,)."""
         return self.adds(self.worth, None if self.next_worth is None else self.next_worth.mean)
 
-    def error(self, parts: Floats, most: float = 0.0) -> float:
-        """A row that is acted on, and could have been missed, adds what acting can be worth."""
-        return super().error(parts, max(most, *(abs(end) / self.total for end in self.worth_ends)))
+    @property
+    def most(self) -> float:
+        """What a row that could have been missed, and is acted on, may add to a mean utility."""
+        return max(abs(end) for end in self.worth_ends) / self.total
 
     @cached_property
     def utility(self) -> float:
