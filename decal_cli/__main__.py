@@ -21,6 +21,10 @@ def main() -> None:
     except KeyboardInterrupt:
         print("decal: interrupted", file=sys.stderr)
         code = 130
+    except MemoryError:
+        # While modules were being imported; a run has a line of its own for it.
+        os.write(2, b"decal: there is not enough memory; give it more\n")
+        code = 2
     sys.exit(code)
 
 

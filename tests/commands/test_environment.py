@@ -198,6 +198,22 @@ def test_too_little_memory(tmp_path: Path) -> None:
     assert shell("ulimit -v 40000; decal --version", tmp_path)[0] == 0
 
 
+def test_no_memory_for_its_own_modules(tmp_path: Path) -> None:
+    """How much they take is for Python to say, so an import fails as with too little."""
+    lines = (
+        "import sys",
+        "class Full:",
+        "    def find_spec(self, name, *rest):",
+        "        if name == 'decal_cli.commands.app': raise MemoryError",
+        "sys.meta_path.insert(0, Full())",
+        "from decal_cli.__main__ import main",
+        "main()",
+    )
+    (tmp_path / "full.py").write_text("\n".join(lines))
+    code, out, error = shell("python full.py", tmp_path)
+    assert (code, out, error) == (2, "", "decal: there is not enough memory; give it more\n")
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [

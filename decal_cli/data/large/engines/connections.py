@@ -60,18 +60,17 @@ class Closing(Connection, Protocol):
 @contextmanager
 def connected(address: Address, query: str | None = None) -> Iterator[Connection]:
     """The engine at an address, whose errors are lines. query: that of the user, if any. Errors: DecalError."""
-    connect, extra = _ENGINES[address.engine]
     try:
-        with closing(connect(address, query)) as engine:
+        with closing(_ENGINES[address.engine](address, query)) as engine:
             if query is not None:
                 engine.check(query)
             yield engine
     except ImportError as error:
         # Drivers that lack something of their own name no module.
-        if error.name not in (None, "duckdb", "psycopg", "pyspark"):
+        if error.name not in (None, "psycopg", "pyspark"):
             raise
         lacking = first_line(error) if error.name is None else f"needs {error.name}, which is not installed"
-        raise DecalError(f"{address.shown}: {lacking}", f"pip install 'decal[{extra}]'") from None
+        raise DecalError(f"{address.shown}: {lacking}", f"pip install 'decal[{address.engine}]'") from None
     except (DecalError, KeyboardInterrupt, MemoryError):
         raise
     except Exception as error:
@@ -344,9 +343,9 @@ def check_reached(address: Address) -> None:
         raise DecalError(f"{address.shown}: {problem}", "check the host and the port of --engine") from None
 
 
-_ENGINES: dict[str, tuple[Callable[[Address, str | None], Closing], str]] = {
-    "duckdb": (DuckDB, "duckdb"),
-    "postgres": (Postgres, "postgres"),
-    "spark": (Spark, "spark"),
+_ENGINES: dict[str, Callable[[Address, str | None], Closing]] = {
+    "duckdb": DuckDB,
+    "postgres": Postgres,
+    "spark": Spark,
 }
-"""By dialect, how to connect, and the extra that installs the driver."""
+"""By dialect, how to connect; a dialect is also the name of the extra that installs its driver."""
