@@ -210,7 +210,7 @@ def test_no_memory_for_its_own_modules(tmp_path: Path) -> None:
         "main()",
     )
     (tmp_path / "full.py").write_text("\n".join(lines))
-    code, out, error = shell("python full.py", tmp_path)
+    code, out, error = shell(f"{sys.executable} full.py", tmp_path)
     assert (code, out, error) == (2, "", "decal: there is not enough memory; give it more\n")
 
 
