@@ -1,5 +1,5 @@
-"""The house as one can see it: imports run one way, nothing heavy loads for --help, files stay small, tests share
-helpers and not each other."""
+"""The house as one can see it: imports run one way, nothing heavy loads for --help, tests share helpers and not
+each other."""
 
 import ast
 import subprocess
@@ -60,10 +60,6 @@ def test_a_room_imports_only_rooms_below_it() -> None:
         if rank[room] >= rank[room_of(path)]
     ]
     assert not upward
-
-
-def test_a_file_fits_on_a_few_screens() -> None:
-    assert not [path for path in SOURCES if len(path.read_text(encoding="utf-8").splitlines()) > 400]
 
 
 def loaded_by(*lines: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from decal_cli.declarations.document import Absent, Share, Size, as_key
 from decal_cli.metrics import Inputs
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.tables.classes import ClassTable
@@ -18,30 +19,36 @@ class ClassCounts:
     """One class: its rows, the rows for which it is the most probable class, and both; or their summed weights."""
 
     name: str
-    rows: float
-    predicted: float
-    right: float
+    rows: Size
+    predicted: Size
+    right: Size
 
     @property
-    def precision(self) -> float | None:
+    @as_key
+    def precision(self) -> Share | None:
         """Share of right ones among the rows for which it is predicted; None where there are none."""
         return self.right / self.predicted if self.predicted > 0 else None
 
     @property
-    def recall(self) -> float | None:
+    @as_key
+    def recall(self) -> Share | None:
         """Share of its rows for which it is predicted; None where there are none."""
         return self.right / self.rows if self.rows > 0 else None
 
 
 @dataclass(frozen=True)
 class ActionCounts:
-    """What is done: rows by action and class, or their summed weights, and the utility of each cell."""
+    """Rows by action and class, or their summed weights, and the utility of each cell; a row for each action.
+
+    loss: what each cell loses against the best action for its class, per row of all.
+    """
 
     actions: tuple[str, ...]
     rows: tuple[tuple[float, ...], ...]
     utility: tuple[tuple[float, ...], ...]
 
     @property
+    @as_key
     def loss(self) -> tuple[tuple[float, ...], ...]:
         """What each cell loses against the best action for its class, summed and divided by all rows."""
         best = [max(column) for column in zip(*self.utility, strict=True)]
@@ -55,10 +62,10 @@ class ActionCounts:
 
 @dataclass(frozen=True)
 class ByClass:
-    """Every class, and with a task every action."""
+    """Every class; with a task, what is done."""
 
     classes: tuple[ClassCounts, ...]
-    actions: ActionCounts | None
+    decisions: Absent[ActionCounts | None]
 
 
 def by_class(inputs: Inputs) -> ByClass:

@@ -20,16 +20,14 @@ from decal_cli.task import RowTask
 class ByRow:
     """Thresholds of the rows of the first model, and their mean u_delta.
 
-    columns: the names of columns by role. low, middle, high: the lowest, the median and the highest threshold in (0,
-    1), None where there is none. never, always: rows on which acting never, or always, pays. least_amount: the cost of
+    columns: the names of columns by role. thresholds: the lowest, the median and the highest one in (0, 1), None where
+    there is none. never, always: rows on which acting never, or always, pays. least_amount: the cost of
     a miss from which acting on every row wins most on these rows, None where it never wins or is the same everywhere.
     """
 
     task: RowTask
     columns: dict[str, tuple[str, ...]]
-    low: float | None
-    middle: float | None
-    high: float | None
+    thresholds: tuple[float, float, float] | None
     never: int
     always: int
     u_delta: float
@@ -46,15 +44,12 @@ def by_row_of(dataset: Dataset, task: RowTask) -> ByRow:
     utilities = utilities_for(dataset, task)[0]
     thresholds = utilities.threshold
     inside = thresholds[(thresholds > 0) & (thresholds < 1)]
-    low, middle, high = np.quantile(inside, (0, 0.5, 1)).tolist() if len(inside) else (None, None, None)
     named = {role: dataset.columns[role] for role in task.columns}
     amount = least_amount(utilities) if np.ptp(utilities.benefit) else float("inf")
     return ByRow(
         task,
         {role: (names,) if isinstance(names, str) else names for role, names in named.items()},
-        low,
-        middle,
-        high,
+        tuple(np.quantile(inside, (0, 0.5, 1)).tolist()) if len(inside) else None,
         int(np.count_nonzero(thresholds >= 1)),
         int(np.count_nonzero(thresholds <= 0)),
         utilities.mean(utilities.u_delta).mean,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from decal_cli.declarations.document import Above, Positive, Size
 from decal_cli.metrics.families.classes import row_brier
 from decal_cli.numbers import plain
 from decal_cli.tables.clusters import FEW_CLUSTERS, MIN_CLUSTERS, Clustered, design_effect
@@ -21,9 +22,9 @@ class Clusters:
     design_effect: variance of the Brier score with clusters over that of independent rows.
     """
 
-    count: int
-    effective: float
-    design_effect: float
+    count: Positive
+    effective: Above
+    design_effect: Size
 
 
 def clusters_of(rows: Rows) -> Clusters | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from decal_cli.declarations.document import Hidden, Share, Size
 from decal_cli.metrics.numerics import class_decisions
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.clusters import Clustered
@@ -67,7 +68,7 @@ class ActionPair:
 
     a: str
     b: str
-    rows: float
+    rows: Size
     gain: float
 
 
@@ -80,12 +81,12 @@ class ClassDisagreements:
     pairs: of actions, those of most rows first.
     """
 
-    a_better: float
-    b_better: float
-    same: float
-    p_value: float | None
+    a_better: Size
+    b_better: Size
+    same: Size
+    p_value: Share | None
     pairs: tuple[ActionPair, ...]
-    clustered: bool = False
+    clustered: Hidden[bool] = False
 
 
 def class_disagreements(a: ClassTable, b: ClassTable, decision: ClassDecision) -> ClassDisagreements:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from decal_cli.declarations.document import Share
 from decal_cli.metrics import Interval
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.cells import CellTable
@@ -24,13 +25,9 @@ class Moving:
 
     kept: float
     moved: float
+    gain: float
     interval: Interval | None
-    threshold: float
-
-    @property
-    def gain(self) -> float:
-        """What moving the scores wins."""
-        return self.moved - self.kept
+    threshold: Share
 
 
 def moving(rows: Rows, task: BinaryTask, population: Population, confidence: float | None) -> Moving:
@@ -58,7 +55,8 @@ def moving(rows: Rows, task: BinaryTask, population: Population, confidence: flo
         reach = quantile(confidence) * error
         ends = gain - reach, gain + reach
     before = t.mean_of(lambda score: won(score)[0]).mean
-    return Moving(before, before + gain, ends, population.as_made(at))
+    after = before + gain
+    return Moving(before, after, after - before, ends, population.as_made(at))
 
 
 def decided(rows: Rows, task: BinaryTask, population: Population) -> bool:

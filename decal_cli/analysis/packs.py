@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from decal_cli.declarations.document import Positive, Share, as_key
 from decal_cli.errors import DecalError
 from decal_cli.limits import MIN_RISK
 from decal_cli.metrics import Inputs, Interval, MetricSpec, measure_all, parse
@@ -128,12 +129,12 @@ def pack_named(name: str) -> Pack:
 
 
 class OutcomeScores(NamedTuple):
-    """The scores of the rows of one label: mean and QUANTILES, by weight."""
+    """The scores of the rows of one label, by weight; quantiles: QUANTILES, by their share, such as "0.05"."""
 
     label: int
-    rows: int
-    mean: float
-    quantiles: tuple[float, ...]
+    rows: Positive
+    mean: Share
+    quantiles: dict[str, Share]
 
 
 def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
@@ -147,11 +148,12 @@ def by_outcome(rows: Rows) -> tuple[OutcomeScores, ...]:
     return tuple(groups)
 
 
-def _quantiles(score: Floats, n: Floats) -> tuple[float, ...]:
+def _quantiles(score: Floats, n: Floats) -> dict[str, float]:
     """The lowest score that so much of the rows is at or below."""
     reached: Floats = np.cumsum(n) / n.sum()
     at = np.searchsorted(reached, np.array(QUANTILES) * (1 - 1e-12))
-    return tuple(float(each) for each in score[np.minimum(at, len(score) - 1)])
+    scores = score[np.minimum(at, len(score) - 1)].tolist()
+    return {f"{share:g}": each for share, each in zip(QUANTILES, scores, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -169,9 +171,10 @@ class Gap:
     low: str
     difference: float
     interval: Interval | None
-    groups: int
+    groups: Positive
 
     @property
+    @as_key
     def clear(self) -> bool:
         """Whether it lies beyond noise."""
         return self.interval is not None and self.interval[0] > 0

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from decal_cli.crossfit.row_utilities import build_by_amount
+from decal_cli.declarations.document import Count, Positive, Size
 from decal_cli.errors import Undefined
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
@@ -24,17 +26,17 @@ class Places:
     """Places and rows, of weighted rows as many as their share of the weight says.
 
     lists: one, or one for each period; full: those with no place left for a row that would be acted on. places: of all
-    lists. acted: the rows that are acted on. reaching: those that would be, were there no limit. thresholds: the lowest
-    and the highest of the lists' thresholds; by_score: whether they are scores, and not expected gains.
+    lists. acted: the rows that are acted on. reaching: those that would be, were there no limit. ranked_by: what the
+    places go by; thresholds: the lowest and the highest of it from which on the lists act.
     """
 
-    lists: int
-    full: int
-    places: float
-    acted: float
-    reaching: float
+    lists: Positive
+    full: Count
+    places: Size
+    acted: Size
+    reaching: Size
+    ranked_by: Literal["score", "expected gain"]
     thresholds: tuple[float, float]
-    by_score: bool = True
 
     @property
     def without(self) -> float:
@@ -99,6 +101,6 @@ def places_of(rows: Rows) -> Places | None:
         float(room.sum()),
         float(weight @ rows.listed.acted) / unit,
         float(weight[rows.listed.wanted].sum()) / unit,
+        "score" if lists.by_score else "expected gain",
         (float(lists.threshold.min()), float(lists.threshold.max())),
-        lists.by_score,
     )

@@ -12,6 +12,7 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.places import listed_rows
 from decal_cli.crossfit.probe import WIDENED
 from decal_cli.data import Predictions
+from decal_cli.declarations.document import Share
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, Interval, parse
 from decal_cli.metrics.confidence import quantile
@@ -49,9 +50,9 @@ class Ranked:
     method: str | None
     kind: Kind | None = None
     utility: float | None = None
-    capture: float | None = None
-    value_capture: float | None = None
-    precision: float | None = None
+    capture: Share | None = None
+    value_capture: Share | None = None
+    precision: Share | None = None
     gain: float | None = None
     interval: Interval | None = None
     reason: str | None = None

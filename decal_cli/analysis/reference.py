@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 from decal_cli.data import Dataset, Input
+from decal_cli.declarations.document import Hidden, Limit, Share
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.numerics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
@@ -21,31 +23,28 @@ class Shift:
 
     psi: population stability index on ten bins of the reference. share, reference_share: of labels 1, in these rows and
     in the reference. by_scores: the share that the scores alone tell, with its interval; None, with the reason, where
-    they cannot. pvalue: of the scores of each label being those of the reference.
+    they cannot. pvalue: of the scores of each label being those of the reference. alike: whether no more
+    than the share of labels 1 differs.
     """
 
     model: str
     psi: float
-    share: float
-    reference_share: float
-    by_scores: float | None = None
+    share: Share
+    reference_share: Share
+    by_scores: Share | None = None
     interval: Interval | None = None
-    pvalue: float | None = None
-    reason: str = ""
-
-    @property
-    def alike(self) -> bool | None:
-        """Whether no more than the share of labels 1 differs; None where that cannot be told."""
-        return None if self.pvalue is None else self.pvalue > MAX_PVALUE
+    pvalue: Share | None = None
+    alike: bool | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
 class Reference:
     """The reference, its rows by model, and how every model's rows differ from it."""
 
-    inputs: tuple[Input, ...]
-    scores: Mapping[str, ReferenceScores]
-    shifts: tuple[Shift, ...]
+    inputs: Annotated[tuple[Input, ...], Limit(minItems=1)]
+    scores: Hidden[Mapping[str, ReferenceScores]]
+    models: Annotated[tuple[Shift, ...], Limit(minItems=1)]
 
 
 def against(dataset: Dataset, reference: Dataset, confidence: float | None) -> Reference:
@@ -70,4 +69,5 @@ def _shift(model: str, rows: Table, reference: Table, confidence: float | None) 
     except Undefined as undefined:
         return Shift(model, index, rows.base_rate, reference.base_rate, reason=undefined.reason)
     interval = None if confidence is None else normal(found.prevalence, confidence, 0.0, 1.0)
-    return Shift(model, index, rows.base_rate, reference.base_rate, found.prevalence.mean, interval, found.pvalue)
+    share, pvalue = found.prevalence.mean, found.pvalue
+    return Shift(model, index, rows.base_rate, reference.base_rate, share, interval, pvalue, pvalue > MAX_PVALUE)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from decal_cli.crossfit.regions import Regions
+from decal_cli.declarations.document import Share, Size, as_key
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs
 from decal_cli.metrics.numerics import decisions, grouping, regret_intervals
@@ -25,31 +26,33 @@ class Regime:
     low, high: its lowest and highest score; share: of all rows; score: the mean; rate: the frequency of label 1, c.
     grouping_loss: unclipped; None without features, or in a bin of too few rows. least_variance: Vmin, the grouping
     loss up to which recalibrated decisions may be right for every row. The regrets are what the bin adds to the metric
-    of that name, in its unit: they add up to it. ruling: which of calibration and grouping regret is larger.
+    of that name, in its unit: they add up to it. larger: of calibration and grouping regret.
     """
 
-    low: float
-    high: float
-    rows: float
-    share: float
-    score: float
-    rate: float
+    low: Share
+    high: Share
+    rows: Size
+    share: Share
+    score: Share
+    rate: Share
     grouping_loss: float | None
-    least_variance: float
-    regret_calibration: float
-    regret_grouping_lower: float | None
-    regret_grouping_upper: float | None
-    regret_grouping_upper_sharp: float | None
+    least_variance: Size
+    regret_calibration: Size
+    regret_grouping_lower: Size | None
+    regret_grouping_upper: Size | None
+    regret_grouping_upper_sharp: Size | None
 
     @property
-    def regret_grouping(self) -> float | None:
+    @as_key
+    def regret_grouping(self) -> Size | None:
         """The middle of the lower and the sharp upper bound: Perez-Lebel et al. 2025, def. 3.6."""
         if self.regret_grouping_lower is None or self.regret_grouping_upper_sharp is None:
             return None
         return (self.regret_grouping_lower + self.regret_grouping_upper_sharp) / 2
 
     @property
-    def ruling(self) -> Ruling:
+    @as_key
+    def larger(self) -> Ruling:
         """Perez-Lebel et al. 2025, sec. 3.3."""
         grouped = self.regret_grouping
         if grouped is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from decal_cli.declarations.document import Said, Size
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
 
@@ -22,9 +23,9 @@ class Part:
     positives: those with label 1. ids: of the rows that have a better chance of a place here, MAX_NAMED at most.
     """
 
-    rows: float
-    positives: float
-    ids: tuple[Any, ...] = ()
+    rows: Size
+    positives: Size
+    ids: Annotated[tuple[Any, ...], Said(kind=list[str | int])] = ()
 
 
 @dataclass(frozen=True)

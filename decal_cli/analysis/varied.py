@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.analysis.moving import moving
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import SWEEP_FIX
+from decal_cli.declarations.document import Hidden, Numbers, Said
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.confidence import wilson_ends
@@ -59,13 +61,13 @@ class Course:
     """
 
     title: str
-    heading: str
+    heading: Hidden[str]
     unit: str
-    value: Floats
-    low: Floats | None = None
-    high: Floats | None = None
+    value: Annotated[Floats, Said(kind=Numbers)]
+    low: Annotated[Floats | None, Said(kind=Numbers | None)] = None
+    high: Annotated[Floats | None, Said(kind=Numbers | None)] = None
     reason: str | None = None
-    of_one_row: bool = False
+    of_one_row: Hidden[bool] = False
     """Whether it is what one row is worth, and not the mean over all decisions."""
 
 

@@ -29,8 +29,7 @@ from decal_cli.render.formats.csv import Csv
 from decal_cli.render.formats.json import Json
 from decal_cli.render.formats.markdown import Markdown
 from decal_cli.render.page import Page
-from decal_cli.render.results.experiment import Experiment
-from decal_cli.render.results.study import Studied
+from decal_cli.render.results.study import Experiment, Studied
 from decal_cli.task import task_of
 
 FIGURES_PAGE = "figures.md"

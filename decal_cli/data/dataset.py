@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import MISSING_LABEL, Labels, clusters, group, periods
 from decal_cli.data.percentages import parts_with_scores, percentage_notes
 from decal_cli.data.words import quote
+from decal_cli.declarations.document import Count, Limit, Positive
 from decal_cli.errors import DecalError
 from decal_cli.roles import ALL_COLUMNS, Columns
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
@@ -43,9 +44,9 @@ class Input:
     """
 
     path: str
-    rows: int
-    positives: int | None
-    sha256: str
+    rows: Positive
+    positives: Count | None
+    sha256: Annotated[str, Limit(pattern="^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, eq=False)

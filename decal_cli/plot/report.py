@@ -195,7 +195,7 @@ def draw_classes_on(
 def _class_panels(
     report: Report, c: ClassTable, name: str, number: int, terms: Terms
 ) -> Iterator[tuple[str, Panelled]]:
-    done = None if report.by_class is None else report.by_class.actions
+    done = None if report.by_class is None else report.by_class.decisions
     if done is not None:
         yield "waterfall", _waterfall_panel(report, name, number, terms)
         yield "confusion", lambda axes: confusion(axes, done, c.classes, name)

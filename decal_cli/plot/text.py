@@ -15,7 +15,7 @@ from decal_cli.numbers import short
 from decal_cli.plot.page import task_or_middle
 from decal_cli.plot.scale import axis_of
 from decal_cli.render.blocks import Block, Paragraph, Picture
-from decal_cli.render.results.ladder import ladder
+from decal_cli.render.results.recommendation import ladder
 from decal_cli.render.terms import Terms
 from decal_cli.tables.table import BINS, Floats
 

@@ -1,13 +1,35 @@
-"""Cells of tables: numbers rounded once, with their interval in a piece of its own; names of metrics."""
+"""Tables and their cells: numbers rounded once, with their interval in a piece of its own; names of metrics."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, Interval, short, span
-from decal_cli.render.blocks import Cell
+from decal_cli.render.blocks import Cell, Column, Row, Table
 
+T = TypeVar("T")
+Columns = Sequence[tuple[Column | str, Callable[[T], Cell | str | float | None]]]
+"""The heading of each column, and what it says of an item: a number is rounded, a text is not."""
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0", "one": "→1", "neither": ""}
 """By a metric's direction."""
+
+
+def left(heading: str, **more: Any) -> Column:
+    """A column of words."""
+    return Column(heading, words=True, **more)
+
+
+def table(items: Iterable[T], columns: Columns[T], chosen: Callable[[T], bool] = lambda _: False, **more: Any) -> Table:
+    """A row for each item; chosen: whether it is the one that was picked."""
+    heads = tuple(head if isinstance(head, Column) else Column(head) for head, _ in columns)
+    rows = (Row(tuple(_cell(say(item)) for _, say in columns), chosen=chosen(item)) for item in items)
+    return Table(heads, tuple(rows), **more)
+
+
+def _cell(said: Cell | str | float | None) -> Cell:
+    return said if isinstance(said, Cell) else words(said) if isinstance(said, str) else number(said)
 
 
 def words(text: str) -> Cell:
@@ -37,17 +59,13 @@ def _parts(value: float, interval: Interval | None, decimals: int, text: str = "
     return tuple(filter(None, (text or short(value, decimals), span(interval, decimals))))
 
 
+def counted(rows: float) -> str:
+    """A number of rows, or their summed weight."""
+    return f"{rows:,.0f}" if rows == round(rows) else f"{rows:,.1f}"
+
+
 def metric_cells(key: str) -> tuple[Cell, Cell]:
     """What a metric is called, and which way is better."""
     metric = parse(key).declared
     name = Cell((metric.title,), code=key, parameters=key.removeprefix(metric.name))
     return name, words(ARROWS[metric.better])
-
-
-def per_thousand(value: float, ends: Interval | None = None, plus: bool = False) -> Cell:
-    """A utility per 1,000 decisions with its interval, all to as many decimals as the largest needs."""
-    scaled = [1000 * part for part in (value, *(ends or ()))]
-    decimals = 1 if max(map(abs, scaled)) >= 1 else 3
-    first, *rest = (f"{part:,.{decimals}f}" for part in scaled)
-    sign = "+" if plus and scaled[0] > 0 else ""
-    return Cell((sign + first, *((f"[{rest[0]},", f"{rest[1]}]") if rest else ())))

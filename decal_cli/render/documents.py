@@ -8,7 +8,7 @@ from decal_cli.render.results.comparison import ComparedData
 from decal_cli.render.results.evaluation import EvaluatedData, ReportsData
 from decal_cli.render.results.fitting import FittedData
 from decal_cli.render.results.gates import GatedData, GatedReportsData
-from decal_cli.render.results.online_data import ReplayedData
+from decal_cli.render.results.online import ReplayedData
 from decal_cli.render.results.recommendation import AdvisedReportsData, RecommendedData
 from decal_cli.render.results.study import StudiedData
 from decal_cli.render.results.sweep import CurvesData, SweptReportsData

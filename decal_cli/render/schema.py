@@ -1,73 +1,179 @@
-"""JSON Schema from typed declarations: a TypedDict is an object, an annotation says what its values keep to."""
+"""Results as JSON, and the schema of that JSON: both follow from the types of what a result holds."""
 
 from __future__ import annotations
 
 import inspect
-import sys
+import math
 import types
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ForwardRef, Literal, NotRequired, Union, get_args, get_origin, is_typeddict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache, reduce
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from decal_cli.declarations.document import Said
+
+_SCALARS: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", types.NoneType: "null"}
 
 
-class Limit:
-    """What a value keeps to, in the words of JSON Schema: Annotated[int, Limit(minimum=0)]."""
+class View:
+    """A result as JSON has it where that is not as it is held: a subclass has an annotation for each key.
 
-    def __init__(self, **keywords: Any) -> None:
-        self.keywords = keywords
+    A key is the attribute of the result that bears its name, or what `of` makes of the result and what is beside it.
+    """
+
+    def __init__(self, result: Any, *beside: Any) -> None:
+        self.seen = (result, *beside)
 
 
-Count = Annotated[int, Limit(minimum=0)]
-Positive = Annotated[int, Limit(minimum=1)]
-Share = Annotated[float, Limit(minimum=0, maximum=1)]
-Inside = Annotated[float, Limit(exclusiveMinimum=0, exclusiveMaximum=1)]
-Size = Annotated[float, Limit(minimum=0)]
-Words = Annotated[str, Limit(minLength=1)]
-Ends = Annotated[list[float], Limit(minItems=2, maxItems=2)]
-"""Low and high end of an interval."""
-_SCALARS: dict[Any, str] = {str: "string", int: "integer", float: "number", bool: "boolean", None: "null"}
+class _Of(NamedTuple):
+    how: str | Callable[..., Any]
+
+
+def of(how: str | Callable[..., Any]) -> Any:
+    """Where a key of a view comes from: 'a.b' of the result, null where one of these is; or a function."""
+    return _Of(how)
+
+
+class Key(NamedTuple):
+    """A key of a JSON object: its type, and its value in a result. absent: it may be missing."""
+
+    kind: Any
+    value: Callable[[Any], Any]
+    absent: bool
+
+
+@cache
+def keys_of(kind: type) -> dict[str, Key]:
+    """The keys of a result: fields and properties that say so; of a view, its annotations."""
+    keys = {}
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        said = next((each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Said)), Said())
+        if said.hidden:
+            continue
+        shown = said.kind or (_without_none(get_args(hint)[0]) if said.absent else hint)
+        keys[name] = Key(shown, _seen(kind, name, shown) if issubclass(kind, View) else _held(name), said.absent)
+    for name, each in vars(kind).items():
+        if isinstance(each, property) and hasattr(each.fget, "is_key"):
+            keys[name] = Key(get_type_hints(each.fget, include_extras=True)["return"], _held(name), False)
+    return keys
+
+
+def _held(name: str) -> Callable[[Any], Any]:
+    return lambda result: getattr(result, name)
+
+
+def _seen(kind: type, name: str, hint: Any) -> Callable[[Any], Any]:
+    """The value of a key of a view; what is itself to be seen through a view is put into it."""
+    given = getattr(kind, name, None)
+    how = given.how if isinstance(given, _Of) else name
+    objects = _objects_in(hint)
+
+    def value(view: View) -> Any:
+        got = how(*view.seen) if callable(how) else reduce(_part, how.split("."), view.seen[0])
+        alone = len(objects) == 1 and issubclass(objects[0], View)
+        return _viewed(got, objects[0], view.seen[1:]) if alone else got
+
+    return value
+
+
+def _part(whole: Any, name: str) -> Any:
+    if whole is None:
+        return None
+    return whole[int(name)] if name.isdigit() else getattr(whole, name)
+
+
+def _viewed(got: Any, kind: type[View], beside: Sequence[Any]) -> Any:
+    if got is None or isinstance(got, View):
+        return got
+    if isinstance(got, Mapping):
+        return {name: _viewed(each, kind, beside) for name, each in got.items()}
+    if isinstance(got, list | tuple) and not hasattr(got, "_fields"):
+        return [_viewed(each, kind, beside) for each in got]
+    return kind(got, *beside)
+
+
+def _objects_in(hint: Any) -> list[type[Any]]:
+    return [hint] if _is_object(hint) else [kind for each in get_args(hint) for kind in _objects_in(each)]
+
+
+def _is_object(kind: Any) -> bool:
+    """Whether a type is said as an object: of a view, a data class or a named tuple."""
+    return isinstance(kind, type) and (issubclass(kind, View) or is_dataclass(kind) or hasattr(kind, "_fields"))
+
+
+def _without_none(hint: Any) -> Any:
+    kinds = [each for each in get_args(hint) if each is not types.NoneType]
+    return Union[tuple(kinds)] if get_origin(hint) in (Union, types.UnionType) else hint  # noqa: UP007
+
+
+def data_of(value: Any) -> Any:
+    """A result as JSON has it. NaN in an array, or where a key may be null, is null."""
+    if _is_object(type(value)):
+        document = {}
+        kind: type = type(value)
+        for name, each in keys_of(kind).items():
+            got = each.value(value)
+            if isinstance(got, float) and not math.isfinite(got) and types.NoneType in get_args(each.kind):
+                got = None
+            if got is not None or not each.absent:
+                document[name] = data_of(got)
+        return document
+    if isinstance(value, Mapping):
+        return {name: data_of(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [data_of(each) for each in value]
+    if hasattr(value, "tolist"):
+        return [None if isinstance(each, float) and math.isnan(each) else each for each in value.tolist()]
+    return value
 
 
 def schema_of(title: str, description: str, documents: Sequence[type]) -> dict[str, Any]:
-    """The schema of JSON that is one of these documents, each a TypedDict.
+    """The schema of JSON that is one of these documents, each the class of a result or of a view.
 
-    Every TypedDict becomes a definition named like the class less 'Data', with its docstring as the description; a key
-    that is NotRequired may be missing, any other must be there, and no key may be added.
+    Every class becomes a definition named like it less 'Data', with its docstring as the description; a key that is
+    Absent may be missing, any other must be there, and no key may be added.
     """
-    definitions: dict[str, Any] = {}
+    definitions: dict[type, dict[str, Any]] = {}
     one_of = [_schema(document, definitions) for document in documents]
+    named = {_name(kind): definition for kind, definition in definitions.items()}
+    if len(named) < len(definitions):
+        raise TypeError("two classes of results have one name")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": title,
         "description": description,
         "oneOf": one_of,
-        "$defs": definitions,
+        "$defs": named,
     }
 
 
-def _schema(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+def _name(kind: type) -> str:
+    return kind.__name__.removesuffix("Data")
+
+
+def _schema(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
     origin, arguments = get_origin(kind), get_args(kind)
-    if kind is types.NoneType:
-        return {"type": "null"}
     if kind in _SCALARS:
         return {"type": _SCALARS[kind]}
-    if is_typeddict(kind):
-        return _object(kind, definitions)
     if origin is Annotated:
-        base, *limits = arguments
-        keywords = {key: value for limit in limits for key, value in limit.keywords.items()}
-        return {**_schema(base, definitions), **keywords}
-    if origin is NotRequired:
-        return _schema(arguments[0], definitions)
+        base, *more = arguments
+        said = next((each.kind for each in more if isinstance(each, Said) and each.kind), base)
+        keywords = {key: value for each in more if not isinstance(each, Said) for key, value in each.keywords.items()}
+        return {**_schema(said, definitions), **keywords}
     if origin is Literal:
         return {"enum": list(arguments)}
-    if origin is list:
-        return {"type": "array", "items": _schema(arguments[0], definitions)}
-    if origin is dict:
-        key, value = (_schema(each, definitions) for each in arguments)
-        names = {"propertyNames": {"pattern": key["pattern"]}} if "pattern" in key else {}
+    if origin in (list, tuple):
+        size = len(arguments) if origin is tuple and arguments[-1] is not ... else 0
+        within = {"minItems": size, "maxItems": size} if size else {}
+        return {"type": "array", "items": _schema(arguments[0], definitions), **within}
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        name, value = (_schema(each, definitions) for each in arguments)
+        names = {"propertyNames": {"pattern": name["pattern"]}} if "pattern" in name else {}
         return {"type": "object", **names, "additionalProperties": value}
     if origin in (Union, types.UnionType):
         return _union([_schema(each, definitions) for each in arguments])
+    if _is_object(kind):
+        return _object(kind, definitions)
     raise TypeError(f"{kind} has no JSON schema")
 
 
@@ -77,30 +183,16 @@ def _union(schemas: list[dict[str, Any]]) -> dict[str, Any]:
     return {"oneOf": schemas}
 
 
-def _object(kind: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    name = kind.__name__.removesuffix("Data")
-    if name not in definitions:
-        definitions[name] = {}
-        hints = _hints(kind)
+def _object(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
+    if kind not in definitions:
+        definitions[kind] = {}
         described = {"description": " ".join(inspect.cleandoc(kind.__doc__).split())} if kind.__doc__ else {}
-        definitions[name] = {
+        keys = keys_of(kind)
+        definitions[kind] = {
             **described,
             "type": "object",
-            "required": [key for key, hint in hints.items() if get_origin(hint) is not NotRequired],
+            "required": [name for name, key in keys.items() if not key.absent],
             "additionalProperties": False,
-            "properties": {key: _schema(hint, definitions) for key, hint in hints.items()},
+            "properties": {name: _schema(key.kind, definitions) for name, key in keys.items()},
         }
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _hints(kind: Any) -> Mapping[str, Any]:
-    """The types of the keys, each read in the module that wrote it down: typing.get_type_hints reads inherited ones in
-    the module of the heir, where a name may mean something else.
-    """
-    return {key: _resolved(hint) for key, hint in kind.__annotations__.items()}
-
-
-def _resolved(hint: Any) -> Any:
-    if not isinstance(hint, ForwardRef):
-        return hint
-    return eval(hint.__forward_arg__, vars(sys.modules[str(hint.__forward_module__)]))
+    return {"$ref": f"#/$defs/{_name(kind)}"}

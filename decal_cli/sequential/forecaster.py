@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.declarations.document import Size, Words
 from decal_cli.declarations.spec import Between, Declaration, Registry, Spec, parameters_of
 from decal_cli.tables.table import Floats, Ints
 
@@ -23,9 +24,9 @@ class Guarantee(NamedTuple):
     metric: v_regret, cdl or dist_cal. bound: what it is at most, per row. holds: of what it is the bound.
     """
 
-    metric: str
-    bound: float
-    holds: str
+    metric: Literal["v_regret", "cdl", "dist_cal"]
+    bound: Size
+    holds: Words
 
 
 class Forecaster(ABC):

@@ -56,11 +56,11 @@ def test_a_bin_by_hand() -> None:
     )
     assert only.regret_calibration == pytest.approx(0.2)
     assert only.least_variance == pytest.approx(0.06)
-    assert (only.grouping_loss, only.regret_grouping, only.ruling) == (None, None, "unknown")
+    assert (only.grouping_loss, only.regret_grouping, only.larger) == (None, None, "unknown")
 
 
 def ruled(calibration: float, lower: float, upper: float) -> str:
-    return Regime(0.1, 0.2, 10, 0.1, 0.15, 0.2, 0.0, 0.01, calibration, lower, 2 * upper, upper).ruling
+    return Regime(0.1, 0.2, 10, 0.1, 0.15, 0.2, 0.0, 0.01, calibration, lower, 2 * upper, upper).larger
 
 
 def test_the_larger_regret_rules() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from decal_cli.methods import METHODS
-from decal_cli.render.results.methods import method_explained, online_explained
+from decal_cli.render.results.explained import method_explained, online_explained
 from decal_cli.sequential import ONLINE
 from tests.helpers.command import Decal, refusal
 from tests.helpers.results import as_text

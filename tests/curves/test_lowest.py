@@ -7,7 +7,7 @@ import pytest
 
 from decal_cli.curves.lowest import lowest_curve, same_rows
 from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.render.results.lowest import verdict
+from decal_cli.render.results.sweep import verdict
 from decal_cli.tables.rows import Rows
 
 AT = np.linspace(0.02, 0.98, 49)

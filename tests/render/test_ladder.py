@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from decal_cli.metrics import Result
-from decal_cli.render.results.ladder import ladder
+from decal_cli.render.results.recommendation import ladder
 from decal_cli.render.terms import Terms
 
 

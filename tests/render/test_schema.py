@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal
 
 import jsonschema
 import pytest
 
+from decal_cli.declarations.document import Absent, Count, Hidden, Limit, as_key
 from decal_cli.render.documents import DOCUMENTS
-from decal_cli.render.schema import Count, Ends, Limit, schema_of
+from decal_cli.render.schema import View, data_of, of, schema_of
 from tests.helpers.command import SCHEMA
 from tests.helpers.every_result import every_result
 from tests.helpers.results import as_text
@@ -19,17 +22,35 @@ from tests.helpers.results import as_text
 Name = Annotated[str, Limit(pattern="^[a-z]+$")]
 
 
-class LeafData(TypedDict):
+@dataclass
+class Leaf:
     """A leaf."""
 
     size: Count
-    ends: Ends | None
+    ends: tuple[float, float] | None
     kind: Literal["round", "flat"] | None
+    veins: Hidden[int] = 0
+
+    @property
+    @as_key
+    def half(self) -> float:
+        return self.size / 2
 
 
-class TreeData(TypedDict):
-    leaves: dict[Name, LeafData]
-    names: NotRequired[list[str | int]]
+class TreeData(View):
+    leaves: dict[Name, Leaf] = of("crown.leaves")
+    height: float | None
+    names: Absent[list[str | int] | None] = of(lambda tree, names: names)
+
+
+LEAF = Leaf(3, (1.0, 2.0), None)
+TREE = SimpleNamespace(crown=SimpleNamespace(leaves={"a": LEAF}), height=float("nan"))
+
+
+def test_data_follow_from_the_same_types() -> None:
+    leaf = {"size": 3, "ends": [1.0, 2.0], "kind": None, "half": 1.5}
+    assert data_of(TreeData(TREE, None)) == {"leaves": {"a": leaf}, "height": None}
+    assert data_of(TreeData(TREE, ("oak", 1)))["names"] == ["oak", 1]
 
 
 def test_a_declaration_becomes_a_schema() -> None:
@@ -37,7 +58,7 @@ def test_a_declaration_becomes_a_schema() -> None:
     assert schema["oneOf"] == [{"$ref": "#/$defs/Tree"}]
     assert schema["$defs"]["Tree"] == {
         "type": "object",
-        "required": ["leaves"],
+        "required": ["leaves", "height"],
         "additionalProperties": False,
         "properties": {
             "leaves": {
@@ -45,6 +66,7 @@ def test_a_declaration_becomes_a_schema() -> None:
                 "propertyNames": {"pattern": "^[a-z]+$"},
                 "additionalProperties": {"$ref": "#/$defs/Leaf"},
             },
+            "height": {"type": ["number", "null"]},
             "names": {"type": "array", "items": {"type": ["string", "integer"]}},
         },
     }
@@ -58,11 +80,12 @@ def test_a_declaration_becomes_a_schema() -> None:
             ]
         },
         "kind": {"oneOf": [{"enum": ["round", "flat"]}, {"type": "null"}]},
+        "half": {"type": "number"},
     }
 
 
 def test_what_has_no_schema_is_refused() -> None:
-    class OddData(TypedDict):
+    class OddData(View):
         odd: complex
 
     with pytest.raises(TypeError, match="complex"):

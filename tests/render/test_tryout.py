@@ -9,8 +9,7 @@ import pytest
 
 from decal_cli.analysis.evaluate import Result
 from decal_cli.analysis.recommend import Recommendation, Round
-from decal_cli.render.results.recommendation import Recommended
-from decal_cli.render.results.rounds import trial_table
+from decal_cli.render.results.recommendation import Recommended, trial_table
 from tests.helpers.results import as_text, made_up_trial, two_rounds
 
 

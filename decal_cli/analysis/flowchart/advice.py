@@ -73,14 +73,14 @@ class Advice:
             what = "Recalibrate" if self.action == "recalibrate" else "Post-train on the features"
             return f"{what} with {self.method}{': the gain is clear but small' if self.small else ''}."
         if self.action == "done" and self.constant is not None:
-            worth = "worth more" if self.constant.lead > 0 else "worth as much"
+            worth = "worth more" if self.constant.gain > 0 else "worth as much"
             return (
                 "Nothing to fit: post-training would win nothing that matters, and always deciding "
                 f"{self.constant.decision} is {worth}."
             )
         if self.action == "find-better-features" and self.useless and self.constant is not None:
             return f"Find better features; until then always decide {self.constant.decision}."
-        if self.action == "do-not-post-train" and self.constant is not None and self.constant.lead > 0:
+        if self.action == "do-not-post-train" and self.constant is not None and self.constant.gain > 0:
             return f"Do not post-train; always decide {self.constant.decision}, which is free."
         return _HEADLINES[self.action]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from decal_cli.declarations.defaults import CONFIDENCE
+from decal_cli.declarations.document import Hidden
 
 Interval = tuple[float, float]
 Answer = Literal["yes", "no", "unknown"]
@@ -68,20 +69,20 @@ class Item:
     metric: str
     value: float | None = None
     interval: Interval | None = None
-    reason: str | None = None
-    text: str = ""
+    reason: Hidden[str | None] = None
+    text: Hidden[str] = ""
 
 
 @dataclass(frozen=True)
 class Constant:
     """The constant decision that is worth at least as much as acting on the score.
 
-    decision: 0 or 1, or of more than two actions the name. lead: what it is worth more, per decision; clear: whether
+    decision: 0 or 1, or of more than two actions the name. gain: what it is worth more, per decision; clear: whether
     its interval lies above 0.
     """
 
     decision: int | str
-    lead: float
+    gain: float
     interval: Interval | None
 
     @property
@@ -201,7 +202,7 @@ class Evidence:
     @property
     def free(self) -> float:
         """What the better constant decision wins over acting on the score; 0 where the score is ahead."""
-        return 0.0 if self.constant is None else self.constant.lead
+        return 0.0 if self.constant is None else self.constant.gain
 
     @property
     def outdone(self) -> bool:

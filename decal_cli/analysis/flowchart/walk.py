@@ -152,7 +152,7 @@ def _worth(evidence: Evidence, action: Action) -> Step:
         return Step(question, "unknown", f"Its gain is unknown: it {item.reason or 'has no interval'}.", (item,))
     low, high = item.interval
     other, expected, constant = _other(evidence, action), evidence.expected(action) or 0.0, evidence.constant
-    net, lead, rival = expected - cost, 0.0 if constant is None else constant.lead, 0.0 if other is None else other[1]
+    net, lead, rival = expected - cost, 0.0 if constant is None else constant.gain, 0.0 if other is None else other[1]
     texts = alike((cost, item.value, low, high, net, lead, rival, expected))
     numbers = f"it costs {texts[0]} and wins {with_ends(texts[1:4], PER_DECISION)}"
     items: tuple[Item, ...] = (item,)
@@ -235,9 +235,9 @@ def _interim(evidence: Evidence) -> Interim | None:
     gain, threshold = evidence.item(RECALIBRATION), evidence.item(NEW_THRESHOLD)
     if evidence.useless:
         constant = evidence.constant
-        if constant is None or not constant.lead > 0:
+        if constant is None or not constant.gain > 0:
             return None
-        return Interim(None, constant.decision, constant.lead, constant.interval)
+        return Interim(None, constant.decision, constant.gain, constant.interval)
     if gain.value is None or not gain.value > 0 or threshold.value is None:
         return None
     return Interim(threshold.text or repr(threshold.value), None, gain.value, gain.interval)

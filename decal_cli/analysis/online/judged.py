@@ -14,6 +14,7 @@ from decal_cli.analysis.online.replay import Replay
 from decal_cli.analysis.online.tally import Course
 from decal_cli.analysis.online.windows import Window, utility_of
 from decal_cli.data.times import NS_PER_DAY
+from decal_cli.declarations.document import Share
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval
@@ -62,9 +63,9 @@ class PriorShift:
     chance may have made the difference, as it may where rows are in clusters.
     """
 
-    before: float
-    now: float
-    threshold: float | None
+    before: Share
+    now: Share
+    threshold: Share | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Advice, Evidence, Item, walk
 from decal_cli.analysis.study.columns import BASE, Points
 from decal_cli.declarations.defaults import CONFIDENCE
+from decal_cli.declarations.document import Known, Limit
 from decal_cli.tables.table import Floats
 
 COSTS: Mapping[Action, float] = {"recalibrate": 0.002, "post-train": 0.01}
@@ -37,10 +39,10 @@ class Policy:
     """
 
     name: str
-    loss: float
-    error: float
+    loss: Known
+    error: Known
     interval: tuple[float, float] | None
-    right: float
+    right: Known
     chosen: Mapping[str, float]
 
 
@@ -53,9 +55,9 @@ class Policies:
     """
 
     multiple: float
-    policies: tuple[Policy, ...]
-    share: float
-    right: float
+    policies: Annotated[tuple[Policy, ...], Limit(minItems=1)]
+    share: Known
+    right: Known
 
 
 NEARLY_BEST = 0.002

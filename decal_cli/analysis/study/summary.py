@@ -13,6 +13,7 @@ from decal_cli.analysis.study.columns import Points, points_of
 from decal_cli.analysis.study.policies import MULTIPLES, Policies, policies
 from decal_cli.analysis.study.run import Study
 from decal_cli.declarations.defaults import SEED
+from decal_cli.declarations.document import Known
 from decal_cli.errors import DecalError
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
@@ -41,10 +42,10 @@ class Relation:
 
     estimate: str
     target: str
-    r2: float
+    r2: Known
     interval: tuple[float, float] | None
-    slope: float
-    mean_error: float
+    slope: Known
+    mean_error: Known
 
 
 def relations(points: Points, confidence: float, seed: int) -> dict[tuple[str, str], Relation]:

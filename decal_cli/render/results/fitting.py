@@ -3,42 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal
 
 from decal_cli.analysis.fit import Fitting, Gain, how_judged
 from decal_cli.data.words import file_word
+from decal_cli.declarations.document import Absent, Positive, Size
 from decal_cli.methods import note_of
 from decal_cli.methods.declare import Kind
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH
-from decal_cli.render.blocks import Block, Column, Facts, Notes, Paragraph, Row, Signature, Source, Table
-from decal_cli.render.cells import ARROWS, number, words
-from decal_cli.render.results.differences import difference_cell
-from decal_cli.render.results.source import Provenance, pair, provenance, source_lines, title_of
-from decal_cli.render.schema import Ends, Positive, Size
+from decal_cli.numbers import DASH, Interval
+from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, Source
+from decal_cli.render.cells import ARROWS, left, number, table
+from decal_cli.render.results.comparison import difference_cell
+from decal_cli.render.results.source import Provenance, source_lines, title_of
+from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import Terms
 
 
-class FitGainData(TypedDict):
+class FitGainData(View):
     """Expected utility per decision, of acting on the new score less on the score as it is."""
 
-    value: float
-    interval: Ends | None
+    value: float = of(lambda gain, *_: gain.after - gain.before)
+    interval: Interval | None
     before: float
     after: float
 
 
-class ChangeData(TypedDict):
+class ChangeData(View):
     """A metric of the score as it is and of the new one, and the difference with its paired interval."""
 
-    before: float | None
-    after: float | None
-    difference: float | None
-    interval: Ends | None
-    reason: str | None
+    before: float | None = of("a.value")
+    after: float | None = of("b.value")
+    difference: float | None = of("difference.value")
+    interval: Interval | None = of("difference.interval")
+    reason: str | None = of("difference.reason")
 
 
-class FitData(TypedDict):
+class FitData(View):
     """A fitted model. method: as `decal fit` takes it. model_file: null where none was written.
     column: what `decal apply` adds. rows: that the model was fitted
     to. judged: on which rows the figures are, those it was fitted to, each scored by a model that other folds fitted,
@@ -47,16 +48,16 @@ class FitData(TypedDict):
     metrics: empty where the model moves the threshold and leaves the score.
     """
 
-    method: str
-    kind: Kind
-    model_file: str | None
-    column: str
-    rows: Positive
-    judged: Literal["cross-fitted", "test"]
+    method: str = of("chosen.key")
+    kind: Kind = of("chosen.declared.kind")
+    model_file: str | None = of(lambda _, path: path)
+    column: str = of("columns.0")
+    rows: Positive = of(lambda fitting, _: len(fitting.training.rows))
+    judged: Literal["cross-fitted", "test"] = of(lambda fitting, _: "cross-fitted" if fitting.cross_fitted else "test")
     seconds: Size
     gain: FitGainData | None
-    why: NotRequired[str]
-    metrics: dict[str, ChangeData]
+    metrics: dict[str, ChangeData] = of("differences")
+    why: Absent[str | None] = of(lambda fitting, _: fitting.why or None)
 
 
 class FittedData(Provenance):
@@ -72,11 +73,7 @@ class Fitted:
         self.fitting = fitting
         self.path = path
         self.terms = terms or Terms()
-
-    @property
-    def title(self) -> str:
-        """Of a page."""
-        return title_of(self.fitting.judged)
+        self.title = title_of(fitting.judged)
 
     def blocks(self) -> Iterator[Block]:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
@@ -108,30 +105,7 @@ class Fitted:
 
     def data(self) -> dict[str, Any]:
         """FittedData."""
-        fitting = self.fitting
-        document: FitData = {
-            "method": fitting.chosen.key,
-            "kind": fitting.chosen.declared.kind,
-            "model_file": self.path,
-            "column": fitting.columns[0],
-            "rows": len(fitting.training.rows),
-            "judged": "cross-fitted" if fitting.cross_fitted else "test",
-            "seconds": fitting.seconds,
-            "gain": None if fitting.gain is None else _gain_data(fitting.gain),
-            "metrics": {
-                key: {
-                    "before": each.a.value,
-                    "after": each.b.value,
-                    "difference": each.difference.value,
-                    "interval": pair(each.difference.interval),
-                    "reason": each.difference.reason,
-                }
-                for key, each in fitting.differences.items()
-            },
-        }
-        if fitting.why:
-            document["why"] = fitting.why
-        return {**provenance(fitting.judged), "fit": document}
+        return {**data_of(Provenance(self.fitting.judged)), "fit": data_of(FitData(self.fitting, self.path))}
 
 
 def _gain_facts(gain: Gain, terms: Terms) -> Facts:
@@ -146,20 +120,17 @@ def _gain_facts(gain: Gain, terms: Terms) -> Facts:
 
 
 def _metric_blocks(fitting: Fitting) -> Iterator[Block]:
-    columns = [Column("metric", words=True), Column("", words=True)]
-    columns += [Column(name) for name in ("as it is", "post-trained", "difference")]
-    rows = []
-    for key, each in fitting.differences.items():
-        metric = parse(key).declared
-        cells = (number(each.a.value), number(each.b.value), difference_cell(each))
-        rows.append(Row((words(metric.title), words(ARROWS[metric.better]), *cells)))
-    yield Table(tuple(columns), tuple(rows))
+    yield table(
+        fitting.differences.items(),
+        [
+            (left("metric"), lambda item: parse(item[0]).declared.title),
+            (left(""), lambda item: ARROWS[parse(item[0]).declared.better]),
+            ("as it is", lambda item: number(item[1].a.value)),
+            ("post-trained", lambda item: number(item[1].b.value)),
+            ("difference", lambda item: difference_cell(item[1])),
+        ],
+    )
     reasons = [(key, each.difference.reason) for key, each in fitting.differences.items()]
     lines = tuple(f"{DASH} {key}: {reason}" for key, reason in reasons if reason is not None)
     if lines:
         yield Notes(lines, close=True)
-
-
-def _gain_data(gain: Gain) -> FitGainData:
-    won = gain.after - gain.before
-    return {"value": won, "interval": pair(gain.interval), "before": gain.before, "after": gain.after}

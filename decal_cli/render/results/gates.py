@@ -4,42 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Annotated, Any, TypedDict
+from dataclasses import astuple, replace
+from typing import Annotated, Any
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
+from decal_cli.declarations.document import Limit
 from decal_cli.numbers import plain
 from decal_cli.render.blocks import Block, Check, Checks, Signature, Source
 from decal_cli.render.results.evaluation import Evaluated, MeasuredData, ReportData
 from decal_cli.render.results.shortened import Order, worst_of_each
 from decal_cli.render.results.source import Provenance, source_lines, title_of
-from decal_cli.render.schema import Limit
-
-
-class GateData(TypedDict):
-    """The outcome of a rule for a model and group; passed is null, with the reason, where the rule cannot be judged."""
-
-    rule: str
-    model: str
-    group: str | None
-    value: float | None
-    bound: float | None
-    passed: bool | None
-    reason: str | None
+from decal_cli.render.schema import data_of, keys_of
 
 
 class GatedData(Provenance, MeasuredData):
     """What `decal gate` prints of one model: its fields, and the same under reports."""
 
     reports: Annotated[list[ReportData], Limit(minItems=1, maxItems=1)]
-    gates: list[GateData]
+    gates: list[GateRow]
 
 
 class GatedReportsData(Provenance):
     """What `decal gate` prints of several models or groups."""
 
     reports: Annotated[list[ReportData], Limit(minItems=2)]
-    gates: list[GateData]
+    gates: list[GateRow]
 
 
 class Gated:
@@ -47,11 +36,7 @@ class Gated:
 
     def __init__(self, outcome: GateOutcome) -> None:
         self.outcome = outcome
-
-    @property
-    def title(self) -> str:
-        """Of a page."""
-        return title_of(self.outcome.evaluation)
+        self.title = title_of(outcome.evaluation)
 
     def blocks(self) -> Iterator[Block]:
         """The rules, each with its outcome."""
@@ -63,13 +48,12 @@ class Gated:
 
     def data(self) -> dict[str, Any]:
         """GatedData, or GatedReportsData."""
-        return {**Evaluated(self.outcome.evaluation).data(), "gates": [gate_data(row) for row in self.outcome.rows]}
+        return {**Evaluated(self.outcome.evaluation).data(), "gates": data_of(self.outcome.rows)}
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per rule, model and group."""
-        yield ["rule", "model", "group", "value", "bound", "passed", "reason"]
-        for row in self.outcome.rows:
-            yield [row.rule, row.model, row.group, row.value, row.bound, row.passed, row.reason]
+        yield [*keys_of(GateRow)]
+        yield from (list(astuple(row)) for row in self.outcome.rows)
 
     def checks(self) -> tuple[Check, ...]:
         """The rules, for CI systems."""
@@ -103,16 +87,3 @@ def _finding(row: GateRow) -> str:
         return f"cannot judge: {row.reason}"
     bound = "" if row.bound is None or "baseline" not in row.rule else f" (bound {plain(row.bound)})"
     return plain(row.value) + bound
-
-
-def gate_data(row: GateRow) -> GateData:
-    """A rule with its outcome as JSON has it."""
-    return {
-        "rule": row.rule,
-        "model": row.model,
-        "group": row.group,
-        "value": row.value,
-        "bound": row.bound,
-        "passed": row.passed,
-        "reason": row.reason,
-    }

@@ -1,68 +1,99 @@
-"""What `decal recommend` returns."""
+"""What `decal recommend` returns: the advice, what it rests on, and what each way of acting is worth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NamedTuple
 
+from decal_cli.analysis.counts import CountedStep, Decided, DecisionCounts
 from decal_cli.analysis.evaluate import Report
-from decal_cli.analysis.flowchart import Action, Advice, Answer
-from decal_cli.analysis.recommend import Recommendation, Round, ece_advice
-from decal_cli.numbers import plain
-from decal_cli.render.blocks import Block, Column, Heading, Paragraph, Row, Signature, Source, Table
-from decal_cli.render.cells import words
-from decal_cli.render.results.advice import conclusion_of, constant_line, walk_of
-from decal_cli.render.results.by_row import amount_line
-from decal_cli.render.results.counts import AmountsData, CountsData, amounts_data, counts_data, counts_table
-from decal_cli.render.results.evaluation import MeasuredData, measured
-from decal_cli.render.results.ladder import ladder
-from decal_cli.render.results.measurements import name_of
-from decal_cli.render.results.moving import MovingData, moving_data, moving_line
-from decal_cli.render.results.ranked import WithRanked, ranked_blocks, ranked_data
-from decal_cli.render.results.rounds import RoundData, round_blocks, round_data, round_rows
+from decal_cli.analysis.flowchart import FITS, GAINS, Action, Advice, Answer, Item
+from decal_cli.analysis.flowchart.advice import Interim
+from decal_cli.analysis.flowchart.evidence import Constant
+from decal_cli.analysis.moving import Moving
+from decal_cli.analysis.ranked import PERFECT, RECALIBRATION, Kind, Ranked
+from decal_cli.analysis.recommend import Recommendation, Round, ece_advice, ece_disagrees
+from decal_cli.analysis.tryout import Trial
+from decal_cli.crossfit.changes import DecisionChange
+from decal_cli.data.words import shell_word
+from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
+from decal_cli.metrics import Result, named
+from decal_cli.numbers import DASH, Interval, alike, apart, counts, per_decision, percent, plain, short, span, with_ends
+from decal_cli.render.blocks import (
+    Bar,
+    Bars,
+    Block,
+    Cell,
+    Column,
+    Conclusion,
+    Heading,
+    Notes,
+    Paragraph,
+    Signature,
+    Source,
+    Step,
+    Steps,
+    Table,
+)
+from decal_cli.render.cells import left, number, table, words
+from decal_cli.render.results.evaluation import MeasuredData, name_of
 from decal_cli.render.results.shortened import shortened
-from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines, title_of
-from decal_cli.render.schema import Ends, Limit
+from decal_cli.render.results.source import Provenance, amount_line, one_or_several, source_lines, title_of
+from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import Terms
+from decal_cli.tables.population import Population
+from decal_cli.tables.resample import FOLDS
+from decal_cli.task import BinaryTask
+
+OF_ROWS = 1000
+"""Rows that printed counts are of."""
+RULES = ("as it is", "recalibrated", "with features")
 
 
-class EvidenceData(TypedDict):
-    """A metric that a step rests on."""
-
-    metric: str
-    value: float | None
-    interval: Ends | None
-
-
-class StepData(TypedDict):
+class StepData(View):
     """A question of the flowchart with its answer. small: "yes", but the gain is within the tolerance."""
 
     question: str
     answer: Answer
     small: bool
     reason: str
-    evidence: list[EvidenceData]
+    evidence: list[Item]
 
 
-class ConstantData(TypedDict):
-    """A constant decision. gain: what it is worth more than acting on the score as it is, per decision."""
+class GainData(View):
+    """Utility per decision with its interval; value null, and the reason, where it cannot be told."""
 
-    decision: int | str
-    gain: float
-    interval: Ends | None
-
-
-class InterimData(TypedDict):
-    """What can be done at once: act when score >= threshold, or always decide the same; the other one is null."""
-
-    threshold: str | None
-    decision: int | str | None
-    gain: float
-    interval: Ends | None
+    value: float | None
+    interval: Interval | None
+    reason: str | None
 
 
-class AdviceData(TypedDict):
+class TrialData(View):
+    """A method tried. behind: what it leaves behind the best one after costs, with the paired interval; null where it
+    was not fitted.
+    """
+
+    method: str = of("chosen.key")
+    kind: Literal["recalibration", "post-training"] = of("chosen.declared.kind")
+    predicted: GainData
+    achieved: GainData
+    cost: float
+    net: float | None
+    behind: GainData | None
+    seconds: float
+
+
+class RoundData(View):
+    """The methods tried on one score, the best first; the action that follows with the best one's score."""
+
+    score: str
+    attempts: list[TrialData] = of("trials")
+    best: str | None = of("best.chosen.key")
+    action: str | None = of("advice.action")
+
+
+class AdviceData(View):
     """Where the walk ended. method, fit: the method as `decal fit` names it, null where there is nothing to fit. small:
     the gain is clear, but within the tolerance. constant: the constant decision that acting on the score does not beat.
     interim: what can be done at once and at no cost. rows_needed: rows that settle an unknown in 4 of 5 cases, null
@@ -73,29 +104,135 @@ class AdviceData(TypedDict):
     action: Action
     method: str | None
     gain: float | None
-    interval: Ends | None
-    path: Annotated[list[StepData], Limit(minItems=1)]
-    next: list[str]
-    ece_advice: Literal["recalibrate", "leave"] | None
-    fit: str | None
+    interval: Interval | None
+    path: Annotated[list[StepData], Limit(minItems=1)] = of("steps")
+    next: list[str] = of("next_steps")
+    ece_advice: Literal["recalibrate", "leave"] | None = of(lambda _, seen: ece_advice(seen.report))
+    fit: str | None = of("method")
     rows_needed: int | None
     small: bool
     stakes: float
     tolerance: float
-    constant: ConstantData | None
-    interim: InterimData | None
-    tried: NotRequired[list[RoundData]]
+    constant: Constant | None
+    interim: Interim | None
+    tried: Absent[list[RoundData] | None] = of(lambda _, seen: seen.whole.rounds_of(seen.report) or None)
 
 
-class AdvisedData(Provenance, MeasuredData, WithRanked):
+class DecisionChangeData(View):
+    """Rows whose decision a step changes, by direction and label; their cells less those before. gain: in utility per
+    decision, u_delta (true_positives (1 - t*) - false_positives t*) / rows.
+    """
+
+    started_positive: Size
+    started_negative: Size
+    stopped_positive: Size
+    stopped_negative: Size
+    true_positives: float
+    false_positives: float
+    gain: float = of(lambda change, seen: seen.task.u_delta * change.worth(seen.task.threshold) / seen.counted.total)
+
+
+class DecidedData(View):
+    """Rows, or their summed weight, by decision and label. change: from the step before; null for the score as it is.
+
+    After post-training these are expected counts, on held-out rows: those before and the change, held within the rows
+    of each label.
+    """
+
+    acted: Size = of("decided.acted")
+    true_positives: Size = of("decided.true_positives")
+    false_positives: Size = of("decided.false_positives")
+    false_negatives: Size = of("decided.false_negatives")
+    true_negatives: Size = of("decided.true_negatives")
+    ppv: Share | None = of("decided.ppv")
+    sensitivity: Share | None = of("decided.sensitivity")
+    change: DecisionChangeData | None
+
+
+class AdjustedData(View):
+    """The threshold in use, and the one on the same score that decides as the recalibrated score does: a number to be
+    used as it is written, null where no recalibrated score reaches t*.
+    """
+
+    in_use: float = of(lambda _, seen: seen.task.decision_threshold)
+    adjusted: str | None = of(lambda result, _: None if result.value is None else result.text or repr(result.value))
+    interval: Interval | None
+
+
+class CountsData(View):
+    """Decisions of a model on its rows. names: of the actions 0 and 1; rows: or their summed weight. recalibrated and
+    with_features are null where that gain is undefined.
+    """
+
+    names: Annotated[list[str], Limit(minItems=2, maxItems=2)] | None = of(lambda _, seen: seen.terms.names)
+    rows: Size = of("total")
+    as_is: DecidedData = of(lambda counted, _: _Uncounted(counted.as_is))
+    recalibrated: DecidedData | None
+    with_features: DecidedData | None
+    threshold: AdjustedData = of(lambda _, seen: seen.report.results["threshold_adjusted"])
+
+
+class AmountData(View):
+    """An amount with its interval; null where the metric is undefined."""
+
+    value: float | None = of(lambda result, seen: None if result.value is None else seen.terms.number * result.value)
+    interval: Interval | None = of(
+        lambda result, seen: result.interval and [seen.terms.number * end for end in result.interval]
+    )
+
+
+class AmountsData(View):
+    """Utilities times the number of decisions, in the user's unit; per: the time in which these decisions are made."""
+
+    unit: str | None = of(lambda _, seen: seen.terms.unit)
+    per: str | None = of(lambda _, seen: seen.terms.per)
+    decisions: Above = of(lambda _, seen: seen.terms.number)
+    expected_utility: AmountData = of(lambda results, _: results["expected_utility"])
+    gain_recalibration: AmountData = of(lambda results, _: results[GAINS["recalibrate"]])
+    gain_beyond: AmountData = of(lambda results, _: results["gain_beyond"])
+    gain_post_training: AmountData = of(lambda results, _: results[GAINS["post-train"]])
+
+
+class _Uncounted(NamedTuple):
+    """The decisions of the score as it is, which nothing changed."""
+
+    decided: Decided
+    change: None = None
+
+
+class _Seen(NamedTuple):
+    """A report with its advice, and what both are seen beside."""
+
+    report: Report
+    advice: Advice
+    whole: Recommendation
+    terms: Terms
+
+    @property
+    def task(self) -> BinaryTask | None:
+        return self.whole.evaluation.plan.binary
+
+    @property
+    def counted(self) -> DecisionCounts | None:
+        return None if self.task is None else self.report.counts
+
+
+class AdvisedPart(MeasuredData):
+    """A report with its advice."""
+
+    recommendation: AdviceData = of(lambda _, seen: seen.advice)
+    counts: CountsData | None = of(lambda _, seen: seen.counted)
+    amounts: AmountsData | None = of(
+        lambda report, seen: AmountsData(report.results, seen) if seen.terms.with_amounts else None
+    )
+    moving: Absent[Moving | None]
+    at_capacity: Absent[list[Ranked] | None] = of(lambda report, seen: seen.whole.ranked_of(report) or None)
+
+
+class AdvisedData(Provenance, AdvisedPart):
     """A model and group with its advice. counts: its decisions; amounts: in the user's unit, null without
     one.
     """
-
-    recommendation: AdviceData
-    counts: CountsData | None
-    amounts: AmountsData | None
-    moving: NotRequired[MovingData]
 
 
 class RecommendedData(AdvisedData):
@@ -117,11 +254,7 @@ class Recommended:
         self.recommendation = recommendation
         self.terms = terms or Terms()
         self.evaluation = recommendation.evaluation
-
-    @property
-    def title(self) -> str:
-        """Of a page."""
-        return title_of(self.evaluation)
+        self.title = title_of(self.evaluation)
 
     def blocks(self) -> Iterator[Block]:
         """Data; of several models or groups a table; of each the ladder, the walk, the action, and what was tried."""
@@ -148,18 +281,9 @@ class Recommended:
 
     def data(self) -> dict[str, Any]:
         """RecommendedData, or AdvisedReportsData."""
-        entries = [
-            {
-                **measured(report),
-                "recommendation": advice_data(report, advice, self.recommendation.rounds_of(report)),
-                "counts": counts_data(report, self.evaluation.plan.binary, self.terms),
-                "amounts": amounts_data(report.results, self.terms),
-                **moving_data(report),
-                **ranked_data(self.recommendation.ranked_of(report)),
-            }
-            for report, advice in self.recommendation.advised
-        ]
-        return one_or_several(provenance(self.evaluation), entries)
+        seen = [_Seen(*advised, self.recommendation, self.terms) for advised in self.recommendation.advised]
+        entries = [data_of(AdvisedPart(each.report, each)) for each in seen]
+        return one_or_several(data_of(Provenance(self.evaluation)), entries)
 
     def rows(self) -> Iterator[list[Any]]:
         """One row per model and group; where methods were tried, one per method."""
@@ -181,65 +305,499 @@ def advised_of(recommendation: Recommendation, reports: Sequence[Report]) -> lis
 def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> Table:
     """What each model and group is advised."""
     grouped = any(report.group is not None for report, _ in advised)
-    names = ["model", *(["group"] if grouped else []), "action", "method"]
-    rows = []
-    for report, advice in advised:
-        gain = "" if advice.gain is None else plain(terms.number * advice.gain)
-        place = [report.model, *([report.group or ""] if grouped else [])]
-        rows.append(Row(tuple(map(words, (*place, advice.action, advice.method or "", gain)))))
-    columns = [Column(name, words=True, wraps=True) for name in names]
-    return Table((*columns, Column(f"gain {terms.heading}", wraps=True)), tuple(rows))
-
-
-def advice_data(report: Report, advice: Advice, rounds: Sequence[Round]) -> AdviceData:
-    """The advice on a report as JSON has it."""
-    document: AdviceData = {
-        "action": advice.action,
-        "method": advice.method,
-        "gain": advice.gain,
-        "interval": pair(advice.interval),
-        "path": [
-            {
-                "question": step.question,
-                "answer": step.answer,
-                "small": step.small,
-                "reason": step.reason,
-                "evidence": [
-                    {"metric": item.metric, "value": item.value, "interval": pair(item.interval)}
-                    for item in step.evidence
-                ],
-            }
-            for step in advice.steps
+    return table(
+        advised,
+        [
+            (left("model", wraps=True), lambda each: each[0].model),
+            *([(left("group", wraps=True), lambda each: each[0].group or "")] if grouped else []),
+            (left("action", wraps=True), lambda each: each[1].action),
+            (left("method", wraps=True), lambda each: each[1].method or ""),
+            (
+                Column(f"gain {terms.heading}", wraps=True),
+                lambda each: "" if each[1].gain is None else plain(terms.number * each[1].gain),
+            ),
         ],
-        "next": list(advice.next_steps),
-        "ece_advice": ece_advice(report),
-        "fit": advice.method,
-        "rows_needed": advice.rows_needed,
-        "small": advice.small,
-        "stakes": advice.stakes,
-        "tolerance": advice.tolerance,
-        "constant": _constant_data(advice),
-        "interim": _interim_data(advice),
-    }
-    if rounds:
-        document["tried"] = round_data(rounds)
-    return document
+    )
 
 
-def _constant_data(advice: Advice) -> ConstantData | None:
-    constant = advice.constant
-    if constant is None:
+def walk_of(advice: Advice, terms: Terms) -> Steps:
+    """The walk through the flowchart."""
+    return Steps(
+        tuple(
+            Step(step.question, step.answer, terms.worded(step.reason), tuple(_evidence(step.evidence, terms)))
+            for step in advice.steps
+        )
+    )
+
+
+def _evidence(items: Sequence[Item], terms: Terms) -> Iterator[str]:
+    """What a step rests on, a line each; utilities are amounts of one size, where the user said what amounts mean."""
+    amounts = [item.value for item in items if item.value is not None and _is_amount(item, terms)]
+    for item in items:
+        if item.value is None:
+            value = "undefined"
+        elif _is_amount(item, terms):
+            value = terms.amount(item.value, item.interval, amounts)
+        else:
+            value = f"{short(item.value, 4)} {span(item.interval, 4)}".rstrip()
+        yield f"{named(item.metric).title.lower()}: {value}"
+
+
+def _is_amount(item: Item, terms: Terms) -> bool:
+    return terms.with_amounts and named(item.metric).unit == "utility"
+
+
+def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
+    """What is told before anything else: acting on the score is worth no more than a constant decision."""
+    constant, now = advice.constant, report.results["expected_utility"].value
+    if constant is None or now is None:
         return None
-    return {"decision": constant.decision, "gain": constant.lead, "interval": pair(constant.interval)}
+    factor, unit = terms.scale(now, now + constant.gain)
+    per = " ".join(filter(None, (unit, terms.span)))
+    if not constant.gain > 0:
+        worth = f"both are worth {short(factor * now, 3)} {per}"
+        return terms.worded(f"Acting on this score is worth no more than always deciding {constant.decision}: {worth}.")
+    worth = f"{' against '.join(apart(factor * (now + constant.gain), factor * now, 3))} {per}"
+    doubt = "" if constant.clear else ", though chance could explain the difference"
+    return terms.worded(f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}.")
 
 
-def _interim_data(advice: Advice) -> InterimData | None:
-    interim = advice.interim
-    if interim is None:
+def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Conclusion:
+    """The action, what to expect of it, and what to do next."""
+    return Conclusion(terms.worded(advice.headline), tuple(map(terms.worded, _sentences(report, advice, task, terms))))
+
+
+def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Iterator[str]:
+    if task is not None:
+        yield from counted_sentences(report, advice, task, terms)
+    if advice.gain is not None:
+        yield _gain_sentence(advice.gain, advice, terms)
+    yield from advice.next_steps
+    yield from filter(None, (_ece_sentence(report, advice, terms),))
+
+
+def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
+    """The expected gain of the method, per decision and as an amount."""
+    numbers = (gain, *(advice.interval or ()))
+    amounts, words = terms.amounts(*numbers)
+    each = terms.worded(per_decision(gain, advice.interval))
+    return f"Expected gain of {advice.method}: {each}, {with_ends(amounts, f'{words} {terms.span}'.strip())}."
+
+
+def _ece_sentence(report: Report, advice: Advice, terms: Terms) -> str | None:
+    """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
+    if "ece" not in report.results:
         return None
-    return {
-        "threshold": interim.threshold,
-        "decision": interim.decision,
-        "gain": interim.gain,
-        "interval": pair(interim.interval),
-    }
+    ece, null = report.results["ece"].value, report.results["ece_null"].value
+    gain = report.results["gain_recalibration"]
+    if ece is None or null is None or gain.value is None:
+        return None
+    sentence = (
+        f"ECE is {short(ece, 4)} for any decision (a calibrated model would show {short(null, 4)}); for this one, "
+        f"recalibration {_verb(gain)} {terms.worded(per_decision(gain.value, gain.interval))}."
+    )
+    if not ece_disagrees(report, advice):
+        return sentence
+    if ece_advice(report) == "leave":
+        return f"{sentence} ECE alone would leave the model as it is."
+    return f"{sentence} ECE alone would advise recalibration: {_blind_spot(advice)}."
+
+
+def _blind_spot(advice: Advice) -> str:
+    """What ECE does not see that leads elsewhere."""
+    if advice.action == "post-train":
+        return "it does not see how rows with equal scores differ"
+    if advice.useless:
+        return "it does not see that a constant decision wins as much"
+    if advice.action == "do-not-post-train":
+        return "it does not know what recalibration costs"
+    return "it does not ask whether the error crosses t*"
+
+
+def _verb(gain: Result) -> str:
+    """What recalibration does by its gain and its interval."""
+    if gain.interval is not None and gain.interval[0] > 0:
+        return "wins"
+    if gain.interval is not None and gain.interval[1] <= 0:
+        return "loses: its gain is"
+    return "may win or lose: its gain is"
+
+
+class Rung(NamedTuple):
+    """A value of the ladder: a metric, and the gain that is added to it."""
+
+    name: str
+    base: str
+    gain: str = ""
+
+
+CHAIN = (
+    Rung("always decide 0", "eu_never"),
+    Rung("always decide 1", "eu_always"),
+    Rung("act on large amounts alone", "eu_by_amount"),
+    Rung("act on the score as it is", "expected_utility"),
+    Rung("act on the recalibrated score", "expected_utility", "gain_recalibration"),
+    Rung("act on score and features", "expected_utility", "gain_post_training"),
+)
+"""From the constant decisions to post-training; the last rungs add gains on held-out rows to what the score yields."""
+
+
+MORE_ACTIONS = Rung("take the best constant action", "expected_utility", "external_regret")
+"""In place of the two constant decisions, where there are more than two actions."""
+
+
+def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars:
+    """The rungs that are defined, in the user's terms, each bar from the lowest rung to its own."""
+    two = results["eu_never"].value is not None if "eu_never" in results else False
+    chain = CHAIN if two else (MORE_ACTIONS, *CHAIN)
+    values = {rung.name: value for rung in chain if (value := _value(rung, results)) is not None}
+    lowest, highest = min(values.values()), max(values.values())
+    height = highest - lowest
+    factor, unit = terms.scale(*values.values())
+    amounts = [value * factor for value in values.values()]
+    texts = alike(amounts) if terms.with_amounts else [short(amount, 3) for amount in amounts]
+    bars = tuple(
+        Bar(terms.worded(name), text, (value - lowest) / height if height > 0 else 0.0)
+        for (name, value), text in zip(values.items(), texts, strict=True)
+    )
+    measured_in = terms.measured_in(unit)
+    return Bars(title or f"Expected utility {measured_in}", "decisions", f"expected utility {measured_in}", bars)
+
+
+def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:
+    if rung.base not in results or (rung.gain and rung.gain not in results):
+        return None
+    base = results[rung.base].value
+    gain = 0.0 if not rung.gain else results[rung.gain].value
+    return None if base is None or gain is None else base + gain
+
+
+def moving_line(report: Report, population: Population | None, terms: Terms) -> Paragraph | None:
+    """The sentence on it."""
+    moving = report.moving
+    if moving is None or population is None:
+        return None
+    (kept, moved, gain, *ends), unit = terms.amounts(moving.kept, moving.moved, moving.gain, *(moving.interval or ()))
+    words = " ".join(filter(None, (unit, terms.span)))
+    interval = f" [{', '.join(ends)}]" if ends else ""
+    used = "the scores as they are" if population.kept else "the moved scores"
+    return Paragraph(
+        f"Where {percent(population.prevalence)} are positive, scores made for {percent(population.sampled)} are worth "
+        f"{kept} {words}; moved to it they are worth {moved}, which is a gain of {gain}{interval}. To move them is to "
+        f"act on them from about {moving.threshold:.4g} on. All else on this page is of {used}."
+    )
+
+
+def counts_table(report: Report, terms: Terms) -> Table | None:
+    """The decisions of each rule, of 1,000 rows; None where they were not counted."""
+    counted = report.counts
+    if counted is None:
+        return None
+    heads = ["acts on", "true positives", "false positives", "misses", "newly acted on", "no longer acted on"]
+    if terms.names:
+        off, on = terms.names
+        heads = [on, f"{on} at label 1", f"{on} at label 0", f"{off} at label 1", f"{off} → {on}", f"{on} → {off}"]
+    steps: tuple[Any, ...] = (_Uncounted(counted.as_is), *filter(None, (counted.recalibrated, counted.with_features)))
+
+    def rows(of_step: Callable[[Any], float | None]) -> Callable[[tuple[str, Any]], str]:
+        def shown(item: tuple[str, Any]) -> str:
+            count = of_step(item[1])
+            return "" if count is None else f"{OF_ROWS * count / counted.total:,.1f}"
+
+        return shown
+
+    each = (
+        rows(lambda step: step.decided.acted),
+        rows(lambda step: step.decided.true_positives),
+        rows(lambda step: step.decided.false_positives),
+        rows(lambda step: step.decided.false_negatives),
+        rows(lambda step: step.change and step.change.started),
+        rows(lambda step: step.change and step.change.stopped),
+    )
+    return table(
+        zip(RULES, steps, strict=False),
+        [
+            (left("score"), lambda item: item[0]),
+            *((Column(head, breaks=(10,)), say) for head, say in zip(heads, each, strict=True)),
+            (Column("PPV", breaks=(10,)), lambda item: number(item[1].decided.ppv, decimals=3)),
+            (Column("sensitivity", breaks=(10,)), lambda item: number(item[1].decided.sensitivity, decimals=3)),
+        ],
+        title=f"Decisions, of {OF_ROWS:,} rows",
+        keys=1,
+    )
+
+
+def counted_sentences(report: Report, advice: Advice, task: BinaryTask, terms: Terms) -> Iterator[str]:
+    """How many rows are acted on, what the method of the advice changes, and the threshold to use."""
+    counted = report.counts
+    if counted is None:
+        return
+    share = OF_ROWS / counted.total
+    changes = _changes(counted, advice)
+    misses = [-share * sum(change.true_positives for change in changes)] if changes else []
+    alarms = [share * sum(change.false_positives for change in changes)] if changes else []
+    acted, *others = counts([share * counted.as_is.acted, *map(abs, (*alarms, *misses))])
+    act = "Acts on" if terms.names is None else f"Decides '{terms.names[1]}' for"
+    text = f"{act} {acted} of {OF_ROWS:,}."
+    if changes:
+        off, on = terms.names or ("", "")
+        fewer = _more(others[0], alarms[0], f"'{on}' at label 0" if terms.names else "false positives")
+        missed = _more(others[1], misses[0], f"'{off}' at label 1" if terms.names else "misses")
+        text += f" With {advice.method}: {fewer}, {missed}"
+        if terms.with_amounts and advice.gain is not None:
+            text += f"; saves {terms.amount(advice.gain, advice.interval)}"
+        text += "."
+    yield text
+    yield _threshold_sentence(report.results["threshold_adjusted"], task)
+
+
+def _changes(counted: DecisionCounts, advice: Advice) -> list[DecisionChange]:
+    """The steps from the score as it is to the method that the advice names."""
+    if advice.method is None:
+        return []
+    steps: tuple[CountedStep | None, ...] = (counted.recalibrated,)
+    if advice.method != FITS["recalibrate"]:
+        steps = (counted.recalibrated, counted.with_features)
+    return [] if None in steps else [step.change for step in steps if step is not None]
+
+
+def _more(text: str, change: float, what: str) -> str:
+    """'90 fewer false positives'."""
+    if not text.strip("0.,"):
+        return f"as many {what}"
+    return f"{text} {'more' if change > 0 else 'fewer'} {what}"
+
+
+def _threshold_sentence(adjusted: Result, task: BinaryTask) -> str:
+    start = f"Threshold on the score: {plain(task.decision_threshold)} in use"
+    if adjusted.value is None:
+        return f"{start}; {adjusted.reason}."
+    ends = "" if adjusted.interval is None else f" [{', '.join(alike(adjusted.interval))}]"
+    return (
+        f"{start}; from {adjusted.text or plain(adjusted.value)}{ends} on, it decides as the recalibrated score does."
+    )
+
+
+def ranked_blocks(recommendation: Recommendation, report: Report, terms: Terms) -> Iterator[Block]:
+    """What a limited capacity changes for the model of a report, and what each score is worth under it."""
+    ranked, evaluation = recommendation.ranked_of(report), recommendation.evaluation
+    if not ranked or evaluation.capacity is None:
+        return
+    sentences = (*_of_the_limit(ranked, report, terms), *_of_methods(ranked, evaluation.plan.binary, terms))
+    yield Paragraph(" ".join(sentences), strong=f"At capacity {evaluation.capacity.text}.")
+    by_value = ("capture of value", lambda each: number(each.value_capture, decimals=3))
+    yield table(
+        ranked,
+        [
+            (left("score"), _ranked_name),
+            (f"utility {terms.heading}", lambda each: _times(each.utility, terms)),
+            (
+                "gain over the score as it is",
+                lambda each: _times(each.gain, terms, each.interval) if each.method else "",
+            ),
+            ("capture", lambda each: number(each.capture, decimals=3)),
+            *([] if ranked[0].value_capture is None else [by_value]),
+            ("precision", lambda each: number(each.precision, decimals=3)),
+        ],
+    )
+    reasons = tuple(f"{DASH} {each.method}: {each.reason}" for each in ranked if each.reason is not None)
+    if reasons:
+        yield Notes(reasons, quiet=True, close=True)
+
+
+def _ranked_name(each: Ranked) -> str:
+    if each.method in (None, PERFECT):
+        return each.method or "as it is"
+    return f"{each.method}, held-out rows"
+
+
+def _times(value: float | None, terms: Terms, interval: Interval | None = None) -> Cell:
+    """A utility per decision as an amount."""
+    ends = interval and (terms.number * interval[0], terms.number * interval[1])
+    return number(None if value is None else terms.number * value, ends)
+
+
+def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: Terms) -> Iterator[str]:
+    """What the limit costs, and what is left to win under it."""
+    now, unlimited = ranked[0].utility or 0.0, report.results["expected_utility"].value or 0.0
+    perfect = next((each for each in ranked if each.method == PERFECT), None)
+    if report.places is not None and not report.places.full:
+        yield "Every row that would be acted on has a place, so that the limit changes nothing."
+    else:
+        verb = "costs" if unlimited >= now else "wins"
+        (apart, with_places, without), unit = terms.amounts(abs(unlimited - now), now, unlimited)
+        yield (
+            f"The limit {verb} {apart} {unit or terms.noun} {terms.span}: acting on the score is worth {with_places} "
+            f"with these places, and {without} without a limit."
+        )
+    if perfect is not None and perfect.gain is not None:
+        (gain, *ends), unit = terms.amounts(perfect.gain, *(perfect.interval or ()))
+        span = f" [{', '.join(ends)}]" if ends else ""
+        won = f"{gain}{span} {unit or terms.noun} {terms.span}"
+        yield f"A perfect ranking, by the labels, would win {won} more with these places; no method can win more."
+
+
+def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, terms: Terms) -> Iterator[str]:
+    """What methods win with these places; task: None where every row has utilities of its own."""
+    recalibrated = next((each for each in ranked if each.method == RECALIBRATION), None)
+    if recalibrated is not None and recalibrated.gain is not None:
+        if task is None:
+            best = _best(ranked, "recalibration")
+            won = _won(best, terms)
+            yield f"Recalibration by {best.method} changes what acting is expected to win, and so the order: {won}."
+        else:
+            nothing = recalibrated.gain == 0
+            won = "on the rows with a place, that changes nothing" if nothing else _won(recalibrated, terms)
+            reached = plain(task.threshold)
+            yield f"Recalibration keeps the order of the scores, and changes only which of them reach {reached}: {won}."
+    if any(each.kind == "post-training" and each.gain is not None for each in ranked):
+        best = _best(ranked, "post-training")
+        yield f"Of the post-trained scores, {best.method} is worth most: {_won(best, terms)}."
+    elif task is None:
+        yield "What features would win with these places is unknown."
+    else:
+        yield "Only another order, such as one that features give, finds other rows."
+    yield "Questions, counts and gains below are for decisions without this limit."
+
+
+def _best(ranked: Sequence[Ranked], kind: Kind) -> Ranked:
+    """The one of this kind that wins most."""
+    of_kind = (each for each in ranked if each.kind == kind and each.gain is not None)
+    return max(of_kind, key=lambda each: each.gain or 0.0)
+
+
+def _won(each: Ranked, terms: Terms) -> str:
+    """How much is won, and whether chance could explain it."""
+    gain, ends = each.gain or 0.0, each.interval or ()
+    doubtful = len(ends) == 2 and ends[0] <= 0 <= ends[1]
+    sign = 1 if gain >= 0 or doubtful else -1
+    (value, *shown), unit = terms.amounts(sign * gain, *sorted(sign * end for end in ends))
+    amount = f"{value}{f' [{shown[0]}, {shown[1]}]' if shown else ''} {unit or terms.noun} {terms.span}"
+    if doubtful:
+        return f"its gain is {amount}, which chance could explain"
+    return f"it {'wins' if sign > 0 else 'loses'} {amount}"
+
+
+def round_blocks(rounds: Sequence[Round]) -> Iterator[Block]:
+    """Each round: what was tried on which score, what each method won, and what follows."""
+    for at, each in enumerate(rounds, 1):
+        yield Paragraph(_intro(at, each))
+        yield trial_table(each)
+        reasons = tuple(_reasons(each))
+        if reasons:
+            yield Notes(reasons, quiet=True, close=True)
+        yield Conclusion("", tuple(_conclusion(rounds, at)))
+
+
+def _intro(number: int, each: Round) -> str:
+    which = "Tried on" if number == 1 else "Started over with"
+    return (
+        f"{which} {each.score}, cross-fitted in {FOLDS} folds: each gain is on held-out rows, in utility per 1,000 "
+        "decisions over acting on this score as it is. Predicted: the expected gain of its kind, before any fit."
+    )
+
+
+def trial_table(each: Round) -> Table:
+    """The methods, the best first; gains are per 1,000 decisions."""
+    costly = any(trial.cost for trial in each.trials)
+    return table(
+        each.trials,
+        [
+            (left("method"), lambda trial: trial.chosen.key),
+            (left("kind", drops=2), lambda trial: trial.chosen.declared.kind),
+            ("predicted", lambda trial: _gain(trial.predicted)),
+            ("achieved", lambda trial: _gain(trial.achieved)),
+            (
+                Column("after cost", drops=0 if costly else 2),
+                lambda trial: per_thousand(trial.net) if costly and trial.net is not None else "",
+            ),
+            (Column("processor", drops=1), lambda trial: f"{trial.seconds:.2f} s"),
+        ],
+        chosen=lambda trial: trial is each.best,
+        picks=True,
+    )
+
+
+def _gain(result: Result) -> Cell:
+    return words(DASH) if result.value is None else per_thousand(result.value, result.interval)
+
+
+def per_thousand(value: float, ends: Interval | None = None) -> Cell:
+    """A utility per 1,000 decisions with its interval, all to as many decimals as the largest needs."""
+    scaled = [1000 * part for part in (value, *(ends or ()))]
+    first, *rest = (f"{part:,.{1 if max(map(abs, scaled)) >= 1 else 3}f}" for part in scaled)
+    return Cell((first, *((f"[{rest[0]},", f"{rest[1]}]") if rest else ())))
+
+
+def _reasons(each: Round) -> Iterator[str]:
+    """Why a method was not tried to the end."""
+    keys: dict[str, list[str]] = {}
+    for trial in each.trials:
+        if trial.achieved.reason is not None:
+            keys.setdefault(trial.achieved.reason, []).append(trial.chosen.key)
+    for reason, methods in keys.items():
+        yield f"{DASH} {', '.join(methods)}: {reason}"
+
+
+def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
+    """What follows from a round: the flowchart's new answer, or that nothing is left to win."""
+    each = rounds[number - 1]
+    if each.best is None or each.advice is None or each.report is None:
+        if all(trial.achieved.value is None for trial in each.trials):
+            yield "No method could be fitted to these rows, so their gains are unknown."
+            return
+        yield "No method wins anything on held-out rows: " + (
+            f"stay with {each.score}." if number > 1 else "keep the score as it is."
+        )
+        return
+    n_tried = sum(trial.achieved.value is not None for trial in each.trials)
+    if number == 1 and n_tried > 1:
+        yield (
+            f"The best of {n_tried} looks a little better than it is, because the same rows chose it: evaluate it on "
+            f"new rows before you use it (decal fit {shell_word(each.best.chosen.key)} --test FILE)."
+        )
+    cheaper = _as_good(each)
+    if cheaper is not None and cheaper.behind is not None:
+        behind = per_thousand(cheaper.behind.value or 0.0, cheaper.behind.interval).text
+        after = " after costs" if any(trial.cost for trial in each.trials) else ""
+        yield (
+            f"{cheaper.chosen.key} needs only the score and may be as good: on the same rows it wins {behind} less "
+            f"per 1,000 decisions{after}."
+        )
+    headline = each.advice.headline
+    yield f"Starting over with {each.report.model}: {headline[:1].lower()}{headline[1:]} {_why(each.advice)}"
+    if number == len(rounds) and each.advice.action in ("recalibrate", "post-train"):
+        yield "Stopped: the remaining gains are within noise, or need other features."
+
+
+def _why(advice: Advice) -> str:
+    """The reason that the action goes by: what there is to win, or where that does not pay, the cost."""
+    priced = [step.reason for step in advice.steps if step.question.endswith("worth its cost?")]
+    return priced[-1] if advice.action == "do-not-post-train" and priced else advice.steps[0].reason
+
+
+def _as_good(each: Round) -> Trial | None:
+    """The best recalibration where a costlier kind was best, and on the same rows the difference may be nothing."""
+    best = each.best
+    if best is None or best.chosen.declared.kind == "recalibration":
+        return None
+    other = next((t for t in each.trials if t.chosen.declared.kind == "recalibration" and (t.net or 0) > 0), None)
+    if other is None or other.behind is None or other.behind.interval is None:
+        return None
+    return other if other.behind.interval[0] <= 0 else None
+
+
+def round_rows(rounds: Mapping[str, Sequence[Round]]) -> Iterator[list[Any]]:
+    """A heading, and a row for each method tried: by model, and by the score it was tried on."""
+    yield [
+        *("model", "score", "method", "kind", "predicted", "predicted_low", "predicted_high"),
+        *("achieved", "low", "high", "cost", "net", "seconds", "reason"),
+    ]
+    for model, of_model in rounds.items():
+        for each in of_model:
+            for trial in each.trials:
+                predicted, achieved = trial.predicted, trial.achieved
+                first = [model, each.score, trial.chosen.key, trial.chosen.declared.kind]
+                gains = [predicted.value, *(predicted.interval or (None, None))]
+                gains += [achieved.value, *(achieved.interval or (None, None))]
+                yield [*first, *gains, trial.cost, trial.net, trial.seconds, achieved.reason]

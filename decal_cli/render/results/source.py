@@ -3,164 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal
 
-from decal_cli.analysis.evaluate import Evaluation, resampled_cells
+from decal_cli.analysis.by_row import ByRow
+from decal_cli.analysis.evaluate import Evaluation, Report, resampled_cells
 from decal_cli.data import Input
+from decal_cli.declarations.document import Above, Absent, Count, Inside, Limit, Positive, Share
 from decal_cli.metrics.bootstrap import RESAMPLES
-from decal_cli.numbers import percent, plain
-from decal_cli.render.results.by_row import RowTaskData, row_task_data, row_task_line
-from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive, Share
+from decal_cli.numbers import Interval, percent, plain
+from decal_cli.render.blocks import Paragraph
+from decal_cli.render.schema import View, of
+from decal_cli.render.terms import Terms
 from decal_cli.tables.population import Population
 from decal_cli.task import BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
 
 MAX_NAMES = 8
 """Columns of one role that are listed by name."""
-Utility = Annotated[list[Ends], Limit(minItems=2)]
-"""A row for each action, in it a payoff for each label."""
-Signature = Annotated[str, Limit(pattern="^decal:")]
 
 
-class InputData(TypedDict):
-    """A file that was read; positives: null where labels are of several classes."""
-
-    path: str
-    rows: Positive
-    positives: Count | None
-    sha256: Annotated[str, Limit(pattern="^[0-9a-f]{64}$")]
-
-
-class TaskData(TypedDict):
+class TaskData(View):
     """The decision; utility: a row for each action, in it the payoff at label 0 and at label 1.
 
     threshold, decision_threshold: null where more than two actions are ever taken. thresholds: from each on, the next
     of the actions that are taken; dominated: those that never are. names: empty where the user gave none.
     """
 
-    threshold: Inside | None
-    decision_threshold: Share | None
-    u_delta: Annotated[float, Limit(exclusiveMinimum=0)]
-    utility: Utility
+    threshold: Inside | None = of("two_actions.threshold")
+    decision_threshold: Share | None = of("two_actions.decision_threshold")
+    u_delta: Above
+    utility: Annotated[list[Interval], Limit(minItems=2)]
     thresholds: Annotated[list[Inside], Limit(minItems=1)]
     names: list[str]
     dominated: list[str]
 
 
-class ClassTaskData(TypedDict):
+class ClassTaskData(View):
     """The decision for rows of several classes; utility: a row for each action, in it the payoff at each class."""
 
     actions: list[str]
     utility: list[list[float]]
 
 
-class IntervalsData(TypedDict):
+class RowTaskData(View):
+    """Utilities that differ from row to row. columns: their names by role. cost_fp, cost_fn: of every row, null where a
+    column says it. u_delta: the mean over rows. thresholds: the lowest, the median and the highest t* between 0 and 1,
+    null where there is none. never, always: rows on which acting never, or always, pays. least_amount: the cost of a
+    miss from which acting on every row wins most on these rows, null where that never wins.
+    """
+
+    columns: dict[str, list[str]]
+    cost_fp: float | None = of("task.cost_fp")
+    cost_fn: float | None = of("task.cost_fn")
+    u_delta: float
+    thresholds: Annotated[list[Inside], Limit(minItems=3, maxItems=3)] | None
+    never: Count
+    always: Count
+    least_amount: float | None
+
+
+class IntervalsData(View):
     """How intervals were made; null where none were asked for. cells: on how many equal-mass cells tables with more
     levels were resampled, else null.
     """
 
-    confidence: Inside
-    seed: Count
-    resamples: Positive
-    cells: int | None
+    confidence: Inside = of("plan.confidence")
+    seed: Count = of("plan.seed")
+    resamples: Positive = of(lambda *_: RESAMPLES)
+    cells: int | None = of(lambda evaluation, *_: resampled_cells(evaluation))
 
 
-class PopulationData(TypedDict):
+class PopulationData(View):
     """The population that rows are counted as. prevalence: its share of labels 1; sampled: that of the rows. scores:
     whether they were moved to it.
     """
 
     prevalence: Inside
     sampled: Inside
-    scores: Literal["moved", "kept"]
+    scores: Literal["moved", "kept"] = of(lambda population, *_: "kept" if population.kept else "moved")
 
 
-class Provenance(TypedDict):
+class Provenance(View):
     """What every document says; row_task: only where rows have utilities of their own; population: only where rows are
     counted as those of another; capacity: as it was given, where so many rows can be acted on only.
     """
 
-    schema: Literal[1]
-    decal: str
-    signature: Signature
-    inputs: Annotated[list[InputData], Limit(minItems=1)]
+    schema: Literal[1] = of(lambda *_: SCHEMA)
+    decal: str = of(lambda *_: __version__)
+    signature: Annotated[str, Limit(pattern="^decal:")]
+    inputs: Annotated[list[Input], Limit(minItems=1)]
     columns: dict[str, str | list[str]]
     notes: list[str]
     task: TaskData | None
-    class_task: NotRequired[ClassTaskData]
-    row_task: NotRequired[RowTaskData]
-    intervals: IntervalsData | None
-    population: NotRequired[PopulationData]
-    capacity: NotRequired[str]
-
-
-def provenance(evaluation: Evaluation) -> Provenance:
-    """Inputs, columns, notes, task, and how intervals were made."""
-    document: Provenance = {
-        "schema": SCHEMA,
-        "decal": __version__,
-        "signature": evaluation.signature,
-        "inputs": [input_data(item) for item in evaluation.inputs],
-        "columns": {
-            role: list(names) if isinstance(names, tuple) else names for role, names in evaluation.columns.items()
-        },
-        "notes": list(evaluation.notes),
-        "task": None if evaluation.task is None else _task(evaluation.task),
-        "intervals": _intervals(evaluation),
-    }
-    population = evaluation.population
-    if population is not None:
-        document["population"] = {
-            "prevalence": population.prevalence,
-            "sampled": population.sampled,
-            "scores": "kept" if population.kept else "moved",
-        }
-    if evaluation.capacity is not None:
-        document["capacity"] = evaluation.capacity.text
-    if evaluation.by_row is not None:
-        document["row_task"] = row_task_data(evaluation.by_row)
-    decision = evaluation.decision
-    if decision is not None:
-        rows = [list(row) for row in decision.utility]
-        document["class_task"] = {"actions": list(decision.actions), "utility": rows}
-    return document
-
-
-def input_data(item: Input) -> InputData:
-    """A file as JSON has it."""
-    return {"path": item.path, "rows": item.rows, "positives": item.positives, "sha256": item.sha256}
+    intervals: IntervalsData | None = of(lambda evaluation, *_: evaluation if evaluation.plan.intervals else None)
+    population: Absent[PopulationData | None]
+    capacity: Absent[str | None] = of("capacity.text")
+    row_task: Absent[RowTaskData | None] = of("by_row")
+    class_task: Absent[ClassTaskData | None] = of("decision")
 
 
 def one_or_several(shared: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The JSON document: every report whole in itself under "reports", and the fields of an only one flat as well."""
     reports = [{**shared, **entry} for entry in entries]
     return {**(reports[0] if len(reports) == 1 else shared), "reports": reports}
-
-
-def pair(interval: tuple[float, float] | None) -> list[float] | None:
-    """An interval as JSON has it."""
-    return None if interval is None else list(interval)
-
-
-def _task(task: Task) -> TaskData:
-    two = task.two_actions
-    return {
-        "threshold": None if two is None else two.threshold,
-        "decision_threshold": None if two is None else two.decision_threshold,
-        "u_delta": task.u_delta,
-        "utility": [list(row) for row in task.utility],
-        "thresholds": list(task.thresholds),
-        "names": list(task.names),
-        "dominated": list(task.dominated),
-    }
-
-
-def _intervals(evaluation: Evaluation) -> IntervalsData | None:
-    plan = evaluation.plan
-    if not plan.intervals:
-        return None
-    cells = resampled_cells(evaluation)
-    return {"confidence": plan.confidence, "seed": plan.seed, "resamples": RESAMPLES, "cells": cells}
 
 
 def title_of(evaluation: Evaluation) -> str:
@@ -234,3 +179,46 @@ def _acts(task: Task) -> str:
     first, *later = (f"{'' if task.names else 'action '}{task.actions[action]}" for action in task.envelope)
     starts = [f"{name} when score >= {plain(at)}" for name, at in zip(later, task.thresholds, strict=True)]
     return f"{first}; {'; '.join(starts)}"
+
+
+def row_task_line(by_row: ByRow) -> str:
+    """Utilities of rows in words."""
+    thresholds = "no row has a threshold between 0 and 1"
+    if by_row.thresholds is not None:
+        low, middle, high = map(plain, by_row.thresholds)
+        thresholds = f"t* from {low} to {high}, median {middle}"
+    never = f"; {by_row.never:,} rows where acting never pays" if by_row.never else ""
+    always = f"; {by_row.always:,} rows where acting always pays" if by_row.always else ""
+    said = f"act when score >= t* of the row, {_threshold_words(by_row)}: {thresholds}{never}{always}"
+    return f"{said} (mean u_delta = {plain(by_row.u_delta)})"
+
+
+def _threshold_words(by_row: ByRow) -> str:
+    """How the threshold of a row follows from its columns."""
+    if "utility_columns" in by_row.columns:
+        return "from its four utilities"
+    missed = by_row.columns.get("amount") or by_row.columns.get("cost_fn_column")
+    miss = missed[0] if missed else plain(by_row.task.cost_fn or 0.0)
+    of_alarm = by_row.columns.get("cost_fp_column")
+    alarm = of_alarm[0] if of_alarm else plain(by_row.task.cost_fp or 0.0)
+    return f"{alarm} / ({alarm} + {miss})"
+
+
+def amount_line(report: Report, by_row: ByRow | None, terms: Terms) -> Paragraph | None:
+    """What acting on large amounts wins without any score, and whether the score beats that."""
+    alone, over = (report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
+    if by_row is None or by_row.least_amount is None or alone is None or over is None or over.value is None:
+        return None
+    sign = -1 if over.value < 0 else 1
+    ends_of = sorted(sign * end for end in over.interval or ())
+    (worth, gain, *ends), unit = terms.amounts(alone.value or 0.0, sign * over.value, *ends_of)
+    words = " ".join(filter(None, (unit, terms.span)))
+    interval = f" [{', '.join(ends)}]" if ends else ""
+    won = f"wins {gain}{interval} over" if sign > 0 else f"loses {gain}{interval} against"
+    least = plain(by_row.least_amount)
+    beaten = over.interval is not None and over.interval[1] < 0
+    until = " Until a score beats that, act on the amount alone." if beaten else ""
+    return Paragraph(
+        f"Acting on every row that costs about {least} or more to miss, whatever its score, is worth {worth} {words} "
+        f"on held-out rows; acting on the score as it is {won} that.{until}"
+    )

@@ -1,82 +1,82 @@
-"""What `decal study` returns."""
+"""What `decal study` returns: how well estimates predict gains, what following the advice costs, what methods win."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from decal_cli.analysis.study.columns import columns_of
+from decal_cli.analysis.flowchart import BEYOND, GAINS
+from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, MIN_CLUSTERS, MIN_POINTS, columns_of
+from decal_cli.analysis.study.points import OF_SCORES, PREDICTORS
 from decal_cli.analysis.study.policies import Policies
-from decal_cli.analysis.study.summary import Relation, Summary
-from decal_cli.render.blocks import Block, Heading, Notes, Picture, Source
-from decal_cli.render.results.source import pair
-from decal_cli.render.results.study_tables import study_lines, study_tables
-from decal_cli.render.schema import Ends, Limit, Positive
+from decal_cli.analysis.study.summary import (
+    Relation,
+    Summary,
+    by_task,
+    by_threshold,
+    grouped,
+    short_title,
+    without_a_file,
+)
+from decal_cli.analysis.study.tasks import CHOSEN, OF_CLASSES
+from decal_cli.declarations.document import Absent, Limit, Positive
+from decal_cli.numbers import DASH, short, span
+from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, Source, Table
+from decal_cli.render.cells import words
+from decal_cli.render.schema import View, data_of, of
 from decal_cli.version import SCHEMA, __version__
 
-
-class RelationData(TypedDict):
-    """How an estimate predicts a gain."""
-
-    estimate: str
-    target: str
-    r2: float | None
-    interval: Ends | None
-    slope: float | None
-    mean_error: float | None
-
-
-class PolicyData(TypedDict):
-    """A way of choosing. right: share of points at which it lost at most .002; chosen: share at which each action was
-    taken.
-    """
-
-    name: str
-    loss: float | None
-    error: float | None
-    interval: Ends | None
-    right: float | None
-    chosen: dict[str, float]
+BREAKS = (25, 15, 6)
+"""Characters after which a heading is broken; narrower where it must be."""
+TOTALS = ("isotonic", "refit", "stack-boosting", "blend")
+CLASS_TOTALS = (CHOSEN, "temperature", "refit", "stack", "blend")
+GROUPING = "Grouping regret: the middle of its lower and its sharp upper bound."
+OURS = ("regret_calibration", GAINS["recalibrate"], "regret_grouping", BEYOND, "regret", GAINS["post-train"])
+OTHERS = tuple(dict.fromkeys(choice.key for choice in (*OF_SCORES, *OF_CLASSES)))
+CHOICES = {
+    "nothing": ("nothing", "done", "do-not-post-train", "find-better-features", "cannot-tell"),
+    "recalibrate": ("recalibrate", "isotonic"),
+    "post-train": ("post-train", "refit", "blend"),
+    "constant": ("always-0", "always-1"),
+}
+"""Headings of the shares of what was chosen, and the actions and methods that each counts."""
 
 
-class PoliciesData(TypedDict):
-    """All ways of choosing at one multiple of the costs."""
-
-    multiple: float
-    policies: Annotated[list[PolicyData], Limit(minItems=1)]
-    share: float | None
-    right: float | None
-
-
-class StudyData(TypedDict):
+class StudyData(View):
     """How estimates predict the gains of methods on rows that took no part, what following the advice loses, processor
     time of fits. Utilities are over u_delta; in relations_in_utility, u_delta is 1/t*. tasks: by name, where a study is
     over these and not over thresholds.
     """
 
-    files: Annotated[list[str], Limit(minItems=1)]
-    scores: Annotated[list[Annotated[list[str], Limit(minItems=2, maxItems=2)]], Limit(minItems=1)]
-    thresholds: list[float]
-    tasks: NotRequired[list[str]]
-    seeds: Annotated[list[int], Limit(minItems=1)]
-    points: Positive
-    relations: list[RelationData]
-    relations_in_utility: list[RelationData]
-    policies: list[PoliciesData]
+    files: Annotated[list[str], Limit(minItems=1)] = of("points.files")
+    scores: Annotated[list[tuple[str, str]], Limit(minItems=1)] = of("points.pairs")
+    thresholds: list[float] = of(lambda summary: _distinct(summary.points.threshold))
+    seeds: Annotated[list[int], Limit(minItems=1)] = of(lambda summary: _distinct(summary.points.seed))
+    points: Positive = of(lambda summary: len(summary.points.threshold))
+    relations: list[Relation] = of(lambda summary: list(summary.relations.values()))
+    relations_in_utility: list[Relation] = of(lambda summary: list(summary.in_utility.values()))
+    policies: list[Policies]
     seconds: dict[str, float]
     reasons: dict[str, str]
     notes: list[str]
+    tasks: Absent[list[str] | None] = of(
+        lambda summary: None if summary.points.task is None else list(dict.fromkeys(summary.points.task.tolist()))
+    )
 
 
-class StudiedData(TypedDict):
+class StudiedData(View):
     """What `decal study` prints and keeps as summary.json."""
 
-    schema: Literal[1]
-    decal: str
-    study: StudyData
+    schema: Literal[1] = of(lambda _: SCHEMA)
+    decal: str = of(lambda _: __version__)
+    study: StudyData = of(lambda summary: StudyData(summary))
+
+
+def _distinct(values: np.ndarray) -> np.ndarray:
+    return np.unique(values[np.isfinite(values)])
 
 
 class Studied:
@@ -100,28 +100,9 @@ class Studied:
             yield Heading("What was dropped", level=1)
             yield Notes(self.summary.notes)
 
-    def data(self) -> StudiedData:
+    def data(self) -> dict[str, Any]:
         """StudiedData."""
-        summary, points = self.summary, self.summary.points
-        document: StudiedData = {
-            "schema": SCHEMA,
-            "decal": __version__,
-            "study": {
-                "files": list(points.files),
-                "scores": [list(pair) for pair in points.pairs],
-                "thresholds": np.unique(points.threshold[np.isfinite(points.threshold)]).tolist(),
-                "seeds": np.unique(points.seed).tolist(),
-                "points": len(points.threshold),
-                "relations": [_relation(relation) for relation in summary.relations.values()],
-                "relations_in_utility": [_relation(relation) for relation in summary.in_utility.values()],
-                "policies": [_policies(policies) for policies in summary.policies],
-                "seconds": dict(summary.seconds),
-                "reasons": dict(summary.reasons),
-                "notes": list(summary.notes),
-            },
-        }
-        if points.task is not None:
-            document["study"]["tasks"] = list(dict.fromkeys(points.task.tolist()))
+        document: dict[str, Any] = data_of(StudiedData(self.summary))
         return document
 
     def rows(self) -> Iterator[list[Any]]:
@@ -131,35 +112,244 @@ class Studied:
         yield from map(list, zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-def _relation(relation: Relation) -> RelationData:
-    return {
-        "estimate": relation.estimate,
-        "target": relation.target,
-        "r2": _finite(relation.r2),
-        "interval": pair(relation.interval),
-        "slope": _finite(relation.slope),
-        "mean_error": _finite(relation.mean_error),
-    }
+class Experiment:
+    """The squared correlations of every estimate with every method's gain in both units, and the pictures.
+
+    captions: of the pictures that lie beside the page, by file name.
+    """
+
+    title = "The experiment of Perez-Lebel et al. 2025"
+
+    def __init__(self, summary: Summary, captions: Mapping[str, str]) -> None:
+        self.summary = summary
+        self.captions = captions
+
+    def blocks(self) -> Iterator[Block]:
+        """What was studied, the tables, the pictures."""
+        yield Source((study_lines(self.summary)[0], GROUPING))
+        for relations, unit in (
+            (self.summary.relations, "utilities per unit of u_delta"),
+            (self.summary.in_utility, "utilities in the paper's units, where u_delta is 1/t*"),
+        ):
+            yield self._table(relations, f"r2 with the gain of each method; {unit}", "")
+            yield self._table(relations, f"r2 with the gain beyond {BASE}; {unit}", BEYOND_SUFFIX)
+        for file, caption in self.captions.items():
+            yield Picture(caption, file=file)
+
+    def _table(self, relations: Mapping[tuple[str, str], Relation], title: str, suffix: str) -> Table:
+        rows = []
+        for method in self.summary.points.gains:
+            r2 = [relations.get((name, method + suffix)) for name in PREDICTORS]
+            if any(r2):
+                rows.append((method, *map(plain_r2, r2)))
+        return table_of_words(title, "", ("method", *map(short_title, PREDICTORS)), rows)
 
 
-def _policies(policies: Policies) -> PoliciesData:
-    return {
-        "multiple": policies.multiple,
-        "policies": [
-            {
-                "name": policy.name,
-                "loss": _finite(policy.loss),
-                "error": _finite(policy.error),
-                "interval": pair(policy.interval),
-                "right": _finite(policy.right),
-                "chosen": dict(policy.chosen),
-            }
-            for policy in policies.policies
-        ],
-        "share": _finite(policies.share),
-        "right": _finite(policies.right),
-    }
+def headlines(summary: Summary) -> tuple[tuple[str, str], ...]:
+    """Estimates and the gains they are for; of each, slope and mean error are shown."""
+    base, beyond = summary.points.base, summary.points.beyond
+    methods = ("refit", "stack-boosting") if base == BASE else ("refit", "blend")
+    return (
+        ("regret_calibration", base),
+        (GAINS["recalibrate"], base),
+        *((estimate, name) for name in methods for estimate in ("regret", GAINS["post-train"])),
+        *((estimate, name + beyond) for name in methods for estimate in ("regret_grouping", BEYOND)),
+    )
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _looked_at(summary: Summary) -> list[tuple[str, str]]:
+    """Those of which the correlation is shown for each task and without each file: beyond recalibration, of t*."""
+    pairs = [pair for pair in headlines(summary) if pair in summary.relations]
+    if summary.points.task is not None:
+        return [pair for pair in pairs if pair[0] in (GAINS["recalibrate"], GAINS["post-train"], BEYOND)]
+    return [pair for pair in pairs if pair[1].endswith(summary.points.beyond)]
+
+
+def study_tables(summary: Summary) -> Iterator[Table]:
+    """All tables of a study, the most wanted first; those that its methods do not allow are skipped."""
+    yield from _correlations(summary)
+    yield from _slopes(summary)
+    yield from _advice(summary)
+    yield _methods(summary)
+    yield from _closer(summary)
+
+
+def table_of_words(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table whose cells are texts, the first column the key."""
+    first, *others = heads
+    columns = (Column(first, words=True, breaks=BREAKS), *(Column(head, breaks=BREAKS) for head in others))
+    return Table(columns, tuple(Row(tuple(map(words, row))) for row in rows), title=title, caption=caption, keys=1)
+
+
+def _correlations(summary: Summary) -> Iterator[Table]:
+    over, base = summary.points.bootstrap_unit, summary.points.base
+    totals = TOTALS if base == BASE else CLASS_TOTALS
+    intervals = "" if over is None else f", with bootstrap intervals over {over}"
+    for title, targets, text in (
+        (
+            "What predicts the gain of post-training",
+            totals,
+            "Squared correlation over all points, r2, of each estimate with the gain of each method on the other "
+            f"half{intervals}.",
+        ),
+        (
+            "What predicts the gain beyond recalibration",
+            tuple(name + summary.points.beyond for name in totals if name != base),
+            f"The same for what a method gains on top of {_recalibration(summary)}.",
+        ),
+    ):
+        studied = [target for target in targets if target in summary.points.targets]
+        rows = []
+        for name in (*OURS, *OTHERS):
+            relations = [summary.relations.get((name, target)) for target in studied]
+            if any(relations):
+                rows.append((short_title(name), *map(_r2, relations)))
+        if studied and rows:
+            yield table_of_words(
+                title, text, ("estimate", *(target.removesuffix(summary.points.beyond) for target in studied)), rows
+            )
+
+
+def _recalibration(summary: Summary) -> str:
+    return "isotonic recalibration" if summary.points.base == BASE else "the scaling that cross-fitting chooses"
+
+
+def _r2(relation: Relation | None) -> str:
+    if relation is None or math.isnan(relation.r2):
+        return DASH
+    return " ".join(filter(None, (short(relation.r2, 3), span(relation.interval, 2))))
+
+
+def plain_r2(relation: Relation | None) -> str:
+    """A squared correlation without its interval."""
+    return DASH if relation is None else _plain(relation.r2)
+
+
+def _slopes(summary: Summary) -> Iterator[Table]:
+    rows = []
+    for estimate, target in headlines(summary):
+        relation = summary.relations.get((estimate, target))
+        if relation is not None:
+            error = f"{1000 * relation.mean_error:+.2f}"
+            slope = DASH if math.isnan(relation.slope) else f"{relation.slope:.2f}"
+            gain = target.replace(summary.points.beyond, f" beyond {summary.points.base}")
+            rows.append((short_title(estimate), gain, _plain(relation.r2), slope, error))
+    if rows:
+        text = "Slope of the gain on its estimate; mean error: gain minus estimate, per 1,000 decisions, u_delta 1."
+        yield table_of_words(
+            "Do the estimates have the right size?", text, ("estimate", "gain of", "r2", "slope", "mean error"), rows
+        )
+
+
+def _advice(summary: Summary) -> Iterator[Table]:
+    if not summary.policies:
+        return
+    names = [policy.name for policy in summary.policies[0].policies]
+    rows = []
+    for each in summary.policies:
+        losses = (f"{1000 * policy.loss:.2f}" for policy in each.policies)
+        rows.append((f"{each.multiple:g}", *losses, _percent(each.share), _percent(each.right)))
+    text = (
+        "Utility per 1,000 decisions (u_delta 1) lost to the best choice known afterwards, when recalibration costs "
+        ".002 and retraining .01 per decision, times the first column. share: of what the better of always isotonic "
+        "and always refit loses. right: points where the advice lost at most .002."
+    )
+    yield table_of_words("What following the advice loses", text, ("costs x", *names, "share", "right"), rows)
+    yield _choices(summary)
+
+
+def _choices(summary: Summary) -> Table:
+    """Each way of choosing at the costs themselves: what it loses, and what it chooses."""
+    one = next(each for each in summary.policies if each.multiple == 1)
+    rows = []
+    for policy in one.policies:
+        ends = None if policy.interval is None else (1000 * policy.interval[0], 1000 * policy.interval[1])
+        loss = " ".join(filter(None, (f"{1000 * policy.loss:.2f}", span(ends, 2))))
+        shares = [sum(policy.chosen.get(action, 0.0) for action in actions) for actions in CHOICES.values()]
+        rows.append((policy.name, loss, _percent(policy.right), *map(_percent, shares)))
+    over = summary.points.bootstrap_unit
+    text = (
+        f"At costs x 1, {'' if over is None else f'with intervals over {over}, '}and how often each action is chosen. "
+        "Flowchart as printed: that of Perez-Lebel et al. 2025, on the plug-in regrets; a grouping regret of up to .02 "
+        "t* u_delta counts as 0 (their r)."
+    )
+    return table_of_words("What each way of choosing does", text, ("", "lost", "right", *CHOICES), rows)
+
+
+def _methods(summary: Summary) -> Table:
+    points = summary.points
+    rows = []
+    for name, seconds in sorted(summary.seconds.items(), key=lambda item: item[1]):
+        gains = points.gains[name]
+        cells = [name, f"{seconds:.4f} s", f"{1000 * np.nanmean(gains):.2f}"]
+        if points.base in points.gains and name != points.base:
+            more = gains - points.gains[points.base]
+            cells += [f"{1000 * np.nanmean(more):+.2f}", _percent(float(np.mean(more[np.isfinite(more)] > 0)))]
+        rows.append((*cells, *("",) * (5 - len(cells))))
+    text = "Median processor time of a fit; mean gain per 1,000 decisions on the other half; and beyond {}."
+    head = ("method", "fit", "gain", f"beyond {points.base}", "better at")
+    return table_of_words("Time and gain of each method", text.format(points.base), head, rows)
+
+
+def _closer(summary: Summary) -> Iterator[Table]:
+    pairs, beyond = _looked_at(summary), summary.points.beyond
+    if not pairs:
+        return
+    what = "What predicts the gain beyond recalibration"
+    if summary.points.task is not None:
+        titles = [
+            f"{short_title(e)} → {target.replace(beyond, f' beyond {summary.points.base}')}" for e, target in pairs
+        ]
+        of_task = [by_task(summary.points, *pair) for pair in pairs]
+        rows = [(name, *(_plain(r2[name]) for r2 in of_task)) for name in of_task[0]]
+        what = "What predicts the gains"
+        # With few files and scores, no task alone has enough points.
+        if any(cell != DASH for _, *cells in rows for cell in cells):
+            yield table_of_words(f"{what}, task by task", "r2 of one task.", ("task", *titles), rows)
+    else:
+        titles = [f"{short_title(estimate)} → {target.removesuffix(beyond)}" for estimate, target in pairs]
+        at = [by_threshold(summary.points, *pair) for pair in pairs]
+        rows = [(f"{t:g}", *(_plain(r2[t]) for r2 in at)) for t in at[0]]
+        yield table_of_words(f"{what}, at each t*", "r2 at one threshold.", ("t*", *titles), rows)
+    if len(summary.points.files) > 2:
+        without = [without_a_file(summary.points, *pair) for pair in pairs]
+        rows = [(name, *(_plain(r2[name]) for r2 in without)) for name in without[0]]
+        yield table_of_words(
+            f"{what}, without each file", "r2 of all points but those of the file.", ("without", *titles), rows
+        )
+
+
+def _plain(value: float) -> str:
+    return DASH if math.isnan(value) else short(value, 3)
+
+
+def _percent(share: float) -> str:
+    return DASH if math.isnan(share) else f"{100 * share:.0f} %"
+
+
+def study_lines(summary: Summary) -> list[str]:
+    """What was studied."""
+    points = summary.points
+    seeds = len(np.unique(points.seed))
+    thresholds = len(np.unique(points.threshold))
+    counts = [
+        (len(points.files), "file"),
+        (len(points.pairs), "score"),
+        (thresholds, "threshold") if points.task is None else (len(np.unique(points.task)), "task"),
+        (seeds, "halving"),
+        (len(points.threshold), "point"),
+    ]
+    few = []
+    if points.bootstrap_unit is None:
+        few = [f"Too few scores for intervals: they need at least {MIN_CLUSTERS} files or {MIN_CLUSTERS} scores."]
+    if not points.enough(np.ones(len(points.threshold), dtype=bool)):
+        few.append(f"{DASH}: fewer than {MIN_POINTS} points in a halving, too few for a correlation.")
+    *parts, points_in_all = [f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts]
+    halves = "Estimates come from the half that methods are fitted to, gains from the other; utilities per u_delta."
+    bounds = f" {GROUPING}" if any(estimate == "regret_grouping" for estimate, _ in summary.relations) else ""
+    return [
+        f"{', '.join(parts)}: {points_in_all}",
+        halves + bounds,
+        *few,
+        *(f"{', '.join(names)}: {reason}" for reason, names in grouped(summary.reasons).items()),
+    ]

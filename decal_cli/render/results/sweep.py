@@ -1,24 +1,27 @@
-"""What `decal sweep` returns."""
+"""What a sweep returns: curves over the thresholds t*, in tables and as one long table of points."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.sweep import Sweep, Swept
 from decal_cli.curves import ThresholdCurve
-from decal_cli.numbers import DASH, PER_DECISION, plain, short
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
-from decal_cli.render.cells import number, words
-from decal_cli.render.results.long_table import LongTable
-from decal_cli.render.results.lowest import NOT_SHOWN, LowestData, lowest_blocks, lowest_data
+from decal_cli.curves.lowest import Lowest
+from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive
+from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, Source, Table
+from decal_cli.render.cells import left, number, table, words
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines
-from decal_cli.render.schema import Count, Ends, Inside, Limit, Positive
+from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of
+from decal_cli.render.schema import View, data_of, of
+from decal_cli.render.terms import Terms
 
 MAX_SHOWN = 11
 """Thresholds in the table, unless all are asked for."""
@@ -34,60 +37,92 @@ BLOCKS = {
 }
 
 
-class ExpectationData(TypedDict):
+NOT_SHOWN = "The lowest curve of all models is not shown: the models do not have the same rows."
+
+
+class RivalData(View):
+    """A model beside the others: refinement_loss is twice the area under its calibrated Brier curve; gap: its largest
+    distance to the lowest curve (u_delta 1), at the threshold gap_at; lowest_share: of the thresholds at which its
+    curve alone is the lowest; beaten_by: the model that is lower beyond chance, clearest at the threshold beaten_at.
+    """
+
+    model: str = of("name")
+    refinement_loss: float
+    gap: float
+    gap_at: float = of("at")
+    lowest_share: float = of("share")
+    beaten_by: str | None
+    beaten_at: float | None
+
+
+class LowestData(View):
+    """The lowest calibrated Brier curve of all models on the thresholds, and every model beside it; sufficient: models
+    that no other one beats beyond chance.
+    """
+
+    value: list[float]
+    sufficient: list[str] = of("unbeaten")
+    models: list[RivalData] = of("rivals")
+
+
+class ExpectationData(View):
     """Under the prior."""
 
-    value: float
-    interval: Ends | None
+    value: float = of("expectation")
+    interval: Interval | None = of("expectation_interval")
 
 
-class CurveData(TypedDict):
+class CurveData(View):
     """A curve on the thresholds, null where undefined. brier: twice the exact area under a Brier curve. expectation:
     under the prior.
     """
 
-    title: str
-    unit: str
-    source: str
-    value: list[float | None]
-    low: list[float | None] | None
-    high: list[float | None] | None
+    title: str = of("kind.title")
+    unit: str = of("kind.unit")
+    source: str = of("kind.source")
+    value: Numbers
+    low: Numbers | None
+    high: Numbers | None
     brier: float | None
-    expectation: ExpectationData | None
+    expectation: ExpectationData | None = of(lambda curve, *_: None if curve.expectation is None else curve)
     reason: str | None
 
 
-class ScaleData(TypedDict):
+class ScaleData(View):
     """What turns a utility of these curves into an amount: factor = u_delta of the user's decision x decisions."""
 
-    unit: str | None
-    per: str | None
-    decisions: float
+    unit: str | None = of("terms.unit")
+    per: str | None = of("terms.per")
+    decisions: float = of("terms.number")
     factor: float
 
 
-class SweepData(TypedDict):
+class SweepData(View):
     """Curves over thresholds, each for the unit task of t* (u_delta = 1); amounts: null where the user named no unit
     and no number of decisions.
     """
 
-    u_delta: Literal[1]
-    amounts: ScaleData | None
-    thresholds: Annotated[list[Inside], Limit(minItems=1)]
-    prior: str | None
+    u_delta: Literal[1] = of(lambda *_: 1)
+    amounts: ScaleData | None = of(lambda _, curves: curves if curves.terms.with_amounts else None)
+    thresholds: Annotated[list[Inside], Limit(minItems=1)] = of(lambda _, curves: curves.sweep.grid.thresholds)
+    prior: str | None = of(lambda _, curves: curves.sweep.grid.prior and curves.sweep.grid.prior.name)
     grouping_loss: float | None
     curves: dict[Annotated[str, Limit(pattern="^[a-z_]+$")], CurveData]
 
 
-class SweptData(Provenance):
-    """The curves of a model and group with all that they rest on."""
+class SweptPart(View):
+    """The curves of a model and group."""
 
     model: str
     group: str | None
     rows: Positive
     positives: Count
     dropped: Count
-    sweep: SweepData
+    sweep: SweepData = of(lambda report, curves: SweepData(report, curves))
+
+
+class SweptData(Provenance, SweptPart):
+    """The curves of a model and group with all that they rest on."""
 
 
 class CurvesData(SweptData):
@@ -101,6 +136,55 @@ class SweptReportsData(Provenance):
 
     lowest: LowestData | None
     reports: Annotated[list[SweptData], Limit(minItems=2)]
+
+
+class WithHead(Protocol):
+    """A result that says where its rows come from."""
+
+    @property
+    def head(self) -> Evaluation: ...
+
+
+S = TypeVar("S", bound=WithHead)
+
+
+class LongTable(ABC, Generic[S]):
+    """A sweep, for formats to write.
+
+    at: what the column of places is called. everything: every place in the tables, not a choice. drawing: pictures in
+    characters to put below. terms: how amounts are written.
+    """
+
+    at: str
+
+    def __init__(
+        self, sweep: S, everything: bool = False, drawing: tuple[Block, ...] = (), terms: Terms | None = None
+    ) -> None:
+        self.sweep = sweep
+        self.everything = everything
+        self.drawing = drawing
+        self.terms = terms or Terms()
+        self.title = title_of(sweep.head)
+
+    @property
+    def kinds(self) -> dict[str, type]:
+        """The columns, with what they hold."""
+        names = {"model": str, "group": str, "curve": str, self.at: float}
+        return {**names, "value": float, "low": float, "high": float, "unit": str}
+
+    def rows(self) -> Iterator[list[Any]]:
+        """One row per model, group, curve and place."""
+        yield list(self.kinds)
+        yield from self._points()
+
+    def columns(self) -> dict[str, tuple[type, list[Any]]]:
+        """The same as typed columns."""
+        columns = zip(*self._points(), strict=True)
+        return {name: (kind, list(values)) for (name, kind), values in zip(self.kinds.items(), columns, strict=True)}
+
+    @abstractmethod
+    def _points(self) -> Iterator[list[Any]]:
+        """The rows below the names of the columns."""
 
 
 class Curves(LongTable[Sweep]):
@@ -159,37 +243,17 @@ class Curves(LongTable[Sweep]):
     def data(self) -> dict[str, Any]:
         """CurvesData, or SweptReportsData."""
         sweep = self.sweep
-        head = {**provenance(sweep.head), "signature": sweep.signature}
-        names = ("model", "group", "rows", "positives", "dropped")
-        entries = []
-        for report in sweep.reports:
-            curves: SweepData = {
-                "u_delta": 1,
-                "amounts": self._scale(),
-                "thresholds": [float(t) for t in sweep.grid.thresholds],
-                "prior": None if sweep.grid.prior is None else sweep.grid.prior.name,
-                "grouping_loss": report.grouping_loss,
-                "curves": {name: _curve(curve) for name, curve in report.curves.items()},
-            }
-            entries.append({**{name: getattr(report, name) for name in names}, "sweep": curves})
-        document = one_or_several(head, entries)
-        if len(entries) > 1:
-            document["lowest"] = None if sweep.lowest is None else lowest_data(sweep.lowest)
+        head = {**data_of(Provenance(sweep.head)), "signature": sweep.signature}
+        document = one_or_several(head, [data_of(SweptPart(report, self)) for report in sweep.reports])
+        if len(sweep.reports) > 1:
+            document["lowest"] = None if sweep.lowest is None else data_of(LowestData(sweep.lowest))
         return document
-
-    def _scale(self) -> ScaleData | None:
-        terms = self.terms
-        if not terms.with_amounts:
-            return None
-        return {"unit": terms.unit, "per": terms.per, "decisions": terms.number, "factor": self.factor}
 
     def _points(self) -> Iterator[list[Any]]:
         for report in self.sweep.reports:
             for name, curve in report.curves.items():
-                ends = curve.value, curve.low, curve.high
                 for k, t in enumerate(self.sweep.grid.thresholds):
-                    numbers = (value_at(values, k) for values in ends)
-                    yield [report.model, report.group, name, float(t), *numbers, curve.kind.unit]
+                    yield [report.model, report.group, name, float(t), *at_place(curve, k), curve.kind.unit]
                 if curve.expectation is not None:
                     expected = [curve.expectation, *(curve.expectation_interval or (None, None))]
                     yield [report.model, report.group, name, None, *expected, curve.kind.unit]
@@ -249,7 +313,7 @@ def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[i
 
 
 def _cell(curve: ThresholdCurve, k: int, factor: float = 1.0) -> Cell:
-    value, low, high = (value_at(values, k) for values in (curve.value, curve.low, curve.high))
+    value, low, high = at_place(curve, k)
     return _scaled(curve, value, None if low is None or high is None else (low, high), factor)
 
 
@@ -302,28 +366,67 @@ def _reasons(report: Swept) -> Iterator[str]:
             yield f"{DASH} {curve.kind.title.lower()}: {curve.reason}"
 
 
-def _curve(curve: ThresholdCurve) -> CurveData:
-    expectation: ExpectationData | None = None
-    if curve.expectation is not None:
-        expectation = {"value": curve.expectation, "interval": pair(curve.expectation_interval)}
-    return {
-        "title": curve.kind.title,
-        "unit": curve.kind.unit,
-        "source": curve.kind.source,
-        "value": values_of(curve.value),
-        "low": None if curve.low is None else values_of(curve.low),
-        "high": None if curve.high is None else values_of(curve.high),
-        "brier": curve.brier,
-        "expectation": expectation,
-        "reason": curve.reason,
-    }
+class WithEnds(Protocol):
+    """A curve: numbers with the ends of their intervals."""
+
+    @property
+    def value(self) -> np.ndarray: ...
+
+    @property
+    def low(self) -> np.ndarray | None: ...
+
+    @property
+    def high(self) -> np.ndarray | None: ...
 
 
-def values_of(values: np.ndarray) -> list[float | None]:
-    """Numbers as JSON has them, null where undefined."""
-    return [value_at(values, k) for k in range(len(values))]
+def at_place(curve: WithEnds, k: int) -> list[float | None]:
+    """A number and the ends of its interval; None where undefined."""
+    values = (None if each is None else float(each[k]) for each in (curve.value, curve.low, curve.high))
+    return [None if each is None or math.isnan(each) else each for each in values]
 
 
-def value_at(values: np.ndarray | None, k: int) -> float | None:
-    """One of them; None where undefined."""
-    return None if values is None or math.isnan(float(values[k])) else float(values[k])
+def lowest_blocks(lowest: Lowest, unit: str, factor: float) -> Iterator[Block]:
+    """A row for each model, and what follows from them all."""
+
+    def head(text: str) -> Column:
+        return Column(text, breaks=(16,))
+
+    yield table(
+        lowest.rivals,
+        [
+            (left("model"), lambda rival: rival.name),
+            (head("refinement loss"), lambda rival: rival.refinement_loss),
+            (head(f"gap, {unit}"), lambda rival: factor * rival.gap),
+            (head("at t*"), lambda rival: short(rival.at, 3)),
+            (head("lowest at"), lambda rival: f"{100 * rival.share:.0f} % of t*"),
+            (
+                head("beaten beyond chance by"),
+                lambda rival: f"{rival.beaten_by} at {short(rival.beaten_at or 0.0, 3)}" if rival.beaten_by else DASH,
+            ),
+        ],
+        title="Calibrated Brier curves against the lowest of them",
+        keys=1,
+        stacked=True,
+    )
+    yield Paragraph(verdict(lowest), close=True)
+
+
+def verdict(lowest: Lowest) -> str:
+    """Whether any model may be sufficient, and whose curve is the best lower one that is known."""
+    left = lowest.unbeaten
+    holders = [rival for rival in sorted(lowest.rivals, key=lambda rival: -rival.share) if rival.share > 0]
+    best = _listed([f"{rival.name} ({100 * rival.share:.0f} % of t*)" for rival in holders]) or "any: all are equal"
+    if not left:
+        return f"No model named is sufficient here: each is beaten by another. Best known lower curve: {best}."
+    if len(left) == len(lowest.rivals):
+        return "No model is beaten beyond chance: these rows do not tell which knows more."
+    several = len(left) > 1
+    others = "the others are" if len(lowest.rivals) - len(left) > 1 else "the other is"
+    return (
+        f"{_listed(left)} {'are' if several else 'is'} not beaten and may be sufficient; {others} not. "
+        f"Best known lower curve: {best}."
+    )
+
+
+def _listed(names: list[str] | tuple[str, ...]) -> str:
+    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)

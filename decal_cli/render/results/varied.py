@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 
 from decal_cli.analysis.varied import Course, RiskCoverage, VariedReport, VariedSweep
+from decal_cli.declarations.document import Count, Limit, Positive, Share
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, PER_DECISION, plain, short, span
+from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
-from decal_cli.render.cells import number, words
-from decal_cli.render.results.long_table import LongTable
+from decal_cli.render.cells import left, number, table, words
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
-from decal_cli.render.results.source import Provenance, one_or_several, pair, provenance, source_lines
-from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, sparkline, value_at, values_of
-from decal_cli.render.schema import Count, Ends, Limit, Positive, Share
+from decal_cli.render.results.source import Provenance, one_or_several, source_lines
+from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, LongTable, at_place, sparkline
+from decal_cli.render.schema import View, data_of, of
 from decal_cli.task import ABSTAIN, CAPACITY, PREVALENCE, RowTask, TaskSeries
 
 AURC_TEXT = (
@@ -28,47 +28,40 @@ AURC_TEXT = (
 _HEADINGS = {ABSTAIN: "price", PREVALENCE: "labels 1", CAPACITY: "capacity"}
 
 
-class CourseData(TypedDict):
-    """A number at each value of what varies, null where undefined."""
-
-    title: str
-    unit: str
-    value: list[float | None]
-    low: list[float | None] | None
-    high: list[float | None] | None
-    reason: str | None
-
-
-class RiskData(TypedDict):
+class RiskData(View):
     """Share of errors among the surest rows, by their share of all; area: mean over coverages i / T, AURC."""
 
     coverage: list[Share]
     error: list[Share]
     low: list[Share] | None
     high: list[Share] | None
-    area: float | None
-    area_interval: Ends | None
-    area_reason: str | None
+    area: float | None = of("area.value")
+    area_interval: Interval | None = of("area.interval")
+    area_reason: str | None = of("area.reason")
 
 
-class VaryData(TypedDict):
+class VaryData(View):
     """Numbers by the value of what varies. own: that of the user's task, null where it has none."""
 
-    varies: str
-    own: float | None
-    at: Annotated[list[float], Limit(minItems=1)]
-    curves: dict[str, CourseData]
-    risk_coverage: RiskData | None
+    varies: str = of(lambda _, series: series.title)
+    own: float | None = of(lambda _, series: series.own)
+    at: Annotated[list[float], Limit(minItems=1)] = of(lambda _, series: series.values)
+    curves: dict[str, Course] = of("courses")
+    risk_coverage: RiskData | None = of("risk")
 
 
-class VariedData(Provenance):
-    """One model and group with all that its numbers rest on."""
+class VariedPart(View):
+    """One model and group."""
 
     model: str
     group: str | None
     rows: Positive
     dropped: Count
-    vary: VaryData
+    vary: VaryData = of(lambda report, series: VaryData(report, series))
+
+
+class VariedData(Provenance, VariedPart):
+    """One model and group with all that its numbers rest on."""
 
 
 class VariedCurvesData(VariedData):
@@ -146,26 +139,14 @@ class VariedCurves(LongTable[VariedSweep]):
     def data(self) -> dict[str, Any]:
         """VariedCurvesData, or VariedReportsData."""
         sweep = self.sweep
-        head = {**provenance(sweep.head), "signature": sweep.signature}
-        entries = []
-        for report in sweep.reports:
-            vary: VaryData = {
-                "varies": sweep.series.title,
-                "own": sweep.series.own,
-                "at": list(sweep.series.values),
-                "curves": {name: _course(course) for name, course in report.courses.items()},
-                "risk_coverage": None if report.risk is None else _risk(report.risk),
-            }
-            names = ("model", "group", "rows", "dropped")
-            entries.append({**{name: getattr(report, name) for name in names}, "vary": vary})
-        return one_or_several(head, entries)
+        head = {**data_of(Provenance(sweep.head)), "signature": sweep.signature}
+        return one_or_several(head, [data_of(VariedPart(report, sweep.series)) for report in sweep.reports])
 
     def _points(self) -> Iterator[list[Any]]:
         for report in self.sweep.reports:
             for name, course in report.courses.items():
-                ends = course.value, course.low, course.high
                 for k, at in enumerate(self.sweep.series.values):
-                    yield [report.model, report.group, name, at, *(value_at(values, k) for values in ends), course.unit]
+                    yield [report.model, report.group, name, at, *at_place(course, k), course.unit]
 
 
 def _consequence(series: TaskSeries) -> str:
@@ -200,13 +181,20 @@ def _by_utility(reports: Sequence[VariedReport]) -> Order[VariedReport]:
 
 def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
     """Errors among the surest rows, and the area."""
-    places = [k for k in range(len(risk.coverage)) if (k + 1) % 5 == 0]
-    columns = (Column("coverage", words=True), Column("error among the surest rows", sparkline(risk.error)))
-    rows = []
-    for k in places:
+
+    def error(k: int) -> Cell:
         ends = None if risk.low is None or risk.high is None else (float(risk.low[k]), float(risk.high[k]))
-        rows.append(Row((words(plain(float(risk.coverage[k]))), number(float(risk.error[k]), ends))))
-    yield Table(columns, tuple(rows), title="Risk-coverage curve", keys=1)
+        return number(float(risk.error[k]), ends)
+
+    yield table(
+        range(4, len(risk.coverage), 5),
+        [
+            (left("coverage"), lambda k: plain(float(risk.coverage[k]))),
+            (Column("error among the surest rows", sparkline(risk.error)), error),
+        ],
+        title="Risk-coverage curve",
+        keys=1,
+    )
     area = risk.area
     text = f"{DASH} AURC: {area.reason}"
     if area.value is not None:
@@ -217,30 +205,5 @@ def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
 def _cell(course: Course, k: int, factor: float) -> Cell:
     """A value with its interval; of a utility, times the factor."""
     by = factor if course.unit == "utility" and not course.of_one_row else 1.0
-    columns = course.value, course.low, course.high
-    value, low, high = (value_at(None if values is None else by * values, k) for values in columns)
+    value, low, high = (None if each is None else by * each for each in at_place(course, k))
     return number(value, None if low is None or high is None else (low, high))
-
-
-def _course(course: Course) -> CourseData:
-    return {
-        "title": course.title,
-        "unit": course.unit,
-        "value": values_of(course.value),
-        "low": None if course.low is None else values_of(course.low),
-        "high": None if course.high is None else values_of(course.high),
-        "reason": course.reason,
-    }
-
-
-def _risk(risk: RiskCoverage) -> RiskData:
-    low, high = (None if values is None else values.tolist() for values in (risk.low, risk.high))
-    return {
-        "coverage": risk.coverage.tolist(),
-        "error": risk.error.tolist(),
-        "low": low,
-        "high": high,
-        "area": risk.area.value,
-        "area_interval": pair(risk.area.interval),
-        "area_reason": risk.area.reason,
-    }

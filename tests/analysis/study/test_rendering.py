@@ -17,8 +17,7 @@ import pytest
 from decal_cli.analysis.study import Summary, summarise
 from decal_cli.render.formats.markdown import Markdown
 from decal_cli.render.page import Page
-from decal_cli.render.results.study import Studied
-from decal_cli.render.results.study_tables import study_lines, study_tables
+from decal_cli.render.results.study import Studied, study_lines, study_tables
 from tests.helpers.command import GOLDEN, valid_json
 from tests.helpers.results import as_text
 from tests.helpers.studies import made_up_study
