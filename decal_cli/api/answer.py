@@ -19,9 +19,9 @@ from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Result, parse
 from decal_cli.numbers import plain, short, span
+from decal_cli.render.format import Page
 from decal_cli.render.formats import faces_of, format_for, offered, write
 from decal_cli.render.formats.html import Html
-from decal_cli.render.page import Page
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.recommendation import Recommended
 

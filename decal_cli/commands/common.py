@@ -30,8 +30,8 @@ from decal_cli.data.output import check_not_read, check_writable, write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
+from decal_cli.render.format import Page
 from decal_cli.render.formats import DEFAULT, write
-from decal_cli.render.page import Page
 from decal_cli.render.terms import Terms
 from decal_cli.roles import ROW_UTILITIES
 from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of

@@ -175,7 +175,7 @@ def _formats() -> str:
     rows = []
     for name, declared in FORMATS.items():
         takers = [command for command, names in choices.items() if name in (names or "").split("|")]
-        what = _first_line(sys.modules[declared.__module__].__doc__)
+        what = _first_line(declared.__doc__)
         rows.append([f"`{name}`", what, ", ".join(f"`{each}`" for each in takers)])
     return _table(["format", "what it is", "commands"], rows)
 

@@ -25,10 +25,9 @@ from decal_cli.declarations.defaults import CONFIDENCE, STUDY_THRESHOLDS
 from decal_cli.errors import DecalError, Interrupted
 from decal_cli.methods import parse
 from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
-from decal_cli.render.formats.csv import Csv
-from decal_cli.render.formats.json import Json
+from decal_cli.render.format import Page
+from decal_cli.render.formats.data import Csv, Json
 from decal_cli.render.formats.markdown import Markdown
-from decal_cli.render.page import Page
 from decal_cli.render.results.study import Experiment, Studied
 from decal_cli.task import task_of
 

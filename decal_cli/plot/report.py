@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,14 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.metrics import Inputs, parse
+from decal_cli.plot.captions import TITLES, caption
 from decal_cli.plot.classes import class_reliability, confusion
 from decal_cli.plot.classes import risk_coverage as draw_risks
 from decal_cli.plot.names import drawable
 from decal_cli.plot.page import Panelled, can_draw, draw_panels, drawn_alone, on_axes
 from decal_cli.plot.varied import panels_of
 from decal_cli.plot.waterfall import waterfall
+from decal_cli.render.blocks import Picture
 from decal_cli.render.results.page import Drawing, ReportPage
 from decal_cli.render.results.shortened import MAX_GROUPS
 from decal_cli.render.terms import Terms
@@ -80,19 +82,36 @@ def report_page(
         pictured = replace(dataset, models=models[:MAX_PICTURED])
         notes.append("pictures of groups are not drawn: there are too many for one page; decal sweep --plot draws them")
     drawn = _class_drawings if several else _row_drawings if plan.row_task is not None else _drawings
-    drawings = tuple(drawn(pictured, plan, evaluation, terms or Terms(), progress))
-    drawings += tuple(_capacity_drawings(pictured, plan, progress))
+    pictures = (*drawn(pictured, plan, evaluation, terms or Terms(), progress),)
+    pictures += (*_capacity_drawings(pictured, plan, progress),)
+    drawings = [_captioned(each, evaluation) for each in pictures]
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms)
+
+
+class _Drawn(NamedTuple):
+    """A picture of one model and group, or of all of them; kind: a key of TITLES."""
+
+    kind: str
+    model: str | None
+    group: str | None
+    svg: bytes
+
+
+def _captioned(drawn: _Drawn, evaluation: Evaluation) -> Drawing:
+    """The picture with the words beside it."""
+    features = any(report.features for report in evaluation.reports)
+    words = caption(drawn.kind, evaluation.plan.task, features, evaluation.plan.confidence)
+    return Drawing(drawn.kind, drawn.model, drawn.group, Picture(words, TITLES[drawn.kind], svg=drawn.svg))
 
 
 def _drawings(
     dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
-) -> Iterator[Drawing]:
+) -> Iterator[_Drawn]:
     kinds = ["brier", "decision", *_of_scores(evaluation), *(["waterfall"] if plan.task is not None else [])]
     yield from _threshold_drawings(dataset, plan, kinds, terms, progress)
     for each in evaluation.reports:
         if each.by_action is not None:
-            yield Drawing("confusion", each.model, each.group, drawn_alone(_label_panel(each, each.by_action)))
+            yield _Drawn("confusion", each.model, each.group, drawn_alone(_label_panel(each, each.by_action)))
 
 
 def _of_scores(evaluation: Evaluation) -> list[str]:
@@ -102,7 +121,7 @@ def _of_scores(evaluation: Evaluation) -> list[str]:
 
 def _threshold_drawings(
     dataset: Dataset, plan: Plan, kinds: Sequence[str], terms: Terms, progress: Progress
-) -> Iterator[Drawing]:
+) -> Iterator[_Drawn]:
     """Pictures of a sweep of t*, which decides on every row for itself."""
     grid = Grid(parse_thresholds(SWEEP_THRESHOLDS), None)
     curves = swept(replace(dataset, capacity=None), plan, grid, progress)
@@ -110,38 +129,38 @@ def _threshold_drawings(
     for panel in draw_panels(curves, tuple(kinds), terms):
         report = None if panel.number is None else curves.reports[panel.number]
         model, group = (None, None) if report is None else (report.model, report.group)
-        yield Drawing(panel.picture, model, group, panel.svg)
+        yield _Drawn(panel.picture, model, group, panel.svg)
 
 
 def _row_drawings(
     dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
-) -> Iterator[Drawing]:
+) -> Iterator[_Drawn]:
     """Where every row has utilities of its own: what can be won, and what it is worth if false positives cost more."""
     assert plan.row_task is not None  # asked where there is one
     yield from _threshold_drawings(dataset, replace(plan, row_task=None), _of_scores(evaluation), terms, progress)
     for number, report in enumerate(evaluation.reports):
         name = drawable(report.model if report.group is None else f"{report.model}, {report.group}", "svg")
-        yield Drawing(
+        yield _Drawn(
             "waterfall", report.model, report.group, drawn_alone(_waterfall_panel(report, name, number, terms))
         )
     sweep = sweep_tasks(replace(dataset, capacity=None), plan, by_factor(None, plan.row_task), progress)
-    yield Drawing("factor", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
+    yield _Drawn("factor", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
 
 
 def _waterfall_panel(report: Report, name: str, number: int, terms: Terms) -> Panelled:
     return lambda axes: waterfall(axes, name, number, report.results, "", terms)
 
 
-def _capacity_drawings(dataset: Dataset, plan: Plan, progress: Progress) -> Iterator[Drawing]:
+def _capacity_drawings(dataset: Dataset, plan: Plan, progress: Progress) -> Iterator[_Drawn]:
     """Where so many rows can be acted on only: what other numbers of places are worth, and whom they find."""
     if dataset.capacity is None:
         return
     varied = Varied(CAPACITY, capacities_around(dataset, dataset.capacity))
     sweep = sweep_capacities(dataset, plan, capacity_series(dataset, plan, varied, dataset.capacity.text), progress)
     for report, panel in zip(sweep.reports, panels_of(sweep, "actions"), strict=True):
-        yield Drawing("places", report.model, report.group, drawn_alone(panel))
+        yield _Drawn("places", report.model, report.group, drawn_alone(panel))
     if plan.decides:
-        yield Drawing("capacity", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
+        yield _Drawn("capacity", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
 
 
 def _label_panel(report: Report, done: ActionCounts) -> Panelled:
@@ -151,7 +170,7 @@ def _label_panel(report: Report, done: ActionCounts) -> Panelled:
 
 def _class_drawings(
     dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
-) -> Iterator[Drawing]:
+) -> Iterator[_Drawn]:
     """Of rows of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
     progress("pictures")
     reports = {(report.model, report.group): report for report in evaluation.reports}
@@ -163,8 +182,8 @@ def _class_drawings(
             inputs = Inputs(rows, None, plan.seed)
             risks.append((name, risk_coverage(rows.class_table, inputs, plan.confidence if plan.intervals else None)))
             for kind, panel in _class_panels(report, rows.class_table, name, number, terms):
-                yield Drawing(kind, model.name, group, drawn_alone(panel))
-    yield Drawing("risk-coverage", None, None, drawn_alone(lambda axes: draw_risks(axes, risks)))
+                yield _Drawn(kind, model.name, group, drawn_alone(panel))
+    yield _Drawn("risk-coverage", None, None, drawn_alone(lambda axes: draw_risks(axes, risks)))
 
 
 def draw_classes_on(

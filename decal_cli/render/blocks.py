@@ -6,16 +6,24 @@ A result yields blocks in reading order. A format has one method for each of the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, dataclass_transform
 
 from decal_cli.errors import printable
 
 Tone = Literal["", "good", "doubtful"]
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 class Shown:
-    """What is made of text, which is escaped when it is made: no block holds what a terminal or a CI system acts on."""
+    """What is made of text, which is escaped when it is made: no block holds what a terminal or a CI system acts on.
+
+    Every subclass is a frozen data class.
+    """
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        dataclass(frozen=True)(cls)
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -34,21 +42,18 @@ def _shown(value: Any) -> Any:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
 class Block(Shown):
     """close: it belongs to the block before it, so that no blank line comes between them."""
 
-    close: bool = False
+    close: bool = field(default=False, kw_only=True)
 
 
-@dataclass(frozen=True)
 class Source(Block):
     """What was read and how, a line each."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class Heading(Block):
     """What the blocks below speak of: a part of the page (level 1), or a model and group (level 2).
 
@@ -60,7 +65,6 @@ class Heading(Block):
     level: int = 2
 
 
-@dataclass(frozen=True)
 class Paragraph(Block):
     """Running text; strong: words before it that stand out."""
 
@@ -68,14 +72,12 @@ class Paragraph(Block):
     strong: str = ""
 
 
-@dataclass(frozen=True)
 class Points(Block):
     """Sentences, each after the words that say what it is about."""
 
     items: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
 class Notes(Block):
     """Lines about what stands above. quiet: small print. copy: they are there to be copied, so that none is broken."""
 
@@ -84,7 +86,6 @@ class Notes(Block):
     copy: bool = False
 
 
-@dataclass(frozen=True)
 class Cell(Shown):
     """A cell of a table.
 
@@ -108,7 +109,6 @@ class Cell(Shown):
         return " ".join(self.parts)
 
 
-@dataclass(frozen=True)
 class Column(Shown):
     """A column of a table.
 
@@ -133,7 +133,6 @@ class Column(Shown):
         return ", ".join(filter(None, (self.heading, self.under)))
 
 
-@dataclass(frozen=True)
 class Row(Shown):
     """A row of a table.
 
@@ -148,7 +147,6 @@ class Row(Shown):
     apart: bool = False
 
 
-@dataclass(frozen=True)
 class Table(Block):
     """A table.
 
@@ -167,7 +165,6 @@ class Table(Block):
     picks: bool = False
 
 
-@dataclass(frozen=True)
 class Bars(Block):
     """Named values as bars from the lowest to the highest; names, values: what these are, as headings."""
 
@@ -177,7 +174,6 @@ class Bars(Block):
     items: tuple[Bar, ...]
 
 
-@dataclass(frozen=True)
 class Bar(Shown):
     """One bar; text: its value as it is written; share: of the longest bar's length, in [0, 1]."""
 
@@ -186,14 +182,12 @@ class Bar(Shown):
     share: float
 
 
-@dataclass(frozen=True)
 class Steps(Block):
     """Questions with their answers, one after the other, and the numbers each rests on."""
 
     items: tuple[Step, ...]
 
 
-@dataclass(frozen=True)
 class Step(Shown):
     """One question."""
 
@@ -203,7 +197,6 @@ class Step(Shown):
     evidence: tuple[str, ...]
 
 
-@dataclass(frozen=True)
 class Conclusion(Block):
     """What follows from all that; then sentences on it."""
 
@@ -211,7 +204,6 @@ class Conclusion(Block):
     sentences: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
 class Headline(Block):
     """What a page comes to: a sentence, the number it rests on, and the words that say what that number is."""
 
@@ -220,14 +212,12 @@ class Headline(Block):
     words: str
 
 
-@dataclass(frozen=True)
 class Facts(Block):
     """Names, and beside each what is said of it; groups: a heading ('' for none) and its facts."""
 
     groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
-@dataclass(frozen=True)
 class Picture(Block):
     """A picture: an SVG file's bytes, or a name of a file beside the page, or lines of characters.
 
@@ -241,7 +231,6 @@ class Picture(Block):
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
 class Folded(Block):
     """Blocks that a reader opens to see."""
 
@@ -249,7 +238,6 @@ class Folded(Block):
     blocks: tuple[Block, ...]
 
 
-@dataclass(frozen=True)
 class Check(Shown):
     """A rule, and whether it holds; None where that cannot be judged. place: its model and group."""
 
@@ -264,7 +252,6 @@ class Check(Shown):
         return {True: "passed: ", False: "failed: ", None: ""}[self.passed] + self.outcome
 
 
-@dataclass(frozen=True)
 class Checks(Block):
     """Rules with their outcomes; places: whether there is more than one place."""
 
@@ -272,7 +259,6 @@ class Checks(Block):
     places: bool = False
 
 
-@dataclass(frozen=True)
 class Signature(Block):
     """What one must know to reproduce the result, on one line."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, Interval, short, span
-from decal_cli.render.blocks import Cell, Column, Row, Table
+from decal_cli.render.blocks import Cell, Column, Notes, Row, Table
 
 T = TypeVar("T")
 Columns = Sequence[tuple[Column | str, Callable[[T], Cell | str | float | None]]]
@@ -30,6 +30,17 @@ def table(items: Iterable[T], columns: Columns[T], chosen: Callable[[T], bool] =
 
 def _cell(said: Cell | str | float | None) -> Cell:
     return said if isinstance(said, Cell) else words(said) if isinstance(said, str) else number(said)
+
+
+def reasons(named: Iterable[tuple[str, str | None]], together: bool = False, quiet: bool = True) -> Iterator[Notes]:
+    """Why cells show a dash, a line for each name, or together for each reason; nothing where none has a reason."""
+    by: dict[tuple[str, str], list[str]] = {}
+    for name, reason in named:
+        if reason is not None:
+            by.setdefault(("" if together else name, reason), []).append(name)
+    if by:
+        lines = (f"{DASH} {', '.join(names)}: {reason}" for (_, reason), names in by.items())
+        yield Notes(tuple(lines), quiet=quiet, close=True)
 
 
 def words(text: str) -> Cell:

@@ -1,18 +1,34 @@
-"""What a format is: one class that writes what a result says, from the face of the result that it reads."""
+"""What a format is: a class that writes what a result says, from the face of the result that it reads, on a page."""
 
 from __future__ import annotations
 
+import os
+import shutil
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TextIO, TypeVar
 
 if TYPE_CHECKING:
-    from decal_cli.render import blocks as b
-    from decal_cli.render.page import Page
+    from decal_cli.render.blocks import Block
 
 Face = Literal["blocks", "data", "rows", "columns", "checks"]
 """What a result may offer: blocks to read, JSON data, rows of a CSV file, typed columns, rules with their outcomes."""
 
 Written = TypeVar("Written")
+
+
+@dataclass(frozen=True)
+class Page:
+    """The page results are written on. width: in columns; color: terminal colours."""
+
+    width: int = 100
+    color: bool = False
+
+    @classmethod
+    def of_terminal(cls, stream: TextIO) -> Page:
+        """The terminal's page; 100 columns without colour where output goes elsewhere and COLUMNS says nothing."""
+        color = stream.isatty() and "NO_COLOR" not in os.environ
+        return cls(width=max(40, shutil.get_terminal_size((100, 24)).columns), color=color)
 
 
 class Format(ABC):
@@ -41,56 +57,11 @@ class Format(ABC):
 
 
 class BlockFormat(Format, Generic[Written]):
-    """A format that writes block by block: one method for each kind of block, named like it."""
+    """A format that writes block by block: it has one method for each kind of block, named like it."""
 
     reads = "blocks"
 
-    def block(self, block: b.Block) -> Written:
+    def block(self, block: Block) -> Written:
         """One block, by the method that bears its name."""
         written: Written = getattr(self, type(block).__name__.lower())(block)
         return written
-
-    @abstractmethod
-    def source(self, block: b.Source) -> Written: ...
-
-    @abstractmethod
-    def heading(self, block: b.Heading) -> Written: ...
-
-    @abstractmethod
-    def paragraph(self, block: b.Paragraph) -> Written: ...
-
-    @abstractmethod
-    def points(self, block: b.Points) -> Written: ...
-
-    @abstractmethod
-    def notes(self, block: b.Notes) -> Written: ...
-
-    @abstractmethod
-    def table(self, block: b.Table) -> Written: ...
-
-    @abstractmethod
-    def bars(self, block: b.Bars) -> Written: ...
-
-    @abstractmethod
-    def steps(self, block: b.Steps) -> Written: ...
-
-    @abstractmethod
-    def conclusion(self, block: b.Conclusion) -> Written: ...
-
-    @abstractmethod
-    def headline(self, block: b.Headline) -> Written: ...
-
-    @abstractmethod
-    def facts(self, block: b.Facts) -> Written: ...
-
-    @abstractmethod
-    def picture(self, block: b.Picture) -> Written: ...
-
-    @abstractmethod
-    def folded(self, block: b.Folded) -> Written: ...
-
-    @abstractmethod
-    def checks(self, block: b.Checks) -> Written: ...
-
-    @abstractmethod
-    def signature(self, block: b.Signature) -> Written: ...

@@ -18,8 +18,8 @@ import pytest
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
 from decal_cli.data import Columns, read
+from decal_cli.render.format import Page
 from decal_cli.render.formats import write
-from decal_cli.render.page import Page
 from decal_cli.render.results.recommendation import Recommended
 from decal_cli.task import RowTask, task_of
 from tests.helpers.command import BINARY, FIXTURES, FOX, run_here

@@ -14,8 +14,8 @@ from decal_cli.crossfit.changes import DecisionChange
 from decal_cli.data import Input
 from decal_cli.methods import parse as parse_method
 from decal_cli.metrics import parse
+from decal_cli.render.format import Page
 from decal_cli.render.formats import write
-from decal_cli.render.page import Page
 from decal_cli.task import BinaryTask
 
 

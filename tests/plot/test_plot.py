@@ -21,8 +21,8 @@ from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import PICTURES, draw, draw_panels, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
+from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
-from decal_cli.render.page import Page
 from decal_cli.render.terms import Terms
 from decal_cli.task import BinaryTask
 

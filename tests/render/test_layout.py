@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from decal_cli.render.blocks import Cell, Column, Row, Table
+from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
-from decal_cli.render.page import Page
 
 
 def lines_of(table: Table, width: int) -> list[str]:

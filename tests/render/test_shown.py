@@ -15,8 +15,8 @@ import pytest
 from decal_cli.errors import inert, printable
 from decal_cli.render import blocks
 from decal_cli.render.blocks import Cell, Check, Column, Facts, Paragraph, Row, Table
+from decal_cli.render.format import Page
 from decal_cli.render.formats import FORMATS, faces_of, write
-from decal_cli.render.page import Page
 from tests.helpers.every_result import every_result
 from tests.helpers.hostile import PAYLOADS, check_text
 

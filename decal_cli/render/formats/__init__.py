@@ -1,4 +1,4 @@
-"""The formats, one file each and nothing else: a file put here is a format that every fitting command offers."""
+"""The formats: what a file put here declares, every fitting command offers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from decal_cli.errors import DecalError
 from decal_cli.render.format import Face, Format
 
 if TYPE_CHECKING:
-    from decal_cli.render.page import Page
+    from decal_cli.render.format import Page
 
 DEFAULT = "table"
 

@@ -55,7 +55,7 @@ _MARKS = {True: "pass", False: "fail", None: "cannot judge"}
 
 
 class Html(BlockFormat[str]):
-    """A page of its own."""
+    """HTML: one page without script or network, readable on screen and on paper."""
 
     name = "html"
     suffix = ".html"

@@ -27,7 +27,10 @@ _FIRST = re.compile(r"^(\s*)(?=[#>+=-])|^(\s*\d+)(?=[.)])")
 
 
 class Markdown(BlockFormat[list[str]]):
-    """A fragment without headings that can be pasted anywhere; `document` is a page with headings."""
+    """Markdown, for pull requests and wikis.
+
+    It is a fragment without headings that can be pasted anywhere; `document` is a page with headings.
+    """
 
     name = "markdown"
     suffix = ".md"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from decal_cli.render import blocks as b
-    from decal_cli.render.page import Page
+    from decal_cli.render.format import Page
 
 BAR = 40
 """Columns of the longest bar."""
@@ -22,7 +22,7 @@ _MARKS = {True: ("PASS", "green"), False: ("FAIL", "bold red"), None: ("????", "
 
 
 class Text(BlockFormat[None]):
-    """Blocks one below the other, with a blank line between them."""
+    """Text for the terminal, laid out for its width."""
 
     name = "table"
 

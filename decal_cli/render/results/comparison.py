@@ -14,9 +14,9 @@ from decal_cli.curves.crossings import Side
 from decal_cli.declarations.document import Absent, Count, Limit, Positive, Share, Size, Words
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
-from decal_cli.numbers import DASH, Interval, alike, counts, plain, short, span
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Points, Row, Signature, Source, Table, Tone
-from decal_cli.render.cells import counted, left, metric_cells, number, table, words
+from decal_cli.numbers import Interval, alike, counts, plain, short, span
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Row, Signature, Source, Table, Tone
+from decal_cli.render.cells import counted, left, metric_cells, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.shortened import MAX_GROUPS, Order, lowest_first, worst_groups
 from decal_cli.render.results.source import Provenance, source_lines, title_of
@@ -196,9 +196,8 @@ class Compared:
                 yield swap_table(contest.swap, evaluation.capacity.text)
             if contest.thresholds is not None and contest.thresholds.leads:
                 yield _lead_table(comparison, contest.thresholds, self.terms)
-            reasons = tuple(_reasons(contest))
-            if reasons:
-                yield Notes(reasons, quiet=True, close=True)
+            why = ((key, each.difference.reason) for key, each in contest.differences.items())
+            yield from reasons(why, together=True)
         yield Signature(comparison.evaluation.signature)
         yield from self.drawing
 
@@ -298,15 +297,6 @@ def _lead_table(comparison: Comparison, at: Thresholds, terms: Terms) -> Table:
             (left("at t", wraps=True), lambda lead: short(lead.at, 3)),
         ],
     )
-
-
-def _reasons(contest: Contest) -> Iterator[str]:
-    """Why a cell shows a dash, one line for each reason."""
-    keys: dict[str, list[str]] = {}
-    for key, each in contest.differences.items():
-        if each.difference.reason is not None:
-            keys.setdefault(each.difference.reason, []).append(key)
-    return (f"{DASH} {', '.join(of_reason)}: {reason}" for reason, of_reason in keys.items())
 
 
 def sides_line(comparison: Comparison) -> str:

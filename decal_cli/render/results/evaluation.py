@@ -153,22 +153,6 @@ class Measures(Provenance):
     reference: Absent[Reference | None] = of(lambda _, reference: reference)
 
 
-class ReportData(Measures, MeasuredData):
-    """A model and group with all that it rests on."""
-
-
-class EvaluatedData(ReportData):
-    """What `decal evaluate` prints of one model: its fields, and the same under reports."""
-
-    reports: Annotated[list[ReportData], Limit(minItems=1, maxItems=1)]
-
-
-class ReportsData(Measures):
-    """What `decal evaluate` prints of several models or groups."""
-
-    reports: Annotated[list[ReportData], Limit(minItems=2)]
-
-
 class Evaluated:
     """An evaluation, for formats to write."""
 
@@ -193,7 +177,7 @@ class Evaluated:
         yield Signature(evaluation.signature, close=bool(notes))
 
     def data(self) -> dict[str, Any]:
-        """EvaluatedData, or ReportsData."""
+        """One report, or several."""
         reports = [data_of(MeasuredData(report)) for report in self.evaluation.reports]
         return one_or_several(data_of(Measures(self.evaluation, self.reference)), reports)
 
@@ -395,10 +379,7 @@ def _regime_table(report: Report, name: str) -> Table:
     bins = table(
         report.regimes,
         [
-            (
-                left(f"{name}score from, to"),
-                lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}",
-            ),
+            (left(f"{name}score from, to"), lambda r: f"{short(r.low, 4)} to {short(r.high, 4)}"),
             ("rows", lambda r: plain(r.rows)),
             (Column("mean score", drops=2), lambda r: r.score),
             ("c", lambda r: r.rate),

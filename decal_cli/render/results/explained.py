@@ -27,32 +27,26 @@ KIND_HEADINGS: dict[Kind, str] = {
 }
 
 
-class Listed:
-    """Declared things by group, a line each; what: 'metrics' or 'methods'."""
-
-    def __init__(self, what: str, groups: Sequence[tuple[str, tuple[Fact, ...]]]) -> None:
-        self.what = what
-        self.groups = groups
-        self.title = f"decal {what}"
-
-    def blocks(self) -> Iterator[Block]:
-        """The list, and how to read on."""
-        yield Facts(tuple(self.groups))
-        yield Paragraph(f"decal {self.what} NAME explains one.")
-
-
 class Explained:
-    """One declared thing in full."""
+    """What is declared, under a title of the page."""
 
-    def __init__(self, title: str, text: str, facts: Sequence[Fact]) -> None:
+    def __init__(self, title: str, *blocks: Block) -> None:
         self.title = title
-        self.text = text
-        self.facts = facts
+        self._blocks = blocks
 
     def blocks(self) -> Iterator[Block]:
-        """Its title, the paragraphs of its docstring, and what is declared besides, name by name."""
-        yield Paragraph(self.title)
-        yield from explanation(self.text, self.facts)
+        """As they are."""
+        yield from self._blocks
+
+
+def _listed(what: str, groups: Iterable[tuple[str, tuple[Fact, ...]]]) -> Explained:
+    """Declared things by group, a line each, and how to read on; what: 'metrics' or 'methods'."""
+    return Explained(f"decal {what}", Facts(tuple(groups)), Paragraph(f"decal {what} NAME explains one."))
+
+
+def _explained(title: str, text: str, facts: Sequence[Fact]) -> Explained:
+    """One declared thing in full."""
+    return Explained(title, Paragraph(title), *explanation(text, facts))
 
 
 def explanation(text: str, facts: Sequence[Fact]) -> tuple[Block, ...]:
@@ -60,12 +54,12 @@ def explanation(text: str, facts: Sequence[Fact]) -> tuple[Block, ...]:
     return *(Paragraph(" ".join(part.split())) for part in text.split("\n\n")), Facts((("", tuple(facts)),))
 
 
-def metric_list() -> Listed:
+def metric_list() -> Explained:
     """All metrics by family."""
     families: dict[str, list[Fact]] = {}
     for metric in METRICS.values():
         families.setdefault(metric.family, []).append((metric.name, metric.title))
-    return Listed("metrics", [(family, tuple(facts)) for family, facts in families.items()])
+    return _listed("metrics", [(family, tuple(facts)) for family, facts in families.items()])
 
 
 def metric_explained(metric: Metric) -> Explained:
@@ -73,7 +67,7 @@ def metric_explained(metric: Metric) -> Explained:
     text = metric.text
     if metric.of_classes is not None:
         text += f"\n\nFor rows of several classes: {metric.of_classes.text}"
-    return Explained(f"{metric.name}: {metric.title}", text, metric_facts(metric))
+    return _explained(f"{metric.name}: {metric.title}", text, metric_facts(metric))
 
 
 def metric_facts(metric: Metric) -> list[Fact]:
@@ -118,14 +112,14 @@ def _bounds(metric: Metric) -> str:
     return f"{end(low)} to {end(high)}"
 
 
-def method_list() -> Listed:
+def method_list() -> Explained:
     """All methods by kind."""
     groups = []
     for kind, text in KIND_HEADINGS.items():
         groups.append((text, tuple((each.name, each.title) for each in METHODS.values() if each.kind == kind)))
     over_time = ((each.name, each.title + (" *" if each.randomised else "")) for each in ONLINE.values())
     groups.append(("over time, for `decal online` (* with random numbers)", tuple(over_time)))
-    return Listed("methods", groups)
+    return _listed("methods", groups)
 
 
 def method_explained(method: Method) -> Explained:
@@ -137,7 +131,7 @@ def method_explained(method: Method) -> Explained:
         ("source", method.source),
         *parameter_facts(method.parameters),
     ]
-    return Explained(f"{method.name}: {method.title}", method.text, facts)
+    return _explained(f"{method.name}: {method.title}", method.text, facts)
 
 
 def online_explained(method: OnlineMethod) -> Explained:
@@ -151,4 +145,4 @@ def online_explained(method: OnlineMethod) -> Explained:
         ("source", method.source),
         *parameter_facts(method.parameters),
     ]
-    return Explained(f"{method.name}: {method.title}", method.text, facts)
+    return _explained(f"{method.name}: {method.title}", method.text, facts)

@@ -11,9 +11,9 @@ from decal_cli.declarations.document import Absent, Positive, Size
 from decal_cli.methods import note_of
 from decal_cli.methods.declare import Kind
 from decal_cli.metrics import parse
-from decal_cli.numbers import DASH, Interval
+from decal_cli.numbers import Interval
 from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, Source
-from decal_cli.render.cells import ARROWS, left, number, table
+from decal_cli.render.cells import ARROWS, left, number, reasons, table
 from decal_cli.render.results.comparison import difference_cell
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
@@ -130,7 +130,4 @@ def _metric_blocks(fitting: Fitting) -> Iterator[Block]:
             ("difference", lambda item: difference_cell(item[1])),
         ],
     )
-    reasons = [(key, each.difference.reason) for key, each in fitting.differences.items()]
-    lines = tuple(f"{DASH} {key}: {reason}" for key, reason in reasons if reason is not None)
-    if lines:
-        yield Notes(lines, close=True)
+    yield from reasons(((key, each.difference.reason) for key, each in fitting.differences.items()), quiet=False)

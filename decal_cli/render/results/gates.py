@@ -5,30 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, replace
-from typing import Annotated, Any
+from typing import Any
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
-from decal_cli.declarations.document import Limit
 from decal_cli.numbers import plain
 from decal_cli.render.blocks import Block, Check, Checks, Signature, Source
-from decal_cli.render.results.evaluation import Evaluated, MeasuredData, ReportData
+from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.shortened import Order, worst_of_each
-from decal_cli.render.results.source import Provenance, source_lines, title_of
+from decal_cli.render.results.source import source_lines, title_of
 from decal_cli.render.schema import data_of, keys_of
-
-
-class GatedData(Provenance, MeasuredData):
-    """What `decal gate` prints of one model: its fields, and the same under reports."""
-
-    reports: Annotated[list[ReportData], Limit(minItems=1, maxItems=1)]
-    gates: list[GateRow]
-
-
-class GatedReportsData(Provenance):
-    """What `decal gate` prints of several models or groups."""
-
-    reports: Annotated[list[ReportData], Limit(minItems=2)]
-    gates: list[GateRow]
 
 
 class Gated:
@@ -47,7 +32,7 @@ class Gated:
         yield Signature(evaluation.signature, close=True)
 
     def data(self) -> dict[str, Any]:
-        """GatedData, or GatedReportsData."""
+        """Those of the evaluation, and the rules."""
         return {**Evaluated(self.outcome.evaluation).data(), "gates": data_of(self.outcome.rows)}
 
     def rows(self) -> Iterator[list[Any]]:

@@ -12,20 +12,7 @@ from decal_cli.analysis.online import Direction, Judged, MethodReport, PriorShif
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
 from decal_cli.numbers import Interval, percent, plain, short
-from decal_cli.render.blocks import (
-    Block,
-    Cell,
-    Check,
-    Checks,
-    Column,
-    Conclusion,
-    Notes,
-    Paragraph,
-    Picture,
-    Signature,
-    Source,
-    Table,
-)
+from decal_cli.render import blocks as b
 from decal_cli.render.cells import Columns, left, number, table
 from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.source import Provenance, source_lines, title_of
@@ -156,7 +143,7 @@ class Replayed:
         evaluation: Evaluation,
         terms: Terms | None = None,
         gates: Sequence[GateRow] = (),
-        drawings: Sequence[Picture] = (),
+        drawings: Sequence[b.Picture] = (),
     ) -> None:
         self.drawings = drawings
         self.judged = judged
@@ -165,28 +152,28 @@ class Replayed:
         self.terms = terms or Terms()
         self.title = title_of(evaluation)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[b.Block]:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
-        yield Source((*source_lines(self.evaluation), *self._lines()))
+        yield b.Source((*source_lines(self.evaluation), *self._lines()))
         yield self._window_table()
         yield self._method_table()
-        yield Notes(tuple(self._notes()), quiet=True)
+        yield b.Notes(tuple(self._notes()), quiet=True)
         yield from self.drawings
         scored = self.judged.plan.score is not None
         if scored:
-            yield Paragraph(self._alarm_sentence(), strong="Calibration:")
+            yield b.Paragraph(self._alarm_sentence(), strong="Calibration:")
         if self.judged.prior_shift is not None:
-            yield Paragraph(self._shift_sentence(), strong="Share of label 1:", close=scored)
+            yield b.Paragraph(self._shift_sentence(), strong="Share of label 1:", close=scored)
         yield conclusion_of_replay(self.judged, self.terms)
         if self.gates:
-            yield Checks(self.checks())
-        yield Signature(self.evaluation.signature)
+            yield b.Checks(self.checks())
+        yield b.Signature(self.evaluation.signature)
 
     def data(self) -> dict[str, Any]:
         """ReplayedData."""
         return {**data_of(Provenance(self.evaluation)), "intervals": None, **data_of(ReplayPart(self.judged, self))}
 
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[b.Check, ...]:
         """The rules, for CI systems."""
         return checks_of(self.gates)
 
@@ -233,20 +220,20 @@ class Replayed:
         """Of amounts in tables."""
         return self.terms.measured_in(self.terms.unit)
 
-    def _window_table(self) -> Table:
+    def _window_table(self) -> b.Table:
         judged, plan = self.judged, self.judged.plan
         shown = judged.windows[-MAX_SHOWN_WINDOWS:]
         first, beside = judged.methods[0], self._beside()
 
-        def won(method: MethodReport, over: MethodReport | None = None) -> Callable[[Window], Cell]:
-            def amount(window: Window) -> Cell:
+        def won(method: MethodReport, over: MethodReport | None = None) -> Callable[[Window], b.Cell]:
+            def amount(window: Window) -> b.Cell:
                 less = 0.0 if over is None else window.utility(over.spec.key, plan.task)
                 return self._amount(window.utility(method.spec.key, plan.task) - less)
 
             return amount
 
         of_beside: Columns[Window] = (
-            [(Column(beside.title, wraps=True), won(beside)), ("gain", won(beside, first))] if beside else []
+            [(b.Column(beside.title, wraps=True), won(beside)), ("gain", won(beside, first))] if beside else []
         )
         evidence = ("p-value" if plan.delay.late else "e-value", lambda window: self._evidence(window.log_e))
         dropped = len(judged.windows) - len(shown)
@@ -258,7 +245,7 @@ class Replayed:
                 ("n", lambda window: f"{window.rows:,}"),
                 ("base rate", lambda window: percent(window.base_rate)),
                 ("mean score" if plan.score else "forecast", lambda window: percent(window.mean_score)),
-                (Column(first.title, wraps=True), won(first)),
+                (b.Column(first.title, wraps=True), won(first)),
                 *of_beside,
                 *([evidence] if judged.has_e_value else []),
             ],
@@ -275,7 +262,7 @@ class Replayed:
         others = candidates or list(judged.methods[1:])
         return max(others, key=lambda each: each.gain or 0.0) if others else None
 
-    def _method_table(self) -> Table:
+    def _method_table(self) -> b.Table:
         judged = self.judged
         by_cluster = ", every cluster counted once" if judged.clusters is not None and judged.at_all_times else ""
         return table(
@@ -284,11 +271,11 @@ class Replayed:
                 (left("forecaster"), lambda each: each.title + (" *" if each.spec.declared.randomised else "")),
                 ("gain", lambda each: "" if each.gain is None else self._amount(each.gain, each.interval)),
                 (left("clear since", drops=1), lambda each: "" if each.since is None else f"row {each.since:,}"),
-                (Column("V-regret", "worst"), lambda each: each.worst.regret / judged.rows),
-                (Column("at", drops=1), lambda each: short(each.worst.kink, 3)),
+                (b.Column("V-regret", "worst"), lambda each: each.worst.regret / judged.rows),
+                (b.Column("at", drops=1), lambda each: short(each.worst.kink, 3)),
                 ("U-cal.", lambda each: each.losses["u_cal"]),
                 ("CDL", lambda each: each.losses["cdl"]),
-                (Column("distance", "at most"), lambda each: each.losses["dist_cal_upper"]),
+                (b.Column("distance", "at most"), lambda each: each.losses["dist_cal_upper"]),
                 *([(left("bound"), lambda each: _bound(each.guarantee))] if judged.prompt else []),
             ],
             chosen=lambda each: each.spec.key == judged.advice.method,
@@ -356,7 +343,7 @@ class Replayed:
             return f"{text}."
         return f"{text}. If only that changed since the warm-up, act on the score from {short(shift.threshold, 3)}."
 
-    def _amount(self, value: float, ends: tuple[float, float] | None = None) -> Cell:
+    def _amount(self, value: float, ends: tuple[float, float] | None = None) -> b.Cell:
         scale = self.terms.number
         interval = None if ends is None else (scale * ends[0], scale * ends[1])
         return number(scale * value, interval, decimals=3)
@@ -397,9 +384,9 @@ def p_text(log_inverse: float) -> str:
     return f"10^-{power:.0f}" if power >= MAX_EXPONENT else plain(math.exp(-log_inverse))
 
 
-def conclusion_of_replay(judged: Judged, terms: Terms) -> Conclusion:
+def conclusion_of_replay(judged: Judged, terms: Terms) -> b.Conclusion:
     """The action, why, since when, and what it costs not to act."""
-    return Conclusion(_headline(judged), tuple(_sentences(judged, terms)))
+    return b.Conclusion(_headline(judged), tuple(_sentences(judged, terms)))
 
 
 def _headline(judged: Judged) -> str:

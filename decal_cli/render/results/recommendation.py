@@ -20,23 +20,8 @@ from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
 from decal_cli.metrics import Result, named
 from decal_cli.numbers import DASH, Interval, alike, apart, counts, per_decision, percent, plain, short, span, with_ends
-from decal_cli.render.blocks import (
-    Bar,
-    Bars,
-    Block,
-    Cell,
-    Column,
-    Conclusion,
-    Heading,
-    Notes,
-    Paragraph,
-    Signature,
-    Source,
-    Step,
-    Steps,
-    Table,
-)
-from decal_cli.render.cells import left, number, table, words
+from decal_cli.render import blocks as b
+from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.evaluation import MeasuredData, name_of
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, amount_line, one_or_several, source_lines, title_of
@@ -217,7 +202,7 @@ class _Seen(NamedTuple):
         return None if self.task is None else self.report.counts
 
 
-class AdvisedPart(MeasuredData):
+class AdvisedData(MeasuredData):
     """A report with its advice."""
 
     recommendation: AdviceData = of(lambda _, seen: seen.advice)
@@ -229,24 +214,6 @@ class AdvisedPart(MeasuredData):
     at_capacity: Absent[list[Ranked] | None] = of(lambda report, seen: seen.whole.ranked_of(report) or None)
 
 
-class AdvisedData(Provenance, AdvisedPart):
-    """A model and group with its advice. counts: its decisions; amounts: in the user's unit, null without
-    one.
-    """
-
-
-class RecommendedData(AdvisedData):
-    """What `decal recommend` prints of one model: its fields, and the same under reports."""
-
-    reports: Annotated[list[AdvisedData], Limit(minItems=1, maxItems=1)]
-
-
-class AdvisedReportsData(Provenance):
-    """What `decal recommend` prints of several models or groups."""
-
-    reports: Annotated[list[AdvisedData], Limit(minItems=2)]
-
-
 class Recommended:
     """A recommendation in the user's terms, for formats to write."""
 
@@ -256,19 +223,19 @@ class Recommended:
         self.evaluation = recommendation.evaluation
         self.title = title_of(self.evaluation)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[b.Block]:
         """Data; of several models or groups a table; of each the ladder, the walk, the action, and what was tried."""
         evaluation = shortened(self.evaluation)
-        yield Source(tuple(source_lines(evaluation)))
+        yield b.Source(tuple(source_lines(evaluation)))
         advised = advised_of(self.recommendation, evaluation.reports)
         if len(advised) > 1:
             yield advice_table(advised, self.terms)
         for report, advice in advised:
-            yield Heading(name_of(report), gist=advice.action)
+            yield b.Heading(name_of(report), gist=advice.action)
             yield from ranked_blocks(self.recommendation, report, self.terms)
             first = constant_line(report, advice, self.terms)
             if first is not None:
-                yield Paragraph(first, close=True)
+                yield b.Paragraph(first, close=True)
             limited = bool(self.recommendation.ranked_of(report))
             yield replace(ladder(report.results, self.terms), close=first is None and not limited)
             yield from filter(None, (moving_line(report, self.evaluation.population, self.terms),))
@@ -277,12 +244,12 @@ class Recommended:
             yield walk_of(advice, self.terms)
             yield conclusion_of(report, advice, self.evaluation.plan.binary, self.terms)
             yield from round_blocks(self.recommendation.rounds_of(report))
-        yield Signature(self.evaluation.signature)
+        yield b.Signature(self.evaluation.signature)
 
     def data(self) -> dict[str, Any]:
-        """RecommendedData, or AdvisedReportsData."""
+        """One report, or several."""
         seen = [_Seen(*advised, self.recommendation, self.terms) for advised in self.recommendation.advised]
-        entries = [data_of(AdvisedPart(each.report, each)) for each in seen]
+        entries = [data_of(AdvisedData(each.report, each)) for each in seen]
         return one_or_several(data_of(Provenance(self.evaluation)), entries)
 
     def rows(self) -> Iterator[list[Any]]:
@@ -302,7 +269,7 @@ def advised_of(recommendation: Recommendation, reports: Sequence[Report]) -> lis
     return [(report, advice_on[report.model, report.group]) for report in reports]
 
 
-def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> Table:
+def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> b.Table:
     """What each model and group is advised."""
     grouped = any(report.group is not None for report, _ in advised)
     return table(
@@ -313,18 +280,18 @@ def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> Tabl
             (left("action", wraps=True), lambda each: each[1].action),
             (left("method", wraps=True), lambda each: each[1].method or ""),
             (
-                Column(f"gain {terms.heading}", wraps=True),
+                b.Column(f"gain {terms.heading}", wraps=True),
                 lambda each: "" if each[1].gain is None else plain(terms.number * each[1].gain),
             ),
         ],
     )
 
 
-def walk_of(advice: Advice, terms: Terms) -> Steps:
+def walk_of(advice: Advice, terms: Terms) -> b.Steps:
     """The walk through the flowchart."""
-    return Steps(
+    return b.Steps(
         tuple(
-            Step(step.question, step.answer, terms.worded(step.reason), tuple(_evidence(step.evidence, terms)))
+            b.Step(step.question, step.answer, terms.worded(step.reason), tuple(_evidence(step.evidence, terms)))
             for step in advice.steps
         )
     )
@@ -362,9 +329,11 @@ def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
     return terms.worded(f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}.")
 
 
-def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Conclusion:
+def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> b.Conclusion:
     """The action, what to expect of it, and what to do next."""
-    return Conclusion(terms.worded(advice.headline), tuple(map(terms.worded, _sentences(report, advice, task, terms))))
+    return b.Conclusion(
+        terms.worded(advice.headline), tuple(map(terms.worded, _sentences(report, advice, task, terms)))
+    )
 
 
 def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Iterator[str]:
@@ -446,7 +415,7 @@ MORE_ACTIONS = Rung("take the best constant action", "expected_utility", "extern
 """In place of the two constant decisions, where there are more than two actions."""
 
 
-def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars:
+def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> b.Bars:
     """The rungs that are defined, in the user's terms, each bar from the lowest rung to its own."""
     two = results["eu_never"].value is not None if "eu_never" in results else False
     chain = CHAIN if two else (MORE_ACTIONS, *CHAIN)
@@ -457,11 +426,11 @@ def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> Bars
     amounts = [value * factor for value in values.values()]
     texts = alike(amounts) if terms.with_amounts else [short(amount, 3) for amount in amounts]
     bars = tuple(
-        Bar(terms.worded(name), text, (value - lowest) / height if height > 0 else 0.0)
+        b.Bar(terms.worded(name), text, (value - lowest) / height if height > 0 else 0.0)
         for (name, value), text in zip(values.items(), texts, strict=True)
     )
     measured_in = terms.measured_in(unit)
-    return Bars(title or f"Expected utility {measured_in}", "decisions", f"expected utility {measured_in}", bars)
+    return b.Bars(title or f"Expected utility {measured_in}", "decisions", f"expected utility {measured_in}", bars)
 
 
 def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:
@@ -472,7 +441,7 @@ def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:
     return None if base is None or gain is None else base + gain
 
 
-def moving_line(report: Report, population: Population | None, terms: Terms) -> Paragraph | None:
+def moving_line(report: Report, population: Population | None, terms: Terms) -> b.Paragraph | None:
     """The sentence on it."""
     moving = report.moving
     if moving is None or population is None:
@@ -481,14 +450,14 @@ def moving_line(report: Report, population: Population | None, terms: Terms) -> 
     words = " ".join(filter(None, (unit, terms.span)))
     interval = f" [{', '.join(ends)}]" if ends else ""
     used = "the scores as they are" if population.kept else "the moved scores"
-    return Paragraph(
+    return b.Paragraph(
         f"Where {percent(population.prevalence)} are positive, scores made for {percent(population.sampled)} are worth "
         f"{kept} {words}; moved to it they are worth {moved}, which is a gain of {gain}{interval}. To move them is to "
         f"act on them from about {moving.threshold:.4g} on. All else on this page is of {used}."
     )
 
 
-def counts_table(report: Report, terms: Terms) -> Table | None:
+def counts_table(report: Report, terms: Terms) -> b.Table | None:
     """The decisions of each rule, of 1,000 rows; None where they were not counted."""
     counted = report.counts
     if counted is None:
@@ -518,9 +487,9 @@ def counts_table(report: Report, terms: Terms) -> Table | None:
         zip(RULES, steps, strict=False),
         [
             (left("score"), lambda item: item[0]),
-            *((Column(head, breaks=(10,)), say) for head, say in zip(heads, each, strict=True)),
-            (Column("PPV", breaks=(10,)), lambda item: number(item[1].decided.ppv, decimals=3)),
-            (Column("sensitivity", breaks=(10,)), lambda item: number(item[1].decided.sensitivity, decimals=3)),
+            *((b.Column(head, breaks=(10,)), say) for head, say in zip(heads, each, strict=True)),
+            (b.Column("PPV", breaks=(10,)), lambda item: number(item[1].decided.ppv, decimals=3)),
+            (b.Column("sensitivity", breaks=(10,)), lambda item: number(item[1].decided.sensitivity, decimals=3)),
         ],
         title=f"Decisions, of {OF_ROWS:,} rows",
         keys=1,
@@ -578,13 +547,13 @@ def _threshold_sentence(adjusted: Result, task: BinaryTask) -> str:
     )
 
 
-def ranked_blocks(recommendation: Recommendation, report: Report, terms: Terms) -> Iterator[Block]:
+def ranked_blocks(recommendation: Recommendation, report: Report, terms: Terms) -> Iterator[b.Block]:
     """What a limited capacity changes for the model of a report, and what each score is worth under it."""
     ranked, evaluation = recommendation.ranked_of(report), recommendation.evaluation
     if not ranked or evaluation.capacity is None:
         return
     sentences = (*_of_the_limit(ranked, report, terms), *_of_methods(ranked, evaluation.plan.binary, terms))
-    yield Paragraph(" ".join(sentences), strong=f"At capacity {evaluation.capacity.text}.")
+    yield b.Paragraph(" ".join(sentences), strong=f"At capacity {evaluation.capacity.text}.")
     by_value = ("capture of value", lambda each: number(each.value_capture, decimals=3))
     yield table(
         ranked,
@@ -600,9 +569,7 @@ def ranked_blocks(recommendation: Recommendation, report: Report, terms: Terms) 
             ("precision", lambda each: number(each.precision, decimals=3)),
         ],
     )
-    reasons = tuple(f"{DASH} {each.method}: {each.reason}" for each in ranked if each.reason is not None)
-    if reasons:
-        yield Notes(reasons, quiet=True, close=True)
+    yield from reasons((each.method or "", each.reason) for each in ranked)
 
 
 def _ranked_name(each: Ranked) -> str:
@@ -611,7 +578,7 @@ def _ranked_name(each: Ranked) -> str:
     return f"{each.method}, held-out rows"
 
 
-def _times(value: float | None, terms: Terms, interval: Interval | None = None) -> Cell:
+def _times(value: float | None, terms: Terms, interval: Interval | None = None) -> b.Cell:
     """A utility per decision as an amount."""
     ends = interval and (terms.number * interval[0], terms.number * interval[1])
     return number(None if value is None else terms.number * value, ends)
@@ -678,15 +645,14 @@ def _won(each: Ranked, terms: Terms) -> str:
     return f"it {'wins' if sign > 0 else 'loses'} {amount}"
 
 
-def round_blocks(rounds: Sequence[Round]) -> Iterator[Block]:
+def round_blocks(rounds: Sequence[Round]) -> Iterator[b.Block]:
     """Each round: what was tried on which score, what each method won, and what follows."""
     for at, each in enumerate(rounds, 1):
-        yield Paragraph(_intro(at, each))
+        yield b.Paragraph(_intro(at, each))
         yield trial_table(each)
-        reasons = tuple(_reasons(each))
-        if reasons:
-            yield Notes(reasons, quiet=True, close=True)
-        yield Conclusion("", tuple(_conclusion(rounds, at)))
+        why = ((trial.chosen.key, trial.achieved.reason) for trial in each.trials)
+        yield from reasons(why, together=True)
+        yield b.Conclusion("", tuple(_conclusion(rounds, at)))
 
 
 def _intro(number: int, each: Round) -> str:
@@ -697,7 +663,7 @@ def _intro(number: int, each: Round) -> str:
     )
 
 
-def trial_table(each: Round) -> Table:
+def trial_table(each: Round) -> b.Table:
     """The methods, the best first; gains are per 1,000 decisions."""
     costly = any(trial.cost for trial in each.trials)
     return table(
@@ -708,35 +674,25 @@ def trial_table(each: Round) -> Table:
             ("predicted", lambda trial: _gain(trial.predicted)),
             ("achieved", lambda trial: _gain(trial.achieved)),
             (
-                Column("after cost", drops=0 if costly else 2),
+                b.Column("after cost", drops=0 if costly else 2),
                 lambda trial: per_thousand(trial.net) if costly and trial.net is not None else "",
             ),
-            (Column("processor", drops=1), lambda trial: f"{trial.seconds:.2f} s"),
+            (b.Column("processor", drops=1), lambda trial: f"{trial.seconds:.2f} s"),
         ],
         chosen=lambda trial: trial is each.best,
         picks=True,
     )
 
 
-def _gain(result: Result) -> Cell:
+def _gain(result: Result) -> b.Cell:
     return words(DASH) if result.value is None else per_thousand(result.value, result.interval)
 
 
-def per_thousand(value: float, ends: Interval | None = None) -> Cell:
+def per_thousand(value: float, ends: Interval | None = None) -> b.Cell:
     """A utility per 1,000 decisions with its interval, all to as many decimals as the largest needs."""
     scaled = [1000 * part for part in (value, *(ends or ()))]
     first, *rest = (f"{part:,.{1 if max(map(abs, scaled)) >= 1 else 3}f}" for part in scaled)
-    return Cell((first, *((f"[{rest[0]},", f"{rest[1]}]") if rest else ())))
-
-
-def _reasons(each: Round) -> Iterator[str]:
-    """Why a method was not tried to the end."""
-    keys: dict[str, list[str]] = {}
-    for trial in each.trials:
-        if trial.achieved.reason is not None:
-            keys.setdefault(trial.achieved.reason, []).append(trial.chosen.key)
-    for reason, methods in keys.items():
-        yield f"{DASH} {', '.join(methods)}: {reason}"
+    return b.Cell((first, *((f"[{rest[0]},", f"{rest[1]}]") if rest else ())))
 
 
 def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:

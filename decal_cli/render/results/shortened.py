@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.metrics import parse
@@ -16,18 +16,7 @@ N_WORST = 20
 IN_FULL = "--format json or csv"
 
 
-class OfGroup(Protocol):
-    """What a result says of a model and group; group: None for all rows."""
-
-    @property
-    def model(self) -> str: ...
-
-    @property
-    def group(self) -> str | None: ...
-
-
 T = TypeVar("T")
-G = TypeVar("G", bound=OfGroup)
 Order = tuple[Callable[[T], Any], str]
 """What groups are sorted by, the worst first, and the same in words."""
 
@@ -50,19 +39,19 @@ def worst_groups(
 
 
 def worst_of_each(
-    results: Sequence[G],
-    order_of: Callable[[Sequence[G]], Order[G] | None],
-    whose: Callable[[G], str] = lambda result: result.model,
+    results: Sequence[Any],
+    order_of: Callable[[Sequence[Any]], Order[Any] | None],
+    whose: Callable[[Any], str] = lambda result: str(result.model),
     in_full: str = IN_FULL,
-) -> tuple[tuple[G, ...], tuple[str, ...]]:
+) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """The same of each model, or of whatever else results are of; what they say of all rows stays.
 
     order_of: the order of many groups of one model; None keeps all of them.
     """
-    by_name: dict[str, list[G]] = {}
+    by_name: dict[str, list[Any]] = {}
     for result in results:
         by_name.setdefault(whose(result), []).append(result)
-    shown: list[G] = []
+    shown: list[Any] = []
     notes: list[str] = []
     for name, of_name in by_name.items():
         groups = [result for result in of_name if result.group is not None]

@@ -6,18 +6,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.sweep import Sweep, Swept
+from decal_cli.analysis.varied import Course, VariedSweep
 from decal_cli.curves import ThresholdCurve
 from decal_cli.curves.lowest import Lowest
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, Source, Table
-from decal_cli.render.cells import left, number, table, words
+from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
@@ -110,7 +110,7 @@ class SweepData(View):
     curves: dict[Annotated[str, Limit(pattern="^[a-z_]+$")], CurveData]
 
 
-class SweptPart(View):
+class SweptData(View):
     """The curves of a model and group."""
 
     model: str
@@ -121,31 +121,7 @@ class SweptPart(View):
     sweep: SweepData = of(lambda report, curves: SweepData(report, curves))
 
 
-class SweptData(Provenance, SweptPart):
-    """The curves of a model and group with all that they rest on."""
-
-
-class CurvesData(SweptData):
-    """What `decal sweep` prints of one model: its fields, and the same under reports."""
-
-    reports: Annotated[list[SweptData], Limit(minItems=1, maxItems=1)]
-
-
-class SweptReportsData(Provenance):
-    """What `decal sweep` prints of several models or groups. lowest: of several models on the same rows."""
-
-    lowest: LowestData | None
-    reports: Annotated[list[SweptData], Limit(minItems=2)]
-
-
-class WithHead(Protocol):
-    """A result that says where its rows come from."""
-
-    @property
-    def head(self) -> Evaluation: ...
-
-
-S = TypeVar("S", bound=WithHead)
+S = TypeVar("S", Sweep, VariedSweep)
 
 
 class LongTable(ABC, Generic[S]):
@@ -160,7 +136,7 @@ class LongTable(ABC, Generic[S]):
     def __init__(
         self, sweep: S, everything: bool = False, drawing: tuple[Block, ...] = (), terms: Terms | None = None
     ) -> None:
-        self.sweep = sweep
+        self.sweep: S = sweep
         self.everything = everything
         self.drawing = drawing
         self.terms = terms or Terms()
@@ -222,9 +198,7 @@ class Curves(LongTable[Sweep]):
                 curves = [curve for curve in report.curves.values() if curve.kind.block == block]
                 yield _table(self.sweep, title.format(unit), curves, rows, self.factor)
             yield Notes(tuple(_areas(report)))
-            reasons = tuple(_reasons(report))
-            if reasons:
-                yield Notes(reasons, quiet=True, close=True)
+            yield from reasons((curve.kind.title.lower(), curve.reason) for curve in report.curves.values())
         yield Signature(self.sweep.signature)
         yield from self.drawing
 
@@ -241,10 +215,10 @@ class Curves(LongTable[Sweep]):
         )
 
     def data(self) -> dict[str, Any]:
-        """CurvesData, or SweptReportsData."""
+        """One report, or several and their lowest curve."""
         sweep = self.sweep
         head = {**data_of(Provenance(sweep.head)), "signature": sweep.signature}
-        document = one_or_several(head, [data_of(SweptPart(report, self)) for report in sweep.reports])
+        document = one_or_several(head, [data_of(SweptData(report, self)) for report in sweep.reports])
         if len(sweep.reports) > 1:
             document["lowest"] = None if sweep.lowest is None else data_of(LowestData(sweep.lowest))
         return document
@@ -360,26 +334,7 @@ def _areas(report: Swept) -> Iterator[str]:
     )
 
 
-def _reasons(report: Swept) -> Iterator[str]:
-    for curve in report.curves.values():
-        if curve.reason is not None:
-            yield f"{DASH} {curve.kind.title.lower()}: {curve.reason}"
-
-
-class WithEnds(Protocol):
-    """A curve: numbers with the ends of their intervals."""
-
-    @property
-    def value(self) -> np.ndarray: ...
-
-    @property
-    def low(self) -> np.ndarray | None: ...
-
-    @property
-    def high(self) -> np.ndarray | None: ...
-
-
-def at_place(curve: WithEnds, k: int) -> list[float | None]:
+def at_place(curve: ThresholdCurve | Course, k: int) -> list[float | None]:
     """A number and the ends of its interval; None where undefined."""
     values = (None if each is None else float(each[k]) for each in (curve.value, curve.low, curve.high))
     return [None if each is None or math.isnan(each) else each for each in values]

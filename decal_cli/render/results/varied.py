@@ -13,7 +13,7 @@ from decal_cli.declarations.document import Count, Limit, Positive, Share
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
-from decal_cli.render.cells import left, number, table, words
+from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, one_or_several, source_lines
 from decal_cli.render.results.sweep import HEADING_WIDTH, MAX_SHOWN, LongTable, at_place, sparkline
@@ -50,7 +50,7 @@ class VaryData(View):
     risk_coverage: RiskData | None = of("risk")
 
 
-class VariedPart(View):
+class VariedData(View):
     """One model and group."""
 
     model: str
@@ -58,22 +58,6 @@ class VariedPart(View):
     rows: Positive
     dropped: Count
     vary: VaryData = of(lambda report, series: VaryData(report, series))
-
-
-class VariedData(Provenance, VariedPart):
-    """One model and group with all that its numbers rest on."""
-
-
-class VariedCurvesData(VariedData):
-    """What `decal sweep` prints of one model where a number of the task varies; the same under reports."""
-
-    reports: Annotated[list[VariedData], Limit(minItems=1, maxItems=1)]
-
-
-class VariedReportsData(Provenance):
-    """The same of several models or groups."""
-
-    reports: Annotated[list[VariedData], Limit(minItems=2)]
 
 
 class VariedCurves(LongTable[VariedSweep]):
@@ -108,8 +92,7 @@ class VariedCurves(LongTable[VariedSweep]):
                 yield self._table(f"What decisions are worth: {unit}", list(report.worth.values()), shown)
             if report.risk is not None:
                 yield from _risk_blocks(report.risk)
-            if reasons := [f"{DASH} {c.heading}: {c.reason}" for c in report.courses.values() if c.reason is not None]:
-                yield Notes(tuple(reasons), quiet=True, close=True)
+            yield from reasons((course.heading, course.reason) for course in report.courses.values())
         yield Signature(sweep.signature)
         yield from self.drawing
 
@@ -137,10 +120,10 @@ class VariedCurves(LongTable[VariedSweep]):
         return f"{course.heading}, {self.terms.noun}" if apart else course.heading
 
     def data(self) -> dict[str, Any]:
-        """VariedCurvesData, or VariedReportsData."""
+        """One report, or several."""
         sweep = self.sweep
         head = {**data_of(Provenance(sweep.head)), "signature": sweep.signature}
-        return one_or_several(head, [data_of(VariedPart(report, sweep.series)) for report in sweep.reports])
+        return one_or_several(head, [data_of(VariedData(report, sweep.series)) for report in sweep.reports])
 
     def _points(self) -> Iterator[list[Any]]:
         for report in self.sweep.reports:

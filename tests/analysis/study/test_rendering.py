@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.study import Summary, summarise
+from decal_cli.render.format import Page
 from decal_cli.render.formats.markdown import Markdown
-from decal_cli.render.page import Page
 from decal_cli.render.results.study import Studied, study_lines, study_tables
 from tests.helpers.command import GOLDEN, valid_json
 from tests.helpers.results import as_text

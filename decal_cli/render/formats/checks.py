@@ -1,4 +1,4 @@
-"""JUnit XML, which CI systems show as tests."""
+"""Formats of rules with their outcomes, for CI systems: annotations of GitHub Actions, and JUnit XML."""
 
 from __future__ import annotations
 
@@ -7,8 +7,31 @@ from typing import Any
 from decal_cli.render.format import Format
 
 
+class Github(Format):
+    """Annotations of GitHub Actions: an error or a notice for each rule."""
+
+    name = "github"
+    reads = "checks"
+
+    def write(self, result: Any) -> str:
+        lines = []
+        for check in result.checks():
+            level = "notice" if check.passed else "error"
+            message = _escaped(" ".join(filter(None, (check.place, check.sentence))))
+            lines.append(f"::{level} title={_escaped_property(f'decal gate {check.rule}')}::{message}\n")
+        return "".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escaped_property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")
+
+
 class JUnit(Format):
-    """A test case for each rule and place: a failure where it failed, an error where it cannot be judged."""
+    """JUnit XML, which CI systems show as tests."""
 
     name = "junit"
     reads = "checks"
