@@ -8,7 +8,10 @@ __all__ = [
     "BrierCurveDisplay",
     "Calibrator",
     "CompareAnswer",
+    "Costs",
+    "Data",
     "DecalError",
+    "Decision",
     "DecisionCurveDisplay",
     "Engine",
     "EvaluateAnswer",
@@ -16,13 +19,18 @@ __all__ = [
     "GainsDisplay",
     "GateAnswer",
     "GroupingDisplay",
+    "Halvings",
     "OnlineAnswer",
     "OnlineForecaster",
+    "OverTime",
     "RecommendAnswer",
     "ReliabilityDisplay",
     "ReportAnswer",
+    "Rules",
+    "Statistics",
     "StudyAnswer",
     "SweepAnswer",
+    "Terms",
     "__version__",
     "apply",
     "compare",
@@ -59,17 +67,19 @@ if TYPE_CHECKING:
         GroupingDisplay,
         ReliabilityDisplay,
     )
+    from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Rules, Statistics
     from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
-    from decal_cli.api.reporting import report
-    from decal_cli.api.verbs import compare, evaluate, gate, recommend, sweep
+    from decal_cli.api.verbs import compare, evaluate, gate, recommend, report, sweep
     from decal_cli.data.large.engines.opened import Engine
     from decal_cli.errors import DecalError
+    from decal_cli.render.terms import Terms
 
 _HOMES = {
     "errors": ("DecalError",),
     "data.large.engines.opened": ("Engine",),
-    "api.reporting": ("report",),
-    "api.verbs": ("compare", "evaluate", "gate", "recommend", "sweep"),
+    "render.terms": ("Terms",),
+    "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics"),
+    "api.verbs": ("compare", "evaluate", "gate", "recommend", "report", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
     "api.calibrator": ("Calibrator",),
     "api.online": ("OnlineAnswer", "OnlineForecaster", "online"),

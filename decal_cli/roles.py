@@ -7,25 +7,14 @@ all read these declarations. A new role is one field of `Columns`, and the code 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-
-@dataclass(frozen=True)
-class ColumnOption:
-    """One thing that a user can say about the columns.
-
-    flag: its one-letter option, such as '-s'. choices: the values that it can have, where these are few.
-    """
-
-    help: str
-    flag: str = ""
-    metavar: str = ""
-    choices: tuple[str, ...] = ()
+from decal_cli.declarations.option import Option, declared
 
 
 @dataclass(frozen=True)
-class Role(ColumnOption):
+class Role(Option):
     """What one column, or several, stand for.
 
     read_as: as numbers, as texts of which only equality matters, or as features, which are read when they are needed.
@@ -42,10 +31,6 @@ class Role(ColumnOption):
     unless: str = ""
 
 
-def _declared(default: Any, declaration: ColumnOption) -> Any:
-    return field(default=default, metadata={"declaration": declaration})
-
-
 @dataclass(frozen=True)
 class Columns:
     """The columns a user named, by role, and how their values are read.
@@ -54,7 +39,7 @@ class Columns:
     The reader finds such a column by its usual names, if the role has any.
     """
 
-    score: tuple[str, ...] = _declared(
+    score: tuple[str, ...] = declared(
         (),
         Role(
             "Score column, or a pattern such as 'p_*'. Repeatable: every column is a model.",
@@ -63,9 +48,10 @@ class Columns:
             globs=True,
             usual=("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "pred", "p_*"),
             unless="proba",
+            brief="Score column, or a pattern such as p_*; every column is a model.",
         ),
     )
-    proba: tuple[str, ...] = _declared(
+    proba: tuple[str, ...] = declared(
         (),
         Role(
             "Columns with the probability of each of several classes: a pattern such as 'lr:*', where * is the class. "
@@ -73,67 +59,82 @@ class Columns:
             metavar="PATTERN",
             read_as="numbers",
             globs=True,
+            brief="Columns of the probabilities of several classes: a pattern such as lr:*.",
         ),
     )
-    classes: str | None = _declared(
+    classes: str | None = declared(
         None,
-        ColumnOption(
+        Option(
             "Names of the classes, 'a,b,c', in the order of one list-valued column that --proba names.", metavar="NAMES"
         ),
     )
-    label: str | None = _declared(
-        None, Role("Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"))
+    label: str | None = declared(
+        None, Role("Label column.", flag="-y", usual=("y", "label", "target", "y_true", "outcome"), brief=True)
     )
-    weight: str | None = _declared(None, Role("Column of positive row weights.", read_as="numbers"))
-    group: tuple[str, ...] = _declared((), Role("Also report every value of this column by itself. Repeatable."))
-    cluster: str | None = _declared(
+    weight: str | None = declared(None, Role("Column of positive row weights.", read_as="numbers"))
+    group: tuple[str, ...] = declared(
+        (),
+        Role(
+            "Also report every value of this column by itself. Repeatable.",
+            brief="Also report every value of this column. Repeatable.",
+        ),
+    )
+    cluster: str | None = declared(
         None,
         Role(
             "Column of what rows were sampled by, such as the patient or the question: intervals count clusters as "
             "independent, not rows, and folds keep them whole.",
             # A group may be a cluster, and so may the ids that two files are joined by.
             shares=("group",),
+            brief="Column of what rows were sampled by, such as the patient.",
         ),
     )
-    per: str | None = _declared(
+    per: str | None = declared(
         None,
         Role(
-            "With --capacity: column whose every value has that capacity, such as the day; times count as their days.",
+            panel="Decision",
+            help="With --capacity: column whose every value has that capacity, such as the day; times count as their "
+            "days.",
             # A day may be what rows were sampled by, and results may be reported by it.
             shares=("group", "cluster"),
         ),
     )
-    amount: str | None = _declared(
+    amount: str | None = declared(
         None,
         Role(
-            "Column of what a miss costs in this row, such as the amount of a transaction; give --cost-fp, or "
+            panel="Decision",
+            help="Column of what a miss costs in this row, such as the amount of a transaction; give --cost-fp, or "
             "--cost-fp-column, too. Every row then has a threshold of its own.",
             read_as="numbers",
+            brief="Column of what a miss costs in this row; give --cost-fp too.",
         ),
     )
-    cost_fp_column: str | None = _declared(
+    cost_fp_column: str | None = declared(
         None,
         Role(
-            "Column of what a false positive costs in this row; give --amount, --cost-fn-column or --cost-fn too.",
+            panel="Decision",
+            help="Column of what a false positive costs in this row; give --amount, --cost-fn-column or --cost-fn too.",
             read_as="numbers",
         ),
     )
-    cost_fn_column: str | None = _declared(
+    cost_fn_column: str | None = declared(
         None,
         Role(
-            "Column of what a false negative costs in this row; give --cost-fp-column or --cost-fp too.",
+            panel="Decision",
+            help="Column of what a false negative costs in this row; give --cost-fp-column or --cost-fp too.",
             read_as="numbers",
         ),
     )
-    utility_columns: tuple[str, ...] = _declared(
+    utility_columns: tuple[str, ...] = declared(
         (),
         Role(
-            "Columns of the utilities of this row, four names in the order of --utility: 'tn,fn,fp,tp'.",
+            panel="Decision",
+            help="Columns of the utilities of this row, four names in the order of --utility: 'tn,fn,fp,tp'.",
             read_as="numbers",
             metavar="COLUMNS",
         ),
     )
-    features: tuple[str, ...] = _declared(
+    features: tuple[str, ...] = declared(
         (),
         Role(
             "Feature columns: names, patterns such as 'x*', '*' for all that have no other role, or one list-valued "
@@ -143,56 +144,60 @@ class Columns:
             # An age band may be both, and an amount says something; a feature that is the label or the score is a leak
             # or a slip.
             shares=("group", "amount", "cost_fp_column", "cost_fn_column", "utility_columns"),
+            brief="Feature columns, such as x*: what post-training could use. Repeatable.",
         ),
     )
-    log: str | None = _declared(
+    log: str | None = declared(
         None,
-        ColumnOption(
+        Option(
             "The tool that logged a language model's answers: lm-eval (samples_*.jsonl) or inspect (.json, .eval). The "
             "score is then the model's confidence, and label 1 a right answer.",
             flag="--from",
             choices=("lm-eval", "inspect"),
         ),
     )
-    positive: str | None = _declared(None, ColumnOption("Label value that counts as 1.", metavar="VALUE"))
-    logit: bool = _declared(False, ColumnOption("Scores are log-odds."))
-    margin: bool = _declared(
-        False, ColumnOption("Scores are margins of any size: their range in these rows is rescaled to [0, 1].")
+    positive: str | None = declared(None, Option("Label value that counts as 1.", metavar="VALUE"))
+    logit: bool = declared(False, Option("Scores are log-odds."))
+    margin: bool = declared(
+        False, Option("Scores are margins of any size: their range in these rows is rescaled to [0, 1].")
     )
-    missing: Literal["error", "drop"] = _declared(
+    missing: Literal["error", "drop"] = declared(
         "error",
-        ColumnOption(
+        Option(
             "Missing scores, labels, weights, clusters, amounts and days: report an error, or drop the rows and "
             "say how many.",
+            brief="What to do with missing values: an error, or drop the rows.",
             choices=("error", "drop"),
         ),
     )
-    prevalence: str | None = _declared(
+    prevalence: str | None = declared(
         None,
-        ColumnOption(
+        Option(
             "Share of labels 1 where decisions are made: rows are weighted to it, and scores moved to it.",
             metavar="SHARE",
         ),
     )
-    sampled_negatives: str | None = _declared(
+    sampled_negatives: str | None = declared(
         None,
-        ColumnOption("Share of the rows of label 0 that was kept; undone as by --prevalence.", metavar="SHARE"),
+        Option("Share of the rows of label 0 that was kept; undone as by --prevalence.", metavar="SHARE"),
     )
-    capacity: str | None = _declared(
+    capacity: str | None = declared(
         None,
-        ColumnOption(
-            "Act only on so many rows, those with the highest scores, or where that is expected to win most if every "
-            "row has utilities of its own: a share such as 50/1000 or 0.05, or a count such as 200.",
+        Option(
+            panel="Decision",
+            help="Act only on so many rows, those with the highest scores, or where that is expected to win most if "
+            "every row has utilities of its own: a share such as 50/1000 or 0.05, or a count such as 200.",
             metavar="K",
+            brief="Act only on so many rows, those with the highest scores: 50/1000, 0.05 or 200.",
         ),
     )
-    keep_scores: bool = _declared(
-        False, ColumnOption("With --prevalence or --sampled-negatives: leave the scores as they are.")
+    keep_scores: bool = declared(
+        False, Option("With --prevalence or --sampled-negatives: leave the scores as they are.")
     )
 
-    aggregated: bool = _declared(
+    aggregated: bool = declared(
         False,
-        ColumnOption(
+        Option(
             "The files hold counts, not rows, as a GROUP BY of the score gives them: score, n and pos, or cells. "
             "Several files add up."
         ),
@@ -215,7 +220,7 @@ class Columns:
 
 ALL_COLUMNS = "*"
 """The pattern that takes every column that has no other role."""
-DECLARATIONS: dict[str, ColumnOption] = {each.name: each.metadata["declaration"] for each in fields(Columns)}
+DECLARATIONS: dict[str, Option] = {each.name: each.metadata["option"] for each in fields(Columns)}
 """Everything that can be said about the columns, by name."""
 ROLES: dict[str, Role] = {name: each for name, each in DECLARATIONS.items() if isinstance(each, Role)}
 """The roles among them, in the order of a report."""

@@ -4,53 +4,41 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from decal_cli.analysis import fit as fits
 from decal_cli.analysis.apply import columns_for, read_model, scored
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.api.answer import Answer
-from decal_cli.api.frames import Library, library_of, with_columns
-from decal_cli.api.inputs import (
-    Cost,
-    Data,
-    Missing,
-    Names,
-    Paths,
-    Several,
-    Table,
-    Utilities,
-    Values,
+from decal_cli.api.asking import (
+    asked,
     dataset_of,
     file_columns,
     methods_of,
     paths_of,
-    plan_of,
     preferences_of,
-    real,
-    task_given,
-    terms_of,
     thresholds_text,
     whole,
 )
+from decal_cli.api.frames import Library, library_of, with_columns
+from decal_cli.api.nouns import Costs, Data, DecisionLike, Halvings, Names, Paths, Source, Statistics, Table
 from decal_cli.api.pictures import draw_picture
 from decal_cli.api.words import one_of, spoken
 from decal_cli.curves import parse_thresholds
 from decal_cli.data import NewRows
 from decal_cli.data.arrays import column_names, is_table, rows_in_memory
 from decal_cli.data.output import write_whole
-from decal_cli.declarations.defaults import CONFIDENCE, N_STUDY_SEEDS, SEED, STUDY_FOLDER, STUDY_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.methods import Saved, parse, to_text
 from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import Fitted
 from decal_cli.render.results.study import Studied
-from decal_cli.task import RowTask
+from decal_cli.roles import ROW_UTILITIES_FIX
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from numpy.typing import ArrayLike
 
     from decal_cli.analysis.study import Summary
 
@@ -88,7 +76,9 @@ class FitAnswer(Answer):
             yield [key, each.a.value, each.b.value, each.difference.value, *ends, each.difference.reason]
 
     @spoken
-    def apply(self, data: Table | Paths, *, missing: Missing = "error", name: str | None = None) -> Any:
+    def apply(
+        self, data: Table | Paths, *, missing: Literal["error", "drop"] = "error", name: str | None = None
+    ) -> Any:
         """The rows with the new score: see `apply`."""
         return apply(self, data, missing=missing, name=name)
 
@@ -135,63 +125,53 @@ class StudyAnswer(Answer):
 
 @spoken
 def fit(
-    data: Data,
-    label: Values | None = None,
+    data: Data | Source,
+    decision: DecisionLike | None = None,
     *,
     method: str = fits.AUTO,
-    test: Table | Paths | None = None,
-    cost: Cost | None = None,
-    unit: str | None = None,
-    per: str | None = None,
-    decisions: float | None = None,
-    satisfied_at: float | None = None,
-    tolerance: float | None = None,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    weight: Values | None = None,
-    group: Several = (),
-    cluster: Values | None = None,
-    amount: Values | None = None,
-    cost_fp_column: Values | None = None,
-    cost_fn_column: Values | None = None,
-    utility_columns: Several = (),
-    log: str | None = None,
-    features: Several = (),
-    positive: object = None,
-    logit: bool = False,
-    missing: Missing = "error",
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
+    costs: Costs | None = None,
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> FitAnswer:
     """Fit a method, and evaluate it on rows that it was not fitted to.
 
-    data, label, the columns and the decision as for `evaluate`; one score. method: such as 'isotonic' or 'platt(on=p)';
-    'auto' fits what `recommend` advises. test: a frame or files with the same columns, to evaluate the model on instead
-    of by cross-fitting. unit, per, decisions: as for `recommend`.
+    Parameters
+    ----------
+    data, decision, statistics, **fields
+        As for `evaluate`; one score. test: a source with the same columns, to evaluate the model on instead of by
+        cross-fitting.
+    method
+        Such as 'isotonic' or 'platt(on=p)'; 'auto' fits what `recommend` advises.
+    costs
+        As for `recommend`.
+
+    Returns
+    -------
+    FitAnswer
+        `answer.apply(rows)` scores new rows; gains are per decision, of rows that the model was not fitted to.
+
+    Examples
+    --------
+    >>> scores = [k / 200 for k in range(200)]
+    >>> fit((scores, [k % 4 == 0 for k in range(200)]), 0.3, method="isotonic").result.fitting.chosen.key
+    'isotonic'
     """
-    asked = locals()
+    given = asked(data, decision, statistics, fields, costs or Costs())
     chosen = None if method == fits.AUTO else parse(method)
-    plan, preferences, terms = plan_of(asked, (), task_given(asked)), preferences_of(asked), terms_of(asked)
-    rows = fits.one_model(dataset_of(asked))
-    plan = plan.for_rows(rows)
+    terms = given.decision.terms
+    preferences, rows = preferences_of(given.others[0], terms), fits.one_model(dataset_of(given))
+    plan = given.plan.for_rows(rows)
     unseen = None
-    if test is not None:
-        known = {role: names for role, names in rows.columns.items() if role != "proba"}
-        named = {**asked, **known, "data": test}
-        unseen = fits.unseen(dataset_of(named), rows)
+    if given.data.test is not None:
+        known: dict[str, Any] = {role: names for role, names in rows.columns.items() if role != "proba"}
+        of_data = {role: names for role, names in known.items() if hasattr(given.data, role)}
+        of_decision = {role: names for role, names in known.items() if role not in of_data}
+        named = replace(given.data, source=given.data.test, **of_data), replace(given.decision, **of_decision)
+        unseen = fits.unseen(dataset_of(given._replace(data=named[0], decision=named[1])), rows)
     followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
     fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
-    saved = fits.saved(fitting, rows, plan, bool(logit))
-    return FitAnswer(Fitted(fitting, None, terms), saved, plan, library_of(data))
+    saved = fits.saved(fitting, rows, plan, bool(given.data.logit))
+    return FitAnswer(Fitted(fitting, None, terms), saved, plan, library_of(given.data.source))
 
 
 @spoken
@@ -199,7 +179,7 @@ def apply(
     model: FitAnswer | Saved | str | os.PathLike[str],
     data: Table | Paths,
     *,
-    missing: Missing = "error",
+    missing: Literal["error", "drop"] = "error",
     name: str | None = None,
 ) -> Any:
     """Rows with the new score of a fitted model, in a frame of their own library; those of files as a pyarrow table.
@@ -242,52 +222,56 @@ def _applied_to_files(saved: Saved, paths: Sequence[str], columns: Any, name: st
 
 @spoken
 def study(
-    files: Paths,
+    files: Data | Paths,
+    decision: DecisionLike | None = None,
     *,
     methods: Names = (),
-    thresholds: str | ArrayLike = STUDY_THRESHOLDS,
-    seeds: int = N_STUDY_SEEDS,
-    workers: int = 1,
-    folder: str | os.PathLike[str] = STUDY_FOLDER,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    label: str | None = None,
-    weight: str | None = None,
-    group: Names = (),
-    cluster: str | None = None,
-    features: Names = (),
-    log: str | None = None,
-    positive: object = None,
-    logit: bool = False,
-    missing: Missing = "error",
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    abstain: float | None = None,
-    confidence: float = CONFIDENCE,
+    halvings: Halvings | None = None,
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> StudyAnswer:
     """Ask of your own files whether the estimates predict what every method then wins.
 
-    files: paths. Their columns as for `evaluate`. utility, cost_matrix, abstain: one task in place of thresholds, of
-    more than two actions or, with proba=, of several classes, which have 11 tasks otherwise. methods: by default all.
-    seeds: number of random halvings of every file. folder: where finished units are kept, so that a stopped study goes
-    on from there. workers: processes; more than one need `if __name__ == "__main__":` around the call in a script.
+    Parameters
+    ----------
+    files
+        Paths, or `Data` of paths; each is a data set.
+    decision, statistics, **fields
+        As for `evaluate`. One task in place of thresholds: of more than two actions, or of several classes, which have
+        11 tasks otherwise.
+    methods
+        By default all.
+    halvings
+        Thresholds, number of random halvings, processes, and the folder of what is finished.
+
+    Returns
+    -------
+    StudyAnswer
+        `to_frame()` has every point: gains per decision, estimated and won.
+
+    Examples
+    --------
+    >>> study("a.parquet", halvings=Halvings(seeds=10), score="p")  # doctest: +SKIP
     """
     from decal_cli.analysis import study as studies
     from decal_cli.analysis.study.store import folder_of
 
-    asked = locals()
-    paths = paths_of(files)
+    given = asked(files, decision, statistics, fields, halvings or Halvings())
+    (halved,) = given.others
+    paths = paths_of(given.data.source)
     if not paths:
         raise DecalError("a study needs files by name", "give paths: study(['a.parquet', 'b.parquet'])")
-    for what, count in (("seeds", seeds), ("workers", workers)):
+    workers = 1 if halved.workers is None else halved.workers
+    for what, count in (("seeds", halved.seeds), ("workers", workers)):
         if whole(what, count) < 1:
             raise DecalError(f"{what}={count} is not positive", "give 1 or more")
-    at = tuple(float(t) for t in parse_thresholds(thresholds_text(thresholds)))
-    sure = Plan((), confidence=real("confidence", confidence)).confidence
-    task = task_given(asked)
-    assert not isinstance(task, RowTask)  # no keyword names one
-    setting = studies.Setting(at, methods_of(methods), sure, studies.tasks_named(task))
-    kept = folder_of(os.fspath(folder))
-    result = studies.run(list(dict.fromkeys(paths)), file_columns(asked), setting, range(seeds), Path(kept), workers)
+    at = tuple(float(t) for t in parse_thresholds(thresholds_text(halved.thresholds)))
+    plan = given.plan
+    if plan.row_task is not None:
+        raise DecalError("a study has one task for all rows", ROW_UTILITIES_FIX)
+    named = studies.tasks_named(plan.class_task or plan.task)
+    setting = studies.Setting(at, methods_of(methods), plan.confidence, named)
+    kept = Path(folder_of(os.fspath(halved.folder)))
+    columns = file_columns(given.data, given.decision)
+    result = studies.run(list(dict.fromkeys(paths)), columns, setting, range(halved.seeds), kept, workers)
     return StudyAnswer(Studied(studies.summarise(result)), library_of(None))

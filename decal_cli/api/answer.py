@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from decal_cli.analysis.baseline import Baseline, baseline_of, read_baseline
 from decal_cli.analysis.evaluate import Report
 from decal_cli.analysis.flowchart import Advice
+from decal_cli.api.asking import Question
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
 from decal_cli.api.pictures import draw_picture
-from decal_cli.api.question import Question
 from decal_cli.api.wording import InPython
 from decal_cli.api.words import in_python, one_of, spoken
 from decal_cli.data.output import write_whole

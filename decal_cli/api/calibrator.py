@@ -18,7 +18,8 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 from decal_cli.analysis.apply import columns_for
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.fit import saved_model
-from decal_cli.api.inputs import Utilities, task_given
+from decal_cli.api.asking import task_given
+from decal_cli.api.nouns import Decision, DecisionLike
 from decal_cli.api.words import spoken
 from decal_cli.data import NewRows, from_arrays
 from decal_cli.data.arrays import is_table, rows_in_memory
@@ -43,8 +44,8 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     estimator: with predict_proba or decision_function, by default a logistic regression; a FrozenEstimator is not
     fitted again. method: such as 'isotonic' or 'blend'; those that need features get X. cv: how the scores are
-    predicted that the method learns from, as in cross_val_predict. The decision is given as for `evaluate`; without
-    one, `predict` acts from 0.5.
+    predicted that the method learns from, as in cross_val_predict. decision: as for `evaluate`, a
+    threshold or `Decision.costs(fp=1, fn=4)`; without one, `predict` acts from 0.5.
     """
 
     @spoken
@@ -54,21 +55,13 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         *,
         method: str = "isotonic",
         cv: Any = N_FOLDS,
-        threshold: float | None = None,
-        utility: Utilities | None = None,
-        cost_fp: float | None = None,
-        cost_fn: float | None = None,
-        odds: str | None = None,
+        decision: DecisionLike | None = None,
         seed: int = SEED,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.cv = cv
-        self.threshold = threshold
-        self.utility = utility
-        self.cost_fp = cost_fp
-        self.cost_fn = cost_fn
-        self.odds = odds
+        self.decision = decision
         self.seed = seed
 
     @spoken
@@ -142,7 +135,7 @@ class Calibrator(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return score_rows(saved, batch.rows, "the calibrator")
 
     def _task(self) -> BinaryTask | None:
-        task = task_given({**vars(self), "decision_threshold": None})
+        task = task_given(Decision.of(self.decision))
         return need_two_actions(task, "a calibrator")
 
     def _base(self) -> Any:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from decal_cli.analysis.sweep import Sweep
-from decal_cli.api.inputs import Several, Utilities, Values, look_swapped, plan_of, swapped, task_given
+from decal_cli.api.asking import asked, look_swapped, swapped
+from decal_cli.api.nouns import Data, DecisionLike
 from decal_cli.api.pictures import draw_sweep, sweep_for
 from decal_cli.api.words import spoken
-from decal_cli.data import Columns, Dataset, from_arrays
-from decal_cli.data.words import text_of
-from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError
 
 if TYPE_CHECKING:
@@ -49,27 +47,28 @@ class PictureDisplay:
         cls,
         y_true: ArrayLike,
         y_prob: ArrayLike,
+        decision: DecisionLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
-        features: Several | None = None,
         pos_label: object = None,
         name: str = "Classifier",
-        ax: Axes | None = None,
-        threshold: float | None = None,
-        utility: Utilities | None = None,
-        cost_fp: float | None = None,
-        cost_fn: float | None = None,
-        odds: str | None = None,
-        decision_threshold: float | None = None,
-        confidence: float = CONFIDENCE,
-        seed: int = SEED,
+        **fields: Any,
     ) -> Self:
         """Draw the picture of predicted probabilities, shape (T,), of the positive class, against labels.
 
-        features: (T, d) or a frame, which some pictures need. pos_label: the label that counts as 1. The decision as
-        for `evaluate`.
+        pos_label: the label that counts as 1. fields: ax=, the axes; and those of `Data`, `Decision` and `Statistics`,
+        such as features=, (T, d) or a frame, which some pictures need, or threshold=.
         """
-        return cls._drawn(locals())
+        ax = fields.pop("ax", None)
+        rows = Data({name: np.asarray(y_prob)}, y_true, score=(name,), weight=sample_weight, positive=pos_label)
+        given = asked(rows, decision, None, fields)
+        try:
+            question = given.question(counted=False)
+        except DecalError as error:
+            if look_swapped(y_prob, y_true):
+                raise swapped("from_predictions(y_true, y_prob)") from None
+            raise DecalError(error.problem, re.sub(r"--positive ([^\s,;]+)", r"pos_label='\1'", error.fix)) from None
+        return cls(sweep_for(question.data, question.plan, cls.picture)).plot(ax)
 
     @classmethod
     @spoken
@@ -78,54 +77,22 @@ class PictureDisplay:
         estimator: Any,
         X: Any,
         y: ArrayLike,
+        decision: DecisionLike | None = None,
         *,
-        sample_weight: ArrayLike | None = None,
-        features: Several | None = None,
         pos_label: object = None,
-        name: str | None = None,
-        ax: Axes | None = None,
-        threshold: float | None = None,
-        utility: Utilities | None = None,
-        cost_fp: float | None = None,
-        cost_fn: float | None = None,
-        odds: str | None = None,
-        decision_threshold: float | None = None,
-        confidence: float = CONFIDENCE,
-        seed: int = SEED,
+        **fields: Any,
     ) -> Self:
         """Draw the picture of what a fitted classifier predicts for X; the rest as for `from_predictions`.
 
         features: by default X, where the picture looks at features.
         """
-        given = {each: value for each, value in locals().items() if each not in ("cls", "estimator", "X", "y")}
         classes = list(estimator.classes_)
         positive = classes[1] if pos_label is None else pos_label
         if len(classes) != 2 or positive not in classes:
             raise DecalError(f"the classifier has the classes {classes}", "give one of two, and pos_label= one of them")
-        given |= {"y_true": y, "y_prob": estimator.predict_proba(X)[:, classes.index(positive)], "pos_label": positive}
-        given["name"] = type(estimator).__name__ if name is None else name
-        if features is None and cls.looks_at_features:
-            given["features"] = X
-        return cls._drawn(given)
-
-    @classmethod
-    def _drawn(cls, given: dict[str, Any]) -> Self:
-        sweep = sweep_for(_data(given), plan_of(given, (), task_given(given)), cls.picture)
-        return cls(sweep).plot(given["ax"])
-
-
-def _data(given: dict[str, Any]) -> Dataset:
-    y_true, y_prob, positive = given["y_true"], given["y_prob"], text_of(given["pos_label"])
-    roles: dict[str, Values | Several | None] = {"weight": given["sample_weight"], "features": given["features"]}
-    present: dict[str, Any] = {role: values for role, values in roles.items() if values is not None}
-    name = str(given["name"])
-    columns = Columns(score=(name,), positive=positive)
-    try:
-        return from_arrays({name: np.asarray(y_prob)}, y_true, columns=columns, **present)
-    except DecalError as error:
-        if look_swapped(y_prob, y_true):
-            raise swapped("from_predictions(y_true, y_prob)") from None
-        raise DecalError(error.problem, re.sub(r"--positive ([^\s,;]+)", r"pos_label='\1'", error.fix)) from None
+        fields = {"name": type(estimator).__name__, **({"features": X} if cls.looks_at_features else {}), **fields}
+        y_prob = estimator.predict_proba(X)[:, classes.index(positive)]
+        return cls.from_predictions(y, y_prob, decision, pos_label=positive, **fields)
 
 
 class ReliabilityDisplay(PictureDisplay):

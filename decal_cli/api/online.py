@@ -8,33 +8,23 @@ from decal_cli.analysis.evaluate import Evaluation
 from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online import AskedOnline, Judged, OnlineRule, judge_online, judged, predicted_columns
 from decal_cli.api.answer import Answer
+from decal_cli.api.asking import asked, columns_of, names_of, paths_of, real, whole
 from decal_cli.api.frames import Library, frame_of, library_of
-from decal_cli.api.inputs import (
-    Data,
-    Missing,
-    Names,
-    Utilities,
-    Values,
-    names_of,
-    paths_of,
-    plan_of,
-    real,
-    task_given,
-    terms_of,
-    whole,
-)
-from decal_cli.api.words import one_of, spoken
-from decal_cli.data import Columns, read_stream
+from decal_cli.api.nouns import Data, DecisionLike, Names, OverTime, Rules, Source, Statistics
+from decal_cli.api.words import spoken
+from decal_cli.data import read_stream
 from decal_cli.data.arrays import stream_from_arrays
-from decal_cli.data.words import text_of
-from decal_cli.declarations.defaults import CONFIDENCE, SEED
+from decal_cli.declarations.defaults import SEED
 from decal_cli.errors import DecalError
 from decal_cli.render.results.online import Replayed
-from decal_cli.roles import DECLARATIONS
 from decal_cli.sequential import forecaster_of, parse
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+OF_STREAM = ("source", "label", "score", "group", "cluster", "positive", "logit", "missing")
+"""What can be said of rows over time."""
 
 
 class OnlineAnswer(Answer):
@@ -77,77 +67,66 @@ class OnlineAnswer(Answer):
 
 @spoken
 def online(
-    data: Data,
-    label: Values | None = None,
+    data: Data | Source,
+    decision: DecisionLike | None = None,
     *,
-    time: Values | None = None,
-    delay: int | str | None = None,
-    warm_up: int | None = None,
-    every: int | str | None = None,
-    horizon: int | None = None,
-    methods: Names = (),
-    rules: Names = (),
-    score: Names = (),
-    group: Values | None = None,
-    cluster: Values | None = None,
-    positive: object = None,
-    logit: bool = False,
-    missing: Missing = "error",
-    unit: str | None = None,
-    per: str | None = None,
-    decisions: float | None = None,
-    names: Names | None = None,
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
+    over_time: OverTime | None = None,
+    rules: Rules | Names = (),
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> OnlineAnswer:
     """Replay rows in the order of time, never looking ahead: is the score still calibrated, and what to do now.
 
-    data, label, the columns and the decision as for `evaluate`; without a score the base rate is forecast. time: (T,)
-    dates or numbers, never decreasing, or the name of a column. delay: rows, such as 500, or a time, such as '7d',
-    after which labels are known, or the name of a column that says when. warm_up: first rows, which the frozen one
-    learns from. every: windows, such as 'month' or 1000. horizon: how many rows there will be. methods: forecasters, by
-    default all. rules: such as 'e_calibration<20'; `answer.passed` says whether all hold. cluster: (T,), or the name of
-    a column, of what rows were sampled by: a cluster enters as one step, and its labels are known when it is over.
+    Parameters
+    ----------
+    data, decision, statistics, **fields
+        As for `evaluate`; without a score the base rate is forecast. A cluster enters as one step, and its labels are
+        known when it is over.
+    over_time
+        Which column is the time, when labels become known, and which forecasters are replayed.
+    rules
+        Such as 'e_calibration<20'; `answer.passed` says whether all hold.
+
+    Returns
+    -------
+    OnlineAnswer
+        `answer.judged` has the windows, the forecasters, the alarm and the advice.
+
+    Examples
+    --------
+    >>> online(([0.2, 0.8] * 50, [0, 1] * 50), 0.5, warm_up=20).judged.rows
+    100
     """
-    asked = locals()
-    one_of("missing", missing, DECLARATIONS["missing"].choices)
-    parsed = [OnlineRule.parse(text) for text in names_of("rules", rules)]
-    plan, terms = plan_of(asked, (), task_given(asked)), terms_of(asked)
-    columns = Columns(score=names_of("score", score), positive=text_of(positive), logit=bool(logit), missing=missing)
-    paths = paths_of(data)
-    said = AskedOnline(
-        time if isinstance(time, str) else None,
-        None if delay is None else str(delay),
-        None if warm_up is None else whole("warm_up", warm_up),
-        None if every is None else str(every),
-        None if horizon is None else whole("horizon", horizon),
-        names_of("methods", methods),
+    given = asked(data, decision, statistics, fields, over_time or OverTime())
+    data, (over_time,) = given.data, given.others
+    if said := [name for name in data.said() if name not in OF_STREAM]:
+        raise DecalError(f"{said[0]}= is not for rows over time", "leave it out")
+    rules = names_of("rules", rules.rules if isinstance(rules, Rules) else rules)
+    parsed = [OnlineRule.parse(text) for text in rules]
+    columns, paths = columns_of(data), paths_of(data.source)
+    asked_of_time = AskedOnline(
+        over_time.time if isinstance(over_time.time, str) else None,
+        None if over_time.delay is None else str(over_time.delay),
+        None if over_time.warm_up is None else whole("warm_up", over_time.warm_up),
+        None if over_time.every is None else str(over_time.every),
+        None if over_time.horizon is None else whole("horizon", over_time.horizon),
+        names_of("methods", over_time.methods),
     )
     if paths is not None:
-        one = {"label": _name("label", label), "cluster": _name("cluster", cluster)}
-        named = {**one, "group": names_of("group", group)}
-        columns = columns.updated(named)
-        stream = read_stream(paths, columns, said.columns(columns))
+        one = {"label": _name("label", data.label), "cluster": _name("cluster", data.cluster)}
+        columns = columns.updated({**one, "group": names_of("group", data.group)})
+        stream = read_stream(paths, columns, asked_of_time.columns(columns))
     else:
-        beside = said.columns(columns)
-        stream = stream_from_arrays(
-            data, label, columns=columns, beside=beside, time=time, group=group, cluster=cluster
-        )
-    replay = said.replay(stream, plan, columns.logit)
+        roles: dict[str, Any] = {"time": over_time.time, "group": data.group or None, "cluster": data.cluster}
+        beside = asked_of_time.columns(columns)
+        stream = stream_from_arrays(data.source, data.label, columns=columns, beside=beside, **roles)
+    replay = asked_of_time.replay(stream, given.plan, columns.logit)
     predictions = replay.advance(stream)
     replay.close()
-    evaluation = Evaluation(plan, stream.inputs, stream.columns, stream.guessed, stream.notes, ())
-    result = Replayed(judged(replay), evaluation, terms, judge_online(parsed, replay))
-    return OnlineAnswer(
-        result, library_of(data), predicted_columns(stream, replay.plan, predictions, replay.ahead(stream))
-    )
+    evaluation = Evaluation(given.plan, stream.inputs, stream.columns, stream.guessed, stream.notes, ())
+    result = Replayed(judged(replay), evaluation, given.decision.terms, judge_online(parsed, replay))
+    predicted = predicted_columns(stream, replay.plan, predictions, replay.ahead(stream))
+    return OnlineAnswer(result, library_of(data.source), predicted)
 
 
 def _name(role: str, given: Any) -> str | None:

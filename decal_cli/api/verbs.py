@@ -1,9 +1,8 @@
-"""The verbs that judge: evaluate, recommend, gate, compare and sweep, on arrays, data frames and files."""
+"""The verbs that judge: evaluate, recommend, gate, compare, sweep and report, on arrays, data frames and files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,367 +10,325 @@ from decal_cli.analysis import compare as comparing
 from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis import recommend as recommending
+from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
 from decal_cli.analysis.choices import all_choices
+from decal_cli.analysis.packs import PACKS
 from decal_cli.analysis.sweep import swept
+from decal_cli.analysis.varied import series_for, sweep_tasks
 from decal_cli.api.answer import (
-    Answer,
     CompareAnswer,
     EvaluateAnswer,
     GateAnswer,
     RecommendAnswer,
+    ReportAnswer,
     SweepAnswer,
+    VariedAnswer,
     earlier,
 )
-from decal_cli.api.frames import library_of
-from decal_cli.api.inputs import (
-    NEEDS_TASK,
-    Cost,
-    Data,
-    Missing,
-    Names,
-    Several,
-    Utilities,
-    Values,
+from decal_cli.api.asking import (
+    Question,
+    asked,
+    capacity_text,
     methods_of,
     metrics_of,
     names_of,
-    pack_of,
     paired_of,
-    plan_of,
     preferences_of,
     reference_of,
-    task_given,
-    terms_of,
     thresholds_text,
 )
-from decal_cli.api.question import Question, asked_question
-from decal_cli.api.varying import limited, varied_answer
+from decal_cli.api.frames import library_of
+from decal_cli.api.nouns import Costs, Data, DecisionLike, Names, Path, Rules, Source, Statistics
 from decal_cli.api.words import spoken
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
-from decal_cli.declarations.defaults import CONFIDENCE, SEED, SWEEP_THRESHOLDS
+from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import Recommended
 from decal_cli.render.results.sweep import Curves
+from decal_cli.render.results.varied import VariedCurves
+from decal_cli.task import CAPACITY, parse_varied
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+NEEDS_TASK = DecalError(
+    "a recommendation needs the decision it is for", "give threshold=, utility=, cost_fp= and cost_fn=, or odds="
+)
+
 
 @spoken
 def evaluate(
-    data: Data,
-    label: Values | None = None,
+    data: Data | Source,
+    decision: DecisionLike | None = None,
     *,
     metrics: Names = (),
-    pack: str | None = None,
-    reference: Data | None = None,
     regimes: bool = False,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    weight: Values | None = None,
-    group: Several = (),
-    cluster: Values | None = None,
-    amount: Values | None = None,
-    cost_fp_column: Values | None = None,
-    cost_fn_column: Values | None = None,
-    utility_columns: Several = (),
-    log: str | None = None,
-    features: Several = (),
-    positive: object = None,
-    logit: bool = False,
-    margin: bool = False,
-    missing: Missing = "error",
-    prevalence: float | None = None,
-    sampled_negatives: float | None = None,
-    keep_scores: bool = False,
-    aggregated: bool = False,
-    capacity: str | float | None = None,
-    per: Values | None = None,
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
-    intervals: bool = True,
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> EvaluateAnswer:
-    """Measure scores against labels.
+    """Measure scores against labels: losses, calibration, and the regret of acting on the scores.
 
-    data: scores, shape (T,) in [0, 1], with `label`; or a frame (pandas, polars, pyarrow, or a mapping of arrays), or
-    path(s) of files. In a frame or a file, `score`, `label`, `weight`, `group`, `cluster` and `features` name columns
-    as on the command line. With arrays, `weight`, `group` (or a mapping), `cluster` and `features`, shape (T, d), are
-    arrays too. The decision is given as threshold=, utility=, cost_fp= and cost_fn=, or odds=; decision_threshold= says
-    where the model is operated, if not at t*. proba: of several classes, in place of scores, a pattern such as 'lr:*'
-    for each model; the decision is then abstain=, or utility= with a column for each class. metrics: such as
-    'ece(bins=20)', by default all; or pack: the measures of a field, 'clinical', 'credit' or 'fairness'. reference: a
-    frame or path(s) to hold the scores against. positive: the label value that counts as 1. logit: scores are log-odds;
-    margin: margins, rescaled to [0, 1]. log: 'lm-eval' or 'inspect', who wrote the files. missing: 'error' or 'drop'.
-    prevalence: share of labels 1 where decisions are made, to which rows are weighted and scores moved; or
-    sampled_negatives, the share of the negatives that was kept. keep_scores: do not move them. capacity: act only on so
-    many rows, those with the highest scores, '50/1000', 0.05 or 200; per: column of what has that capacity, such as the
-    day. aggregated: the data are counts, with columns score, n and pos, as a GROUP BY gives them.
-    Raises DecalError, a ValueError, for what cannot be evaluated.
+    Parameters
+    ----------
+    data
+        Path, frame, (scores, labels) with scores of shape (T,) in [0, 1], or `Data`.
+    decision
+        Threshold t*, utilities of shape (A, 2), or `Decision`. None: no metric that needs a decision is defined.
+    metrics
+        Such as 'ece(bins=20)', by default all; or the measures of a field: 'clinical', 'credit' or 'fairness'.
+    regimes
+        Show each bin of the score, and whether miscalibration or grouping loses more there.
+    statistics
+        Level of the intervals, seed, and whether there are intervals.
+    **fields
+        Single fields of these: `evaluate(p, y, threshold=0.3)` is `evaluate(Data(p, y), Decision(0.3))`.
 
-    >>> answer = evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5)
+    Returns
+    -------
+    EvaluateAnswer
+        `answer["brier"]` has value, interval and reason; utilities are per decision, in the unit of the decision.
+
+    Raises
+    ------
+    DecalError
+        A ValueError, for what cannot be evaluated; one line.
+
+    Examples
+    --------
+    >>> answer = evaluate(([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0]), 0.5)
     >>> answer["brier"].value
     0.0625
     """
-    asked = locals()
-    question, packed = asked_question(asked), pack_of(pack, metrics)
-    choices = metrics_of(metrics) or all_choices(bool(question.data.classes))
-    plan = replace(question.plan, choices=choices if packed is None else packed.choices)
+    given = asked(data, decision, statistics, fields)
+    question, pack = given.question(), PACKS.get(metrics) if isinstance(metrics, str) else None
+    choices = pack.choices if pack else metrics_of(metrics) or all_choices(bool(question.data.classes))
+    plan = replace(question.plan, choices=choices)
     if regimes and plan.two_actions("evaluate(regimes=True)") is None:
         raise DecalError("regimes=True needs a decision", "give threshold=, utility=, costs or odds=")
-    held_against = reference_of(asked, question.data, plan)
-    result = evaluating.evaluate(question.data, plan, regimes=regimes, pack=packed, reference=held_against)
-    return EvaluateAnswer(Evaluated(result, held_against), question)
+    reference = reference_of(given, question.data, plan)
+    result = evaluating.evaluate(question.data, plan, regimes=regimes, pack=pack, reference=reference)
+    return EvaluateAnswer(Evaluated(result, reference), question)
 
 
 @spoken
 def recommend(
-    data: Data,
-    label: Values | None = None,
+    data: Data | Source,
+    decision: DecisionLike | None = None,
     *,
     methods: Names = (),
-    cost: Cost | None = None,
-    unit: str | None = None,
-    per: Values | None = None,
-    decisions: float | None = None,
-    names: Names | None = None,
-    satisfied_at: float | None = None,
-    tolerance: float | None = None,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    weight: Values | None = None,
-    group: Several = (),
-    cluster: Values | None = None,
-    amount: Values | None = None,
-    cost_fp_column: Values | None = None,
-    cost_fn_column: Values | None = None,
-    utility_columns: Several = (),
-    log: str | None = None,
-    features: Several = (),
-    positive: object = None,
-    logit: bool = False,
-    margin: bool = False,
-    missing: Missing = "error",
-    prevalence: float | None = None,
-    sampled_negatives: float | None = None,
-    keep_scores: bool = False,
-    aggregated: bool = False,
-    capacity: str | float | None = None,
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
+    costs: Costs | None = None,
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> RecommendAnswer:
     """Walk from "is this model suboptimal for my decision?" to an action, a method and its gain.
 
-    data, label, the columns and the decision as for `evaluate`; a decision is required. methods: to try on held-out
-    rows, such as 'platt(on=p)', or 'all'. cost: utility per decision that post-training costs, or {'recalibrate': ..,
-    'post-train': ..}; in total with decisions=. unit, per, decisions: amounts are in this unit, for so many decisions,
-    such as those of a year. names: of the actions, such as 'reject,accept'. satisfied_at: expected utility that is good
-    enough. tolerance: gain per decision too small to matter.
+    Parameters
+    ----------
+    data, decision, statistics, **fields
+        As for `evaluate`; a decision is required. Amounts are in its terms: `Decision(0.3).in_terms(unit="EUR")`.
+    methods
+        To try on held-out rows, such as 'platt(on=p)', or 'all'.
+    costs
+        What post-training costs per decision, and what is good enough.
+
+    Returns
+    -------
+    RecommendAnswer
+        `answer.advice` has action, method, and gain per decision with its interval.
+
+    Examples
+    --------
+    >>> scores = [k / 200 for k in range(200)]
+    >>> recommend((scores, [score > 0.6 for score in scores]), 0.3).advice.action
+    'recalibrate'
     """
-    asked = locals()
-    question, preferences, terms = asked_question(asked), preferences_of(asked), terms_of(asked)
+    given = asked(data, decision, statistics, fields, costs or Costs())
+    question = given.question(counted=not methods)
+    preferences = preferences_of(given.others[0], given.decision.terms)
     if not question.plan.decides:
         raise NEEDS_TASK
-    choices = recommending.evidence_choices(bool(question.data.classes), every=True)
-    plan = replace(question.plan, choices=choices)
-    if methods in ((), []):
+    plan = replace(question.plan, choices=recommending.evidence_choices(bool(question.data.classes), every=True))
+    if not methods:
         recommendation = recommending.recommend(question.data, plan, preferences)
     else:
         chosen = () if methods == "all" else methods_of(methods)
         recommendation = recommending.try_methods(question.data, plan, preferences, methods=chosen)
-    return RecommendAnswer(Recommended(recommendation, terms), question)
+    return RecommendAnswer(Recommended(recommendation, given.decision.terms), question)
 
 
 @spoken
 def gate(
-    data: Data,
-    label: Values | None = None,
+    data: Data | Source,
+    decision: DecisionLike | None = None,
     *,
-    rules: Names,
-    baseline: Answer | Mapping[str, Any] | str | os.PathLike[str] | None = None,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    weight: Values | None = None,
-    group: Several = (),
-    cluster: Values | None = None,
-    amount: Values | None = None,
-    cost_fp_column: Values | None = None,
-    cost_fn_column: Values | None = None,
-    utility_columns: Several = (),
-    log: str | None = None,
-    features: Several = (),
-    positive: object = None,
-    logit: bool = False,
-    margin: bool = False,
-    missing: Missing = "error",
-    prevalence: float | None = None,
-    sampled_negatives: float | None = None,
-    keep_scores: bool = False,
-    aggregated: bool = False,
-    capacity: str | float | None = None,
-    per: Values | None = None,
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
+    rules: Rules | Names = (),
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> GateAnswer:
-    """Judge rules, such as 'regret<=0.02' or 'upper(ece(bins=20))<=0.05'; `answer.passed` says whether all hold.
+    """Judge rules, such as 'regret<=0.02'; `answer.passed` says whether all hold.
 
-    data, label, the columns and the decision as for `evaluate`. baseline: an earlier answer of `evaluate`, its
-    `to_dict()`, or the path of a JSON report, for rules such as 'brier<=baseline+0.005'.
+    Parameters
+    ----------
+    data, decision, statistics, **fields
+        As for `evaluate`.
+    rules
+        One or several, or `Rules` with a baseline, an earlier answer for rules such as 'brier<=baseline+0.005'.
+
+    Returns
+    -------
+    GateAnswer
+        `passed` is None where a rule cannot be judged, which is no pass.
+
+    Examples
+    --------
+    >>> gate(([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0]), 0.5, rules=["brier<=0.1", "rows>=3"]).passed
+    True
     """
-    parsed = [gating.parse_rule(text) for text in names_of("rules", rules)]
+    given = asked(data, decision, statistics, fields, rules if isinstance(rules, Rules) else Rules(rules))
+    (kept,) = given.others
+    parsed = [gating.parse_rule(text) for text in names_of("rules", kept.rules)]
     if not parsed:
         raise DecalError("there is no rule to judge by", "give for example rules='regret<=0.02'")
-    needed = {"intervals": any(rule.needs_interval for rule in parsed), "pairs": any(rule.delta for rule in parsed)}
-    question = asked_question({**locals(), **needed})
+    needed = replace(given.statistics, intervals=any(rule.needs_interval for rule in parsed))
+    question = given._replace(statistics=needed).question(pairs=any(rule.delta for rule in parsed))
     plan = replace(question.plan, choices=gating.choices_of(parsed))
-    return GateAnswer(Gated(gating.gate(question.data, plan, parsed, earlier(baseline))), question)
+    return GateAnswer(Gated(gating.gate(question.data, plan, parsed, earlier(kept.baseline))), question)
 
 
 @spoken
 def compare(
-    data: Data,
-    label: Values | None = None,
+    data: Data | Source,
+    decision: DecisionLike | None = None,
     *,
     metrics: Names = (),
-    id: str | None = None,
-    unit: str | None = None,
-    per: Values | None = None,
-    decisions: float | None = None,
-    names: Names | None = None,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    weight: Values | None = None,
-    group: Several = (),
-    cluster: Values | None = None,
-    amount: Values | None = None,
-    cost_fp_column: Values | None = None,
-    cost_fn_column: Values | None = None,
-    utility_columns: Several = (),
-    log: str | None = None,
-    features: Several = (),
-    positive: object = None,
-    logit: bool = False,
-    margin: bool = False,
-    missing: Missing = "error",
-    prevalence: float | None = None,
-    sampled_negatives: float | None = None,
-    keep_scores: bool = False,
-    aggregated: bool = False,
-    capacity: str | float | None = None,
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
-    intervals: bool = True,
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> CompareAnswer:
     """Compare two models on the same rows: every metric's difference, who wins at which thresholds, the splice.
 
-    data: a frame or file with two score columns, a mapping of two names to scores beside `label`, or with `id`, a
-    column of row ids, the paths of two files of one score each. The columns and the decision as for `evaluate`.
-    metrics: by default those that tell two models apart. Differences are of the second model minus the first.
+    Parameters
+    ----------
+    data
+        Rows with two score columns, `data.models("p_old", "p_new")`; or two files of one score each, joined by the
+        column of row ids `Data(["old.csv", "new.csv"], id="id")`.
+    decision, statistics, **fields
+        As for `evaluate`.
+    metrics
+        By default those that tell two models apart.
+
+    Returns
+    -------
+    CompareAnswer
+        Differences are of the second model minus the first, with paired intervals.
+
+    Examples
+    --------
+    >>> rows = {"old": [0.4, 0.6, 0.5, 0.3], "new": [0.2, 0.8, 0.6, 0.1], "y": [0, 1, 1, 0]}
+    >>> round(compare(Data(rows).models("old", "new"), metrics="brier")["brier"].value, 4)
+    -0.1025
     """
-    asked = locals()
-    plan = plan_of(asked, (), task_given(asked))
-    paired = paired_of(asked, plan.edges)
-    question = Question(paired.dataset, plan, library_of(data))
-    choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset, question.plan)
-    result = comparing.compare(paired.dataset, replace(question.plan, choices=choices), ids=paired.ids)
+    given = asked(data, decision, statistics, fields)
+    plan = given.plan
+    paired = paired_of(given, plan.edges)
+    question = Question(paired.dataset, plan, library_of(given.data.source))
+    choices = metrics_of(metrics) or comparing.shown_choices(paired.dataset, plan)
+    result = comparing.compare(paired.dataset, replace(plan, choices=choices), ids=paired.ids)
     spliced = None if result.splice is None or paired.counted else comparing.spliced(paired, result)
-    return CompareAnswer(Compared(result, terms_of(asked)), question, spliced)
+    return CompareAnswer(Compared(result, given.decision.terms), question, spliced)
 
 
 @spoken
 def sweep(
-    data: Data,
-    label: Values | None = None,
+    data: Data | Source,
+    decision: DecisionLike | None = None,
     *,
     thresholds: str | ArrayLike = SWEEP_THRESHOLDS,
-    prior: str | os.PathLike[str] | None = None,
-    vary: str | None = None,
-    unit: str | None = None,
-    per: Values | None = None,
-    decisions: float | None = None,
-    score: Names = (),
-    proba: Names = (),
-    classes: str | None = None,
-    weight: Values | None = None,
-    group: Several = (),
-    cluster: Values | None = None,
-    amount: Values | None = None,
-    cost_fp_column: Values | None = None,
-    cost_fn_column: Values | None = None,
-    utility_columns: Several = (),
-    log: str | None = None,
-    features: Several = (),
-    positive: object = None,
-    logit: bool = False,
-    margin: bool = False,
-    missing: Missing = "error",
-    prevalence: float | None = None,
-    sampled_negatives: float | None = None,
-    keep_scores: bool = False,
-    aggregated: bool = False,
-    capacity: str | float | None = None,
-    threshold: float | None = None,
-    utility: Utilities | None = None,
-    cost_matrix: Utilities | None = None,
-    cost_fp: float | None = None,
-    cost_fn: float | None = None,
-    odds: str | None = None,
-    abstain: float | None = None,
-    decision_threshold: float | None = None,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
-    intervals: bool = True,
+    prior: Path | None = None,
+    statistics: Statistics | None = None,
+    **fields: Any,
 ) -> SweepAnswer:
     """Compute every curve over the threshold t*: Brier curves, regret, net benefit and others.
 
-    data, label and the columns as for `evaluate`; a decision is needed only for the picture 'waterfall'. thresholds:
-    numbers, or text such as '0.05:0.95:0.05'. prior: how often each t* occurs, 'beta:A,B' or a CSV or JSON file. vary:
-    a number of the task that varies in place of t*, 'ACTION:CLASS=LOW:HIGH' of utility= or cost_matrix=, or
-    'abstain=LOW:HIGH', the price of abstention, which varies by default where proba= names several classes; or
-    'prevalence=LOW:HIGH', the share of labels 1 where decisions are made; or 'capacity=LOW:HIGH', the rows that can be
-    acted on, with per= for each day.
+    Parameters
+    ----------
+    data, statistics, **fields
+        As for `evaluate`.
+    decision
+        Needed for the picture 'waterfall', and where a number of it varies in place of t*:
+        `Decision.abstain(0.2).vary("abstain", 0, 0.5)`.
+    thresholds
+        In (0, 1): numbers, or text such as '0.05:0.95:0.05'.
+    prior
+        How often each t* occurs: 'beta:A,B', or a CSV or JSON file.
+
+    Returns
+    -------
+    SweepAnswer
+        One curve for each metric, model and group.
+
+    Examples
+    --------
+    >>> sweep(([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0]), thresholds=[0.3, 0.5])
+    <SweepAnswer: score: 15 curves at 2 thresholds, 0.3 to 0.5>
     """
-    asked = limited(locals())
-    question = asked_question(asked)
-    if vary is not None or question.data.classes or question.plan.row_task is not None:
-        return varied_answer(question, asked)
+    given = asked(data, decision, statistics, fields)
+    text = given.decision.varied
+    given = given._replace(decision=replace(given.decision, varied=None))
+    varied = None if text is None else parse_varied(text)
+    if varied is not None and varied.name == CAPACITY:
+        # So that what per= names is read, and the largest capacity is checked against the rows.
+        limited = given._replace(decision=replace(given.decision, capacity=largest(varied)))
+        question = limited.question(counted=False)
+        own = capacity_text(given.decision.capacity)
+        series = capacity_series(question.data, question.plan.for_rows(question.data), varied, own)
+        result = sweep_capacities(question.data, question.plan.for_rows(question.data), series)
+        return VariedAnswer(VariedCurves(result, terms=given.decision.terms), question.library)
+    question = given.question(counted=varied is None)
+    if varied is not None or question.data.classes or question.plan.row_task is not None:
+        plan = question.plan.for_rows(question.data)
+        in_costs = not {"cost_matrix", "cost_fp"}.isdisjoint(given.decision.spelled)
+        tasks = sweep_tasks(question.data, plan, series_for(question.data, plan, varied, in_costs))
+        return VariedAnswer(VariedCurves(tasks, terms=given.decision.terms), question.library)
     grid = Grid(parse_thresholds(thresholds_text(thresholds)), None if prior is None else parse_prior(os.fspath(prior)))
-    return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=terms_of(asked)), question.library)
+    return SweepAnswer(Curves(swept(question.data, question.plan, grid), terms=given.decision.terms), question.library)
+
+
+@spoken
+def report(
+    data: Data | Source,
+    decision: DecisionLike | None = None,
+    *,
+    costs: Costs | None = None,
+    statistics: Statistics | None = None,
+    **fields: Any,
+) -> ReportAnswer:
+    """Measure, recommend and draw: one page, which `answer.save('report.html')` writes and a notebook shows.
+
+    Parameters
+    ----------
+    data, decision, statistics, **fields
+        As for `evaluate`. Without a decision nothing is recommended.
+    costs
+        As for `recommend`.
+
+    Returns
+    -------
+    ReportAnswer
+        The page, and its reports.
+
+    Examples
+    --------
+    >>> scores = [k / 200 for k in range(200)]
+    >>> report((scores, [k % 4 == 0 for k in range(200)]), 0.3).reports[0].rows
+    200
+    """
+    # Late: it loads matplotlib.
+    from decal_cli.plot import planned_for, report_page
+
+    given = asked(data, decision, statistics, fields, costs or Costs())
+    question, terms = given.question(), given.decision.terms
+    plan, preferences = planned_for(question.data, question.plan), preferences_of(given.others[0], terms)
+    return ReportAnswer(report_page(question.data, plan, preferences, terms=terms), question)

@@ -74,20 +74,33 @@ def raised(error: DecalError) -> InputError:
     return InputError(in_python(error.problem), in_python(error.fix))
 
 
+class UnknownKeyword(TypeError):
+    """A keyword that a verb lacks, with its near match."""
+
+    def __init__(self, key: str, known: Iterable[str]) -> None:
+        super().__init__(f"no argument {key!r}")
+        self.key, self.known = key, list(known)
+
+
 def spoken(function: Callable[P, T]) -> Callable[P, T]:
     """Let a function name the near match of a keyword that it lacks, and raise its errors in Python's words."""
     known = inspect.signature(function).parameters
+    any_keyword = any(each.kind is each.VAR_KEYWORD for each in known.values())
+    verb = function.__qualname__.removesuffix(".__init__")
 
     @functools.wraps(function)
     def call(*args: P.args, **given: P.kwargs) -> T:
-        for name in given:
-            if name not in known:
-                verb = function.__qualname__.removesuffix(".__init__")
-                raise TypeError(f"{verb}() has no argument {name!r}; {choices_text(name, known)}")
         try:
+            for name in () if any_keyword else given:
+                if name not in known:
+                    raise UnknownKeyword(name, known)
             return function(*args, **given)
         except DecalError as error:
             raise raised(error) from None
+        except UnknownKeyword as error:
+            choices = [each.name for each in known.values() if each.kind is not each.VAR_KEYWORD]
+            listed = dict.fromkeys([*choices, *error.known])
+            raise TypeError(f"{verb}() has {error}; {choices_text(error.key, listed)}") from None
 
     return call
 

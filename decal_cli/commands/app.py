@@ -9,31 +9,30 @@ from typing import Annotated, Any
 
 import typer
 
+from decal_cli.api.nouns import Costs, Decision, Halvings, Statistics
 from decal_cli.commands import streams
-from decal_cli.commands.options import (
-    INPUT_FORMATS,
-    AdviceOptions,
+from decal_cli.commands.options.acting import (
     ApplyOptions,
-    CompareOptions,
-    EngineOptions,
-    EvaluateOptions,
     FitOptions,
-    GateOptions,
-    InputOptions,
-    MethodName,
-    MetricName,
-    MetricOptions,
     OnlineOptions,
-    OutputOptions,
-    PreferenceOptions,
     SqlOptions,
     StreamOptions,
     StudyOptions,
+)
+from decal_cli.commands.options.common import INPUT_FORMATS, EngineOptions, InputOptions, OutputOptions
+from decal_cli.commands.options.explaining import MethodName, MetricName
+from decal_cli.commands.options.judging import (
+    AdviceOptions,
+    CompareOptions,
+    EvaluateOptions,
+    GateOptions,
+    MetricOptions,
     SweepOptions,
-    TaskOptions,
 )
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
+from decal_cli.render.formats import FORMATS
+from decal_cli.render.terms import Terms
 from decal_cli.version import __version__
 
 app = typer.Typer(
@@ -46,6 +45,7 @@ app = typer.Typer(
 )
 
 
+ONE_REQUIRED = "one of these is required"
 _USAGE_ERROR: Any = typer.BadParameter.__base__
 """What Typer raises for a line that it cannot parse, of which it exports only this kind."""
 
@@ -71,46 +71,49 @@ def decal(
 
 
 @under(JUDGE)
-def evaluate(metrics: EvaluateOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
+def evaluate(
+    task: Decision, metrics: EvaluateOptions, source: EngineOptions, sure: Statistics, out: OutputOptions
+) -> None:
     """Measure scores against labels: losses, calibration, and the regret of acting on them.
 
     With --features, it also estimates what post-training could gain.
 
     Example: decal evaluate preds.parquet --score 'p_*' --label y --features 'x*' --threshold 0.3
     """
-    from decal_cli.commands import evaluate as command
-
-    command.run(metrics, source, task, out)
 
 
-@under(JUDGE)
-def recommend(preferences: AdviceOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
+@under(JUDGE, ONE_REQUIRED)
+def recommend(
+    task: Decision,
+    terms: Terms,
+    advice: AdviceOptions,
+    costs: Costs,
+    source: EngineOptions,
+    sure: Statistics,
+    out: OutputOptions,
+) -> None:
     """Find out whether a model is suboptimal for your decision, and what to do about it.
 
     The recommendation names an action and a method, with the gain to expect.
 
     Example: decal recommend preds.parquet --score p --features 'x*' --threshold 0.3 --cost post-train=0.01
     """
-    from decal_cli.commands import recommend as command
-
-    command.run(preferences, source, task, out)
 
 
 @under(JUDGE)
-def gate(gates: GateOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
+def gate(task: Decision, gates: GateOptions, source: EngineOptions, sure: Statistics, out: OutputOptions) -> None:
     """Pass or fail a model by rules, for continuous integration.
 
     The exit code is 0 when every rule passes, 1 when one fails, and 2 when one cannot be judged.
 
     Example: decal gate preds.parquet --score p --threshold 0.3 --rule 'upper(regret_calibration)<=0.02'
     """
-    from decal_cli.commands import gate as command
-
-    raise typer.Exit(command.run(gates, source, task, out))
 
 
 @under(JUDGE)
 def compare(
+    task: Decision,
+    terms: Terms,
     models: CompareOptions,
     metrics: MetricOptions,
     source: Annotated[
@@ -120,7 +123,7 @@ def compare(
             "score": "Score column: name two, A and B. With --id, one name for both files or one for each.",
         },
     ],
-    task: TaskOptions,
+    sure: Statistics,
     out: OutputOptions,
 ) -> None:
     """Compare two models on the same rows.
@@ -132,24 +135,27 @@ def compare(
 
     Example: decal compare old.csv new.csv --id id --write-splice spliced.csv
     """
-    from decal_cli.commands import compare as command
-
-    command.run(models, metrics, source, task, out)
 
 
 @under(JUDGE)
-def sweep(curves: SweepOptions, source: EngineOptions, task: TaskOptions, out: OutputOptions) -> None:
+def sweep(
+    task: Decision,
+    terms: Annotated[Terms, {"names": None}],
+    curves: SweepOptions,
+    source: EngineOptions,
+    sure: Statistics,
+    out: OutputOptions,
+) -> None:
     """Show what every threshold t* costs: curves of Brier loss, regret and net benefit.
 
     Example: decal sweep preds.parquet --score 'p_*' --features 'x*' --thresholds 0.05:0.95:0.05 --plot curves.png
     """
-    from decal_cli.commands import sweep as command
-
-    command.run(curves, source, task, out)
 
 
-@under(JUDGE)
+@under(JUDGE, ONE_REQUIRED)
 def online(
+    task: Decision,
+    terms: Terms,
     over_time: OnlineOptions,
     source: Annotated[
         StreamOptions,
@@ -160,14 +166,18 @@ def online(
             "say how many.",
         },
     ],
-    task: TaskOptions,
+    sure: Annotated[
+        Statistics,
+        {
+            "seed": "Seed of the randomised forecasters.",
+            "confidence": "1 less the chance of a false alarm, and of an interval that misses at any time.",
+        },
+    ],
     out: Annotated[
         OutputOptions,
         {
             "output": "Write the result to this file; a .parquet file gets every row with the predictions that would "
-            "have been made.",
-            "seed": "Seed of the randomised forecasters.",
-            "confidence": "1 less the chance of a false alarm, and of an interval that misses at any time.",
+            "have been made."
         },
     ],
 ) -> None:
@@ -180,25 +190,21 @@ def online(
 
     Example: decal online preds.parquet --score p --threshold 0.3 --state state.json --rule 'e_calibration<20'
     """
-    from decal_cli.commands import online as command
-
-    raise typer.Exit(command.run(over_time, source, task, out))
 
 
 @under(JUDGE)
 def report(
-    preferences: PreferenceOptions,
+    task: Decision,
+    terms: Terms,
+    costs: Costs,
     source: EngineOptions,
-    task: TaskOptions,
+    sure: Statistics,
     out: Annotated[OutputOptions, {"output": "HTML file to write."}],
 ) -> None:
     """Write one self-contained HTML page: recommendation, pictures, and every metric explained.
 
     Example: decal report preds.parquet --score p --features 'x*' --threshold 0.3 -o report.html
     """
-    from decal_cli.commands import report as command
-
-    command.run(preferences, source, task, out)
 
 
 @under(JUDGE)
@@ -219,14 +225,13 @@ def sql(
 
     Example: decal sql --dialect duckdb --table preds --score p --label y --group site
     """
-    from decal_cli.commands import sql as command
-
-    command.run(options)
 
 
 @under(ACT)
 def fit(
-    options: Annotated[FitOptions, {"seed": "Seed of folds and methods."}],
+    options: FitOptions,
+    task: Decision,
+    terms: Terms,
     source: Annotated[
         EngineOptions,
         {
@@ -235,16 +240,13 @@ def fit(
             "group": "Column of groups that multicalibration corrects. Repeatable.",
         },
     ],
-    task: TaskOptions,
-    preferences: PreferenceOptions,
+    costs: Costs,
+    sure: Annotated[Statistics, {"seed": "Seed of folds and methods."}],
 ) -> None:
     """Fit a post-training method, evaluate it on held-out rows, and save it as a model file.
 
     Example: decal fit isotonic calibration.parquet --score p --label y --threshold 0.3 -o model.json
     """
-    from decal_cli.commands import fit as command
-
-    command.run(options, source, task, preferences)
 
 
 @under(ACT)
@@ -253,13 +255,22 @@ def apply(options: ApplyOptions) -> None:
 
     Example: decal apply model.json new.parquet -o scored.parquet
     """
-    from decal_cli.commands import apply as command
-
-    command.run(options)
 
 
 @under(ACT)
 def study(
+    halvings: Halvings,
+    task: Annotated[
+        Decision,
+        {
+            **dict.fromkeys(("threshold", "cost_fp", "cost_fn", "odds", "decision_threshold")),
+            "utility": "Study this one task in place of thresholds: a utility of more than two actions, or with a "
+            "column for each of several classes.",
+            "cost_matrix": "The same as costs.",
+            "abstain": "With --proba: study only naming the class or abstaining at this price. [default: 11 tasks: "
+            "accuracy, abstention at 6 prices, dearer misses of the first 4 classes]",
+        },
+    ],
     options: StudyOptions,
     source: Annotated[
         InputOptions,
@@ -268,6 +279,7 @@ def study(
             "group": "Column of groups that multicalibration corrects. Repeatable.",
         },
     ],
+    sure: Annotated[Statistics, {"seed": None}],
 ) -> None:
     """Check on your own models whether the estimated gains come true.
 
@@ -275,22 +287,16 @@ def study(
 
     Example: decal study a.parquet b.parquet --score 'p_*' --features 'x*' --missing drop -o study
     """
-    from decal_cli.commands import study as command
-
-    command.run(options, source)
 
 
 @under(EXPLAIN)
-def methods(named: MethodName) -> None:
+def methods(wanted: MethodName) -> None:
     """List the methods and the forecasters over time, or explain one.
 
     An explanation says what the method does, its parameters, its source, and what it needs.
 
     Example: decal methods glar
     """
-    from decal_cli.commands import methods as command
-
-    command.run(named.name)
 
 
 @under(EXPLAIN)
@@ -301,9 +307,6 @@ def metrics(named: MetricName) -> None:
 
     Example: decal metrics regret_calibration
     """
-    from decal_cli.commands import metrics as command
-
-    command.run(named.name)
 
 
 def run(arguments: list[str]) -> int:
@@ -346,6 +349,9 @@ def _unusable(error: Any, arguments: list[str]) -> Exit:
         for line in text.split("\n"):
             streams.say(line)
         return Exit.CANNOT_JUDGE
+    wrong = getattr(error, "option_name", "") or ""
+    if wrong.removeprefix("--") in FORMATS:
+        text = f"No such option: {wrong} (write -f {wrong.removeprefix('--')})"
     text = text.replace("Value error, ", "").replace(". Did you mean", "; did you mean").removesuffix(".")
     command = f"decal {arguments[0]}" if arguments[0] in COMMANDS else "decal"
     streams.say(f"decal: {text[:1].lower()}{text[1:]}{'' if text.endswith('?') else ';'} see {command} --help")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decal_cli.analysis.apply import columns_for, model_text, scored
 from decal_cli.analysis.online import is_state, replay_of
 from decal_cli.commands.apply_state import apply_state
-from decal_cli.commands.options import ApplyOptions
+from decal_cli.commands.options.acting import ApplyOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
 from decal_cli.data import NewRows, Writer, format_of
@@ -29,7 +29,7 @@ def run(options: ApplyOptions) -> None:
         apply_state(options, replay_of(text, options.model))
         return
     saved = from_text(text, options.model)
-    columns = columns_for(saved, "error" if options.missing is None else options.missing.value)
+    columns = columns_for(saved, "drop" if options.missing == "drop" else "error")
     stdin = sys.stdin.buffer if options.file == "-" else None
     rows = NewRows(options.file, columns, saved.column_kinds, stdin, typed)
     fitted_on = {item["sha256"] for item in saved.fitted_on.get("inputs", ())}

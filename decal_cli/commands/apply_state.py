@@ -8,7 +8,7 @@ import numpy as np
 
 from decal_cli.analysis.online import Replay, check_goes_on, predicted_name
 from decal_cli.analysis.online.plan import AS_IT_IS
-from decal_cli.commands.options import ApplyOptions
+from decal_cli.commands.options.acting import ApplyOptions
 from decal_cli.commands.streams import say
 from decal_cli.data import Columns, NewRows, Stream, Writer, format_of, read_times
 from decal_cli.data.output import standard_output, whole_file
@@ -23,7 +23,7 @@ def apply_state(options: ApplyOptions, replay: Replay) -> None:
         score=() if plan.score is None else (plan.score,),
         group=tuple(name for name in (plan.group, plan.cluster) if name is not None),
         logit=plan.logit,
-        missing="error" if options.missing is None else options.missing.value,
+        missing="drop" if options.missing == "drop" else "error",
     )
     stdin = sys.stdin.buffer if options.file == "-" else None
     rows = NewRows(options.file, columns, (), stdin, format_of(options.output) == ".parquet")

@@ -12,19 +12,11 @@ from typing import Any, BinaryIO, TypeVar
 
 from decal_cli.analysis.choices import all_choices
 from decal_cli.analysis.evaluate import Plan, planned
-from decal_cli.analysis.recommend import Preferences
-from decal_cli.commands.options import (
-    AmountOptions,
-    EngineOptions,
-    InputOptions,
-    MetricOptions,
-    OutputOptions,
-    PreferenceOptions,
-    SeedOptions,
-    TaskOptions,
-)
+from decal_cli.api.nouns import Decision, Statistics
+from decal_cli.commands.options.common import EngineOptions, InputOptions, OutputOptions
+from decal_cli.commands.options.judging import MetricOptions
 from decal_cli.commands.progress import reading_bar
-from decal_cli.commands.settings import TERM_KEYS, Settings, find_settings, working_folder
+from decal_cli.commands.settings import Settings, find_settings, working_folder
 from decal_cli.data import Columns, Counting, Dataset, read
 from decal_cli.data.output import check_not_read, check_writable, write_whole
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
@@ -58,8 +50,8 @@ def choices_of(metrics: MetricOptions, form: str) -> tuple[MetricSpec, ...]:
 
 def plan_of(
     choices: Sequence[MetricSpec],
-    task: TaskOptions,
-    sure: SeedOptions,
+    task: Decision,
+    sure: Statistics,
     settings: Settings,
     source: InputOptions | None = None,
 ) -> Plan:
@@ -77,7 +69,7 @@ def first_given(*values: T | None) -> T:
     return next(value for value in values if value is not None)
 
 
-def _task(task: TaskOptions, settings: Settings, source: InputOptions | None) -> Task | ClassTask | RowTask | None:
+def _task(task: Decision, settings: Settings, source: InputOptions | None) -> Task | ClassTask | RowTask | None:
     """The task of the line; where it names none, that of the settings."""
     spelled = _spelled(task, settings)
     if source is not None:
@@ -89,43 +81,34 @@ def _task(task: TaskOptions, settings: Settings, source: InputOptions | None) ->
     return task_of(**spelled)
 
 
-def _spelled(task: TaskOptions, settings: Settings) -> dict[str, Any]:
-    on_line = {name: value for name, value in vars(task).items() if value is not None}
+def _spelled(task: Decision, settings: Settings) -> dict[str, Any]:
+    on_line = task.spelled
     return on_line if set(on_line) - {"decision_threshold"} else {**settings.task, **on_line}
 
 
-def costs_given(task: TaskOptions, settings: Settings) -> bool:
+def costs_given(task: Decision, settings: Settings) -> bool:
     """Whether the task is spelled in costs, not in utilities."""
     return not {"cost_matrix", "cost_fp"}.isdisjoint(_spelled(task, settings))
 
 
-def preferences_of(options: PreferenceOptions, settings: Settings, source: InputOptions | None = None) -> Preferences:
-    """What post-training costs and what is good enough, checked; a total cost is spread over the decisions."""
-    decisions = terms_of(options, settings, source).decisions
-    return Preferences.parse(options.cost, decisions, options.satisfied_at, options.tolerance)
-
-
-def terms_of(options: AmountOptions, settings: Settings, source: InputOptions | None = None) -> Terms:
-    """The user's terms: of the line, else of the settings. source: whose capacity --per may speak of."""
-    on_line = {name: getattr(options, name, None) for name in TERM_KEYS}
-    given = settings.terms | {name: value for name, value in on_line.items() if value is not None}
-    if source is not None and columns_of(source, settings).per is not None:
-        given = {**given, "per": None}
-    return Terms.of(**given)
+def terms_of(terms: Terms, settings: Settings) -> Terms:
+    """The user's terms: of the line, else of the settings."""
+    on_line = {name: value for name, value in vars(terms).items() if value is not None}
+    in_settings = {} if "decisions" not in on_line else {"decisions": None, "per": None}
+    return Terms(**{**vars(Terms(**settings.terms)), **in_settings, **on_line})
 
 
 def columns_of(source: InputOptions, settings: Settings) -> Columns:
-    """The columns of the line; where it names none, those of the settings."""
+    """The columns of the line; where it names none, those of the settings. Errors: DecalError for --per alone."""
     columns = settings.columns.updated(source.named)
-    # Without a capacity beside it, per is the time that has so many decisions.
-    beside = columns.capacity if "per" in source.named else settings.columns.capacity
-    return columns if beside is not None else columns.updated({"per": None})
-
-
-def check_per(source: InputOptions, settings: Settings) -> None:
-    """Raise a DecalError where --per is given to a command that has no decisions to count, and no capacity is."""
-    if "per" in source.named and columns_of(source, settings).capacity is None:
-        raise DecalError(f"--per {source.named['per']} is the column of days of a capacity", "give --capacity too")
+    if columns.capacity is not None:
+        return columns
+    if "per" in source.named:
+        raise DecalError(
+            f"--per {source.named['per']} is the column of days of a capacity",
+            "give --capacity too; decisions a year are --decisions 100000/year",
+        )
+    return columns.updated({"per": None})
 
 
 def inputs_of(source: InputOptions, settings: Settings, output: str | None = None) -> tuple[list[str], BinaryIO | None]:

@@ -8,6 +8,7 @@ from decal_cli.analysis import compare as comparing
 from decal_cli.analysis.choices import all_choices
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, swept
+from decal_cli.api.nouns import Decision, Statistics
 from decal_cli.commands.common import (
     choices_of,
     columns_of,
@@ -18,7 +19,8 @@ from decal_cli.commands.common import (
     settings_of,
     terms_of,
 )
-from decal_cli.commands.options import CompareOptions, InputOptions, MetricOptions, OutputOptions, TaskOptions
+from decal_cli.commands.options.common import InputOptions, OutputOptions
+from decal_cli.commands.options.judging import CompareOptions, MetricOptions
 from decal_cli.commands.plotting import check_plot, write_plot
 from decal_cli.commands.progress import progress_of, reading_bar
 from decal_cli.commands.settings import Settings
@@ -30,21 +32,28 @@ from decal_cli.errors import DecalError
 from decal_cli.plot import SHARED
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.comparison import Compared
+from decal_cli.render.terms import Terms
 
 
 def run(
-    models: CompareOptions, metrics: MetricOptions, source: InputOptions, task: TaskOptions, out: OutputOptions
+    models: CompareOptions,
+    metrics: MetricOptions,
+    source: InputOptions,
+    task: Decision,
+    terms: Terms,
+    sure: Statistics,
+    out: OutputOptions,
 ) -> None:
     """Compare, and write the result and on request the spliced scores."""
     settings = settings_of(out)
     form = format_for(metrics.format, out.output, Compared)
     check_plot(models.plot, form)
-    terms = terms_of(models, settings, source)
+    terms = terms_of(terms, settings)
     if models.write_splice is not None:
         format_of(models.write_splice)
         check_new(models.write_splice, "splice", models.force)
     choices = choices_of(metrics, form)
-    plan = replace(plan_of(choices, task, out, settings, source), intervals=not metrics.no_intervals)
+    plan = replace(plan_of(choices, task, sure, settings, source), intervals=not metrics.no_intervals)
     paired = _paired(models, source, settings, plan, out)
     if paired.dataset.classes:
         choices = choices if metrics.metric else all_choices(of_classes=True) if choices else ()

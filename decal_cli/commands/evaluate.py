@@ -8,8 +8,8 @@ from decal_cli.analysis import evaluate as evaluating
 from decal_cli.analysis.choices import all_choices, shown_choices
 from decal_cli.analysis.packs import pack_named
 from decal_cli.analysis.reference import against
+from decal_cli.api.nouns import Decision, Statistics
 from decal_cli.commands.common import (
-    check_per,
     choices_of,
     columns_of,
     data_of,
@@ -18,7 +18,8 @@ from decal_cli.commands.common import (
     plan_of,
     settings_of,
 )
-from decal_cli.commands.options import EvaluateOptions, InputOptions, OutputOptions, TaskOptions
+from decal_cli.commands.options.common import InputOptions, OutputOptions
+from decal_cli.commands.options.judging import EvaluateOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.data import read
 from decal_cli.data.output import write_whole
@@ -27,10 +28,9 @@ from decal_cli.render.formats import format_for
 from decal_cli.render.results.evaluation import Evaluated
 
 
-def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def run(metrics: EvaluateOptions, source: InputOptions, task: Decision, sure: Statistics, out: OutputOptions) -> None:
     """Measure, and write what was measured."""
     settings = settings_of(out)
-    check_per(source, settings)
     form = format_for(metrics.format, out.output, Evaluated)
     pack = None if metrics.pack is None else pack_named(metrics.pack)
     if pack is not None and (metrics.metric or metrics.all_metrics):
@@ -40,7 +40,7 @@ def run(metrics: EvaluateOptions, source: InputOptions, task: TaskOptions, out: 
             "--plot draws groups side by side", "give --pack fairness and --group; decal sweep draws curves"
         )
     choices = choices_of(metrics, form) if pack is None else pack.choices
-    plan = replace(plan_of(choices, task, out, settings, source), intervals=not metrics.no_intervals)
+    plan = replace(plan_of(choices, task, sure, settings, source), intervals=not metrics.no_intervals)
     if metrics.regimes and plan.two_actions("evaluate --regimes") is None:
         raise DecalError("--regimes needs a decision", "give --threshold, --utility, --cost-fp/--cost-fn or --odds")
     if metrics.plot is not None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from decal_cli.analysis import fit as fits
-from decal_cli.commands.common import columns_of, data_of, emit, plan_of, preferences_of, terms_of
-from decal_cli.commands.options import FitOptions, InputOptions, PreferenceOptions, TaskOptions
+from decal_cli.api.asking import preferences_of
+from decal_cli.api.nouns import Costs, Decision, Statistics
+from decal_cli.commands.common import columns_of, data_of, emit, plan_of, terms_of
+from decal_cli.commands.options.acting import FitOptions
+from decal_cli.commands.options.common import InputOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import find_settings, working_folder
 from decal_cli.data import read
@@ -15,21 +18,25 @@ from decal_cli.data.words import file_word
 from decal_cli.errors import DecalError
 from decal_cli.methods import MethodSpec, parse, to_text
 from decal_cli.render.results.fitting import Fitted
+from decal_cli.render.terms import Terms
 
 
-def run(options: FitOptions, source: InputOptions, task: TaskOptions, preferences: PreferenceOptions) -> None:
+def run(
+    options: FitOptions, source: InputOptions, task: Decision, costs: Costs, terms: Terms, sure: Statistics
+) -> None:
     """Fit a method, evaluate it on held-out rows, and write the model file."""
     chosen = _named(options.method)
     check_new(options.model, "model file", options.force)
     settings = find_settings(working_folder())
-    plan = plan_of((), task, options, settings, source)
+    plan = plan_of((), task, sure, settings, source)
     columns = columns_of(source, settings)
     if columns.margin:
         raise DecalError(
             "a model file does not hold the range of margins, which other rows would not have",
             "give --logit, a map that is the same for all rows",
         )
-    wanted, terms = preferences_of(preferences, settings), terms_of(preferences, settings)
+    terms = terms_of(terms, settings)
+    wanted = preferences_of(costs, terms)
     check_not_read(options.model, options.test)
     data = fits.one_model(data_of(source, settings, options.model))
     plan = plan.for_rows(data)

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from decal_cli.analysis import gate as gating
 from decal_cli.analysis.baseline import read_baseline
-from decal_cli.commands.common import as_bytes, check_per, data_of, emit, plan_of, settings_of
-from decal_cli.commands.options import GateOptions, InputOptions, OutputOptions, TaskOptions
+from decal_cli.api.nouns import Decision, Statistics
+from decal_cli.commands.common import as_bytes, data_of, emit, plan_of, settings_of
+from decal_cli.commands.options.common import InputOptions, OutputOptions
+from decal_cli.commands.options.judging import GateOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
 from decal_cli.data.output import check_not_read, check_writable, write_all
@@ -17,10 +19,9 @@ from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.gates import Gated
 
 
-def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> Exit:
+def run(gates: GateOptions, source: InputOptions, task: Decision, sure: Statistics, out: OutputOptions) -> Exit:
     """Judge every rule, write the outcome, and return the exit code."""
     settings = settings_of(out)
-    check_per(source, settings)
     form, files = _forms(gates, out)
     texts = gates.rule or list(settings.gates)
     if not texts:
@@ -28,7 +29,7 @@ def run(gates: GateOptions, source: InputOptions, task: TaskOptions, out: Output
     rules = [gating.parse_rule(text) for text in texts]
     path = gates.baseline or settings.baseline
     baseline = None if path is None else read_baseline(path)
-    plan = plan_of(gating.choices_of(rules), task, out, settings, source)
+    plan = plan_of(gating.choices_of(rules), task, sure, settings, source)
     plan = replace(plan, intervals=any(rule.needs_interval for rule in rules))
     apart = any(rule.delta for rule in rules)
     data = data_of(source, settings, out.output, plan.edges, pairs=apart)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from typing import Any
 
 from typer.core import TyperCommand
@@ -10,8 +11,11 @@ from typer.core import TyperCommand
 from decal_cli.commands.options.common import DECISION, INPUT, OUTPUT, STATISTICS
 
 OTHER = "Other"
-SHARED = ("Cost of post-training", INPUT, DECISION, STATISTICS, OUTPUT, OTHER)
-"""Headings that several commands have, in their order; a command's own stand before them."""
+SHARED = ("Amounts", "Cost of post-training", INPUT, STATISTICS, OUTPUT, OTHER)
+"""Headings that several commands have, in their order; the decision and a command's own stand before them."""
+MAX_BRIEF = 24
+"""Options that the first page of help has at most."""
+REMARKS = {INPUT: "columns are found by their usual names: p, score, .. and y, label, .."}
 EXAMPLE = "Example:"
 MAX_LEFT = 24
 """Characters of the left column."""
@@ -28,7 +32,41 @@ class Command(TyperCommand):
         write_text(formatter, self)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        write_sections(formatter, {title: rows(each) for title, each in panels(self.get_params(ctx))})
+        shown, rest = first_page(self, self.get_params(ctx))
+        sections = {titled(title, self): rows(each) for title, each in panels(shown)}
+        write_sections(formatter, sections)
+        if rest:
+            formatter.write_paragraph()
+            formatter.write_text(f"{rest} more options: decal {self.name} --help-all, or man decal-{self.name}")
+
+
+def first_page(command: Any, parameters: list[Any]) -> tuple[list[Any], int]:
+    """What help shows, in brief, and how many options it leaves out; --help-all leaves out none."""
+    brief: dict[str, Any] = command.callback.__dict__["brief"]
+    if command.__dict__.get("whole") or len(parameters) <= MAX_BRIEF:
+        return parameters, 0
+    kept = [each for each in parameters if each.name in brief or _positional(each) or is_help(each)]
+    return [_in_brief(each, brief.get(each.name)) for each in kept], len(parameters) - len(kept)
+
+
+def _in_brief(parameter: Any, text: object) -> Any:
+    if not isinstance(text, str):
+        return parameter
+    shorter = copy(parameter)
+    shorter.help = text
+    return shorter
+
+
+def is_help(parameter: Any) -> bool:
+    """Whether it is --help or --help-all."""
+    return parameter.name in ("help", "help_all")
+
+
+def titled(title: str, command: Any) -> str:
+    """A heading with what holds for all that stands below it."""
+    remark = command.callback.__dict__["decision"] if title == DECISION else REMARKS.get(title, "")
+    found = title != INPUT or any("--score" in each.opts for each in command.params)
+    return f"{title} ({remark})" if remark and found else title
 
 
 def rows(parameters: Iterable[Any]) -> Rows:
@@ -80,7 +118,7 @@ def panels(parameters: Iterable[Any]) -> list[tuple[str, list[Any]]]:
     for parameter in parameters:
         by_title.setdefault(getattr(parameter, "rich_help_panel", None) or OTHER, []).append(parameter)
     order = {title: place for place, title in enumerate(SHARED)}
-    return sorted(by_title.items(), key=lambda item: order.get(item[0], -1))
+    return sorted(by_title.items(), key=lambda item: -2 if item[0] == DECISION else order.get(item[0], -1))
 
 
 def by_heading(commands: Iterable[Any]) -> list[tuple[str, list[Any]]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from decal_cli.commands.common import emit
+from decal_cli.commands.options.explaining import MethodName
 from decal_cli.methods import named
 from decal_cli.render.results.explained import method_explained, method_list, online_explained
 from decal_cli.sequential import ONLINE
 
 
-def run(name: str | None) -> None:
+def run(wanted: MethodName) -> None:
     """List the methods, or explain the one of this name."""
+    name = wanted.name
     if name is None:
         emit(method_list())
     else:

@@ -26,9 +26,10 @@ from decal_cli.analysis.online import (
     state_text,
     unknown_rows,
 )
+from decal_cli.api.nouns import Decision, Statistics
 from decal_cli.commands.common import emit, inputs_of, plan_of, settings_of, terms_of
-from decal_cli.commands.options import OnlineOptions, OutputOptions, StreamOptions, TaskOptions
-from decal_cli.commands.options.acting import OF_STREAM
+from decal_cli.commands.options.acting import OF_STREAM, OnlineOptions, StreamOptions
+from decal_cli.commands.options.common import OutputOptions
 from decal_cli.commands.plotting import check_plot_file, pictures_possible
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.settings import Settings
@@ -39,35 +40,44 @@ from decal_cli.errors import DecalError, Exit
 from decal_cli.plot import draw_replay, replay_pictures
 from decal_cli.render.formats import format_for, offered
 from decal_cli.render.results.online import Replayed
+from decal_cli.render.terms import Terms
 
 PREDICTIONS = ".parquet"
 """The suffix of a file of predictions."""
 
 
-def run(over_time: OnlineOptions, source: StreamOptions, task: TaskOptions, out: OutputOptions) -> Exit:
+def run(
+    over_time: OnlineOptions, source: StreamOptions, task: Decision, terms: Terms, sure: Statistics, out: OutputOptions
+) -> Exit:
     """Replay a stream, write what it comes to, and return the exit code of the rules."""
     settings = settings_of(out)
+    plan, terms = plan_of((), task, sure, settings), terms_of(terms, settings)
     if over_time.state is None:
         if over_time.skip_known:
             raise DecalError("--skip-known speaks of the rows that a state has", "give --state too, or leave it out")
-        return _run(over_time, source, task, out, settings)
+        return _run(over_time, source, out, settings, plan, terms, sure)
     check_writable(over_time.state, "state")
     with only_run(over_time.state, "state"):
-        return _run(over_time, source, task, out, settings)
+        return _run(over_time, source, out, settings, plan, terms, sure)
 
 
 def _run(
-    over_time: OnlineOptions, source: StreamOptions, task: TaskOptions, out: OutputOptions, settings: Settings
+    over_time: OnlineOptions,
+    source: StreamOptions,
+    out: OutputOptions,
+    settings: Settings,
+    plan: Plan,
+    terms: Terms,
+    sure: Statistics,
 ) -> Exit:
     to_file = out.output is not None and PurePath(out.output).suffix.lower() == PREDICTIONS
     form = format_for(over_time.format, None if to_file else out.output, Replayed)
-    plan, terms = plan_of((), task, out, settings), terms_of(over_time, settings)
     rules = [OnlineRule.parse(text) for text in over_time.rule]
     if form in offered(["checks"]) and not rules:
         raise DecalError(f"--format {form} writes rules, and there is none", "give --rule 'e_calibration<20'")
     if over_time.plot is not None:
         check_plot_file(over_time.plot)
-    begun = _begun(over_time, source, out, plan)
+    begun = _begun(over_time, source, sure, plan)
     paths, stdin = inputs_of(source, settings, out.output)
     check_not_read(over_time.state, paths)
     with progress_of() as progress:
@@ -104,7 +114,7 @@ def _columns(source: StreamOptions, settings: Settings) -> Columns:
     return Columns(**known | source.named)
 
 
-def _begun(options: OnlineOptions, source: StreamOptions, out: OutputOptions, plan: Plan) -> Replay | None:
+def _begun(options: OnlineOptions, source: StreamOptions, sure: Statistics, plan: Plan) -> Replay | None:
     """The replay that the state file holds, if there is one. Errors: DecalError, where the line says another."""
     if options.state is None or not os.path.exists(options.state):
         return None
@@ -122,8 +132,8 @@ def _begun(options: OnlineOptions, source: StreamOptions, out: OutputOptions, pl
         "warm_up": options.warm_up,
         "horizon": options.horizon,
         "methods": online_plan(options.method, replay.plan.warm_up, replay.plan).methods if options.method else None,
-        "seed": out.seed,
-        "confidence": out.confidence,
+        "seed": sure.seed,
+        "confidence": sure.confidence,
         "logit": named.get("logit"),
     }
     check_same(replay.plan, {name: value for name, value in given.items() if value is not None}, options.state)

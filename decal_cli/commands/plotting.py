@@ -5,7 +5,7 @@ from __future__ import annotations
 from decal_cli.analysis.sweep import Sweep
 from decal_cli.analysis.varied import VariedSweep
 from decal_cli.commands.common import page_of
-from decal_cli.commands.options import OutputOptions
+from decal_cli.commands.options.common import OutputOptions
 from decal_cli.commands.streams import say
 from decal_cli.data.output import check_writable, write_whole
 from decal_cli.errors import DecalError

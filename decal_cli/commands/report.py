@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.common import data_of, emit, plan_of, preferences_of, settings_of, terms_of
-from decal_cli.commands.options import InputOptions, OutputOptions, PreferenceOptions, TaskOptions
+from decal_cli.api.asking import preferences_of
+from decal_cli.api.nouns import Costs, Decision, Statistics
+from decal_cli.commands.common import data_of, emit, plan_of, settings_of, terms_of
+from decal_cli.commands.options.common import InputOptions, OutputOptions
 from decal_cli.commands.plotting import pictures_possible
 from decal_cli.commands.progress import progress_of
 from decal_cli.commands.streams import say
@@ -11,16 +13,18 @@ from decal_cli.errors import DecalError
 from decal_cli.plot import planned_for, report_page, said_before
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.page import ReportPage
+from decal_cli.render.terms import Terms
 
 
-def run(preferences: PreferenceOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def run(costs: Costs, terms: Terms, source: InputOptions, task: Decision, sure: Statistics, out: OutputOptions) -> None:
     """Measure, recommend and draw, and write one page."""
     if out.output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")
     settings = settings_of(out)
     form = format_for("html", out.output, ReportPage)
-    plan = plan_of((), task, out, settings, source)
-    wanted, terms = preferences_of(preferences, settings, source), terms_of(preferences, settings, source)
+    plan = plan_of((), task, sure, settings, source)
+    terms = terms_of(terms, settings)
+    wanted = preferences_of(costs, terms)
     data = data_of(source, settings, out.output, plan.edges)
     plan = planned_for(data, plan)
     pictures_possible()

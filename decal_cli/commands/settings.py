@@ -10,14 +10,16 @@ from typing import Any
 
 from decal_cli.data.words import nearest, quote, text_of
 from decal_cli.declarations.defaults import CONFIDENCE
+from decal_cli.declarations.option import keys_of
 from decal_cli.documents import read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
+from decal_cli.render.terms import Terms
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 from decal_cli.task import SPELLINGS
 
-TERM_KEYS = ("unit", "decisions", "per", "names")
-"""The keys and options that say in which terms results are written."""
+TERM_KEYS = tuple(keys_of(Terms))
+"""The keys that say in which terms results are written."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,8 @@ class _Reader:
 
     def settings(self, table: Mapping[str, Any]) -> Settings:
         self._known(table, _TOP_KEYS, "")
+        if "per" in table and "decisions" in table and "capacity" not in table:
+            raise self._wrong("per", table["per"], 'with capacity; a year\'s decisions are decisions = "100000/year"')
         task = table.get("task", {})
         if not isinstance(task, dict):
             raise self._wrong("task", task, "a table, such as task = {threshold = 0.3}")
@@ -120,7 +124,7 @@ class _Reader:
 
     def _term(self, key: str, value: Any) -> Any:
         if key == "decisions":
-            return self._number(key, value)
+            return value if isinstance(value, str) else self._number(key, value)
         return self._names(key, value) if isinstance(value, list) else self._name(key, value)
 
     def _column(self, key: str, value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from decal_cli.commands.options import OF_STATEMENT, SqlOptions
+from decal_cli.commands.options.acting import OF_STATEMENT, SqlOptions
 from decal_cli.commands.settings import find_settings, working_folder
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.request import CountRequest
@@ -14,7 +14,7 @@ from decal_cli.errors import DecalError
 
 def run(options: SqlOptions) -> None:
     """Print the statement."""
-    dialect = DIALECTS[options.dialect.value]
+    dialect = DIALECTS[options.dialect]
     if options.model is not None:
         if options.named or options.cells or options.pairs or options.threshold:
             raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")

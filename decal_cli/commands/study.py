@@ -11,8 +11,11 @@ from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.study import Setting, Summary
 from decal_cli.analysis.study.columns import columns_of as point_columns
 from decal_cli.analysis.study.store import folder_of
+from decal_cli.api.asking import thresholds_text
+from decal_cli.api.nouns import Decision, Halvings, Statistics
 from decal_cli.commands.common import columns_of, emit, first_given
-from decal_cli.commands.options import InputOptions, StudyOptions
+from decal_cli.commands.options.acting import StudyOptions
+from decal_cli.commands.options.common import InputOptions
 from decal_cli.commands.plotting import pictures_possible
 from decal_cli.commands.progress import progress_bar
 from decal_cli.commands.settings import find_settings, working_folder
@@ -34,29 +37,29 @@ from decal_cli.task import task_of
 FIGURES_PAGE = "figures.md"
 
 
-def run(options: StudyOptions, source: InputOptions) -> None:
+def run(options: StudyOptions, halvings: Halvings, source: InputOptions, task: Decision, sure: Statistics) -> None:
     """Measure every unit that is not measured yet, and write points, tables and pictures."""
     settings = find_settings(working_folder())
     paths = list(dict.fromkeys(source.files or settings.input))
     if not paths or "-" in paths:
         raise DecalError("a study needs files by name", "name them: decal study a.parquet b.parquet --score 'p_*'")
-    if options.seeds < 1:
-        raise DecalError(f"--seeds {options.seeds} is not positive", "give how often every file is halved")
-    if options.workers is not None and options.workers < 1:
-        raise DecalError(f"--workers {options.workers} is not positive", "give a number of processes")
+    if halvings.seeds < 1:
+        raise DecalError(f"--seeds {halvings.seeds} is not positive", "give how often every file is halved")
+    if halvings.workers is not None and halvings.workers < 1:
+        raise DecalError(f"--workers {halvings.workers} is not positive", "give a number of processes")
     methods = tuple(dict.fromkeys(map(parse, options.method)))
-    thresholds = tuple(float(t) for t in parse_thresholds(options.thresholds))
-    task = task_of(utility=options.utility, cost_matrix=options.cost_matrix, abstain=options.abstain)
-    tasks = studies.tasks_named(task)
-    if task is not None and options.thresholds != STUDY_THRESHOLDS:
+    thresholds = tuple(float(t) for t in parse_thresholds(thresholds_text(halvings.thresholds)))
+    one = task_of(**task.spelled)
+    tasks = studies.tasks_named(one)
+    if one is not None and thresholds_text(halvings.thresholds) != STUDY_THRESHOLDS:
         raise DecalError("--thresholds and a task are both given", "keep one of them")
-    confidence = first_given(options.confidence, settings.confidence, CONFIDENCE)
+    confidence = first_given(sure.confidence, settings.confidence, CONFIDENCE)
     setting = Setting(thresholds, methods, Plan((), confidence=confidence).confidence, tasks)
-    folder = folder_of(options.folder)
-    workers = options.workers or os.cpu_count() or 1
+    folder = folder_of(os.fspath(halvings.folder))
+    workers = halvings.workers or os.cpu_count() or 1
     try:
         with ending_as_interrupt(), progress_bar() as count:
-            columns, seeds = columns_of(source, settings), range(options.seeds)
+            columns, seeds = columns_of(source, settings), range(halvings.seeds)
             result = studies.run(paths, columns, setting, seeds, folder, workers, count)
             summary = studies.summarise(result)
     except KeyboardInterrupt:

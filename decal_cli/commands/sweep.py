@@ -8,8 +8,10 @@ from decal_cli.analysis.capacities import capacity_series, largest, sweep_capaci
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import swept
 from decal_cli.analysis.varied import series_for, sweep_tasks
+from decal_cli.api.nouns import Decision, Statistics
 from decal_cli.commands.common import columns_of, costs_given, data_of, emit, plan_of, settings_of, terms_of
-from decal_cli.commands.options import InputOptions, OutputOptions, PictureName, SweepOptions, TaskOptions
+from decal_cli.commands.options.common import InputOptions, OutputOptions
+from decal_cli.commands.options.judging import SweepOptions
 from decal_cli.commands.plotting import check_plot, write_plot, write_task_plot
 from decal_cli.commands.progress import progress_of
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
@@ -24,7 +26,9 @@ from decal_cli.render.terms import Terms
 from decal_cli.task import CAPACITY, Varied, parse_capacities, parse_prevalences, parse_varied
 
 
-def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: OutputOptions) -> None:
+def run(
+    curves: SweepOptions, source: InputOptions, task: Decision, terms: Terms, sure: Statistics, out: OutputOptions
+) -> None:
     """Compute the curves, write them, and draw them on request."""
     settings = settings_of(out)
     form = format_for(curves.format, out.output, Curves)
@@ -36,9 +40,9 @@ def run(curves: SweepOptions, source: InputOptions, task: TaskOptions, out: Outp
     if varied is not None and varied.name == CAPACITY:
         # So that what --per names is read, and the largest capacity is checked against the rows.
         source = replace(source, named={**source.named, CAPACITY: largest(varied)})
-    terms = terms_of(curves, settings, source)
+    terms = terms_of(terms, settings)
     grid = Grid(parse_thresholds(curves.thresholds), None if curves.prior is None else parse_prior(curves.prior))
-    plan = replace(plan_of((), task, out, settings, source), intervals=not curves.no_intervals)
+    plan = replace(plan_of((), task, sure, settings, source), intervals=not curves.no_intervals)
     edges = None if varied is not None else sorted({*plan.edges, *grid.thresholds})
     data = data_of(source, settings, out.output, edges)
     plan = plan.for_rows(data)
@@ -86,7 +90,7 @@ def _sweep_tasks(
         series = capacity_series(data, plan, varied, own)
     else:
         series = series_for(data, plan, varied, costs)
-    pictures = task_pictures(series, bool(data.classes), [picture.value for picture in curves.picture])
+    pictures = task_pictures(series, bool(data.classes), curves.picture)
     with progress_of() as progress:
         result = (sweep_capacities if limited else sweep_tasks)(data, plan, series, progress)
         drawing = () if curves.plot is None else write_task_plot(result, curves.plot, pictures, out)
@@ -94,8 +98,8 @@ def _sweep_tasks(
 
 
 def _pictures(curves: SweepOptions) -> tuple[str, ...]:
-    asked = tuple(dict.fromkeys(picture.value for picture in curves.picture)) or ("brier", "decision")
-    if PictureName.all.value in asked:
+    asked = tuple(dict.fromkeys(curves.picture)) or ("brier", "decision")
+    if "all" in asked:
         return PICTURES
     if other := [picture for picture in asked if picture not in PICTURES]:
         raise DecalError(

@@ -24,6 +24,7 @@ class Declared:
 
     function: Callable[..., None]
     rich_help_panel: str
+    decision: str
 
     @property
     def name(self) -> str:
@@ -37,9 +38,9 @@ class Declared:
     def built(self) -> Any:
         """The command with its options, as Typer makes it."""
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        alone.command(self.name, cls=help.Command, help=self.help, rich_help_panel=self.rich_help_panel)(
-            flat(self.function)
-        )
+        spread = flat(self.function)
+        spread.__dict__["decision"] = self.decision
+        alone.command(self.name, cls=help.Command, help=self.help, rich_help_panel=self.rich_help_panel)(spread)
         return typer.main.get_command(alone)
 
 
@@ -62,11 +63,14 @@ class Commands(Mapping[str, Any]):
 COMMANDS = Commands()
 
 
-def under(heading: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Declare a command, listed under this heading. Its docstring is its help, its option groups are its parameters."""
+def under(heading: str, decision: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare a command, listed under this heading. Its docstring is its help, its option groups are its parameters.
+
+    decision: what help says of the options that name one.
+    """
 
     def declare(function: Callable[..., None]) -> Callable[..., None]:
-        declared = Declared(function, heading)
+        declared = Declared(function, heading, decision)
         COMMANDS.declared[declared.name] = declared
         return function
 

@@ -185,5 +185,7 @@ def near(name: str, names: Iterable[str]) -> str:
     """'did you mean ...?' for a name that is not among these; empty where none is close."""
     import difflib
 
-    matches = difflib.get_close_matches(name, list(names), n=3, cutoff=0.6)
+    by_letters = {each.casefold(): each for each in names}
+    close = difflib.get_close_matches(name.casefold(), by_letters, n=3, cutoff=0.6)
+    matches = [by_letters[each] for each in close if name.casefold() not in by_letters or each == name.casefold()]
     return f"did you mean {' or '.join(matches)}?" if matches else ""

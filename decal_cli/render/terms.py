@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from decal_cli.declarations.option import Option, declared, option
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.numbers import PER_DECISION, Interval, alike
@@ -21,35 +22,43 @@ _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
 class Terms:
     """How amounts and actions are written.
 
-    unit: of utility, such as EUR. per, decisions: the time, such as year, and how many decisions it has. names: of the
-    actions 0 and 1.
+    Parameters
+    ----------
+    unit
+        Of the utilities, such as EUR.
+    decisions
+        How many decisions amounts speak of; '100000/year' is so many a year.
+    per
+        The time that has so many decisions, such as year.
+    names
+        Of the actions 0 and 1: 'reject,accept', or two texts.
     """
 
-    unit: str | None = None
-    per: str | None = None
-    decisions: float | None = None
-    names: tuple[str, str] | None = None
+    unit: str | None = option("Unit of the utilities, such as EUR.", metavar="UNIT", brief=True)
+    decisions: float | str | None = option(
+        "Number of decisions, such as 100000 or 100000/year: amounts are printed for so many, and a total --cost is "
+        "spread over them.",
+        metavar="N[/TIME]",
+        brief="Print amounts for so many decisions, such as 100000/year.",
+    )
+    per: str | None = declared(None, Option(key=""))
+    names: Sequence[str] | None = option(
+        "Names of the decisions 0 and 1, such as 'reject,accept'.", metavar="NAME0,NAME1"
+    )
 
     def __post_init__(self) -> None:
-        if self.decisions is not None and not 1 / MAX_UTILITY <= self.decisions <= MAX_UTILITY:
-            problem = f"--decisions {self.decisions:g} is not between 0 and {MAX_UTILITY:g}"
+        count, slash, time = str(self.decisions).partition("/")
+        if isinstance(self.decisions, str):
+            object.__setattr__(self, "decisions", _count(count, self.decisions))
+            object.__setattr__(self, "per", time.strip() if slash else self.per)
+        if self.decisions is not None and not 1 / MAX_UTILITY <= self.number <= MAX_UTILITY:
+            problem = f"--decisions {self.number:g} is not between 0 and {MAX_UTILITY:g}"
             raise DecalError(problem, "give the number of decisions")
         if self.per is not None and self.decisions is None:
-            raise DecalError(
-                f"--per {self.per} needs the number of decisions",
-                f"give --decisions, the number of decisions per {self.per}; or, if it is a column of days, --capacity",
-            )
-
-    @classmethod
-    def of(
-        cls,
-        unit: str | None = None,
-        per: str | None = None,
-        decisions: float | None = None,
-        names: str | Sequence[str] | None = None,
-    ) -> Terms:
-        """Terms as a user gives them; names: 'reject,accept', the actions 0 and 1. Errors: DecalError."""
-        return cls(unit or None, per or None, decisions, None if names is None else _two(names))
+            raise DecalError(f"{self.per!r} is a time without a number of decisions", "give --decisions 100000/year")
+        for name in ("unit", "per"):
+            object.__setattr__(self, name, getattr(self, name) or None)
+        object.__setattr__(self, "names", None if self.names is None else _two(self.names))
 
     @property
     def with_amounts(self) -> bool:
@@ -59,7 +68,7 @@ class Terms:
     @property
     def number(self) -> float:
         """The decisions that amounts speak of."""
-        return self.decisions or PER_THOUSAND
+        return PER_THOUSAND if self.decisions is None else float(self.decisions)
 
     @property
     def noun(self) -> str:
@@ -109,6 +118,13 @@ class Terms:
         first, *ends = alike([number * factor for number in numbers])
         shown = f" [{', '.join(ends)}]" if ends else ""
         return " ".join(filter(None, (first, words, self.span))) + shown
+
+
+def _count(text: str, given: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise DecalError(f"--decisions {given!r} is not a number", "give for example --decisions 100000/year") from None
 
 
 def _two(names: str | Sequence[str]) -> tuple[str, str]:

@@ -120,7 +120,7 @@ def test_what_cannot_be_estimated_is_not_counted() -> None:
     assert nobody.ppv is None and nobody.sensitivity == 0
 
 
-MONEY = ("--cost-fp", 300, "--cost-fn", 700, "--unit", "EUR", "--per", "year", "--decisions", 50_000)
+MONEY = ("--cost-fp", 300, "--cost-fn", 700, "--unit", "EUR", "--decisions", "50000/year")
 
 
 def entries(decal: Decal, *arguments: object) -> list[dict[str, Any]]:

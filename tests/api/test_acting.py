@@ -128,7 +128,7 @@ def test_a_study_has_points_and_a_picture(tmp_path: Path) -> None:
 
 def test_a_fit_speaks_in_the_units_of_its_user_and_draws_both_scores() -> None:
     pytest.importorskip("matplotlib").use("agg")
-    terms: dict[str, Any] = {"unit": "EUR", "per": "year", "decisions": 100_000}
+    terms: dict[str, Any] = {"unit": "EUR", "decisions": "100000/year"}
     answer = decal.fit(FRAME, score="p", label="y", method="platt", threshold=0.3, **terms)
     gain = answer.result.fitting.gain
     assert gain is not None

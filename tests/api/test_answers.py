@@ -91,11 +91,11 @@ def test_only_the_columns_that_are_used_are_computed_of_a_lazy_frame() -> None:
 
 def test_amounts_and_actions_are_said_in_the_users_terms() -> None:
     answer = decal.recommend(
-        FRAME, **COLUMNS, features="x*", unit="EUR", per="year", decisions=100_000, names="reject,accept"
+        FRAME, **COLUMNS, features="x*", unit="EUR", decisions="100000/year", names="reject,accept"
     )
     assert "EUR" in str(answer) and "accept" in str(answer) and "EUR" in answer._repr_html_()
     with pytest.raises(decal.DecalError, match="give decisions="):
-        decal.recommend(FRAME, **COLUMNS, per="year")
+        decal.Terms(per="year")
 
 
 def test_a_gate_writes_a_baseline_where_every_rule_passed(tmp_path: Path) -> None:

@@ -52,22 +52,22 @@ def test_scores_are_those_of_cross_fitting_as_scikit_learn_does_it() -> None:
     assert np.abs(ours - theirs).max() < 0.1 and np.abs(ours - theirs).mean() < 0.01
 
 
-@pytest.mark.parametrize("task", [{"threshold": 0.2}, {"cost_fp": 1, "cost_fn": 4}, {"odds": "1:4"}])
-def test_predict_acts_at_the_threshold_of_the_decision(task: dict) -> None:
-    calibrator = decal.Calibrator(GaussianNB(), **task).fit(X, Y)
+@pytest.mark.parametrize("task", [0.2, decal.Decision.costs(fp=1, fn=4), decal.Decision(odds="1:4")])
+def test_predict_acts_at_the_threshold_of_the_decision(task: decal.Decision | float) -> None:
+    calibrator = decal.Calibrator(GaussianNB(), decision=task).fit(X, Y)
     assert calibrator.threshold_ == pytest.approx(0.2)
     assert np.array_equal(calibrator.predict(X) == "yes", calibrator.predict_proba(X)[:, 1] >= calibrator.threshold_)
     assert decal.Calibrator(GaussianNB()).fit(X, Y).threshold_ == 0.5
 
 
 def test_a_method_that_moves_the_threshold_leaves_the_score() -> None:
-    moved = decal.Calibrator(FrozenEstimator(GaussianNB().fit(X, Y)), method="threshold", threshold=0.3).fit(X, Y)
+    moved = decal.Calibrator(FrozenEstimator(GaussianNB().fit(X, Y)), method="threshold", decision=0.3).fit(X, Y)
     assert np.allclose(moved.predict_proba(X), GaussianNB().fit(X, Y).predict_proba(X), rtol=0, atol=1e-12)
     assert 0 < (moved.predict(X) == "yes").mean() < 1
 
 
 def test_it_stands_in_pipelines_searches_and_clones() -> None:
-    calibrator = decal.Calibrator(GaussianNB(), method="blend", odds="1:3")
+    calibrator = decal.Calibrator(GaussianNB(), method="blend", decision=decal.Decision(odds="1:3"))
     assert repr(clone(calibrator).get_params()) == repr(calibrator.get_params())
     calibrator.set_params(method="stack", estimator__var_smoothing=1e-6)
     predicted = cross_val_predict(make_pipeline(StandardScaler(), calibrator), X, Y, cv=3, method="predict_proba")
@@ -133,9 +133,9 @@ def test_folds_that_would_cut_clusters_are_refused(cv: object, cluster: object, 
     ("arguments", "says"),
     [
         ({"method": "isotoni"}, "did you mean isotonic?"),
-        ({"threshold": 3}, "threshold 3 is not inside"),
+        ({"decision": 3}, "threshold 3 is not inside"),
         ({"method": "threshold"}, "needs a task: threshold=, utility="),
-        ({"utility": [[0, -1], [-0.2, -0.4], [-1, 0]]}, "two actions"),
+        ({"decision": [[0, -1], [-0.2, -0.4], [-1, 0]]}, "two actions"),
     ],
 )
 def test_what_cannot_be_fitted_is_a_value_error(arguments: dict, says: str) -> None:

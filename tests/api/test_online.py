@@ -1,6 +1,5 @@
 """`decal.online` and the forecaster that predicts one row and learns one label."""
 
-import doctest
 import json
 from pathlib import Path
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 import decal_cli as decal
-from decal_cli.api import online as module
 from decal_cli.api.words import InputError
 from decal_cli.sequential import ONLINE
 from tests.helpers.command import Decal
@@ -81,7 +79,3 @@ def test_what_a_forecaster_refuses() -> None:
         decal.OnlineForecaster("online-plat")
     with pytest.raises(InputError, match="delay"):
         decal.online(frame(), **{**GIVEN, "time": None}, delay="7d")
-
-
-def test_the_docstring_example_holds() -> None:
-    assert doctest.testmod(module).failed == 0

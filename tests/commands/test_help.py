@@ -20,34 +20,61 @@ from decal_cli.declarations import defaults
 from decal_cli.errors import Exit
 from decal_cli.roles import DECLARATIONS
 from decal_cli.task import SPELLINGS
-from tests.helpers.command import FIXTURES, Decal
+from tests.helpers.command import FIXTURES, Decal, refusal
 
 COMMANDS = command_tree().commands
-OWN = {
-    "evaluate": "Metrics",
-    "recommend": "Methods",
-    "gate": "Gate",
-    "compare": "Comparison",
-    "sweep": "Curves",
-    "online": "Over time",
-    "report": "Cost of post-training",
+FIRST = dict.fromkeys(COMMANDS, "Decision") | {
     "sql": "Statement",
-    "fit": "Method",
     "apply": "Input",
-    "study": "Study",
     "methods": "Arguments",
     "metrics": "Arguments",
 }
 
 
+def headings_of(text: str) -> list[str]:
+    return re.findall(r"^(\w[\w -]*?)(?: \(.*\))?:$", text, re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_shows_its_own_options_first(decal: Decal, name: str) -> None:
-    text = decal(name, "--help").out
-    headings = re.findall(r"^(\w[\w -]*):$", text, re.MULTILINE)
-    examples = len(help.examples(COMMANDS[name]))
-    assert headings[:2] == ["Example" if examples == 1 else "Examples", OWN[name]]
+def test_help_fits_a_screen_and_begins_with_the_decision(decal: Decal, name: str) -> None:
+    text = decal(name, "--help", COLUMNS="100").out
+    assert len(text.splitlines()) <= 60 and len(re.findall(r"^  -", text, re.MULTILINE)) <= 24
+    headings = headings_of(text)
+    assert headings[:2] == ["Example" if len(help.examples(COMMANDS[name])) == 1 else "Examples", FIRST[name]]
     shared = [heading for heading in headings if heading in help.SHARED]
     assert shared == sorted(shared, key=help.SHARED.index)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_all_has_every_option_and_help_says_how_many_more_there_are(decal: Decal, name: str) -> None:
+    whole, brief = (decal(name, option, COLUMNS="100").out for option in ("--help-all", "--help"))
+    options = {flag for each in COMMANDS[name].params for flag in each.opts if flag.startswith("-")}
+    assert options <= set(re.findall(r"--?[a-z][a-z-]*", whole))
+    more = re.search(r"^  (\d+) more options: decal (\w+) --help-all, or man decal-\2$", brief, re.MULTILINE)
+    n_shown = [len(re.findall(r"^  -", text, re.MULTILINE)) for text in (whole, brief)]
+    assert n_shown[0] - n_shown[1] == (0 if more is None else int(more[1]))
+
+
+def test_help_says_what_is_required_and_what_is_found(decal: Decal) -> None:
+    text = decal("recommend", "--help", COLUMNS="100").out
+    assert "Decision (one of these is required):" in text and "found by their usual names" in text
+    assert "Decision:" in decal("evaluate", "--help").out
+
+
+WRONG = {
+    ("--cost-fn", "3:8"): "--cost-fn '3:8' is not a number; --odds 3:8 is the cost of a false positive",
+    ("--threshold", "30%"): "--threshold '30%' is not a number; write --threshold 0.3",
+    ("--threshold", "0,3"): "write --threshold 0.3",
+    ("--seed", "1.5"): "--seed '1.5' is not a whole number; give for example --seed 1",
+    ("--missing", "Drop"): "--missing 'Drop' is not one of error, drop; did you mean drop?",
+    ("--metric", "ECE"): "there is no metric 'ECE'; did you mean ece?",
+    ("--json",): "no such option: --json (write -f json)",
+}
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_a_wrong_value_leads_to_what_is_meant(decal: Decal, words: tuple[str, ...]) -> None:
+    assert WRONG[words] in refusal(decal("evaluate", FIXTURES / "binary_n2000.csv", *words))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -63,7 +90,9 @@ def test_usage_names_what_a_command_cannot_do_without(name: str) -> None:
 
 
 def test_a_default_is_the_value_itself(decal: Decal) -> None:
-    evaluate, sweep, study = (" ".join(decal(name, "--help").out.split()) for name in ("evaluate", "sweep", "study"))
+    evaluate, sweep, study = (
+        " ".join(decal(name, "--help-all").out.split()) for name in ("evaluate", "sweep", "study")
+    )
     assert f"Confidence level of the intervals. [default: {defaults.CONFIDENCE}]" in evaluate
     assert f"Seed of folds and resamples. [default: {defaults.SEED}]" in evaluate
     assert f"[default: {defaults.SWEEP_THRESHOLDS}]" in sweep

@@ -51,7 +51,7 @@ def test_a_row_stands_at_the_user_s_threshold(decal: Decal) -> None:
 
 def test_amounts_are_the_user_s(decal: Decal) -> None:
     """Acting at t* costs what `recommend` says that acting on the score is worth."""
-    told = ("--unit", "EUR", "--per", "year", "--decisions", 1000)
+    told = ("--unit", "EUR", "--decisions", "1000/year")
     asked = (BINARY, "-s", "p", "-y", "y", *TASK, *told)
     sweep = valid_json(decal("sweep", *asked, "--no-intervals", "-f", "json").out)
     place = sweep["sweep"]["thresholds"].index(sweep["task"]["threshold"])

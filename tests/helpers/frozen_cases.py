@@ -56,7 +56,7 @@ CASES: dict[str, str] = {
     # Advice.
     "recommend binary": "recommend fixtures/binary_n2000.csv --score p --label y --features x1 --features x2 "
     "--threshold .3 --cost post-train=.01",
-    "recommend terms": f"recommend rows.csv {_TWO} --weight w --threshold .4 --unit EUR --decisions 1000 --per year "
+    "recommend terms": f"recommend rows.csv {_TWO} --weight w --threshold .4 --unit EUR --decisions 1000/year "
     "--names no,yes --cost 20",
     "recommend capacity": f"recommend rows.csv {_TWO} --threshold .3 --capacity 60 --cluster c",
     "recommend prevalence": f"recommend rows.csv {_TWO} --threshold .2 --prevalence .1",

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from decal_cli.commands.options.choices import DialectName, Missing, method_names, method_names_or_auto, online_names
-from decal_cli.commands.options.common import (
-    INPUT,
-    INPUT_FORMATS,
-    OUTPUT,
-    ConfidenceOptions,
-    InputOptions,
-    SeedOptions,
-    TermsOptions,
-)
-from decal_cli.commands.options.declare import argument, option, options
+from decal_cli.api.nouns import Data, OverTime, same
+from decal_cli.commands.options.choices import DIALECTS, MISSING, method_names, method_names_or_auto, online_names
+from decal_cli.commands.options.common import INPUT, INPUT_FORMATS, OUTPUT, InputOptions
 from decal_cli.commands.options.formats import format_option
-from decal_cli.commands.options.judging import THRESHOLDS
-from decal_cli.declarations.defaults import N_STUDY_SEEDS, STUDY_FOLDER, STUDY_THRESHOLDS, WARM_UP
+from decal_cli.declarations.option import argument, option, options
 from decal_cli.roles import DECLARATIONS
-
-OUT = ("--output", "-o")
 
 
 @options("Method")
-class FitOptions(SeedOptions):
+class FitOptions:
     """Which method is fitted, how the model is evaluated and where it is saved."""
 
     method: str = argument(
@@ -34,11 +23,16 @@ class FitOptions(SeedOptions):
         required=True,
         complete=method_names_or_auto,
     )
-    test: list[str] = option(
-        "Evaluate the model on this file instead of by cross-fitting. Repeatable.", [], metavar="FILE"
-    )
+    test: list[str] = same(Data, "test", [])
     model: str = option(
-        "Model file to write, as readable JSON.", None, *OUT, required=True, metavar="MODEL", panel=OUTPUT
+        "Model file to write, as readable JSON.",
+        None,
+        "-o",
+        key="output",
+        required=True,
+        metavar="MODEL",
+        panel=OUTPUT,
+        brief=True,
     )
     force: bool = option("Overwrite the model file if it exists.", False, panel=OUTPUT)
     format: str = format_option("blocks", "data", text="Format of the evaluation.", by_suffix=False)
@@ -54,15 +48,16 @@ class ApplyOptions:
     file: str = argument(
         "Rows to score, in any input format; - reads standard input.", "FILE", required=True, panel=INPUT
     )
-    missing: Missing | None = option(
+    missing: str | None = option(
         "Missing scores: report an error, or keep the rows without a new score (drop).",
-        shown=Missing.error,
+        choices=MISSING,
+        shown="error",
         panel=INPUT,
     )
     output: str = option(
         "File for the rows with the new score (.csv or .parquet); - writes CSV to standard output.",
         None,
-        *OUT,
+        "-o",
         required=True,
         metavar="OUT",
     )
@@ -80,7 +75,7 @@ OF_STATEMENT = ("score", "label", "weight", "group", "cluster", "positive", "log
 class SqlOptions:
     """Which rows a database counts or scores, and how."""
 
-    dialect: DialectName = option("Dialect of SQL.", DialectName.duckdb)
+    dialect: str = option("Dialect of SQL.", "duckdb", choices=DIALECTS)
     table: str | None = option("Table that holds the rows: table, schema.table or '\"my.table\"'.", metavar="TABLE")
     query: str | None = option("Query that gives the rows, in place of a table.", metavar="SQL")
     model: str | None = option(
@@ -100,7 +95,6 @@ class SqlOptions:
     threshold: list[float] = option(
         "With --cells: a threshold at which decisions are to be exact. Repeatable.",
         [],
-        "--threshold",
         "-t",
         metavar="T",
     )
@@ -108,32 +102,17 @@ class SqlOptions:
 
 
 @options("Study")
-class StudyOptions(ConfidenceOptions):
+class StudyOptions:
     """What is studied, and where points, tables and pictures go."""
 
-    thresholds: str = option(THRESHOLDS, STUDY_THRESHOLDS, metavar="GRID")
-    utility: str | None = option(
-        "Study this one task in place of thresholds: a utility of more than two actions, or with a column for each of "
-        "several classes.",
-        metavar="MATRIX",
-    )
-    cost_matrix: str | None = option("The same as costs.", metavar="MATRIX")
-    abstain: float | None = option(
-        "With --proba: study only naming the class or abstaining at this price.",
-        metavar="PRICE",
-        shown="11 tasks: accuracy, abstention at 6 prices, dearer misses of the first 4 classes",
-    )
     method: list[str] = option(
-        "Study only this method. Repeatable.", [], metavar="METHOD", complete=method_names, shown="all"
+        "Study only this method. Repeatable.", [], metavar="METHOD", complete=method_names, shown="all", brief=True
     )
-    seeds: int = option("Number of random halvings of every file (seeds 0 to N - 1).", N_STUDY_SEEDS, metavar="N")
-    workers: int | None = option("Number of processes.", metavar="N", shown="one per processor")
     figures: bool = option(
         "Also draw every figure of Perez-Lebel et al. 2025, in both units, on a page of its own: figures.md.",
         False,
         panel=OUTPUT,
     )
-    folder: str = option("Folder for points, tables and pictures.", STUDY_FOLDER, *OUT, metavar="FOLDER", panel=OUTPUT)
     format: str = format_option("blocks", "data", "rows", text="Format of the summary.", by_suffix=False)
 
 
@@ -150,41 +129,26 @@ class StreamOptions(InputOptions):
 
 
 @options("Over time")
-class OnlineOptions(TermsOptions):
+class OnlineOptions:
     """How time passes, which forecasters are replayed, and how the result is written."""
 
-    time: str | None = option(
-        "Column of dates, times or numbers, never decreasing.",
-        metavar="COLUMN",
-        shown="rows are in order as they stand",
-    )
-    delay: str | None = option(
-        "When labels become known: after so many rows (500) or so much time (7d; s, min, h, d, w), "
-        "or the name of a column that says when.",
-        metavar="DELAY",
-        shown="before the next row, or with --time at any later time",
-    )
-    warm_up: int | None = option(
-        "First rows, from which the frozen recalibration is learned.", metavar="ROWS", shown=WARM_UP
-    )
-    every: str | None = option(
-        "Windows of the table: hour, day, week, month, quarter, year, or a number of rows.",
-        metavar="WINDOW",
-        shown="as few as can be read",
-    )
-    horizon: int | None = option(
-        "Number of rows that there will be, which halves the bounds of the forecasters that use it.", metavar="ROWS"
-    )
+    time: str | None = same(OverTime, "time")
+    delay: str | None = same(OverTime, "delay")
+    warm_up: int | None = same(OverTime, "warm_up")
+    every: str | None = same(OverTime, "every")
+    horizon: int | None = same(OverTime, "horizon")
     method: list[str] = option(
         "Replay only this forecaster, such as online-platt or 'rolling-isotonic(window=500)'. Repeatable.",
         [],
         metavar="METHOD",
         complete=online_names,
         shown="all; without a score, those that need none",
+        brief="Replay only this forecaster, such as online-platt. Repeatable.",
     )
     state: str | None = option(
         "Go on from this file where an earlier run ended, and write it anew; it is begun where there is none.",
         metavar="STATE",
+        brief=True,
     )
     skip_known: bool = option(
         "Leave out rows that the state has already. Without this a file that begins with such rows is refused; a file "
@@ -200,8 +164,8 @@ class OnlineOptions(TermsOptions):
         "Rule that must hold, such as 'e_calibration<20' or 'lower(gain)<0.01': the exit code is 1 where one fails. "
         "It may be checked every day. Repeatable.",
         [],
-        "--rule",
         "-r",
         metavar="RULE",
+        brief="Rule that must hold, such as 'e_calibration<20'. Repeatable.",
     )
     format: str | None = format_option("blocks", "data", "rows", "checks")

@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 
-
-class Missing(StrEnum):
-    """What to do with missing scores of new rows."""
-
-    error = "error"
-    drop = "drop"
-
-
-class DialectName(StrEnum):
-    """Whose SQL a statement is in."""
-
-    duckdb = "duckdb"
-    postgres = "postgres"
-    bigquery = "bigquery"
-    snowflake = "snowflake"
-    spark = "spark"
-
-
-class PictureName(StrEnum):
-    """What is drawn of a sweep."""
-
-    brier = "brier"
-    decision = "decision"
-    roc = "roc"
-    reliability = "reliability"
-    grouping = "grouping"
-    waterfall = "waterfall"
-    utility = "utility"
-    actions = "actions"
-    risk_coverage = "risk-coverage"
-    all = "all"
+MISSING = ("error", "drop")
+"""What to do with missing scores of new rows."""
+DIALECTS = ("duckdb", "postgres", "bigquery", "snowflake", "spark")
+"""Whose SQL a statement is in."""
+PICTURES = (
+    *("brier", "decision", "roc", "reliability", "grouping", "waterfall", "utility", "actions", "risk-coverage"),
+    "all",
+)
+"""What is drawn of a sweep."""
 
 
 def column_names(incomplete: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decal_cli.commands.options.choices import every_method_name, metric_names
-from decal_cli.commands.options.declare import argument, options
+from decal_cli.declarations.option import argument, options
 
 ARGUMENTS = "Arguments"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from decal_cli.commands.options.common import OUTPUT
-from decal_cli.commands.options.declare import option
+from decal_cli.declarations.option import option
 from decal_cli.render.format import Face
 from decal_cli.render.formats import DEFAULT, check_format, offered, suffixes
 
@@ -33,9 +33,9 @@ def format_option(
     return option(
         text,
         [] if several else default,
-        "--format",
         "-f",
         metavar=metavar,
+        brief=True,
         complete=begin_so,
         check=check,
         panel=OUTPUT,

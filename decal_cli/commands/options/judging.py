@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from decal_cli.commands.options.choices import PictureName, method_names, metric_names, pack_names, rule_names
-from decal_cli.commands.options.common import STATISTICS, AmountOptions, TermsOptions
-from decal_cli.commands.options.declare import option, options
+from decal_cli.api.nouns import Data, same
+from decal_cli.commands.options.choices import PICTURES, method_names, metric_names, pack_names, rule_names
+from decal_cli.commands.options.common import STATISTICS
 from decal_cli.commands.options.formats import format_option
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
+from decal_cli.declarations.option import option, options
 
-THRESHOLDS = "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5."
 PLOT = "Draw the curves into this .png, .svg or .pdf file; - draws them in the terminal."
 NO_INTERVALS = "Compute no intervals, which is faster."
 
@@ -20,12 +20,12 @@ class MetricOptions:
     metric: list[str] = option(
         "Report only this metric, such as 'ece(bins=20)'. Repeatable; `decal metrics` lists them.",
         [],
-        "--metric",
         "-m",
         metavar="METRIC",
         complete=metric_names,
+        brief="Report only this metric, such as 'ece(bins=20)'. Repeatable.",
     )
-    all_metrics: bool = option("Show every metric in the table, not only the main ones.", False, "--all")
+    all_metrics: bool = option("Show every metric in the table, not only the main ones.", False, key="all", brief=True)
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
     format: str | None = format_option("blocks", "data", "rows")
 
@@ -39,25 +39,22 @@ class EvaluateOptions(MetricOptions):
         "--group).",
         metavar="FIELD",
         complete=pack_names,
+        brief="The measures of a field: clinical, credit or fairness.",
     )
     plot: str | None = option(
         "With --pack fairness: draw the measures of every group into this .png, .svg or .pdf file.", metavar="FILE"
     )
-    reference: str | None = option(
-        "File of rows with the same columns, such as those the model was trained on: compare the scores with theirs, "
-        "and estimate the share of labels 1 from the scores alone.",
-        metavar="FILE",
-    )
+    reference: str | None = same(Data, "reference")
     regimes: bool = option(
         "Show each bin of the score, and whether miscalibration or grouping loses more utility there.", False
     )
 
 
 @options("Comparison")
-class CompareOptions(TermsOptions):
+class CompareOptions:
     """Which rows belong together, and what is written of the two models."""
 
-    id: str | None = option("Column of row ids, to join two files that hold one score each.", metavar="COLUMN")
+    id: str | None = same(Data, "id")
     write_splice: str | None = option(
         "Write the spliced scores, row by row, to this .csv or .parquet file.", metavar="FILE"
     )
@@ -65,32 +62,15 @@ class CompareOptions(TermsOptions):
     force: bool = option("Overwrite the file of --write-splice if it exists.", False)
 
 
-@options("Cost of post-training")
-class PreferenceOptions(TermsOptions):
-    """What post-training costs, and what is good enough."""
-
-    cost: list[str] = option(
-        "Cost of post-training in utility per decision, or in total with --decisions. "
-        "'recalibrate=1' and 'post-train=50' set the cost of one action. Repeatable.",
-        [],
-        metavar="[ACTION=]COST",
-    )
-    satisfied_at: float | None = option("Expected utility per decision that is good enough.", metavar="EU")
-    tolerance: float | None = option(
-        "Gain per decision that is too small to matter.",
-        metavar="U",
-        shown="0.05 of what is at stake",
-    )
-
-
 @options("Methods")
-class AdviceOptions(PreferenceOptions):
-    """The same, whether methods are tried, and how the advice is written."""
+class AdviceOptions:
+    """Whether methods are tried, and how the advice is written."""
 
     trying: bool = option(
         "Fit the methods by cross-fitting, show what each gains, and repeat the questions with the best one.",
         False,
-        "--try",
+        key="try",
+        brief="Fit the methods by cross-fitting, and show what each gains.",
     )
     method: list[str] = option(
         "Try only this method, such as isotonic or 'platt(on=p)'. Repeatable; implies --try.",
@@ -98,6 +78,7 @@ class AdviceOptions(PreferenceOptions):
         metavar="METHOD",
         complete=method_names,
         shown="every method that the columns allow",
+        brief="Try only this method, such as isotonic. Repeatable; implies --try.",
     )
     format: str | None = format_option("blocks", "data", "rows")
 
@@ -111,16 +92,18 @@ class GateOptions:
         "'brier@group=B<=0.2'. A name with @, spaces at its ends or new lines stands in quotes, as in JSON: "
         "'brier@group=\"a@b\"<=0.2'. Repeatable.",
         [],
-        "--rule",
         "-r",
         metavar="RULE",
         complete=rule_names,
+        brief="Rule that must hold, such as 'regret<=0.02'. Repeatable.",
     )
     baseline: str | None = option(
-        "JSON report of an earlier model, for rules such as 'brier<=baseline+0.005'.", metavar="REPORT"
+        "JSON report of an earlier model, for rules such as 'brier<=baseline+0.005'.", metavar="REPORT", brief=True
     )
     write_baseline: str | None = option(
-        "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.", metavar="REPORT"
+        "Write the metrics as a JSON report, a baseline for later runs, if every rule passes.",
+        metavar="REPORT",
+        brief=True,
     )
     format: list[str] = format_option(
         "blocks",
@@ -133,10 +116,12 @@ class GateOptions:
 
 
 @options("Curves")
-class SweepOptions(AmountOptions):
+class SweepOptions:
     """Which thresholds, and what is written and drawn of them."""
 
-    thresholds: str = option(THRESHOLDS, SWEEP_THRESHOLDS, metavar="GRID")
+    thresholds: str = option(
+        "Thresholds t*: start:end:step, or a list such as 0.1,0.3,0.5.", SWEEP_THRESHOLDS, metavar="GRID", brief=True
+    )
     prior: str | None = option(
         "How often each t* occurs: beta:A,B, or a CSV or JSON file of thresholds and weights. "
         "Adds the expectation of every curve.",
@@ -158,14 +143,16 @@ class SweepOptions(AmountOptions):
         "'cost-fp=LOW:HIGH', how many times what a false positive costs today.",
         metavar="WHAT=RANGE",
         shown="t*; with --proba the price of abstention, with --amount cost-fp",
+        brief="Vary a number of the task, 'ACTION:CLASS=LOW:HIGH', in place of t*.",
     )
-    plot: str | None = option(PLOT, metavar="FILE")
-    picture: list[PictureName] = option(
+    plot: str | None = option(PLOT, metavar="FILE", brief=True)
+    picture: list[str] = option(
         "What to draw; waterfall needs a decision, such as --threshold. With --vary or --proba: utility, actions, "
         "risk-coverage or reliability. Repeatable.",
         [],
+        choices=PICTURES,
         shown="brier and decision; utility and actions",
     )
-    all_thresholds: bool = option("Show every threshold in the table, not only some.", False, "--all")
+    all_thresholds: bool = option("Show every threshold in the table, not only some.", False, key="all")
     no_intervals: bool = option(NO_INTERVALS, False, panel=STATISTICS)
     format: str | None = format_option("blocks", "data", "rows", "columns")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 import sqlglot
 
-from decal_cli.commands.options.choices import DialectName
+from decal_cli.commands.options import choices
 from decal_cli.data.large.engines.checks import PROBLEMS, sound
 from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.request import CountRequest
@@ -308,4 +308,4 @@ def test_the_command_prints_the_statement(decal: Decal) -> None:
 
 
 def test_every_dialect_can_be_chosen() -> None:
-    assert [each.value for each in DialectName] == list(DIALECTS)
+    assert list(choices.DIALECTS) == list(DIALECTS)

@@ -1,0 +1,359 @@
+"""From what a verb is asked to a checked data set and a plan: short forms and single keywords made nouns, and read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from decal_cli.analysis.evaluate import Plan, planned
+from decal_cli.analysis.recommend import COSTED, Preferences
+from decal_cli.analysis.reference import Reference, against
+from decal_cli.api.data import unsaid
+from decal_cli.api.frames import Library, library_of
+from decal_cli.api.nouns import Costs, Data, Decision, DecisionLike, Names, Source, Statistics
+from decal_cli.api.words import UnknownKeyword, one_of
+from decal_cli.data import Columns, Counting, Dataset, Paired, from_arrays, pair_up, read, read_pair
+from decal_cli.data.arrays import is_table
+from decal_cli.data.large.engines.address import is_address
+from decal_cli.data.large.engines.opened import Engine
+from decal_cli.data.words import number, text_of
+from decal_cli.declarations.defaults import CONFIDENCE, SEED
+from decal_cli.declarations.option import keys_of
+from decal_cli.errors import DecalError
+from decal_cli.metrics import MetricSpec, parse
+from decal_cli.render.terms import Terms
+from decal_cli.roles import DECLARATIONS, ROLES, ROW_UTILITIES, several
+from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from decal_cli.methods import MethodSpec
+
+MATRIX_FILES = (".json", ".toml", ".csv")
+"""What files of utilities end in."""
+
+
+class Asked(NamedTuple):
+    """The nouns of a call."""
+
+    data: Data
+    decision: Decision
+    statistics: Statistics
+    others: tuple[Any, ...] = ()
+
+    @property
+    def plan(self) -> Plan:
+        """What is to be computed, without metrics yet."""
+        if self.decision.varied is not None:
+            raise DecalError("a number of the decision varies, which is for sweep", "give a decision without vary")
+        return plan_of(self.decision, self.statistics)
+
+    def question(self, *, counted: bool = True, pairs: bool = False) -> Question:
+        """The checked data set and the plan; counted: whether counts will do; pairs: of two scores at once."""
+        plan = self.plan
+        return Question(dataset_of(self, plan.edges if counted else None, pairs), plan, library_of(self.data.source))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What an answer answers: the data and the plan, and the library that its frames are of."""
+
+    data: Dataset
+    plan: Plan
+    library: Library
+
+
+def asked(
+    data: Data | Source,
+    decision: DecisionLike | None,
+    statistics: Statistics | None,
+    keywords: Mapping[str, Any],
+    *others: Any,
+) -> Asked:
+    """The nouns of a call, with single keywords, such as threshold=, in the nouns that declare them.
+
+    others: further nouns of the verb. Errors: TypeError for a keyword that no noun has.
+    """
+    labels = None if decision is None or is_decision(decision) else decision
+    nouns: list[Any] = [Data.of(data), Decision.of(None if labels is not None else decision)]
+    nouns += [nouns[1].terms, statistics or Statistics(), *others]
+    if labels is not None:
+        nouns[0] = replace(nouns[0], label=labels)
+    homes = {key: (at, name) for at, noun in enumerate(nouns) for key, name in keys_of(type(noun)).items()}
+    given: dict[int, dict[str, Any]] = {}
+    for key, value in keywords.items():
+        if key not in homes or key == "source":
+            raise UnknownKeyword(key, [name for name in homes if name != "source"])
+        given.setdefault(homes[key][0], {})[homes[key][1]] = value
+    nouns = [replace(noun, **given.get(at, {})) for at, noun in enumerate(nouns)]
+    asked_data, asked_decision, terms, asked_statistics, *further = nouns
+    return Asked(asked_data, replace(asked_decision, terms=terms), asked_statistics, tuple(further))
+
+
+def is_decision(given: Any) -> bool:
+    """Whether what follows the data is a decision, not the labels of scores: a number, a matrix or its text."""
+    if isinstance(given, str):
+        return ";" in given or given.lower().endswith(MATRIX_FILES)
+    if isinstance(given, (Decision, Mapping, float, int)):
+        return True
+    try:
+        shape = np.shape(given)
+    except ValueError:
+        return False
+    return not shape or (len(shape) == 2 and shape[0] > 1 < shape[1])
+
+
+def names_of(what: str, given: Any) -> tuple[str, ...]:
+    """One name, or several."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    listed = tuple(given)
+    if wrong := [each for each in listed if not isinstance(each, str)]:
+        raise DecalError(f"{what}= holds {wrong[0]!r}, which is not a text", "give a text, or a list of texts")
+    return listed
+
+
+def paths_of(data: Any) -> list[str] | None:
+    """The paths that the data is named by; None where it is in memory."""
+    if isinstance(data, (str, os.PathLike)):
+        return [os.fspath(data)]
+    if isinstance(data, (list, tuple)) and data and all(isinstance(each, (str, os.PathLike)) for each in data):
+        return [os.fspath(each) for each in data]
+    return None
+
+
+def columns_of(data: Data, capacity: str | float | None = None) -> Columns:
+    """What is said of the columns, without the roles that may be arrays."""
+    for name, declared in DECLARATIONS.items():
+        if declared.choices and getattr(data, name) is not None:
+            one_of(name, getattr(data, name), declared.choices)
+    return Columns(
+        score=names_of("score", data.score),
+        classes=data.classes,
+        log=data.log,
+        positive=text_of(data.positive),
+        logit=bool(data.logit),
+        margin=bool(data.margin),
+        missing=data.missing,
+        prevalence=_number_text("prevalence", data.prevalence),
+        sampled_negatives=_number_text("sampled_negatives", data.sampled_negatives),
+        keep_scores=bool(data.keep_scores),
+        aggregated=bool(data.aggregated),
+        capacity=capacity_text(capacity),
+    )
+
+
+def capacity_text(given: Any) -> str | None:
+    """A capacity as the command line takes it: '50/1000', or a number."""
+    return given if given is None or isinstance(given, str) else text_of(real("capacity", given))
+
+
+def _roles(data: Data, decision: Decision) -> dict[str, Any]:
+    """What is given for each role: names of columns, or values."""
+    if not unsaid(decision.per) and decision.capacity is None:
+        raise DecalError("per= is the column of days of a capacity", "give capacity= too")
+    given = {name: getattr(data if hasattr(data, name) else decision, name, None) for name in ROLES}
+    return {name: value for name, value in given.items() if not _unnamed(value)}
+
+
+def _number_text(name: str, value: Any) -> str | None:
+    return None if value is None else repr(real(name, value))
+
+
+def dataset_of(asked: Asked, edges: Sequence[float] | None = None, pairs: bool = False) -> Dataset:
+    """The data set; edges: thresholds of decisions, where counts of rows will do.
+
+    pairs: whether rows are counted by two scores at once. Errors: DecalError.
+    """
+    data, decision = asked.data, asked.decision
+    source: Any = data.source
+    paths = paths_of(source)
+    if hasattr(source, "cursor") and hasattr(source, "close") and not isinstance(source, Engine):
+        if data.query is None:
+            raise DecalError("the data is a connection", "say what to ask it: Data(connection, query='select ..')")
+        source = Engine(source, query=data.query)
+    if paths is not None and names_engine(paths):
+        # Late: most callers have files or arrays.
+        from decal_cli.data.large.engines.reading import read_engine
+
+        return read_engine(paths[0], file_columns(data, decision), data.query, tuple(edges or ()), pairs)
+    if isinstance(source, Engine):
+        from decal_cli.data.large.engines.reading import read_connection
+
+        return read_connection(source, file_columns(data, decision), tuple(edges or ()), pairs)
+    if type(source).__module__.startswith("pyspark.sql"):
+        from decal_cli.data.large.engines.reading import read_spark
+
+        return read_spark(source, file_columns(data, decision), tuple(edges or ()), pairs)
+    if paths is not None:
+        counting = None if edges is None else Counting(tuple(edges), pairs=pairs)
+        return read(paths, file_columns(data, decision), None, counting, not pairs)
+    if data.log is not None:
+        raise DecalError("log= reads files, and the data is in memory", "give the path of the log")
+    roles = {name: given for name, given in _roles(data, decision).items() if name not in ("score", "label")}
+    try:
+        return from_arrays(readable(source), data.label, columns=columns_of(data, decision.capacity), **roles)
+    except DecalError as error:
+        if data.label is not None and not is_table(source) and look_swapped(source, data.label):
+            raise swapped("evaluate(scores, labels)") from None
+        raise error
+
+
+def readable(source: Any) -> Any:
+    """A frame that only narwhals reads, such as one of dask, as an Arrow table; all else as it is."""
+    if is_table(source) or not hasattr(source, "columns"):
+        return source
+    try:
+        import narwhals
+    except ImportError:
+        return source
+    frame = narwhals.from_native(source, pass_through=True)
+    frame = frame.collect() if isinstance(frame, narwhals.LazyFrame) else frame
+    return frame.to_arrow() if isinstance(frame, narwhals.DataFrame) else source
+
+
+def paired_of(asked: Asked, edges: Sequence[float]) -> Paired:
+    """The two models of a comparison, on the same rows; edges: thresholds of decisions. Errors: DecalError."""
+    data, decision = asked.data, asked.decision
+    id_column, group = data.id, data.group
+    paths = paths_of(data.source)
+    if paths is not None and not names_engine(paths):
+        columns = file_columns(data, decision)
+        return read_pair(paths, columns, id_column, None, Counting(tuple(edges), pairs=True))
+    columns = columns_of(data, decision.capacity)
+    if id_column is not None:
+        named = names_of("group", group)
+        columns = replace(columns, group=named)
+        asked = asked._replace(data=replace(data, group=(*named, id_column)))
+    return pair_up(dataset_of(asked, edges, pairs=True), columns, id_column)
+
+
+def names_engine(paths: Sequence[str] | None) -> bool:
+    """Whether the data is named by the address of an engine."""
+    return paths is not None and len(paths) == 1 and is_address(paths[0])
+
+
+def reference_of(asked: Asked, dataset: Dataset, plan: Plan) -> Reference | None:
+    """What the rows are held against, if anything: a frame or files with columns of the same names."""
+    data = asked.data
+    if data.reference is None:
+        return None
+    if data.label is not None and not isinstance(data.label, str):
+        raise DecalError("reference= has columns of the same names", "give the data as a frame or as files too")
+    known = dataset_of(asked._replace(data=replace(data, source=data.reference)))
+    return against(dataset, known, plan.confidence if plan.intervals else None)
+
+
+def _unnamed(given: Any) -> bool:
+    return given is None or (isinstance(given, (tuple, list)) and not given)
+
+
+def file_columns(data: Data, decision: Decision) -> Columns:
+    """What is said of the columns of files, where every role is a name."""
+    named = {role: names_of(role, values) for role, values in _roles(data, decision).items()}
+    given = {role: listed if several(role) else listed[0] for role, listed in named.items() if listed}
+    return columns_of(data, decision.capacity).updated(given)
+
+
+def look_swapped(scores: Any, labels: Any) -> bool:
+    """Whether what is given as scores is all 0 and 1, and what is given as labels lies between them."""
+    try:
+        first, second = (np.asarray(values, dtype=np.float64) for values in (scores, labels))
+    except (TypeError, ValueError):
+        return False
+    binary = bool(np.isin(first, (0.0, 1.0)).all())
+    return binary and bool(((second >= 0) & (second <= 1)).all()) and not np.isin(second, (0.0, 1.0)).all()
+
+
+def swapped(call: str) -> DecalError:
+    """The error for labels in the place of scores."""
+    return DecalError("the labels hold values between 0 and 1, and the scores hold only 0 and 1", f"swapped? {call}")
+
+
+MATRICES = ("utility", "cost_matrix")
+
+
+def task_given(decision: Decision) -> Task | ClassTask | RowTask | None:
+    """The decision, in one of its spellings."""
+    given = decision.spelled
+    for name, value in given.items():
+        if name not in (*MATRICES, "odds"):
+            given[name] = real(name, value)
+    if "odds" in given and not isinstance(given["odds"], str):
+        raise DecalError(f"odds={given['odds']!r} is not a text", "give for example odds='1:19' (t* = .05)")
+    for name in MATRICES:
+        if hasattr(given.get(name), "tolist"):
+            given[name] = given[name].tolist()
+    if columns := [role for role in ROW_UTILITIES if not _unnamed(getattr(decision, role))]:
+        return row_task_of(columns, given)
+    return task_of(**given)
+
+
+def real(name: str, value: Any) -> float:
+    """A number. Errors: DecalError."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise DecalError(f"{name}={value!r} is not a number", f"give a number, such as {name}=0.3")
+    return float(value)
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number. Errors: DecalError."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise DecalError(f"{name}={value!r} is not a whole number", f"give a whole number, such as {name}=1")
+    return int(value)
+
+
+def plan_of(decision: Decision, statistics: Statistics) -> Plan:
+    """What is to be computed, without metrics yet."""
+    confidence = CONFIDENCE if statistics.confidence is None else real("confidence", statistics.confidence)
+    seed = SEED if statistics.seed is None else whole("seed", statistics.seed)
+    return planned((), task_given(decision), confidence, seed, bool(statistics.intervals))
+
+
+def metrics_of(given: Names) -> tuple[MetricSpec, ...]:
+    """The named metrics; none where none are named."""
+    return tuple(dict.fromkeys(map(parse, names_of("metrics", given))))
+
+
+def methods_of(given: Names) -> tuple[MethodSpec, ...]:
+    """The named methods; none where none are named."""
+    from decal_cli.methods import parse
+
+    return tuple(dict.fromkeys(map(parse, names_of("methods", given))))
+
+
+def preferences_of(costs: Costs, terms: Terms) -> Preferences:
+    """What post-training costs and what is good enough."""
+    for name in costs.both if isinstance(costs.both, Mapping) else ():
+        one_of("cost", name, COSTED)
+    numbers = {
+        name: None if getattr(costs, name) is None else real(name, getattr(costs, name))
+        for name in ("satisfied_at", "tolerance")
+    }
+    decisions = None if terms.decisions is None else terms.number
+    return Preferences.parse(costs.by_action(), decisions, numbers["satisfied_at"], numbers["tolerance"])
+
+
+def thresholds_text(given: str | ArrayLike) -> str:
+    """Thresholds as the command line takes them: 'start:end:step', or a list."""
+    if isinstance(given, str):
+        return given
+    try:
+        return ",".join(repr(float(each)) for each in np.atleast_1d(np.asarray(given, dtype=np.float64)))
+    except (TypeError, ValueError):
+        raise DecalError(
+            f"thresholds={number_or_text(given)} are not numbers", "give numbers, or '0.05:0.95:0.05'"
+        ) from None
+
+
+def number_or_text(value: Any) -> str:
+    """A value as an error shows it."""
+    return number(value) if isinstance(value, float) else repr(value)[:60]
