@@ -103,9 +103,9 @@ def columns_of(source: InputOptions, settings: Settings) -> Columns:
     columns = settings.columns.updated(source.named)
     if columns.capacity is not None:
         return columns
-    if "per" in source.named:
+    if "per" in source.named or (columns.per is not None and "decisions" in settings.terms):
         raise DecalError(
-            f"--per {source.named['per']} is the column of days of a capacity",
+            f"--per {columns.per} is the column of days of a capacity",
             "give --capacity too; decisions a year are --decisions 100000/year",
         )
     return columns.updated({"per": None})

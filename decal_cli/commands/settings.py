@@ -104,8 +104,6 @@ class _Reader:
 
     def settings(self, table: Mapping[str, Any]) -> Settings:
         self._known(table, _TOP_KEYS, "")
-        if "per" in table and "decisions" in table and "capacity" not in table:
-            raise self._wrong("per", table["per"], 'with capacity; a year\'s decisions are decisions = "100000/year"')
         task = table.get("task", {})
         if not isinstance(task, dict):
             raise self._wrong("task", task, "a table, such as task = {threshold = 0.3}")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from decal_cli.analysis.capacities import capacity_series, largest, sweep_capacities
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import swept
-from decal_cli.analysis.varied import series_for, sweep_tasks
+from decal_cli.analysis.varied import VariedSweep, series_for, sweep_tasks
 from decal_cli.api.nouns import Decision, Statistics
-from decal_cli.commands.common import columns_of, costs_given, data_of, emit, plan_of, settings_of, terms_of
+from decal_cli.commands.common import costs_given, data_of, emit, plan_of, settings_of, terms_of
 from decal_cli.commands.options.common import InputOptions, OutputOptions
 from decal_cli.commands.options.judging import SweepOptions
 from decal_cli.commands.plotting import check_plot, write_plot, write_task_plot
-from decal_cli.commands.progress import progress_of
+from decal_cli.commands.progress import Progress, progress_of
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
@@ -36,7 +38,7 @@ def run(
         raise DecalError("--picture names what to draw, and nothing is drawn", "give --plot FILE, or --plot -")
     check_plot(curves.plot, form)
     varied = _varied(curves)
-    own = columns_of(source, settings).capacity
+    own = source.named.get(CAPACITY, settings.columns.capacity)
     if varied is not None and varied.name == CAPACITY:
         # So that what --per names is read, and the largest capacity is checked against the rows.
         source = replace(source, named={**source.named, CAPACITY: largest(varied)})
@@ -47,7 +49,11 @@ def run(
     data = data_of(source, settings, out.output, edges)
     plan = plan.for_rows(data)
     if varied is not None or data.classes or plan.row_task is not None:
-        _sweep_tasks(curves, data, plan, varied, costs_given(task, settings), terms, form, out, own)
+        tasks, pictures = _tasks(curves, data, plan, varied, costs_given(task, settings), own)
+        with progress_of() as progress:
+            swept_tasks = tasks(progress)
+            drawing = () if curves.plot is None else write_task_plot(swept_tasks, curves.plot, pictures, out)
+        emit(VariedCurves(swept_tasks, curves.all_thresholds, drawing, terms), form, out)
         return
     with progress_of() as progress:
         result = swept(data, plan, grid, progress)
@@ -68,18 +74,10 @@ def _varied(curves: SweepOptions) -> Varied | None:
     return next(iter(named.values()), None)
 
 
-def _sweep_tasks(
-    curves: SweepOptions,
-    data: Dataset,
-    plan: Plan,
-    varied: Varied | None,
-    costs: bool,
-    terms: Terms,
-    form: str,
-    out: OutputOptions,
-    own: str | None,
-) -> None:
-    """Where a number of the task varies, not t*."""
+def _tasks(
+    curves: SweepOptions, data: Dataset, plan: Plan, varied: Varied | None, costs: bool, own: str | None
+) -> tuple[Callable[[Progress], VariedSweep], tuple[str, ...]]:
+    """The sweep in which a number of the task varies, not t*, and its pictures."""
     if curves.prior is not None or curves.thresholds != SWEEP_THRESHOLDS:
         option = "--thresholds" if curves.prior is None else "--prior"
         raise DecalError(
@@ -90,11 +88,8 @@ def _sweep_tasks(
         series = capacity_series(data, plan, varied, own)
     else:
         series = series_for(data, plan, varied, costs)
-    pictures = task_pictures(series, bool(data.classes), curves.picture)
-    with progress_of() as progress:
-        result = (sweep_capacities if limited else sweep_tasks)(data, plan, series, progress)
-        drawing = () if curves.plot is None else write_task_plot(result, curves.plot, pictures, out)
-    emit(VariedCurves(result, curves.all_thresholds, drawing, terms), form, out)
+    sweep = sweep_capacities if limited else sweep_tasks
+    return partial(sweep, data, plan, series), task_pictures(series, bool(data.classes), curves.picture)
 
 
 def _pictures(curves: SweepOptions) -> tuple[str, ...]:

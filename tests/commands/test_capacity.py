@@ -54,12 +54,13 @@ def test_a_baseline_is_of_the_same_capacity(decal: Decal) -> None:
     assert decal("gate", *COLUMNS, "--rule", "brier<=baseline", "--baseline", "old.json").code == 0
 
 
-def test_per_is_a_column_beside_a_capacity_and_else_a_time(decal: Decal, tmp_path: Path) -> None:
-    (tmp_path / "decal.toml").write_text('per = "year"\ndecisions = 1e6\nscore = "p"\nlabel = "y"\n')
+def test_per_is_the_column_of_days_and_a_time_stands_with_the_decisions(decal: Decal, tmp_path: Path) -> None:
+    (tmp_path / "decal.toml").write_text('decisions = "1e6/year"\nscore = "p"\nlabel = "y"\n')
     line = ("recommend", BINARY, "-t", "0.3", "--capacity", "50")
-    assert "a year" in decal(*line).out
     text = decal(*line, "--per", "group").out
-    assert "per group" in text and "a year" not in text and "for 1,000,000 decisions" in text
+    assert "a year" in text and "per group" in text
+    (tmp_path / "decal.toml").write_text('per = "year"\ndecisions = 1e6\nscore = "p"\nlabel = "y"\n')
+    assert "decisions a year are --decisions 100000/year" in refusal(decal("recommend", BINARY, "-t", "0.3"))
     (tmp_path / "decal.toml").write_text('per = "group"\ncapacity = "5"\nscore = "p"\nlabel = "y"\n')
     assert "capacity 5 for each value of group" in " ".join(decal("evaluate", BINARY, "-m", "capture").out.split())
 

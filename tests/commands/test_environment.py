@@ -223,7 +223,7 @@ def test_no_memory_for_its_own_modules(tmp_path: Path) -> None:
     ],
 )
 def test_a_library_that_finds_no_memory(decal: Decal, monkeypatch: pytest.MonkeyPatch, text: str, code: int) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **_more: object) -> None:
         raise ImportError(text)
 
     monkeypatch.setattr("decal_cli.commands.metrics.run", fail)

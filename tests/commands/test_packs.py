@@ -81,8 +81,6 @@ def test_what_cannot_be_done_is_one_line(decal: Decal, more: tuple[str, ...], wo
 
 
 def test_python_takes_a_pack() -> None:
-    answer = decal_cli.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5, pack="credit")
+    answer = decal_cli.evaluate([0.2, 0.8, 0.6, 0.1], [0, 1, 1, 0], threshold=0.5, metrics="credit")
     assert answer["gini"].value == 1.0
     assert answer.to_dict()["pack"] == {"name": "credit"}
-    with pytest.raises(decal_cli.DecalError, match="metrics="):
-        decal_cli.evaluate([0.2, 0.8], [0, 1], pack="credit", metrics="brier")

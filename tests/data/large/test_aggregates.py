@@ -94,10 +94,10 @@ def test_every_verb_that_needs_no_row_works() -> None:
     assert "Give rows instead of counts" in str(decal.recommend(counts, aggregated=True, threshold=0.3))
     assert decal.gate(counts, aggregated=True, rules="brier<=0.5").passed
     assert decal.sweep(counts, aggregated=True, thresholds=[0.2, 0.5]).to_dict()["reports"]
-    clinical = decal.evaluate(counts, aggregated=True, pack="clinical", threshold=0.3).to_dict()
+    clinical = decal.evaluate(counts, aggregated=True, metrics="clinical", threshold=0.3).to_dict()
     assert (
         clinical["by_outcome"]
-        == decal.evaluate(data, label="y", score="p", pack="clinical", threshold=0.3).to_dict()["by_outcome"]
+        == decal.evaluate(data, label="y", score="p", metrics="clinical", threshold=0.3).to_dict()["by_outcome"]
     )
 
 
