@@ -67,18 +67,16 @@ if TYPE_CHECKING:
         GroupingDisplay,
         ReliabilityDisplay,
     )
-    from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Rules, Statistics
+    from decal_cli.api.nouns import Costs, Data, Decision, Halvings, OverTime, Rules, Statistics, Terms
     from decal_cli.api.online import OnlineAnswer, OnlineForecaster, online
     from decal_cli.api.verbs import compare, evaluate, gate, recommend, report, sweep
     from decal_cli.data.large.engines.opened import Engine
     from decal_cli.errors import DecalError
-    from decal_cli.render.terms import Terms
 
 _HOMES = {
     "errors": ("DecalError",),
     "data.large.engines.opened": ("Engine",),
-    "render.terms": ("Terms",),
-    "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics"),
+    "api.nouns": ("Costs", "Data", "Decision", "Halvings", "OverTime", "Rules", "Statistics", "Terms"),
     "api.verbs": ("compare", "evaluate", "gate", "recommend", "report", "sweep"),
     "api.acting": ("FitAnswer", "StudyAnswer", "apply", "fit", "study"),
     "api.calibrator": ("Calibrator",),

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 from decal_cli.api.data import Data, Names, Noun, Path, Paths, Source, Table, Values, same
 from decal_cli.api.decision import Decision, DecisionLike
+from decal_cli.api.words import spoken
+from decal_cli.render import terms
 
 __all__ = [
     "Costs",
@@ -36,9 +38,18 @@ __all__ = [
     "Source",
     "Statistics",
     "Table",
+    "Terms",
     "Values",
     "same",
 ]
+
+
+class Terms(terms.Terms):
+    __doc__ = terms.Terms.__doc__
+
+    @spoken
+    def __post_init__(self) -> None:
+        super().__post_init__()
 
 
 @dataclass(frozen=True, repr=False)
