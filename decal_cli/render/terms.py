@@ -119,6 +119,12 @@ class Terms:
         shown = f" [{', '.join(ends)}]" if ends else ""
         return " ".join(filter(None, (first, words, self.span))) + shown
 
+    def phrase(self, value: float, interval: Interval | None = None, more: str = "") -> str:
+        """A utility per decision as '8.9 [6.2, 11.6] million EUR a year'; more: words after the numbers."""
+        (number, *ends), unit = self.amounts(value, *(interval or ()))
+        shown = f" [{', '.join(ends)}]" if ends else ""
+        return f"{number}{shown}{more} {unit or self.noun} {self.span}"
+
 
 def _count(text: str, given: str) -> float:
     try:

@@ -18,7 +18,7 @@ from decal_cli.numbers import Interval, alike, counts, plain, short, span
 from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Row, Signature, Source, Table, Tone
 from decal_cli.render.cells import counted, left, metric_cells, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
-from decal_cli.render.results.shortened import MAX_GROUPS, Order, lowest_first, worst_groups
+from decal_cli.render.results.shortened import MAX_GROUPS, Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.render.terms import Terms
@@ -179,7 +179,7 @@ class Compared:
         """Who wins in words first, then the figures, of all rows and of every group."""
         comparison = self.comparison
         whole, *groups = comparison.contests
-        worst, notes = worst_groups(groups, _by_difference(comparison))
+        worst, notes = worst_of_each(groups, lambda _: _by_difference(comparison), whose=lambda _: "")
         evaluation = replace(comparison.evaluation, notes=(*comparison.evaluation.notes, *notes))
         yield Source((*source_lines(evaluation), sides_line(comparison)))
         yield Points(tuple(summary(comparison, self.terms)))
@@ -335,12 +335,8 @@ def _utility_sentence(comparison: Comparison, contest: Contest, terms: Terms) ->
     if difference.better is None:
         return "both models are worth the same."
     size, ends = _size(difference)
-    (value, *span_ends), unit = terms.amounts(size, *(ends or ()))
-    within = f" [{', '.join(span_ends)}]" if ends else ""
-    return (
-        f"{comparison.name(difference.better)} is worth {value}{within} more {unit or terms.noun} {terms.span} "
-        f"({plain(size)} per decision); {_chance(difference)}."
-    )
+    more = terms.phrase(size, ends, more=" more")
+    return f"{comparison.name(difference.better)} is worth {more} ({plain(size)} per decision); {_chance(difference)}."
 
 
 def _brier_sentence(comparison: Comparison, contest: Contest) -> str:

@@ -598,9 +598,7 @@ def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: Terms) -> Ite
             f"with these places, and {without} without a limit."
         )
     if perfect is not None and perfect.gain is not None:
-        (gain, *ends), unit = terms.amounts(perfect.gain, *(perfect.interval or ()))
-        span = f" [{', '.join(ends)}]" if ends else ""
-        won = f"{gain}{span} {unit or terms.noun} {terms.span}"
+        won = terms.phrase(perfect.gain, perfect.interval)
         yield f"A perfect ranking, by the labels, would win {won} more with these places; no method can win more."
 
 
@@ -635,14 +633,12 @@ def _best(ranked: Sequence[Ranked], kind: Kind) -> Ranked:
 
 def _won(each: Ranked, terms: Terms) -> str:
     """How much is won, and whether chance could explain it."""
-    gain, ends = each.gain or 0.0, each.interval or ()
-    doubtful = len(ends) == 2 and ends[0] <= 0 <= ends[1]
-    sign = 1 if gain >= 0 or doubtful else -1
-    (value, *shown), unit = terms.amounts(sign * gain, *sorted(sign * end for end in ends))
-    amount = f"{value}{f' [{shown[0]}, {shown[1]}]' if shown else ''} {unit or terms.noun} {terms.span}"
-    if doubtful:
-        return f"its gain is {amount}, which chance could explain"
-    return f"it {'wins' if sign > 0 else 'loses'} {amount}"
+    gain, ends = each.gain or 0.0, each.interval
+    if ends is not None and ends[0] <= 0 <= ends[1]:
+        return f"its gain is {terms.phrase(gain, ends)}, which chance could explain"
+    if gain >= 0:
+        return f"it wins {terms.phrase(gain, ends)}"
+    return f"it loses {terms.phrase(-gain, ends and (-ends[1], -ends[0]))}"
 
 
 def round_blocks(rounds: Sequence[Round]) -> Iterator[b.Block]:

@@ -21,32 +21,16 @@ Order = tuple[Callable[[T], Any], str]
 """What groups are sorted by, the worst first, and the same in words."""
 
 
-def worst_groups(
-    groups: Sequence[T], order: Order[T], whose: str = "", in_full: str = IN_FULL
-) -> tuple[tuple[T, ...], tuple[str, ...]]:
-    """All groups, or of more than a table shows the worst, and a note about the rest; whose: what has them.
-
-    in_full: what shows them all.
-    """
-    if len(groups) <= MAX_GROUPS:
-        return tuple(groups), ()
-    place, by = order
-    note = (
-        f"{whose + ': ' if whose else ''}the table shows the {N_WORST} worst of {len(groups):,} groups by {by};"
-        f" {in_full} has all of them"
-    )
-    return tuple(sorted(groups, key=place)[:N_WORST]), (note,)
-
-
 def worst_of_each(
     results: Sequence[Any],
     order_of: Callable[[Sequence[Any]], Order[Any] | None],
     whose: Callable[[Any], str] = lambda result: str(result.model),
     in_full: str = IN_FULL,
 ) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The same of each model, or of whatever else results are of; what they say of all rows stays.
+    """Of each model, or whatever else results are of, all groups, or of more than a table shows the worst, and a note.
 
-    order_of: the order of many groups of one model; None keeps all of them.
+    What they say of all rows stays. order_of: the order of many groups of one model; None keeps all of them. in_full:
+    what shows them all.
     """
     by_name: dict[str, list[Any]] = {}
     for result in results:
@@ -59,9 +43,12 @@ def worst_of_each(
         if order is None:
             shown += of_name
             continue
-        worst, note = worst_groups(groups, order, name, in_full)
-        shown += [result for result in of_name if result.group is None] + [*worst]
-        notes += note
+        place, by = order
+        shown += [result for result in of_name if result.group is None] + sorted(groups, key=place)[:N_WORST]
+        notes.append(
+            f"{name + ': ' if name else ''}the table shows the {N_WORST} worst of {len(groups):,} groups by {by};"
+            f" {in_full} has all of them"
+        )
     return tuple(shown), tuple(notes)
 
 
