@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from enum import IntEnum
 
+from decal_cli.hints import hints_in, said
+
 _COMMAND = re.compile(r"^\s*::|##(?=[A-Za-z]*\[)")
 """What CI systems take for a command of their own, wherever it stands in a log or where it begins a line."""
 _SCHEME = r"(?:[A-Za-z][\w+.-]*:/+|\bpostgres(?:ql)?:)"
@@ -23,14 +25,25 @@ _PARAMETER = re.compile(
 class DecalError(Exception):
     """Input or usage that cannot be worked with; printed as one line, exit code 2.
 
-    `problem` says what was wrong and where (file, column, row, the value found), `fix` what to do about it. Whatever
-    they quote is escaped here, so that the error stays one line, and secrets of addresses in it are masked.
+    `problem` says what was wrong and where (file, column, row, the value found), `fix` what to do about it; `hints`
+    are the options in them. Whatever they quote is escaped here, so that the error stays one line, and secrets of
+    addresses in it are masked.
     """
 
     def __init__(self, problem: str, fix: str = "") -> None:
-        self.problem = masked(printable(problem))
-        self.fix = masked(printable(fix))
+        self.given = problem, fix
+        self.hints = hints_in(problem) + hints_in(fix)
         super().__init__(self.problem)
+
+    @property
+    def problem(self) -> str:
+        """What was wrong, in the words of the command line or of Python."""
+        return masked(printable(said(self.given[0])))
+
+    @property
+    def fix(self) -> str:
+        """What to do about it."""
+        return masked(printable(said(self.given[1])))
 
     def __str__(self) -> str:
         return f"{self.problem}; {self.fix}" if self.fix else self.problem
@@ -40,8 +53,8 @@ class Undefined(Exception):
     """A number that does not exist for this table; never a value, never a pass, always with its reason."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+        self.reason = said(reason)
+        super().__init__(self.reason)
 
 
 class Interrupted(Exception):

@@ -10,7 +10,7 @@ from decal_cli.commands.app import COMMANDS
 
 PACKAGE = Path(__file__).parent.parent / "decal_cli"
 ROOMS = [
-    *("errors", "limits", "numbers", "version"),
+    *("hints", "errors", "limits", "numbers", "version"),
     "documents",
     *("declarations", "task", "roles"),
     "tables",

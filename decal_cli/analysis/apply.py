@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from decal_cli.data import Batch, Columns, NewRows
 from decal_cli.documents import read_document
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, Verb
 from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows, unseen_categories
 
 
@@ -21,7 +22,7 @@ def read_model(path: str) -> Saved:
 
 def model_text(path: str) -> str:
     """The text of a model file. Errors: DecalError, where it cannot be read."""
-    return read_document(path, f"model file {path}", "name a file that `decal fit` wrote")
+    return read_document(path, f"model file {path}", f"name a file that `{Verb('fit').words}` wrote")
 
 
 def columns_for(saved: Saved, missing: Any = "error") -> Columns:
@@ -57,5 +58,5 @@ def scored(saved: Saved, rows: NewRows, name: str | None, shown: str) -> Iterato
         added = added_columns(applied, name or saved.score, new, saved.classes)
         for column in added:
             if column in rows.names:
-                raise DecalError(f"there is a column {column!r} already", "name the new one: --name COLUMN")
+                raise DecalError(f"there is a column {column!r} already", f"name the new one: {Hint('name', 'COLUMN')}")
         yield ScoredBatch(batch, added, unseen_categories(saved.model, batch.rows))

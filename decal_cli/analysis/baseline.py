@@ -12,6 +12,7 @@ from decal_cli.analysis.choices import CAPACITY_FAMILIES
 from decal_cli.data import Input
 from decal_cli.documents import json_of, read_document
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Verb
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import ClassDecision, Task, task_of_rows, utility_text
 from decal_cli.version import SCHEMA
@@ -119,7 +120,7 @@ def baseline_of(document: Any, path: str) -> Baseline:
         raise DecalError(f"baseline {path} lacks its metrics", f"write it anew with: {_HOW}") from None
 
 
-_HOW = "decal evaluate FILE -o report.json"
+_HOW = f"{Verb('evaluate')} FILE -o report.json"
 
 
 def _input_of(given: Mapping[str, Any]) -> Input:

@@ -13,6 +13,7 @@ from decal_cli.analysis.varied import VariedReport, VariedSweep, course_of
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.capacity import parse_capacity
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.tables.listed import Capacity
 from decal_cli.task import CAPACITY, TaskSeries, Varied
@@ -24,7 +25,7 @@ OF_ONE_ROW = ("shadow_price", "least_gain")
 WORTH_BY_ROW = (*WORTH, "eu_score_ranking", "eu_amount_ranking")
 """The same where every row has utilities of its own."""
 FOUND_BY_ROW = ("capture", "value_capture", "precision_at_capacity", "lift", "least_gain")
-_OPTION = "--capacity-range"
+_OPTION = f"{Hint('capacity_range')}"
 
 
 def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | None) -> TaskSeries:
@@ -37,7 +38,7 @@ def capacity_series(dataset: Dataset, plan: Plan, varied: Varied, own: str | Non
     mine = None if own is None else parse_capacity(own)
     if mine is not None and (mine.among is None) != (kind == "count"):
         raise DecalError(
-            f"--capacity {own} is a {'count' if mine.among is None else 'share'}, and {_OPTION} is not",
+            f"{Hint('capacity', own)} is a {'count' if mine.among is None else 'share'}, and {_OPTION} is not",
             "give both as shares, or both as counts",
         )
     at = None if mine is None else mine.places / (mine.among or 1.0)

@@ -21,6 +21,7 @@ from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all
 from decal_cli.metrics.numerics import class_decisions
@@ -98,7 +99,7 @@ class Plan:
             if self.class_task is not None:
                 raise DecalError(
                     "the task has a utility for each of several classes, and the scores are of two",
-                    "name the class probabilities with --proba, or give a task of two classes",
+                    f"name the class probabilities with {Hint('proba')}, or give a task of two classes",
                 )
             return None
         if self.class_task is not None:
@@ -108,7 +109,7 @@ class Plan:
         if len(classes) > 2 or self.task.decision_thresholds != self.task.thresholds:
             raise DecalError(
                 f"the task is of two classes, and there are {len(classes)}",
-                "give --utility with a column for each class, or --abstain",
+                f"give {Hint('utility')} with a column for each class, or {Hint('abstain')}",
             )
         return ClassDecision(self.task.undominated, tuple(self.task.actions[k] for k in self.task.envelope))
 
@@ -133,7 +134,7 @@ class Plan:
         if self.row_task is not None:
             named = self.row_task.columns[0].replace("_", "-")
             raise DecalError(
-                f"decal {verb} takes one utility for all rows, and --{named} gives each row its own",
+                f"decal {verb} takes one utility for all rows, and {Hint(named)} gives each row its own",
                 "drop one of them" if "--" in verb else ROW_UTILITIES_FIX,
             )
 
@@ -245,9 +246,9 @@ def evaluate(
     reference: what metrics of a shift compare the rows with.
     """
     if pack is not None:
-        dataset.need_two_classes("evaluate --pack")
+        dataset.need_two_classes(f"evaluate {Hint('pack').words}")
         if pack.compares_groups and not dataset.models[0].rows.groups:
-            raise DecalError(f"--pack {pack.name} compares groups", "name their column with --group")
+            raise DecalError(f"{Hint('pack', pack.name)} compares groups", f"name their column with {Hint('group')}")
     reports: list[Report] = []
     gaps: list[Gap] = []
     sure = plan.confidence if plan.intervals else None
@@ -284,7 +285,7 @@ def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
     """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError."""
     if dataset.capacity is None:
         return dataset
-    task = need_two_actions(plan.class_task or plan.task, "--capacity")
+    task = need_two_actions(plan.class_task or plan.task, Hint("capacity").words)
     act_from = None if task is None else task.decision_threshold
     models = []
     for model in dataset.models:

@@ -16,6 +16,7 @@ from decal_cli.analysis.recommend import Preferences, evidence_choices, recommen
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.errors import DecalError, Undefined, printable
+from decal_cli.hints import Hint, Verb
 from decal_cli.methods import (
     Applied,
     MethodSpec,
@@ -92,10 +93,12 @@ def one_model(data: Dataset) -> Dataset:
     data = with_rows(data, "fit")
     if len(data.models) != 1:
         names = ", ".join(model.name for model in data.models)
-        raise DecalError(f"{len(data.models)} score columns are named ({names})", "fit one at a time: --score NAME")
+        raise DecalError(
+            f"{len(data.models)} score columns are named ({names})", f"fit one at a time: {Hint('score', 'NAME')}"
+        )
     if data.population is not None:
         raise DecalError(
-            "a method is fitted to rows as they are, and --prevalence counts them as others",
+            f"a method is fitted to rows as they are, and {Hint('prevalence')} counts them as others",
             "fit to rows of the population, or drop the option",
         )
     data.need_no_limit("fit")
@@ -108,8 +111,8 @@ def unseen(test: Dataset, data: Dataset) -> Dataset:
     for item in one_model(test).inputs:
         if item.sha256 in known:
             raise DecalError(
-                f"--test {printable(item.path)}: holds the rows that the model is fitted to",
-                "name a file that it was not fitted to, or drop --test to evaluate it by cross-fitting",
+                f"{Hint('test', f'{printable(item.path)}')}: holds the rows that the model is fitted to",
+                f"name a file that it was not fitted to, or drop {Hint('test')} to evaluate it by cross-fitting",
             )
     return test
 
@@ -131,20 +134,24 @@ def advised(data: Dataset, plan: Plan, wanted: Preferences) -> Advised:
     Errors: DecalError, where it ends in none.
     """
     if judged_by(data, plan) is None and plan.row_task is None:
-        fix = "give --utility or --abstain" if data.classes else "give --threshold"
-        raise DecalError("auto takes what `decal recommend` advises, which needs the decision", fix)
+        fix = (
+            f"give {Hint('utility').words} or {Hint('abstain').words}"
+            if data.classes
+            else f"give {Hint('threshold').words}"
+        )
+        raise DecalError(f"auto takes what `{Verb('recommend')}` advises, which needs the decision", fix)
     choices = evidence_choices(bool(data.classes), every=False)
     advice = recommend(data, replace(plan, choices=choices), wanted).advice[0]
     method = None if advice.lean is None else advice.fits.get(advice.lean)
     if advice.method is None and method is not None:
         raise DecalError(
-            f"`decal recommend` cannot tell yet what a method would win; by the estimates it leans to {method}",
-            f"to fit it anyway: decal fit {method}",
+            f"`{Verb('recommend')}` cannot tell yet what a method would win; by the estimates it leans to {method}",
+            f"to fit it anyway: {Verb('fit', method=method)}",
         )
     if advice.method is None:
         raise DecalError(
             f"there is nothing to fit; the advice is: {advice.headline.rstrip('.')}",
-            "see why with decal recommend, or name a method",
+            f"see why with {Verb('recommend')}, or name a method",
         )
     chosen = parse(advice.method)
     few = len(data.models[0].rows) < MIN_ISOTONIC_ROWS and not data.classes
@@ -212,9 +219,10 @@ def _separate_clusters(training: Dataset, test: Dataset) -> None:
     shared = np.intersect1d(training.clusters, test.clusters)
     if len(shared):
         raise DecalError(
-            f"--test {test.inputs[0].path}: cluster {printable(repr(str(shared[0])))} is in the training file as well"
+            f"{Hint('test', test.inputs[0].path)}: cluster {printable(repr(str(shared[0])))} is in the training "
+            "file as well"
             f" ({len(shared):,} such cluster{'s' if len(shared) > 1 else ''})",
-            "split by cluster, or drop --test to evaluate by cross-fitting, which keeps clusters whole",
+            f"split by cluster, or drop {Hint('test')} to evaluate by cross-fitting, which keeps clusters whole",
         )
 
 
@@ -226,14 +234,16 @@ def _same_kinds(training: Predictions, test: Dataset) -> None:
     have, want = rows.typed.kinds, training.rows.typed.kinds
     if len(have) != len(want):
         raise DecalError(
-            f"--test {test.inputs[0].path}: the features hold {len(have)} numbers a row, those of the training file"
+            f"{Hint('test', test.inputs[0].path)}: the features hold {len(have)} numbers a row, those of the "
+            "training file"
             f" {len(want)}",
             "give the same features",
         )
     at = mismatch(have, want)
     if at is not None:
         raise DecalError(
-            f"--test {test.inputs[0].path}, column {training.feature_names[at]!r}: holds {PLURALS[have[at]]}, where"
+            f"{Hint('test', test.inputs[0].path)}, column {training.feature_names[at]!r}: holds "
+            f"{PLURALS[have[at]]}, where"
             f" the training file holds {PLURALS[want[at]]}",
             "store the column in the same way in both files",
         )

@@ -29,6 +29,7 @@ from decal_cli.analysis.compare import compare
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress, Report, evaluate
 from decal_cli.data import Dataset, on_same_rows
 from decal_cli.errors import DecalError, Exit, Undefined
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.task import ClassDecision, Task
@@ -191,7 +192,9 @@ def parse_rule(text: str) -> Rule:
         choice = None if counted else parse(delta["metric"] if delta else name)
     except DecalError as error:
         if name.strip() in OVER_TIME:
-            raise DecalError(f"rule {text!r} is about rows in the order of time", "use: decal online --rule") from None
+            raise DecalError(
+                f"rule {text!r} is about rows in the order of time", f"use: decal online {Hint('rule')}"
+            ) from None
         raise DecalError(f"rule {text!r}: {error.problem}", error.fix or _EXAMPLE) from None
     bound = _BOUND.fullmatch(match["bound"].strip())
     if bound is None or not (bound["baseline"] or bound["number"]):
@@ -272,7 +275,9 @@ def judge(
     rows: list[GateRow] = []
     for rule in rules:
         if rule.baseline and baseline is None:
-            raise DecalError(f"rule {rule.text!r} compares with a baseline", "name it with --baseline report.json")
+            raise DecalError(
+                f"rule {rule.text!r} compares with a baseline", f"name it with {Hint('baseline', 'report.json')}"
+            )
         candidates = differences if rule.delta else reports
         scoped = [report for report in candidates if rule.applies_to(report)]
         if rule.delta and not differences:
@@ -351,12 +356,12 @@ def _bound(
 def _not_two_models(reports: Sequence[Report]) -> str:
     names = list(dict.fromkeys(report.model for report in reports))
     count = f"there {'is' if len(names) == 1 else 'are'} {len(names)}: {', '.join(names)}"
-    return f"delta(..) needs exactly two models, --score A --score B; {count}"
+    return f"delta(..) needs exactly two models, {Hint('score', ('A', 'B')).words}; {count}"
 
 
 def _nothing_in_scope(rule: Rule, reports: Sequence[Report]) -> str:
     if rule.over in ("max", "gap") and all(report.group is None for report in reports):
-        return f"{rule.over}(..) goes over groups: name the column with --group"
+        return f"{rule.over}(..) goes over groups: name the column with {Hint('group').words}"
     known = {
         "model": sorted({report.model for report in reports}),
         "group": sorted({report.group for report in reports if report.group is not None}),

@@ -11,6 +11,7 @@ import numpy as np
 
 from decal_cli.declarations.document import Positive, Share, as_key
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MIN_RISK
 from decal_cli.metrics import Inputs, Interval, MetricSpec, measure_all, parse
 from decal_cli.tables.estimate import dot
@@ -66,11 +67,13 @@ PACKS = {
             by_outcome=True,
             notes=(
                 "TRIPOD+AI (Collins et al. 2024): this gives the numbers for items 20a (participants with and without "
-                "the outcome), 23a (performance with intervals; name subgroups with --group) and 24 (what updating the "
+                f"the outcome), 23a (performance with intervals; name subgroups with {Hint('group')}) and 24 "
+                "(what updating the "
                 "model would win); items 11 (missing data), 12e (measures), 12f (updating) and 15 (threshold) ask for "
                 "the choices made here",
-                "the calibration plot and the decision curve: decal report, or decal sweep --plot curves.pdf "
-                "--picture reliability --picture decision",
+                f"the calibration plot and the decision curve: {Verb('report')}, or decal sweep "
+                f"{Hint('plot', 'curves.pdf')} "
+                f"{Hint('picture', ('reliability', 'decision'))}",
             ),
         ),
         Pack(
@@ -89,9 +92,11 @@ PACKS = {
                 "selection_rate": "Share decided 1 (reject rate)",
             },
             notes=(
-                "label 1 is default and decision 1 is to reject; --cost-fp is then the profit of a good account that "
-                "is rejected, --cost-fn the loss of a bad one that is accepted",
-                "PSI compares the scores with those of --reference, such as the rows that the model was trained on: "
+                f"label 1 is default and decision 1 is to reject; {Hint('cost_fp')} is then the profit of a good "
+                "account that "
+                f"is rejected, {Hint('cost_fn')} the loss of a bad one that is accepted",
+                f"PSI compares the scores with those of {Hint('reference')}, such as the rows that the model was "
+                "trained on: "
                 "usually, below .1 the population counts as stable, from .1 to .25 as moving, above .25 as another one",
             ),
         ),
@@ -124,7 +129,7 @@ PACKS = {
 def pack_named(name: str) -> Pack:
     """The pack of this name. Errors: DecalError."""
     if name not in PACKS:
-        raise DecalError(f"--pack {name!r} is not known", f"give one of: {', '.join(PACKS)}")
+        raise DecalError(f"{Hint('pack', f'{name!r}')} is not known", f"give one of: {', '.join(PACKS)}")
     return PACKS[name]
 
 

@@ -15,6 +15,7 @@ from decal_cli.data import Dataset
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, said
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import MetricSpec, Result, parse
 from decal_cli.metrics.inputs import row_utilities
@@ -61,17 +62,18 @@ class Preferences:
         """'0.01' or 'post-train=0.01'; in total rather than per decision where the number of decisions is given."""
         if decisions is not None and not 1 / MAX_UTILITY <= decisions <= MAX_UTILITY:
             raise DecalError(
-                f"--decisions {decisions:g} is not between 0 and {MAX_UTILITY:g}",
+                f"{Hint('decisions', f'{decisions:g}')} is not between 0 and {MAX_UTILITY:g}",
                 "give how many decisions the cost is spread over",
             )
         if tolerance is not None and not 0 <= tolerance <= MAX_UTILITY:
             raise DecalError(
-                f"--tolerance {tolerance:g} is not a number from 0 to {MAX_UTILITY:g}",
+                f"{Hint('tolerance', f'{tolerance:g}')} is not a number from 0 to {MAX_UTILITY:g}",
                 "give the regret per decision that does not matter",
             )
         if satisfied_at is not None and not abs(satisfied_at) <= MAX_UTILITY:
             raise DecalError(
-                f"--satisfied-at {satisfied_at:g} is not a number up to {MAX_UTILITY:g}", "give a utility per decision"
+                f"{Hint('satisfied_at', f'{satisfied_at:g}')} is not a number up to {MAX_UTILITY:g}",
+                "give a utility per decision",
             )
         parsed: dict[str, float] = {}
         for text in costs:
@@ -83,7 +85,7 @@ class Preferences:
                 cost = -1.0
             if not 0 <= cost <= MAX_UTILITY or any(name not in COSTED for name in names):
                 raise DecalError(
-                    f"--cost {text!r} does not parse",
+                    f"{Hint('cost', f'{text!r}')} does not parse",
                     f"give a number from 0 to {MAX_UTILITY:g}, or recalibrate=COST or post-train=COST",
                 )
             parsed.update({name: cost / (decisions or 1.0) for name in names})
@@ -164,7 +166,7 @@ def _ranked(
     """By model; empty where every row can be acted on. fits: what was fitted already, by model."""
     if dataset.capacity is None:
         return {}
-    dataset.need_rows("recommend --capacity")
+    dataset.need_rows(f"recommend {Hint('capacity').words}")
     shown = {}
     for model in with_lists(dataset, plan).models:
         progress(f"{model.name} at capacity {dataset.capacity.text}")
@@ -188,7 +190,7 @@ def try_methods(
 
     methods: the candidates; all that the user gave enough for where none are named.
     """
-    dataset = with_rows(dataset, "recommend --try")
+    dataset = with_rows(dataset, f"recommend {Hint('try').words}")
     plan = plan.for_rows(dataset)
     untried = recommend(dataset, plan, preferences, progress, ranking=False)
     rounds = {}
@@ -205,7 +207,7 @@ def try_methods(
 
 
 def _without_try(advice: Advice) -> Advice:
-    return replace(advice, next_steps=tuple(text for text in advice.next_steps if text != TRY))
+    return replace(advice, next_steps=tuple(text for text in advice.next_steps if text != said(TRY)))
 
 
 def _rounds(
@@ -266,7 +268,8 @@ def ece_disagrees(report: Report, advice: Advice) -> bool:
 
 NO_DECISION = DecalError(
     "a recommendation needs the decision it is for",
-    "give --threshold, --utility, --cost-fp/--cost-fn or --odds, for several classes --utility or --abstain",
+    f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}, for "
+    f"several classes {Hint('utility')} or {Hint('abstain')}",
 )
 
 

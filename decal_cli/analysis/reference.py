@@ -9,6 +9,7 @@ from typing import Annotated
 from decal_cli.data import Dataset, Input
 from decal_cli.declarations.document import Hidden, Limit, Share
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Hint
 from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.numerics.label_shift import N_BINS, ReferenceScores, binned, label_shift, psi
 from decal_cli.tables.table import Table
@@ -50,10 +51,11 @@ class Reference:
 def against(dataset: Dataset, reference: Dataset, confidence: float | None) -> Reference:
     """How the rows of every model differ from those of the same model in the reference."""
     for each in (dataset, reference):
-        each.need_two_classes("evaluate --reference")
+        each.need_two_classes(f"evaluate {Hint('reference').words}")
     if dataset.population is not None:
         raise DecalError(
-            "--reference compares the rows as they are, and --prevalence counts them as others", "drop one of them"
+            f"{Hint('reference')} compares the rows as they are, and {Hint('prevalence')} counts them as others",
+            "drop one of them",
         )
     scores = {model.name: ReferenceScores(model.rows.table) for model in reference.models}
     shifts = (_shift(each.name, each.rows.table, scores[each.name].table, confidence) for each in dataset.models)

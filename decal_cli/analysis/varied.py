@@ -17,6 +17,7 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import SWEEP_FIX
 from decal_cli.declarations.document import Hidden, Numbers, Said
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.confidence import wilson_ends
 from decal_cli.metrics.inputs import row_utilities
@@ -142,8 +143,9 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
         task = plan.task
         if varied is None or task is None or of_price:
             raise DecalError(
-                "--vary varies an entry of a utility, and none is given",
-                "give --utility or --cost-matrix; for scores of two classes without --vary, sweep varies t*",
+                f"{Hint('vary')} varies an entry of a utility, and none is given",
+                f"give {Hint('utility')} or {Hint('cost_matrix')}; for scores of two classes without "
+                f"{Hint('vary')}, sweep varies t*",
             )
         return by_entry(varied, task, TWO_CLASSES, costs)
     own = None if plan.class_task is None else plan.class_task.abstain
@@ -152,24 +154,30 @@ def series_for(dataset: Dataset, plan: Plan, varied: Varied | None, costs: bool 
         if decision is not None and own is None:
             raise DecalError(
                 "the task is a utility, and nothing says which of its entries varies",
-                "give --vary ACTION:CLASS=LOW:HIGH; without a utility, the price of abstention varies",
+                f"give {Hint('vary', 'ACTION')}:CLASS=LOW:HIGH; without a utility, the price of abstention varies",
             )
         return by_price(varied, dataset.classes, own)
     if decision is None or varied is None:
-        raise DecalError("--vary varies an entry of a utility, and none is given", "give --utility or --cost-matrix")
+        raise DecalError(
+            f"{Hint('vary')} varies an entry of a utility, and none is given",
+            f"give {Hint('utility')} or {Hint('cost_matrix')}",
+        )
     return by_entry(varied, decision, dataset.classes, costs)
 
 
 def _by_prevalence(dataset: Dataset, plan: Plan, varied: Varied) -> TaskSeries:
-    dataset.need_two_classes("sweep --prevalence-range")
-    dataset.need_rows("sweep --prevalence-range")
+    dataset.need_two_classes(f"sweep {Hint('prevalence_range').words}")
+    dataset.need_rows(f"sweep {Hint('prevalence_range').words}")
     if dataset.population is not None:
-        raise DecalError("--prevalence and --prevalence-range both name the population", "give one of them")
+        raise DecalError(
+            f"{Hint('prevalence')} and {Hint('prevalence_range')} both name the population", "give one of them"
+        )
     if plan.task is None:
         raise DecalError(
-            "--prevalence-range says what one decision is worth where labels 1 are rarer or more frequent, and none is "
+            f"{Hint('prevalence_range')} says what one decision is worth where labels 1 are rarer or more "
+            "frequent, and none is "
             "named",
-            "give --threshold, --utility, --cost-fp/--cost-fn or --odds",
+            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
         )
     return by_prevalence(varied, plan.task)
 

@@ -12,8 +12,7 @@ from decal_cli.analysis.flowchart import Advice
 from decal_cli.api.asking import Question
 from decal_cli.api.frames import LIBRARIES, Library, frame_of
 from decal_cli.api.pictures import draw_picture
-from decal_cli.api.wording import InPython
-from decal_cli.api.words import in_python, one_of, spoken
+from decal_cli.api.words import one_of, spoken
 from decal_cli.data.output import write_whole
 from decal_cli.declarations.spec import near
 from decal_cli.errors import DecalError
@@ -71,15 +70,11 @@ class Answer:
         document: dict[str, Any] = self.result.data()
         return document
 
-    @property
-    def _said(self) -> Any:
-        return InPython(self.result) if hasattr(self.result, "blocks") else self.result
-
     @spoken
     def to_text(self, format: str = "table", width: int = 100) -> str:
         """The text that the command would print: table, csv, html, json, markdown and others."""
         names = [name for name in offered(faces_of(self.result)) if name != "parquet"]
-        return str(write(self._said, one_of("format", format, names), Page(width=width)))
+        return str(write(self.result, one_of("format", format, names), Page(width=width)))
 
     @spoken
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -94,8 +89,9 @@ class Answer:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.gist}>"
 
+    @spoken
     def _repr_html_(self) -> str:
-        return Html(Page()).embedded(self._said)
+        return Html(Page()).embedded(self.result)
 
 
 class ReportsAnswer(Answer):
@@ -256,7 +252,7 @@ class GateAnswer(ReportsAnswer):
         worst = worst or next((row for row in self.outcomes if row.passed is False), None)
         if worst is None:
             return f"{verdict}, {len(self.outcomes)} of {len(self.outcomes)} rules"
-        value = in_python(worst.reason or "") if worst.value is None else plain(worst.value)
+        value = (worst.reason or "") if worst.value is None else plain(worst.value)
         return f"{verdict}; {worst.rule}: {value}"
 
 

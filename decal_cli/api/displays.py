@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from decal_cli.api.nouns import Data, DecisionLike
 from decal_cli.api.pictures import draw_sweep, sweep_for
 from decal_cli.api.words import spoken
 from decal_cli.errors import DecalError
+from decal_cli.hints import renamed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,8 @@ class PictureDisplay:
         except DecalError as error:
             if look_swapped(y_prob, y_true):
                 raise swapped("from_predictions(y_true, y_prob)") from None
-            raise DecalError(error.problem, re.sub(r"--positive ([^\s,;]+)", r"pos_label='\1'", error.fix)) from None
+            problem, fix = error.given
+            raise DecalError(problem, renamed(fix, "positive", "pos_label")) from None
         return cls(sweep_for(question.data, question.plan, cls.picture)).plot(ax)
 
     @classmethod

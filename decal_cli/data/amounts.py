@@ -10,6 +10,7 @@ from decal_cli.data.check import Origin, Part, floats, missing_values, times
 from decal_cli.data.columns import Chosen
 from decal_cli.data.words import number
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.roles import ROW_UTILITIES, Columns
 from decal_cli.tables.table import Floats
@@ -28,8 +29,8 @@ def amounts_of(
     roles = [role for role in ROW_UTILITIES if chosen.names(role)]
     if roles and chosen.models:
         raise DecalError(
-            f"--{roles[0].replace('_', '-')} is for scores of two classes, and these are of several",
-            "name one class with --score",
+            f"{Hint(roles[0])} is for scores of two classes, and these are of several",
+            f"name one class with {Hint('score')}",
         )
     amounts: dict[str, Floats] = {}
     lacking: list[np.ndarray] = []
@@ -63,7 +64,7 @@ def _checked(values: Floats, name: str, role: str, origin: Origin) -> Floats:
         row = int(negative.argmax())
         raise DecalError(
             f"{origin.place(name, row)}: {what} {number(values[row])} is negative{times(negative)}",
-            "correct it, or give --utility-columns: utilities may have either sign",
+            f"correct it, or give {Hint('utility_columns')}: utilities may have either sign",
         )
     return values
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.population import in_population
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import Columns
 from decal_cli.tables.listed import Capacity
 
@@ -24,17 +25,17 @@ def _with_capacity(dataset: Dataset, columns: Columns) -> Dataset:
         return dataset
     capacity = parse_capacity(columns.capacity)
     if dataset.classes:
-        raise DecalError("--capacity is for scores of two classes", "name them with --score")
+        raise DecalError(f"{Hint('capacity')} is for scores of two classes", f"name them with {Hint('score')}")
     rows = min(len(model.rows) for model in dataset.models)
     if columns.per is None and capacity.among is None and capacity.places > rows:
         raise DecalError(
-            f"--capacity {capacity.text} is more than the {rows:,} rows",
-            "give a smaller count or a share, or the column of days with --per",
+            f"{Hint('capacity', capacity.text)} is more than the {rows:,} rows",
+            f"give a smaller count or a share, or the column of days with {Hint('per')}",
         )
     return replace(dataset, capacity=capacity)
 
 
-def parse_capacity(text: str, option: str = "--capacity") -> Capacity:
+def parse_capacity(text: str, option: str = f"{Hint('capacity')}") -> Capacity:
     """'50/1000', '0.05' or '200'. Errors: DecalError."""
     parts = text.split("/")
     try:

@@ -13,6 +13,7 @@ from decal_cli.data.formats.files import no_rows, translated
 from decal_cli.data.formats.sources import Source
 from decal_cli.data.words import NUMBER, number, quote, value_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MIN_SHARE_OF_MEAN
 from decal_cli.roles import Columns
 from decal_cli.tables.logistic import expit
@@ -264,11 +265,14 @@ def _outside(values: np.ndarray, name: str, origin: Origin, low: float, high: fl
         outside = (values < 0) | (values > 1)
     row = int(outside.argmax())
     if low >= 0 and 2 < high <= 100:
-        fix = "percentages must be divided by 100; for log-odds add --logit"
+        fix = f"percentages must be divided by 100; for log-odds add {Hint('logit').words}"
     elif low >= -1e-6 and high <= 1 + 1e-6:
         fix = "it looks like rounding: clip scores to [0, 1] where they are written"
     else:
-        fix = "for log-odds add --logit, for margins of any size --margin, else name a column of probabilities"
+        fix = (
+            f"for log-odds add {Hint('logit').words}, for margins of any size {Hint('margin').words}, else "
+            "name a column of probabilities"
+        )
     return DecalError(f"{origin.place(name, row)}: score {number(values[row])} is outside [0, 1]{times(outside)}", fix)
 
 
@@ -284,7 +288,7 @@ def missing_values(missing: np.ndarray, name: str, role: str, origin: Origin) ->
     return DecalError(
         f"{origin.shown}, column {quote(name)}: {role} missing in {count:,} of {origin.count:,} rows"
         f" (row{'s' if count > 1 else ''} {origin.first(missing)})",
-        "fill them in, or drop these rows with --missing drop",
+        f"fill them in, or drop these rows with {Hint('missing', 'drop')}",
     )
 
 

@@ -14,6 +14,7 @@ from decal_cli.data.check import Origin, Part, missing_values, part_floats, plai
 from decal_cli.data.labels import label_text, plain_encoded
 from decal_cli.data.words import listed, number, quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import ROLES, Columns
 
 MAX_OFF = 1e-3
@@ -50,7 +51,9 @@ def class_columns(
 
 def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
     if pattern.count("*") != 1:
-        raise DecalError(f"--proba {quote(pattern)} holds no star, or more than one", "write 'lr:*': * is the class")
+        raise DecalError(
+            f"{Hint('proba', f'{quote(pattern)}')} holds no star, or more than one", "write 'lr:*': * is the class"
+        )
     start, end = pattern.split("*")
     columns = tuple(
         name for name in names if name.startswith(start) and name.endswith(end) and len(name) > len(start) + len(end)
@@ -58,12 +61,14 @@ def _one_model(pattern: str, names: Sequence[str], shown: str) -> ClassColumns:
     classes = tuple(label_text(name[len(start) : len(name) - len(end)]) or "" for name in columns)
     if len(columns) < 2 or len(columns) > MAX_CLASSES:
         raise DecalError(
-            f"{shown}: {len(columns)} columns match --proba {quote(pattern)}, not 2 to {MAX_CLASSES:,}",
+            f"{shown}: {len(columns)} columns match {Hint('proba', f'{quote(pattern)}')}, not 2 to {MAX_CLASSES:,}",
             f"a column for each class; columns: {listed(names)}",
         )
     twice = next((name for at, name in enumerate(classes) if name in classes[:at] or not name), None)
     if twice is not None:
-        raise DecalError(f"{shown}: two columns of --proba {quote(pattern)} are class {quote(twice)}", "rename one")
+        raise DecalError(
+            f"{shown}: two columns of {Hint('proba', f'{quote(pattern)}')} are class {quote(twice)}", "rename one"
+        )
     return ClassColumns((start + end).strip(":_-. ") or "proba", columns, classes)
 
 
@@ -71,11 +76,13 @@ def _one_list(name: str, names: Sequence[str], shown: str, classes: str) -> Clas
     """A model whose column holds a list of probabilities."""
     if name not in names:
         raise DecalError(
-            f"{shown}: no column {quote(name)}", f"with --classes, name one list; columns: {listed(names)}"
+            f"{shown}: no column {quote(name)}", f"with {Hint('classes')}, name one list; columns: {listed(names)}"
         )
     named = tuple(label_text(each) or "" for each in classes.split(","))
     if len(named) < 2 or "" in named or len(set(named)) < len(named):
-        raise DecalError(f"--classes {quote(classes)} are not different names", "write 'a,b,c', in the list's order")
+        raise DecalError(
+            f"{Hint('classes', f'{quote(classes)}')} are not different names", "write 'a,b,c', in the list's order"
+        )
     return ClassColumns(name, (name,), named)
 
 
@@ -190,7 +197,7 @@ def _fill_lists(part: Part, model: ClassColumns, score: np.ndarray, origin: Orig
                 or pa.types.is_fixed_size_list(chunk.type)):  # fmt: skip
             raise DecalError(
                 f"{part.source.shown}, column {quote(name)}: holds no lists ({chunk.type})",
-                "name a list-valued column, or drop --classes and name a column for each class",
+                f"name a list-valued column, or drop {Hint('classes')} and name a column for each class",
             )
         known = np.asarray(chunk.is_valid().to_pylist(), dtype=bool)
         lengths = np.asarray(pc.list_value_length(chunk).fill_null(size).to_pylist(), dtype=np.int64)
@@ -198,7 +205,7 @@ def _fill_lists(part: Part, model: ClassColumns, score: np.ndarray, origin: Orig
         if len(ragged):
             row = at + int(ragged[0])
             raise DecalError(
-                f"{origin.place(name, row)}: holds {lengths[ragged[0]]} numbers, and --classes names {size}",
+                f"{origin.place(name, row)}: holds {lengths[ragged[0]]} numbers, and {Hint('classes')} names {size}",
                 "give every row a probability for each class",
             )
         values = pc.list_flatten(chunk).cast(pa.float64()).fill_null(float("nan"))

@@ -11,6 +11,7 @@ from typing import Any
 from decal_cli.data.classes import ClassColumns, class_columns
 from decal_cli.data.words import listed, nearest, quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import DECLARATIONS, ROLES, Columns, several
 
 
@@ -70,7 +71,7 @@ def choose(names: Sequence[str], columns: Columns, shown: str, without: Sequence
         unless = ROLES[role].unless
         if unless and columns.names(unless):
             if columns.names(role):
-                raise DecalError(f"both --{role} and --{unless} are named", "name one of them")
+                raise DecalError(f"both {Hint(role)} and {Hint(unless)} are named", "name one of them")
             by_role[role] = ()
         elif role == "proba":
             models = class_columns(columns.proba, names, shown, columns.classes)
@@ -94,12 +95,12 @@ def _check_four(names: Sequence[str]) -> None:
     if len(names) not in (0, 4):
         shown = ",".join(names)
         raise DecalError(
-            f"--utility-columns {quote(shown)} names {len(names)} columns and not four",
-            "name them in the order of --utility: tn,fn,fp,tp",
+            f"{Hint('utility_columns', f'{quote(shown)}')} names {len(names)} columns and not four",
+            f"name them in the order of {Hint('utility')}: tn,fn,fp,tp",
         )
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
-        raise DecalError(f"--utility-columns names {quote(twice)} twice", "name four columns: tn,fn,fp,tp")
+        raise DecalError(f"{Hint('utility_columns')} names {quote(twice)} twice", "name four columns: tn,fn,fp,tp")
 
 
 def _check_no_clash(by_role: dict[str, tuple[str, ...]], shown: str) -> None:
@@ -175,10 +176,10 @@ class _Picker:
         if not hits:
             raise DecalError(
                 f"{self.shown}: no {role} column (none is called {', '.join(usual)})",
-                f"name it with --{role}; columns: {listed(self.names)}",
+                f"name it with {Hint(role)}; columns: {listed(self.names)}",
             )
-        fix = f"name one, such as --{role} {quote(hits[0])}"
+        fix = f"name one, such as {Hint(role, quote(hits[0]))}"
         for glob in (pattern for pattern in usual if "*" in pattern):
             if sum(fnmatchcase(name.lower(), glob) for name in hits) > 1:
-                fix += f", or --{role} '{glob}' for all of those side by side"
+                fix += f", or {Hint(role, repr(glob))} for all of those side by side"
         raise DecalError(f"{self.shown}: {len(hits)} columns could be the {role}: {listed(hits)}", fix)

@@ -28,6 +28,7 @@ from decal_cli.data.percentages import parts_with_scores, percentage_notes
 from decal_cli.data.words import quote
 from decal_cli.declarations.document import Count, Limit, Positive
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import ALL_COLUMNS, Columns
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.listed import Capacity
@@ -80,8 +81,8 @@ class Predictions:
         return replace(self, rows=rows, columns=tuple(self.columns[k] for k in order))
 
 
-NO_LIMIT_FIX = "drop it; evaluate, recommend, report, gate, compare and sweep --capacity-range take it"
-SWEEP_FIX = "sweep over capacities with --capacity-range 0.01:0.2 or 50:500"
+NO_LIMIT_FIX = f"drop it; evaluate, recommend, report, gate, compare and sweep {Hint('capacity_range')} take it"
+SWEEP_FIX = f"sweep over capacities with {Hint('capacity_range', '0.01:0.2')} or 50:500"
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,20 +114,22 @@ class Dataset:
         """Raise a DecalError where there are several, which the verb cannot take."""
         if self.classes:
             raise DecalError(
-                f"decal {verb} takes scores of two classes, and --proba names {len(self.classes)} classes",
-                "other commands take them; for one class against the rest name its column with --score",
+                f"decal {verb} takes scores of two classes, and {Hint('proba')} names {len(self.classes)} classes",
+                f"other commands take them; for one class against the rest name its column with {Hint('score')}",
             )
 
     def need_rows(self, verb: str) -> None:
         """Raise a DecalError where rows were counted before, which the verb cannot work from."""
         if isinstance(self.models[0].rows, Aggregated):
-            raise DecalError(f"decal {verb} {NEEDS_ROWS}", "give a file of rows, without --aggregated or --engine")
+            raise DecalError(
+                f"decal {verb} {NEEDS_ROWS}", f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}"
+            )
 
     def need_no_limit(self, verb: str, fix: str = NO_LIMIT_FIX) -> None:
         """Raise a DecalError where so many rows can be acted on only, which the verb cannot take."""
         if self.capacity is not None:
             raise DecalError(
-                f"decal {verb} decides on every row for itself, and --capacity is for all of them together",
+                f"decal {verb} decides on every row for itself, and {Hint('capacity')} is for all of them together",
                 fix,
             )
 
@@ -156,14 +159,18 @@ def chosen_columns(sources: Sequence[Source], columns: Columns) -> Chosen:
 def dataset(sources: Sequence[Source], columns: Columns) -> Dataset:
     """Check and assemble opened inputs."""
     if columns.logit and columns.margin:
-        raise DecalError("scores are either log-odds (--logit) or margins (--margin)", "give one of them")
+        raise DecalError(
+            f"scores are either log-odds ({Hint('logit')}) or margins ({Hint('margin')})", "give one of them"
+        )
     chosen = chosen_columns(sources, columns)
     digests = Digests(sources)
     parts = parts_with_scores(sources, chosen, columns)
     origin = Origin(parts)
     if chosen.models:
         if columns.logit or columns.margin or columns.positive is not None:
-            raise DecalError("--logit, --margin and --positive are for scores of two classes", "drop them")
+            raise DecalError(
+                f"{Hint('logit')}, {Hint('margin')} and {Hint('positive')} are for scores of two classes", "drop them"
+            )
         classes = chosen.models[0].classes
         label, unlabelled = class_labels(parts, chosen.label, classes, columns, origin)
     else:

@@ -12,6 +12,7 @@ from decal_cli.data.check import NotNumbers, Origin, Part, missing_values, plain
 from decal_cli.data.formats.files import translated
 from decal_cli.data.words import MISSING, NUMBER, listed, quote, shell_word, text_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 NATURAL = {"0": 0, "1": 1, "false": 0, "true": 1}
 MISSING_LABEL = 255
@@ -78,7 +79,9 @@ class Labels:
         if self.positive is None and not self.natural:
             raise self._ambiguous(texts, what)
         if not self.has_positive:
-            raise DecalError(f"{what} is never {quote(self.positive)}, it is {listed(texts)}", "correct --positive")
+            raise DecalError(
+                f"{what} is never {quote(self.positive)}, it is {listed(texts)}", f"correct {Hint('positive')}"
+            )
         return None if self.positive is None and self.seen <= {"0", "1"} else self.table()
 
     @property
@@ -104,10 +107,12 @@ class Labels:
 
     def _ambiguous(self, texts: list[str], what: str) -> DecalError:
         if len(texts) == 1:
-            return DecalError(f"{what} is always {quote(texts[0])}", "add --positive with the value that counts as 1")
+            return DecalError(
+                f"{what} is always {quote(texts[0])}", f"add {Hint('positive')} with the value that counts as 1"
+            )
         if _by_number(texts[0])[0] == 0:
-            return DecalError(f"{what} is {texts[0]} or {texts[1]}, not 0 or 1", f"use --positive {texts[1]}")
-        either = " or ".join(f"--positive {shell_word(t)}" for t in texts)
+            return DecalError(f"{what} is {texts[0]} or {texts[1]}, not 0 or 1", f"use {Hint('positive', texts[1])}")
+        either = " or ".join(f"{Hint('positive', f'{shell_word(t)}')}" for t in texts)
         return DecalError(f"{what} is {listed(texts)}, not 0 or 1", f"say which counts as 1: {either}")
 
 

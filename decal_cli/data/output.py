@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from decal_cli.data.signals import UNFINISHED, ending_as_interrupt
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 LEFTOVER = (".decal-", ".part")
 """How the name of a file that is being written begins and ends."""
@@ -55,7 +56,9 @@ def check_new(path: str, what: str, force: bool) -> None:
     """Before any work is done: the file can be written, and is not there yet unless it may be written over."""
     check_writable(path, what)
     if os.path.lexists(path) and not _is_written_through(path) and not force:
-        raise DecalError(f"{what} {path}: is there already", "add --force to write over it, or name another file")
+        raise DecalError(
+            f"{what} {path}: is there already", f"add {Hint('force')} to write over it, or name another file"
+        )
 
 
 def write_whole(path: str, content: bytes, what: str) -> None:

@@ -15,6 +15,7 @@ from decal_cli.data.labels import NO_GROUP
 from decal_cli.data.reading import Counting, read
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import DEFAULTS, ROLES, Columns
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.table import Ints
@@ -57,7 +58,9 @@ def read_pair(
     if id_column is not None and len(paths) == 2:
         return _joined(paths, columns, id_column, stdin)
     if id_column is not None and len(paths) > 2:
-        raise DecalError(f"--id joins two files, and {len(paths)} are named", "name two files, or leave --id out")
+        raise DecalError(
+            f"{Hint('id')} joins two files, and {len(paths)} are named", f"name two files, or leave {Hint('id')} out"
+        )
     if id_column is not None:
         counting = None
     return pair_up(read(paths, with_ids(columns, id_column), stdin, counting), columns, id_column)
@@ -73,7 +76,7 @@ def pair_up(whole: Dataset, columns: Columns, id_column: str | None = None) -> P
     rows = whole.models[0].rows
     if isinstance(rows, Aggregated):
         if id_column is not None:
-            whole.need_rows("compare --id")
+            whole.need_rows(f"compare {Hint('id').words}")
         rows.pairs_with(rows)  # which are known, or it says what to do
         return Paired(whole, np.empty(0, dtype=np.int64), "row")
     if len(whole.models) != 2:
@@ -120,9 +123,9 @@ def _row_numbers(model: Predictions) -> Ints:
 
 def _not_two(dataset: Dataset) -> Exception:
     names = ", ".join(quote(model.name) for model in dataset.models)
-    fix = "name two score columns: --score p_a --score p_b"
+    fix = f"name two score columns: {Hint('score', ('p_a', 'p_b')).words}"
     if len(dataset.inputs) == 2 and len(dataset.models) == 1:
-        fix = "to join two files of one score each, name their column of row ids with --id"
+        fix = f"to join two files of one score each, name their column of row ids with {Hint('id').words}"
     return DecalError(f"a comparison needs two models, and there {_are(len(dataset.models))}: {names}", fix)
 
 
@@ -229,5 +232,5 @@ def _said(where: str, column: str, first: np.ndarray, count: int, what: str, not
     rows = f" ({count:,} such row{'s' if count > 1 else ''}{', dropped' if drop else ''})" if count > 1 or drop else ""
     problem = f"{where}, column {quote(column)}: id{example} {what}{rows}"
     if not drop:
-        raise DecalError(problem, "correct the files, or drop such rows with --missing drop")
+        raise DecalError(problem, f"correct the files, or drop such rows with {Hint('missing', 'drop')}")
     notes.append(problem)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from decal_cli.data.dataset import Dataset
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MIN_PREVALENCE
 from decal_cli.roles import Columns
 from decal_cli.tables.population import Population, population_share
@@ -17,12 +18,19 @@ def in_population(dataset: Dataset, columns: Columns) -> Dataset:
     """The data set as the user's population has it; itself, where none is named. Errors: DecalError."""
     if columns.prevalence is None and columns.sampled_negatives is None:
         if columns.keep_scores:
-            raise DecalError("--keep-scores keeps scores in another population", "name it with --prevalence")
+            raise DecalError(
+                f"{Hint('keep_scores')} keeps scores in another population", f"name it with {Hint('prevalence')}"
+            )
         return dataset
     if columns.prevalence is not None and columns.sampled_negatives is not None:
-        raise DecalError("--prevalence and --sampled-negatives both name the population", "give one of them")
+        raise DecalError(
+            f"{Hint('prevalence')} and {Hint('sampled_negatives')} both name the population", "give one of them"
+        )
     if dataset.classes:
-        raise DecalError("--prevalence and --sampled-negatives are for scores of two classes", "name them with --score")
+        raise DecalError(
+            f"{Hint('prevalence')} and {Hint('sampled_negatives')} are for scores of two classes",
+            f"name them with {Hint('score')}",
+        )
     population = _population(dataset.models[0].rows, columns)
     models = tuple(replace(model, rows=population.counted(model.rows)) for model in dataset.models)
     return replace(dataset, models=models, population=population)
@@ -35,8 +43,8 @@ def _population(rows: Rows, columns: Columns) -> Population:
             f"every label is {sampled:.0f}: there is nothing to count as other labels", "give rows of both labels"
         )
     if columns.prevalence is not None:
-        return Population(_share(columns.prevalence, "--prevalence", 0.02), sampled, columns.keep_scores)
-    kept = _share(columns.sampled_negatives or "", "--sampled-negatives", 0.1)
+        return Population(_share(columns.prevalence, Hint("prevalence").words, 0.02), sampled, columns.keep_scores)
+    kept = _share(columns.sampled_negatives or "", Hint("sampled_negatives").words, 0.1)
     return Population(sampled / (sampled + (1 - sampled) / kept), sampled, columns.keep_scores, known=False)
 
 

@@ -18,6 +18,7 @@ from decal_cli.data.percentages import parts_with_scores, percentage_notes
 from decal_cli.data.times import Clock, shown_time, times_of
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_STREAM_GROUPS
 from decal_cli.roles import Columns
 from decal_cli.tables.table import Floats, Ints
@@ -108,7 +109,8 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
             raise DecalError(
                 f"{origin.place(chosen.label, int(gap.argmax()))}: the label is missing, and later rows have one"
                 f" ({int(gap.sum()):,} such row{'s' if gap.sum() > 1 else ''})",
-                "labels may be missing only at the end, where they are not known yet; fill them in, or --missing drop",
+                "labels may be missing only at the end, where they are not known yet; fill them in, or "
+                f"{Hint('missing', 'drop')}",
             )
         kept &= ~gap
         notes += [_dropped(int(gap.sum()), origin.count, "missing label before later labels")] if gap.any() else []
@@ -133,7 +135,7 @@ def stream_of(sources: Sequence[Source], columns: Columns, beside: StreamColumns
         if of_arrival != clock:
             raise DecalError(
                 f"{origin.shown}: column {quote(beside.arrival)} holds {of_arrival}, and time is counted in {clock}",
-                "give both as dates or both as numbers, with --time",
+                f"give both as dates or both as numbers, with {Hint('time')}",
             )
     inputs = []
     for part, digest in zip(parts, digests.wait(), strict=True):
@@ -183,9 +185,11 @@ def _chosen(sources: Sequence[Source], columns: Columns, beside: StreamColumns) 
     columns = columns if with_score else replace(columns, score=())
     chosen = choose(free, columns, first.shown, without)
     if len(chosen.score) > 1:
-        raise DecalError(f"{len(chosen.score)} scores are named, and a stream has one", "name one with --score")
+        raise DecalError(
+            f"{len(chosen.score)} scores are named, and a stream has one", f"name one with {Hint('score')}"
+        )
     if len(chosen.group) > 1:
-        raise DecalError("two columns of groups are named", "name one with --group")
+        raise DecalError("two columns of groups are named", f"name one with {Hint('group')}")
     for other in sources[1:]:
         same_columns(chosen, first.shown, other.names, columns, other.shown)
     return chosen

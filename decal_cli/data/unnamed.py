@@ -16,6 +16,7 @@ from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import group
 from decal_cli.data.words import quote, shell_word
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.tables.clusters import MIN_CLUSTERS, design_effect
 from decal_cli.tables.rows import Rows
 
@@ -76,5 +77,5 @@ def _note(name: str, rows: Rows, values: np.ndarray) -> str | None:
         return None
     return (
         f"errors go together within the {len(clusters):,} values of column {quote(name)} (design effect {effect:.1f}): "
-        f"if rows were sampled by it, intervals are too narrow without --cluster {shell_word(name)}"
+        f"if rows were sampled by it, intervals are too narrow without {Hint('cluster', f'{shell_word(name)}').words}"
     )

@@ -11,6 +11,7 @@ import numpy as np
 from decal_cli.data.large.engines.dialects import Dialect, logistic
 from decal_cli.data.large.engines.statement import source_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Verb
 from decal_cli.methods.declare import METHODS
 from decal_cli.methods.families.binned import Steps
 from decal_cli.methods.families.curved import MAX_LOGIT, Quadratic
@@ -31,7 +32,9 @@ def scoring_statement(saved: Saved, table: str | None, query: str | None, dialec
     """
     written = sql_of.dispatch(type(saved.model)) is not sql_of.dispatch(object)
     if not written or saved.features or saved.groups or saved.classes:
-        raise DecalError(f"{saved.method} cannot be written as SQL: {PUSHED} can", "score the rows with decal apply")
+        raise DecalError(
+            f"{saved.method} cannot be written as SQL: {PUSHED} can", f"score the rows with {Verb('apply')}"
+        )
     given = dialect.as_double(dialect.name(saved.score))
     least, most = (-np.inf, np.inf) if saved.logit else (0.0, 1.0)
     ends = (">", "<") if saved.logit else (">=", "<=")

@@ -18,6 +18,7 @@ from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.spec import Declaration, Registry, Spec, parameters_of
 from decal_cli.errors import Undefined
+from decal_cli.hints import Hint, said
 from decal_cli.metrics.inputs import INPUT_KINDS
 from decal_cli.metrics.numerics.class_decisions import actions_of
 from decal_cli.tables.rows import Rows, Unlabelled
@@ -31,7 +32,7 @@ Kind = Literal["recalibration", "post-training"]
 Need = Literal["features", "groups", "task"]
 NEEDS: dict[Need, str] = {
     "features": INPUT_KINDS[Regions].absent,
-    "groups": "needs groups: name the columns with --group",
+    "groups": f"needs groups: name the columns with {Hint('group')}",
     "task": INPUT_KINDS[BinaryTask].absent,
 }
 """What a method may need beyond scores and labels, and what is said where the user did not give it."""
@@ -193,8 +194,8 @@ def missing(spec: MethodSpec, rows: Training) -> str | None:
     if rows.classes and spec.declared.of_classes is None:
         return "is for scores of two classes"
     if not rows.classes and not spec.declared.for_two:
-        return "is for several classes: --proba"
-    return next((NEEDS[need] for need in spec.declared.needs if rows.lacks(need)), None)
+        return f"is for several classes: {Hint('proba').words}"
+    return next((said(NEEDS[need]) for need in spec.declared.needs if rows.lacks(need)), None)
 
 
 def fit(spec: MethodSpec, rows: Training) -> Model:

@@ -18,6 +18,7 @@ import numpy as np
 
 from decal_cli.documents import canonical_json, digest_of, json_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Verb
 from decal_cli.limits import MAX_ARRAY_BYTES, MAX_WIDTH
 from decal_cli.methods.declare import METHODS, MODELS, Applied, Model
 from decal_cli.methods.numerics.checks import are_probabilities, need
@@ -146,8 +147,8 @@ def _unusable(error: Exception, shown: str) -> DecalError:
     return DecalError(f"{shown}: the model in it cannot be used ({said})", _AGAIN)
 
 
-_AGAIN = "fit it again: decal fit METHOD TRAIN -o MODEL"
-_OURS = "name a file that `decal fit` wrote"
+_AGAIN = f"fit it again: {Verb('fit')} METHOD TRAIN -o MODEL"
+_OURS = f"name a file that `{Verb('fit')}` wrote"
 
 
 def _saved(document: Mapping[str, Any]) -> Saved:

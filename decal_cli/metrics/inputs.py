@@ -10,6 +10,7 @@ from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
 from decal_cli.crossfit.row_utilities import ByAmount, HeldOut, build_by_amount, build_held_out
 from decal_cli.errors import Undefined
+from decal_cli.hints import Hint
 from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity
 from decal_cli.metrics.numerics.label_shift import ReferenceScores
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
@@ -109,7 +110,7 @@ class Inputs:
         return NEEDS_ROWS if reason == NO_FEATURES and isinstance(self.rows, Aggregated) else reason
 
 
-NO_FEATURES = "needs features: name the columns with --features"
+NO_FEATURES = f"needs features: name the columns with {Hint('features')}"
 
 
 def _need_two_classes(inputs: Inputs) -> None:
@@ -139,7 +140,7 @@ def _class_probed(inputs: Inputs) -> ClassProbed | None:
     return build_class_probe(inputs.rows, inputs.get(Recalibrated), seed=inputs.seed)
 
 
-NO_CLASSES = "needs a probability for each of several classes: --proba"
+NO_CLASSES = f"needs a probability for each of several classes: {Hint('proba')}"
 
 
 def _table(inputs: Inputs) -> Table | None:
@@ -147,7 +148,7 @@ def _table(inputs: Inputs) -> Table | None:
     return None if inputs.rows is None else inputs.rows.table
 
 
-NO_TASK = "needs a task: --threshold, --utility, --cost-fp/--cost-fn or --odds"
+NO_TASK = f"needs a task: {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}"
 
 
 def _two_actions(inputs: Inputs) -> BinaryTask | None:
@@ -163,7 +164,10 @@ def _at_capacity(inputs: Inputs) -> AtCapacity | None:
     return None if rows is None or rows.listed is None else AtCapacity(rows.as_listed, rows.listed)
 
 
-NO_UTILITIES = "needs utilities of each row: --amount, --cost-fn-column, --cost-fp-column or --utility-columns"
+NO_UTILITIES = (
+    f"needs utilities of each row: {Hint('amount')}, {Hint('cost_fn_column')}, "
+    f"{Hint('cost_fp_column')} or {Hint('utility_columns')}"
+)
 
 
 def _row_utilities(inputs: Inputs) -> RowUtilities | None:
@@ -208,19 +212,20 @@ INPUT_KINDS: dict[type, InputKind] = {
     ),
     ClassDecision: InputKind(
         "task of classes",
-        "needs a task: --utility with a column for each class, or --abstain",
+        f"needs a task: {Hint('utility')} with a column for each class, or {Hint('abstain')}",
         lambda inputs: inputs.class_decision,
     ),
     Recalibrated: InputKind("class probabilities", NO_CLASSES, _recalibrated),
     ClassProbed: InputKind("features", NO_FEATURES, _class_probed),
     Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
     BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
-    AtCapacity: InputKind("capacity", "needs a capacity: --capacity", _at_capacity),
-    ReferenceScores: InputKind("reference", "needs a reference: evaluate --reference", lambda inputs: None),
+    AtCapacity: InputKind("capacity", f"needs a capacity: {Hint('capacity')}", _at_capacity),
+    ReferenceScores: InputKind("reference", f"needs a reference: evaluate {Hint('reference')}", lambda inputs: None),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
     RowsAtCapacity: InputKind(
         "utilities of each row and a capacity",
-        "needs utilities of each row and a capacity: --capacity, and --amount or other columns of them",
+        f"needs utilities of each row and a capacity: {Hint('capacity')}, and {Hint('amount')} or other columns "
+        "of them",
         _rows_at_capacity,
     ),
     HeldOut: InputKind("utilities of each row", NO_UTILITIES, _held_out),

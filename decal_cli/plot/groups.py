@@ -8,6 +8,7 @@ from typing import Any
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.packs import Pack
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.plot.names import any_name, drawable
 from decal_cli.plot.page import layout, ready, saved
 from decal_cli.plot.style import RC, style_of
@@ -26,7 +27,9 @@ def draw_groups(evaluation: Evaluation, pack: Pack, path: str) -> bytes:
     form = ready(path)
     groups = list(dict.fromkeys(report.group for report in evaluation.reports if report.group is not None))
     if len(groups) > MAX_DRAWN:
-        raise DecalError(f"--plot shows at most {MAX_DRAWN} groups, and there are {len(groups)}", "name fewer groups")
+        raise DecalError(
+            f"{Hint('plot')} shows at most {MAX_DRAWN} groups, and there are {len(groups)}", "name fewer groups"
+        )
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from decal_cli.analysis.sweep import Sweep, ladder_results
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.plot import panels
 from decal_cli.plot.names import any_name, with_drawable_names
 from decal_cli.plot.notebook import show_when_the_cell_ends
@@ -95,7 +96,9 @@ def ready(path: str) -> str:
     """The format of a picture's path; a DecalError where it is none, or where matplotlib is not there to draw it."""
     form = Path(path).suffix.lower().removeprefix(".")
     if form not in PICTURE_FORMATS:
-        raise DecalError(f"--plot {path}: a picture is written as png, svg or pdf", "name for example curves.png")
+        raise DecalError(
+            f"{Hint('plot', path)}: a picture is written as png, svg or pdf", "name for example curves.png"
+        )
     if not can_draw():
         raise DecalError(*_NO_MATPLOTLIB)
     return form

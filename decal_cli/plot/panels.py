@@ -13,6 +13,7 @@ from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.curves.roc import Roc
 from decal_cli.curves.sums import levels_of
+from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs
 from decal_cli.numbers import short
 from decal_cli.plot.scale import axis_of, score_range, value_range
@@ -160,7 +161,7 @@ def grouping(axes: Any, sweep: Sweep, number: int) -> None:
     axes.set(title=f"{title}: {report.name}", xlabel="score (mean of the bin)", ylabel="frequency of label 1",
              xlim=score_range([report.table], sweep.head.plan.task), ylim=(-0.02, 1.02))  # fmt: skip
     if report.regions is None:
-        axes.text(0.5, 0.5, "needs --features", ha="center", color=GREY, transform=axes.transAxes)
+        axes.text(0.5, 0.5, f"needs {Hint('features').words}", ha="center", color=GREY, transform=axes.transAxes)
         return
     bins = report.table.bins(BINS)
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 1.5)))

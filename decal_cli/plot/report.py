@@ -19,6 +19,7 @@ from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Inputs, parse
 from decal_cli.plot.captions import TITLES, caption
 from decal_cli.plot.classes import class_reliability, confusion
@@ -55,7 +56,7 @@ def said_before(dataset: Dataset) -> str:
         return ""
     return (
         f"{groups:,} groups: a report has every metric and the advice of each, which may take many minutes;"
-        " decal evaluate with -m has chosen metrics in seconds"
+        f" {Verb('evaluate').words} with -m has chosen metrics in seconds"
     )
 
 
@@ -80,7 +81,10 @@ def report_page(
     if len(evaluation.reports) > MAX_PICTURED:
         models = tuple(replace(model, rows=replace(model.rows, groups={})) for model in dataset.models)
         pictured = replace(dataset, models=models[:MAX_PICTURED])
-        notes.append("pictures of groups are not drawn: there are too many for one page; decal sweep --plot draws them")
+        notes.append(
+            "pictures of groups are not drawn: there are too many for one page; decal sweep "
+            f"{Hint('plot').words} draws them"
+        )
     drawn = _class_drawings if several else _row_drawings if plan.row_task is not None else _drawings
     pictures = (*drawn(pictured, plan, evaluation, terms or Terms(), progress),)
     pictures += (*_capacity_drawings(pictured, plan, progress),)
@@ -195,7 +199,7 @@ def draw_classes_on(
     """
     decided = picture in ("waterfall", "confusion")
     if decided and plan.decision_for(dataset.classes) is None:
-        raise DecalError(f"{picture} shows what is decided", "give --abstain or --utility")
+        raise DecalError(f"{picture} shows what is decided", f"give {Hint('abstain')} or {Hint('utility')}")
     choices = tuple(map(parse, WORTH)) if picture == "waterfall" else ()
     evaluation = evaluate(dataset, replace(plan, choices=choices))
     tables = [rows.class_table for model in dataset.models for _, rows in model.rows.by_group()]

@@ -11,6 +11,7 @@ from decal_cli.analysis.sweep import Sweep, Swept, ladder_results
 from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.roc import Roc
 from decal_cli.curves.sums import levels_of
+from decal_cli.hints import Hint
 from decal_cli.numbers import short
 from decal_cli.plot.page import task_or_middle
 from decal_cli.plot.scale import axis_of
@@ -65,7 +66,7 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
                 title = f"{picture.capitalize()} of {report.name}: frequency of label 1 over the score"
                 yield canvas(title, series, width, low=0.0, high=1.0)
             else:
-                yield Paragraph(f"{picture} of {report.name}: needs --features")
+                yield Paragraph(f"{picture} of {report.name}: needs {Hint('features').words}")
 
 
 def _brier(sweep: Sweep) -> list[Series]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from decal_cli.analysis.varied import Course, VariedReport, VariedSweep
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.plot.classes import class_reliability, risk_coverage
 from decal_cli.plot.names import any_name, drawable
 from decal_cli.plot.page import Panelled, layout, on_axes, ready, saved
@@ -38,7 +39,9 @@ def task_pictures(series: TaskSeries, of_classes: bool, asked: Sequence[str]) ->
     if "all" in asked:
         return tuple(offered)
     if other := [picture for picture in asked if picture not in offered]:
-        raise DecalError(f"--picture {other[0]} is not drawn where this varies", f"choose of {', '.join(offered)}")
+        raise DecalError(
+            f"{Hint('picture', other[0])} is not drawn where this varies", f"choose of {', '.join(offered)}"
+        )
     return tuple(dict.fromkeys(asked))
 
 
@@ -77,7 +80,10 @@ def draw_tasks_text(sweep: VariedSweep, pictures: tuple[str, ...], width: int) -
     ends = (float(at[0]), float(at[-1])) if len(at) > 1 else (float(at[0]) - 0.5, float(at[0]) + 0.5)
     for picture in pictures:
         if picture == "reliability":
-            raise DecalError("--picture reliability of several classes is not drawn in the terminal", "--plot FILE")
+            raise DecalError(
+                f"{Hint('picture')} reliability of several classes is not drawn in the terminal",
+                f"{Hint('plot', 'FILE')}",
+            )
         if picture == "utility":
             series = [(MARKS[i % 8], r.name, at, r.worth[_utility_of(sweep)].value)
                       for i, r in enumerate(sweep.reports)]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 from decal_cli.declarations.option import Option, declared, option
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
 from decal_cli.numbers import PER_DECISION, Interval, alike
 
@@ -52,10 +53,12 @@ class Terms:
             object.__setattr__(self, "decisions", _count(count, self.decisions))
             object.__setattr__(self, "per", time.strip() if slash else self.per)
         if self.decisions is not None and not 1 / MAX_UTILITY <= self.number <= MAX_UTILITY:
-            problem = f"--decisions {self.number:g} is not between 0 and {MAX_UTILITY:g}"
+            problem = f"{Hint('decisions', f'{self.number:g}').words} is not between 0 and {MAX_UTILITY:g}"
             raise DecalError(problem, "give the number of decisions")
         if self.per is not None and self.decisions is None:
-            raise DecalError(f"{self.per!r} is a time without a number of decisions", "give --decisions 100000/year")
+            raise DecalError(
+                f"{self.per!r} is a time without a number of decisions", f"give {Hint('decisions', '100000/year')}"
+            )
         for name in ("unit", "per"):
             object.__setattr__(self, name, getattr(self, name) or None)
         object.__setattr__(self, "names", None if self.names is None else _two(self.names))
@@ -130,12 +133,16 @@ def _count(text: str, given: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise DecalError(f"--decisions {given!r} is not a number", "give for example --decisions 100000/year") from None
+        raise DecalError(
+            f"{Hint('decisions', f'{given!r}')} is not a number", f"give for example {Hint('decisions', '100000/year')}"
+        ) from None
 
 
 def _two(names: str | Sequence[str]) -> tuple[str, str]:
     given: Any = names.split(",") if isinstance(names, str) else names
     texts = [str(name).strip() for name in given]
     if len(texts) != 2 or not all(texts) or texts[0] == texts[1]:
-        raise DecalError(f"--names {','.join(texts)!r} are not two names", "name the actions 0 and 1: 'reject,accept'")
+        raise DecalError(
+            f"{Hint('names')} {','.join(texts)!r} are not two names", "name the actions 0 and 1: 'reject,accept'"
+        )
     return texts[0], texts[1]

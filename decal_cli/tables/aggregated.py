@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.tables.bundles import Bundles, bundles
 from decal_cli.tables.listed import Capacity, Listed, listed
 from decal_cli.tables.pairs import PairTable
@@ -50,7 +51,9 @@ class Aggregated(Rows):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("score", "label"):
-            raise DecalError(f"this {NEEDS_ROWS}", "give a file of rows, without --aggregated or --engine")
+            raise DecalError(
+                f"this {NEEDS_ROWS}", f"give a file of rows, without {Hint('aggregated')} or {Hint('engine')}"
+            )
         raise AttributeError(name)
 
     @property

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.design import Counted
 from decal_cli.tables.rows import Rows
@@ -44,11 +45,14 @@ def bundles(cells: Counted, table: Table, score: Floats, count: int) -> Bundles:
     """
     if isinstance(table, CellTable) and not table.exact:
         raise DecalError(
-            "--capacity ranks rows by their score, and only cells of it are known",
-            "count every score (round them in --query, or drop --cells), or give a file of rows",
+            f"{Hint('capacity')} ranks rows by their score, and only cells of it are known",
+            f"count every score (round them in {Hint('query')}, or drop {Hint('cells')}), or give a file of rows",
         )
     if cells.design.clustered:
-        raise DecalError("--capacity with --cluster needs the rows, and only counts are known", "give a file of rows")
+        raise DecalError(
+            f"{Hint('capacity')} with {Hint('cluster')} needs the rows, and only counts are known",
+            "give a file of rows",
+        )
     n, pos, n2, pos2 = (np.asarray(each, dtype=np.float64) for each in (cells.n, cells.pos, cells.n2, cells.pos2))
     weight, squares = (np.column_stack((both - ones, ones)).ravel() for both, ones in ((n, pos), (n2, pos2)))
     some = weight > 0
@@ -56,7 +60,8 @@ def bundles(cells: Counted, table: Table, score: Floats, count: int) -> Bundles:
     spread = squares / weight**2
     if abs(float((1 / spread).sum()) - count) > _ROUNDING * count:
         raise DecalError(
-            "--capacity of rows of different weights needs the rows: counts do not tell how many have each score",
+            f"{Hint('capacity')} of rows of different weights needs the rows: counts do not tell how many have "
+            "each score",
             "give a file of rows",
         )
     label, score = np.tile([0, 1], len(n))[some], np.repeat(score, 2)[some]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.clusters import Clustered
@@ -42,7 +43,7 @@ class Recount:
     def _table(self, t: Table) -> Table:
         if isinstance(t, CellTable):
             if self.moved is not None:
-                raise DecalError("cells do not tell how the scores of their rows move", "add --keep-scores")
+                raise DecalError("cells do not tell how the scores of their rows move", f"add {Hint('keep_scores')}")
             by_label = np.array(self.factors)[:, None, None]
             squares = t.sums if t.squares is None else t.squares
             return CellTable.of_sums(t.least, t.greatest, t.sums * by_label, squares * by_label**2)
@@ -54,7 +55,7 @@ class Recount:
         if isinstance(pairs, CellPairs):
             raise DecalError(
                 "cells of two scores are of the rows as they are, and not of another population",
-                "compare levels, or drop --prevalence and --sampled-negatives",
+                f"compare levels, or drop {Hint('prevalence')} and {Hint('sampled_negatives')}",
             )
         (a, b), n, pos, design = self._merged((pairs.a, pairs.b), pairs)
         return PairTable(a, b, n, pos, design)

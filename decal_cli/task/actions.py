@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, Verb
 from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY, MIN_THRESHOLD
 
 Matrix = tuple[tuple[float, float], tuple[float, float]]
@@ -195,7 +196,7 @@ class BinaryTask(Task):
     @classmethod
     def of_costs(cls, cost_fp: float, cost_fn: float, decision_threshold: float | None = None) -> BinaryTask:
         """Costs of the two errors: t* = cost_fp / (cost_fp + cost_fn), Gao et al. 2017, claim 1."""
-        for name, cost in (("--cost-fp", cost_fp), ("--cost-fn", cost_fn)):
+        for name, cost in ((Hint("cost_fp").words, cost_fp), (Hint("cost_fn").words, cost_fn)):
             if not (cost > 0 and math.isfinite(cost)):
                 raise DecalError(f"{name} {cost:g} is not a positive number", "give what one such error costs, above 0")
         return cls.of_utility(((0.0, -cost_fn), (-cost_fp, 0.0)), decision_threshold)
@@ -211,7 +212,7 @@ def task_of_rows(
         return BinaryTask.of_utility(rows, decision_threshold, names)
     if decision_threshold is not None:
         raise DecalError(
-            f"--decision-threshold is one threshold, and a task of {len(rows)} actions has more",
+            f"{Hint('decision_threshold')} is one threshold, and a task of {len(rows)} actions has more",
             "drop it: decisions are then made at the thresholds of the utilities",
         )
     task = Task(rows, tuple(names))
@@ -232,7 +233,7 @@ def need_two_actions(task: object | None, what: str) -> BinaryTask | None:
     """The task where it has two actions. Errors: DecalError, where it has more actions or classes."""
     if task is not None and not isinstance(task, Task):
         raise DecalError(
-            f"{what} takes a decision on scores of two classes, and this task has more", "decal evaluate takes it"
+            f"{what} takes a decision on scores of two classes, and this task has more", f"{Verb('evaluate')} takes it"
         )
     if task is None or task.two_actions is not None:
         return None if task is None else task.two_actions

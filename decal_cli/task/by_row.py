@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_UTILITY
 
 
@@ -35,7 +36,8 @@ def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
     options = [_option(name) for name in columns]
     if "decision_threshold" in spelled:
         raise DecalError(
-            f"--decision-threshold is one threshold, and {options[0]} gives every row its own", "drop one of them"
+            f"{Hint('decision_threshold')} is one threshold, and {options[0]} gives every row its own",
+            "drop one of them",
         )
     named = (*columns, *spelled)
     of_miss = [name for name in named if name in ("amount", "cost_fn_column", "cost_fn")]
@@ -48,9 +50,13 @@ def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
     if others:
         return RowTask(tuple(columns))
     if not of_alarm:
-        raise DecalError(f"{options[0]} says what a miss costs", "give --cost-fp, or --cost-fp-column, too")
+        raise DecalError(
+            f"{options[0]} says what a miss costs", f"give {Hint('cost_fp')}, or {Hint('cost_fp_column')}, too"
+        )
     if not of_miss:
-        raise DecalError(f"{options[0]} says what a false alarm costs", "give --amount, or --cost-fn, too")
+        raise DecalError(
+            f"{options[0]} says what a false alarm costs", f"give {Hint('amount')}, or {Hint('cost_fn')}, too"
+        )
     costs = {name: spelled[name] for name in ("cost_fp", "cost_fn") if name in spelled}
     for name, cost in costs.items():
         if not (0 < cost <= MAX_UTILITY and math.isfinite(cost)):
@@ -61,4 +67,4 @@ def row_task_of(columns: Sequence[str], spelled: Mapping[str, Any]) -> RowTask:
 
 
 def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+    return f"{Hint(name)}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_ACTIONS, MAX_UTILITY
 from decal_cli.task.actions import check_names
 
@@ -93,7 +94,9 @@ def class_task(rows: Sequence[Sequence[float]], names: Sequence[str] = (), colum
 def abstaining(price: float) -> ClassTask:
     """The task of naming the class or abstaining, at this price."""
     if not 0 <= price <= 1:
-        raise DecalError(f"--abstain {price:g} is not in [0, 1]", "give a part of what a right answer is worth")
+        raise DecalError(
+            f"{Hint('abstain', f'{price:g}')} is not in [0, 1]", "give a part of what a right answer is worth"
+        )
     return ClassTask(abstain=float(price))
 
 

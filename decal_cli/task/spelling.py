@@ -10,6 +10,7 @@ from typing import Any
 
 from decal_cli.documents import json_of, read_document, toml_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_SETTINGS_BYTES
 from decal_cli.task.actions import BinaryTask, Task, task_of_rows
 from decal_cli.task.classes import ClassTask, abstaining, class_task
@@ -23,7 +24,9 @@ def parse_odds(text: str, decision_threshold: float | None = None) -> BinaryTask
     try:
         cost_fp, cost_fn = (float(part) for part in parts)
     except ValueError:
-        raise DecalError(f"odds {text!r} are not of the form a:b", "give for example --odds 1:19 (t* = .05)") from None
+        raise DecalError(
+            f"odds {text!r} are not of the form a:b", f"give for example {Hint('odds', '1:19')} (t* = .05)"
+        ) from None
     return BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
 
 
@@ -58,7 +61,7 @@ def _task_of_cells(rows: Any, where: str, decision_threshold: float | None, cost
         matrix = [[0.0 - cell for cell in row] for row in matrix]
     if len(matrix) >= 2 and len(matrix[0]) > 2:
         if decision_threshold is not None:
-            raise DecalError("--decision-threshold is for scores of two classes", "drop it")
+            raise DecalError(f"{Hint('decision_threshold')} is for scores of two classes", "drop it")
         return class_task(matrix, names, columns)
     if len(matrix) < 2 or columns:
         raise DecalError(
@@ -122,38 +125,43 @@ def task_of(
 ) -> Task | ClassTask | None:
     """The task that a user named in one of its spellings; None where none was named."""
     if (cost_fp is None) != (cost_fn is None):
-        missing = "--cost-fn" if cost_fn is None else "--cost-fp"
-        raise DecalError("one cost alone does not make a task", f"give {missing} too, or use --threshold")
+        missing = Hint("cost_fn").words if cost_fn is None else Hint("cost_fp").words
+        raise DecalError("one cost alone does not make a task", f"give {missing} too, or use {Hint('threshold')}")
     named: dict[str, Callable[[], Task | ClassTask]] = {}
     if threshold is not None:
-        named["--threshold"] = lambda: BinaryTask.of_threshold(threshold, decision_threshold)
+        named[Hint("threshold").words] = lambda: BinaryTask.of_threshold(threshold, decision_threshold)
     if utility is not None:
-        named["--utility"] = lambda: (
+        named[Hint("utility").words] = lambda: (
             parse_utility(utility, decision_threshold)
             if isinstance(utility, str)
             else _task_of_cells(utility, "the utility", decision_threshold)
         )
     if cost_matrix is not None:
-        named["--cost-matrix"] = lambda: (
+        named[Hint("cost_matrix").words] = lambda: (
             parse_utility(cost_matrix, decision_threshold, COSTS)
             if isinstance(cost_matrix, str)
             else _task_of_cells(cost_matrix, f"the {COSTS}", decision_threshold, costs=True)
         )
     if cost_fp is not None and cost_fn is not None:
-        named["--cost-fp/--cost-fn"] = lambda: BinaryTask.of_costs(cost_fp, cost_fn, decision_threshold)
+        named[f"{Hint('cost_fp').words}/{Hint('cost_fn').words}"] = lambda: BinaryTask.of_costs(
+            cost_fp, cost_fn, decision_threshold
+        )
     if odds is not None:
-        named["--odds"] = lambda: parse_odds(odds, decision_threshold)
+        named[Hint("odds").words] = lambda: parse_odds(odds, decision_threshold)
     if abstain is not None:
-        named["--abstain"] = lambda: abstaining(abstain)
+        named[Hint("abstain").words] = lambda: abstaining(abstain)
     if abstain is not None and decision_threshold is not None:
-        raise DecalError("--decision-threshold is for scores of two classes, and --abstain for several", "drop one")
+        raise DecalError(
+            f"{Hint('decision_threshold')} is for scores of two classes, and {Hint('abstain')} for several", "drop one"
+        )
     if len(named) > 1:
         raise DecalError(f"the task is given more than once: {', '.join(named)}", "keep one of them")
     if not named:
         if decision_threshold is not None:
             raise DecalError(
-                "--decision-threshold alone does not make a task",
-                "say what the decision is worth: --threshold, --utility, --cost-fp/--cost-fn or --odds",
+                f"{Hint('decision_threshold')} alone does not make a task",
+                f"say what the decision is worth: {Hint('threshold')}, {Hint('utility')}, "
+                f"{Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
             )
         return None
     return next(iter(named.values()))()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_THRESHOLDS, MAX_UTILITY, MIN_PREVALENCE
 from decal_cli.task.actions import Task, task_of_rows
 from decal_cli.task.by_row import RowTask
@@ -15,7 +16,7 @@ from decal_cli.task.classes import ABSTAIN, ClassDecision, abstaining, few_names
 
 N_VALUES = 21
 """Values of 'LOW:HIGH', evenly spaced."""
-_RANGE = "give for example --prevalence-range 0.01:0.1"
+_RANGE = f"give for example {Hint('prevalence_range', '0.01:0.1')}"
 PREVALENCE: Final = "prevalence"
 """What is written for the share of labels 1 where decisions are made."""
 CAPACITY: Final = "capacity"
@@ -66,7 +67,7 @@ class TaskSeries:
 def parse_varied(text: str) -> Varied:
     """'ACTION:CLASS=LOW:HIGH', '..=LOW:HIGH:STEP' or '..=v1,v2,v3'. Errors: DecalError."""
     name, found, given = text.rpartition("=")
-    shown = f"--vary {text!r}"
+    shown = f"{Hint('vary', f'{text!r}').words}"
     if not found or not name.strip():
         raise DecalError(f"{shown} does not say what takes which values", _FIX)
     return Varied(name.strip(), _parse_values(given, shown, _FIX))
@@ -74,13 +75,13 @@ def parse_varied(text: str) -> Varied:
 
 def parse_prevalences(text: str) -> Varied:
     """The share of labels 1 where decisions are made, with the same spellings of its values. Errors: DecalError."""
-    return Varied(PREVALENCE, _parse_values(text, f"--prevalence-range {text!r}", _RANGE))
+    return Varied(PREVALENCE, _parse_values(text, f"{Hint('prevalence_range', f'{text!r}').words}", _RANGE))
 
 
 def parse_capacities(text: str) -> Varied:
     """The rows that can be acted on, with the same spellings of its values. Errors: DecalError."""
-    fix = "give for example --capacity-range 0.01:0.2, or counts: 50:500"
-    return Varied(CAPACITY, _parse_values(text, f"--capacity-range {text!r}", fix))
+    fix = f"give for example {Hint('capacity_range', '0.01:0.2').words}, or counts: 50:500"
+    return Varied(CAPACITY, _parse_values(text, f"{Hint('capacity_range', f'{text!r}').words}", fix))
 
 
 def _parse_values(given: str, shown: str, fix: str) -> tuple[float, ...]:
@@ -122,7 +123,7 @@ def by_price(varied: Varied | None, classes: Sequence[str], own: float | None) -
     """Naming the class or abstaining, by the price of abstention; own: that of the user's task."""
     values = parse_varied(f"{ABSTAIN}={PRICES}").values if varied is None else varied.values
     if outside := [price for price in values if not 0 <= price <= 1]:
-        raise DecalError(f"--vary {ABSTAIN}: the price {outside[0]:g} is not in [0, 1]", "a right answer wins 1")
+        raise DecalError(f"{Hint('vary', ABSTAIN)}: the price {outside[0]:g} is not in [0, 1]", "a right answer wins 1")
     values = tuple(sorted({*values, *(() if own is None else (own,))}))
     tasks = tuple(abstaining(price).for_classes(classes) for price in values)
     return TaskSeries(ABSTAIN, "price of abstention", values, tasks, own)
@@ -134,7 +135,7 @@ def by_prevalence(varied: Varied, task: Task) -> TaskSeries:
     if outside := [value for value in varied.values if not least <= value <= 1 - least]:
         raise DecalError(
             f"the prevalence {outside[0]:g} is not a share between 0 and 1",
-            "give for example --prevalence-range 0.01:0.1",
+            f"give for example {Hint('prevalence_range', '0.01:0.1')}",
         )
     tasks = (task,) * len(varied.values)
     return TaskSeries(PREVALENCE, "share of labels 1", varied.values, tasks, None)
@@ -144,12 +145,13 @@ def by_factor(varied: Varied | None, task: RowTask) -> TaskSeries:
     """Utilities of rows in which a false positive costs so many times as much. Errors: DecalError."""
     if varied is not None and varied.name != COST_FP:
         raise DecalError(
-            f"--vary {varied.name}: every row has utilities of its own, and what varies is what a false positive costs",
+            f"{Hint('vary', varied.name)}: every row has utilities of its own, and what varies is what a false "
+            "positive costs",
             f"write for example '{COST_FP}=0.5:2', in times of what it costs now",
         )
     values = FACTORS if varied is None else tuple(sorted({*varied.values, 1.0}))
     if values[0] <= 0:
-        raise DecalError(f"--vary {COST_FP}: {values[0]:g} is not above 0", f"give for example {COST_FP}=0.5:2")
+        raise DecalError(f"{Hint('vary', COST_FP)}: {values[0]:g} is not above 0", f"give for example {COST_FP}=0.5:2")
     tasks = tuple(replace(task, factor=value) for value in values)
     return TaskSeries(COST_FP, "cost of a false positive (1: as it is today)", values, tasks, 1.0)
 
@@ -162,7 +164,9 @@ def by_entry(varied: Varied, task: Task | ClassDecision, classes: Sequence[str],
     values = tuple(sorted({*varied.values, own}))
     kind = "cost" if costs else "utility"
     title = f"{kind} of {task.actions[action]!r} where the class is {classes[label]!r}"
-    tasks = tuple(_with(task, action, label, sign * value, f"--vary {varied.name}={value:g}") for value in values)
+    tasks = tuple(
+        _with(task, action, label, sign * value, f"{Hint('vary', varied.name).words}={value:g}") for value in values
+    )
     return TaskSeries("entry", title, values, tasks, own, entry=(action, label))
 
 
@@ -174,7 +178,7 @@ def _entry(name: str, actions: Sequence[str], classes: Sequence[str]) -> tuple[i
         if action in actions and label in classes:
             return list(actions).index(action), list(classes).index(label)
     known = f"the actions are {few_names(actions)}; the classes are {few_names(classes)}"
-    raise DecalError(f"--vary {name!r} names no action and class of the task", known)
+    raise DecalError(f"{Hint('vary', f'{name!r}')} names no action and class of the task", known)
 
 
 def _with(task: Task | ClassDecision, action: int, label: int, value: float, shown: str) -> Task | ClassDecision:

@@ -97,7 +97,7 @@ def test_auto_fits_what_the_recommendation_advises() -> None:
     [
         (
             lambda: decal.fit(FRAME, score="p", label="y"),
-            "recommend() advises, which needs the decision; give threshold=",
+            "recommend()` advises, which needs the decision; give threshold=",
         ),
         (lambda: decal.fit(FRAME, score="p", label="y", method="isotoni"), "did you mean isotonic?"),
         (lambda: decal.fit(FRAME, score=["p", "x1"], label="y", logit=True, method="platt"), "2 score columns"),

@@ -36,14 +36,17 @@ from decal_cli.analysis.flowchart.evidence import (
 )
 from decal_cli.analysis.flowchart.rows_needed import more_rows, rows_for, rows_to_settle
 from decal_cli.analysis.flowchart.suboptimal import limit_text, suboptimal
+from decal_cli.hints import Hint, Verb, said
 from decal_cli.numbers import PER_DECISION, alike, per_decision, with_ends
 
-TRY = "`decal recommend --try` fits the methods, compares them on held-out rows and starts over with the best one."
+TRY = (
+    f"`{Verb('recommend', 'try')}` fits the methods, compares them on held-out rows and starts over with the best one."
+)
 """Said to whoever has not tried yet."""
 
 _BACKWARDS = (
     "The score ranks backwards: higher scores go with fewer positives (AUC below .5). Check the label column, "
-    "--positive and the direction of the score."
+    f"{Hint('positive')} and the direction of the score."
 )
 
 
@@ -147,7 +150,7 @@ def _worth(evidence: Evidence, action: Action) -> Step:
     question = f"Is {what} with {evidence.fits[action]} worth its cost?"
     item, cost = evidence.item(GAINS[action]), evidence.costs.get(action)
     if cost is None:
-        return Step(question, "unknown", "No --cost given: compare this gain with your cost.", (item,))
+        return Step(question, "unknown", f"No {Hint('cost').words} given: compare this gain with your cost.", (item,))
     if item.value is None or item.interval is None:
         return Step(question, "unknown", f"Its gain is unknown: it {item.reason or 'has no interval'}.", (item,))
     low, high = item.interval
@@ -188,7 +191,7 @@ def _satisfied(evidence: Evidence, steps: tuple[Step, ...], otherwise: Action) -
     question = "Is the expected utility good enough?"
     answer: Answer = "unknown"
     if wanted is None:
-        reason = "No --satisfied-at given: compare this utility with what you need."
+        reason = f"No {Hint('satisfied_at').words} given: compare this utility with what you need."
     elif item.interval is None:
         reason = f"It is unknown: it {item.reason or 'has no interval'}."
     else:
@@ -217,16 +220,19 @@ def _compared(value: float, interval: Interval, wanted: float) -> tuple[Answer, 
 
 def _act(evidence: Evidence, steps: tuple[Step, ...], action: Action) -> Advice:
     item = evidence.item(GAINS[action])
-    fit = f"`decal fit {evidence.fits[action]}` fits it and evaluates it on held-out rows."
+    fit = f"`{Verb('fit', method=evidence.fits[action]).words}` fits it and evaluates it on held-out rows."
     if evidence.fits[action] == "isotonic" and evidence.rows < MIN_ISOTONIC_ROWS:
-        fit += " `decal fit auto` takes a curve with few parameters where that predicts these few rows better."
+        fit += (
+            f" `{Verb('fit', method='auto').words}` takes a curve with few parameters where that predicts "
+            "these few rows better."
+        )
     return Advice(
         steps,
         action,
         item.value,
         item.interval,
         evidence.small(GAINS[action]) or steps[0].small,
-        next_steps=(*_free_step(evidence, action), fit, TRY),
+        next_steps=(*_free_step(evidence, action), fit, said(TRY)),
     )
 
 
@@ -273,21 +279,23 @@ def _constant_instead(evidence: Evidence, steps: tuple[Step, ...], natural: Acti
         reason = "By the estimates, the constant decision wins as much as post-training or more, and it is free."
         question, shown = "Can post-training beat a constant decision?", (POST_TRAINING, CONSTANT_LEAD)
     steps = (*steps, Step(question, "no", reason, tuple(evidence.item(metric) for metric in shown)))
-    backwards = (_BACKWARDS,) if evidence.backwards else ()
+    backwards = (said(_BACKWARDS),) if evidence.backwards else ()
     now = () if constant is None else (f"Always decide {constant.decision} until a model beats it.",)
     if evidence.features and evidence.gain(BEYOND) == "unknown":
         more = "Whether a model on the features beats it is unknown: there are too few rows to tell."
         lean: Action = "post-train" if evidence.best == "post-train" else "done"
-        return Advice(steps, "cannot-tell", next_steps=(*backwards, *now, more, TRY), lean=lean)
+        return Advice(steps, "cannot-tell", next_steps=(*backwards, *now, more, said(TRY)), lean=lean)
     text = "Find features that separate the outcomes better, train a new model, and start over with it."
     if not evidence.features:
-        text = f"{_NAME_FEATURES[evidence.counted]} to learn whether a model on them beats it, or find better ones."
+        text = (
+            f"{said(_NAME_FEATURES[evidence.counted])} to learn whether a model on them beats it, or find better ones."
+        )
     return Advice(steps, "find-better-features", next_steps=(*backwards, *now, text))
 
 
 _NAME_FEATURES = {
-    False: "Name the feature columns (--features)",
-    True: "Give rows instead of counts, and name their feature columns (--features)",
+    False: f"Name the feature columns ({Hint('features')})",
+    True: f"Give rows instead of counts, and name their feature columns ({Hint('features')})",
 }
 """By whether rows were counted before."""
 
@@ -304,7 +312,7 @@ def _undecided(evidence: Evidence, suboptimal: Step) -> Advice:
     if evidence.features:
         then = (*more_rows(rows, "the answer"), _leaning(evidence, lean))
         return Advice((suboptimal,), "cannot-tell", next_steps=then, rows_needed=rows, lean=lean)
-    name = _NAME_FEATURES[evidence.counted]
+    name = said(_NAME_FEATURES[evidence.counted])
     advice = f"{name}: more rows alone do not show what features would add to the score."
     then = (advice, *more_rows(rows, "whether recalibration wins"), _leaning(evidence, lean))
     return Advice((suboptimal,), "cannot-tell", next_steps=then, lean=lean)

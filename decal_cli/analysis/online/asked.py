@@ -10,6 +10,7 @@ from decal_cli.analysis.online.replay import Replay
 from decal_cli.data import Columns, Stream, StreamColumns
 from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.sequential import parse
 from decal_cli.task import BinaryTask
 
@@ -65,6 +66,7 @@ def _task(plan: Plan) -> BinaryTask:
     task = plan.two_actions("online")
     if task is None:
         raise DecalError(
-            "a replay needs the decision it is for", "give --threshold, --utility, --cost-fp/--cost-fn or --odds"
+            "a replay needs the decision it is for",
+            f"give {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}",
         )
     return task

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from decal_cli.documents import consistent
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_STREAM_CLUSTERS
 from decal_cli.sequential.cluster_steps import Runs
 from decal_cli.tables.table import Ints
@@ -90,7 +91,7 @@ class StreamClusters:
         elif number == MAX_STREAM_CLUSTERS:
             raise DecalError(
                 f"there are more than {MAX_STREAM_CLUSTERS:,} clusters, and a replay remembers each of them",
-                "replay fewer rows, or drop --cluster",
+                f"replay fewer rows, or drop {Hint('cluster')}",
             )
         else:
             self.size.append(0)

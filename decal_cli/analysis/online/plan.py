@@ -14,6 +14,7 @@ from decal_cli.data import Clock
 from decal_cli.data.times import MAX_NS, NS_PER_DAY
 from decal_cli.declarations.defaults import CONFIDENCE, SEED, WARM_UP
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_ROWS_OVER_TIME
 from decal_cli.sequential import ONLINE, OnlineSpec, parse
 from decal_cli.sequential.clock import known_after_arrival, known_after_rows, known_after_time
@@ -54,7 +55,7 @@ class Delay:
             return cls(text, "time", min(round(float(duration[1]) * _UNITS[duration[2]] * NS_PER_DAY), MAX_NS))
         if not text or re.fullmatch(r"[-+]?[\d.]+\D{0,3}", text):
             raise DecalError(
-                f"--delay {text} is no delay", "give rows, such as 500, or a time, such as 7d, or a column"
+                f"{Hint('delay', text)} is no delay", "give rows, such as 500, or a time, such as 7d, or a column"
             )
         return cls(text, "column")
 
@@ -99,7 +100,7 @@ class Period:
         if text in CALENDAR or (re.fullmatch(r"\d{1,12}", text) and int(text) > 0):
             return cls(text)
         raise DecalError(
-            f"--every {text} is no window", f"give {', '.join(CALENDAR)}, or a number of rows such as 1000"
+            f"{Hint('every', text)} is no window", f"give {', '.join(CALENDAR)}, or a number of rows such as 1000"
         )
 
     @property
@@ -177,25 +178,31 @@ def online_plan(named: Sequence[str], warm_up: int, plan: OnlinePlan) -> OnlineP
     """The plan with the methods that are named, or all; before them what they are compared with. Errors: DecalError."""
     if not MIN_WARM_UP <= warm_up <= MAX_WARM_UP:
         raise DecalError(
-            f"--warm-up {warm_up} is not between {MIN_WARM_UP} and {MAX_WARM_UP:,}", "give a number of rows"
+            f"{Hint('warm_up', warm_up)} is not between {MIN_WARM_UP} and {MAX_WARM_UP:,}", "give a number of rows"
         )
     if plan.horizon is not None and not 1 <= plan.horizon <= MAX_ROWS_OVER_TIME:
         raise DecalError(
-            f"--horizon {plan.horizon} is no number of rows up to {MAX_ROWS_OVER_TIME:,}",
+            f"{Hint('horizon', plan.horizon)} is no number of rows up to {MAX_ROWS_OVER_TIME:,}",
             "give how many rows there will be",
         )
     if plan.clock != "dates":
-        no_dates = "give --time with a column of dates"
+        no_dates = f"give {Hint('time').words} with a column of dates"
         if plan.delay.kind == "time":
-            raise DecalError(f"--delay {plan.delay.text} is a time, and rows have no dates", f"{no_dates}, or rows")
+            raise DecalError(
+                f"{Hint('delay', plan.delay.text)} is a time, and rows have no dates", f"{no_dates}, or rows"
+            )
         if plan.every.rows is None:
-            raise DecalError(f"--every {plan.every.text} is a time, and rows have no dates", f"{no_dates}, or rows")
+            raise DecalError(
+                f"{Hint('every', plan.every.text)} is a time, and rows have no dates", f"{no_dates}, or rows"
+            )
     if plan.delay.kind == "column" and plan.clock == "rows":
-        raise DecalError(f"--delay {plan.delay.text} names a column of times, and rows have none", "give --time too")
+        raise DecalError(
+            f"{Hint('delay', plan.delay.text)} names a column of times, and rows have none", f"give {Hint('time')} too"
+        )
     given = [parse(text) for text in named] or [parse(name) for name in ONLINE]
     if plan.score is None:
         if named and (needing := [spec.key for spec in given if needs_score(spec)]):
-            raise DecalError(f"{needing[0]} needs a score, and there is none", "name its column with --score")
+            raise DecalError(f"{needing[0]} needs a score, and there is none", f"name its column with {Hint('score')}")
         given = [spec for spec in given if not needs_score(spec)]
     first = parse(BASE_RATE if plan.score is None else AS_IT_IS)
     learned = parse(f"{FROZEN}(warm_up={warm_up})")

@@ -15,14 +15,15 @@ from decal_cli.analysis.online.replay import Replay
 from decal_cli.data import Clock, Stream, shown_time
 from decal_cli.documents import canonical_json, consistent, digest_of, json_of
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, Verb
 from decal_cli.task import BinaryTask
 from decal_cli.version import __version__
 
 STATE_VERSION = 2
 KEY = "decal_state"
 SHA256_DIGITS = 64
-_OURS = "name a file that `decal online --state` wrote"
-_ANEW = "begin another one: name a new file with --state"
+_OURS = f"name a file that `decal online {Hint('state')}` wrote"
+_ANEW = f"begin another one: name a new file with {Hint('state')}"
 
 
 def state_text(replay: Replay) -> str:
@@ -72,7 +73,7 @@ def replay_of(text: str, shown: str) -> Replay:
     """The replay of a file's text; shown: the file, for messages. Errors: DecalError, one line."""
     document = json_of(text, shown, _OURS)
     if not isinstance(document, dict) or KEY not in document:
-        raise DecalError(f"{shown}: is not a state of `decal online`", _OURS)
+        raise DecalError(f"{shown}: is not a state of `{Verb('online')}`", _OURS)
     version = document[KEY]
     if version != STATE_VERSION:
         raise DecalError(
@@ -137,7 +138,7 @@ def check_same(plan: OnlinePlan, given: Mapping[str, Any], shown: str) -> None:
             what = {"task": "decision", "clock": "kind of time"}.get(name, name.replace("_", "-"))
             raise DecalError(
                 f"{shown}: was begun with {_another(what, known, value)}",
-                f"leave --{name.replace('_', '-')} as it was, or {_ANEW}",
+                f"leave {Hint(name)} as it was, or {_ANEW}",
             )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from decal_cli.data import Stream
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.tables.table import Floats, Ints
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ def unknown_rows(stream: Stream, replay: Replay, skip: bool, shown: str) -> Stre
     if not skip:
         which = "these" if known == stream.labelled else f"the first {known:,} of these"
         raise DecalError(
-            f"{shown}: has {which} {stream.labelled:,} rows already", "leave them out, or --skip-known takes the rest"
+            f"{shown}: has {which} {stream.labelled:,} rows already",
+            f"leave them out, or {Hint('skip_known')} takes the rest",
         )
     note = f"skipped the first {known:,} of {len(stream):,} rows, which the state has"
     return replace(stream.only(np.arange(len(stream)) >= known), notes=(*stream.notes, note))

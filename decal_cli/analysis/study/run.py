@@ -19,6 +19,7 @@ from decal_cli.analysis.study.points import FEWEST, Record, Setting, Unit, is_re
 from decal_cli.analysis.study.store import Store, key_of
 from decal_cli.data import Columns, Dataset, columns_in, read
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint, Verb
 from decal_cli.roles import ROW_UTILITIES, ROW_UTILITIES_FIX
 
 Done = Callable[[int, int, int], None]
@@ -51,7 +52,7 @@ def run(
     """
     if amounts := [role for role in ROW_UTILITIES if columns.names(role)]:
         raise DecalError(
-            f"decal study varies one threshold, and --{amounts[0].replace('_', '-')} gives each row its own",
+            f"{Verb('study')} varies one threshold, and {Hint(amounts[0])} gives each row its own",
             ROW_UTILITIES_FIX,
         )
     _read.cache_clear()
@@ -138,7 +139,7 @@ def _measured(
         except BrokenProcessPool:
             raise DecalError(
                 "a process of the study was killed, perhaps because memory ran out",
-                "run the same command again: it resumes from here; --workers 1 needs less memory",
+                f"run the same command again: it resumes from here; {Hint('workers', '1')} needs less memory",
             ) from None
         except BaseException:
             for process in multiprocessing.active_children():

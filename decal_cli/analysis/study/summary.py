@@ -15,6 +15,7 @@ from decal_cli.analysis.study.run import Study
 from decal_cli.declarations.defaults import SEED
 from decal_cli.declarations.document import Known
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.metrics import named
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.table import Floats
@@ -192,7 +193,7 @@ def summarise(study: Study, seed: int = SEED) -> Summary:
     if not points.gains:
         reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in grouped(_reasons(study)).items())
         raise DecalError(
-            f"no method could be fitted ({reasons})", "give what they need, or name others: --method METHOD"
+            f"no method could be fitted ({reasons})", f"give what they need, or name others: {Hint('method', 'METHOD')}"
         )
     seconds: dict[str, list[float]] = {}
     for record in study.records:

@@ -13,6 +13,7 @@ from decal_cli.analysis.flowchart import BEYOND, OVER_CONSTANT, POST_TRAINING, R
 from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Predictions
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Hint
 from decal_cli.methods import MethodSpec, Model, Training, missing, parse, training_rows, won
 from decal_cli.methods import fit as fit_method
 from decal_cli.metrics import Inputs, MetricSpec
@@ -154,6 +155,6 @@ def tasks_named(task: Task | ClassTask | None) -> tuple[NamedTask, ...]:
         return ()
     if isinstance(task, Task) and task.two_actions is not None:
         at = task.two_actions.threshold
-        raise DecalError("a task of two actions is studied by its t*", f"give --thresholds {at:g}")
+        raise DecalError("a task of two actions is studied by its t*", f"give {Hint('thresholds', f'{at:g}')}")
     price = task.abstain if isinstance(task, ClassTask) else None
     return (NamedTask("your task" if price is None else f"abstain {price:g}", task),)

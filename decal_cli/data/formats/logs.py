@@ -20,6 +20,7 @@ from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.data.formats.sources import InMemory
 from decal_cli.data.words import number_with_sign, quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_STREAM_BYTES
 
 SCORE, LABEL, CLUSTER, ID, CHOICE, TARGET = "p", "y", "question", "id", "choice", "target"
@@ -71,7 +72,7 @@ def of_lm_eval(raw: Raw) -> LogSource:
         lacking = [key for key in ("doc_id", "filter", "filtered_resps", "target", "metrics") if key not in line]
         if lacking:
             problem = f"{raw.shown}, line {number}: is not a sample of lm-eval 0.4: it lacks {lacking[0]!r}"
-            raise DecalError(problem, "give samples_*.jsonl as `lm_eval --log_samples` writes them")
+            raise DecalError(problem, f"give samples_*.jsonl as `lm_eval {Hint('log')}_samples` writes them")
     filters = list(dict.fromkeys(str(line["filter"]) for _, line in lines))
     kept = [(number, line) for number, line in lines if str(line["filter"]) == filters[0]]
     notes = []

@@ -10,6 +10,7 @@ from decal_cli.data.formats.files import Raw, raw, translated
 from decal_cli.data.formats.jsonlines import JsonLinesSource
 from decal_cli.data.formats.remote import RemoteRaw, is_remote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_HELD_BYTES
 
 ZIP = b"PK\x03\x04"
@@ -141,7 +142,7 @@ def _recognised(source: Raw) -> FileSource:
     for magic, kind in FOREIGN.items():
         if head.startswith(magic) and (b"\0" in head or not head.isascii()):
             if magic == ZIP and source.path.endswith(".eval"):
-                raise DecalError(f"{source.shown}: is a log of Inspect", "add --from inspect")
+                raise DecalError(f"{source.shown}: is a log of Inspect", f"add {Hint('from')} inspect")
             raise DecalError(f"{source.shown}: is {kind}", "give CSV, Parquet, Arrow or JSON Lines (each also gzipped)")
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start:

@@ -17,6 +17,7 @@ from decal_cli.data.large.engines.checks import BAD, VALUE, dropped_of, sound_pa
 from decal_cli.data.large.pair_counts import PairCounts, pair_columns
 from decal_cli.data.words import listed, quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import ROW_UTILITIES, Columns
 
 MODEL = "model"
@@ -94,10 +95,10 @@ def _refuse_of_rows(columns: Columns) -> None:
     """Raise a DecalError where more is said of the columns than counts can have."""
     for name in OF_ROWS:
         if getattr(columns, name):
-            option = "--from" if name == "log" else f"--{name.replace('_', '-')}"
+            option = Hint("from" if name == "log" else name)
             raise DecalError(
-                f"{option} speaks of rows, and with --aggregated the files hold their counts",
-                "drop it, or give the file of rows without --aggregated",
+                f"{option} speaks of rows, and with {Hint('aggregated')} the files hold their counts",
+                f"drop it, or give the file of rows without {Hint('aggregated')}",
             )
 
 
@@ -116,7 +117,8 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
     what = f"{kind.what}{' of pairs' if paired else ''}{' of weighted rows' if weighted else ''}"
     if kind is Cells and paired and columns.cluster is not None:
         raise DecalError(
-            f"{first.shown}: cells of two scores do not hold clusters", "drop --cluster, or aggregate levels by cluster"
+            f"{first.shown}: cells of two scores do not hold clusters",
+            f"drop {Hint('cluster')}, or aggregate levels by cluster",
         )
     by_cluster = kind is Cells and not paired and BY_CLUSTER in first.names
     for source in sources:
@@ -170,11 +172,11 @@ def _both_models(columns: Columns, named: Sequence[np.ndarray], shown: str) -> t
         known.append(str(names[0]))
     if columns.score and known and tuple(known) != columns.score:
         raise DecalError(
-            f"{shown}: counts rows by the scores {listed(known)}, and --score names {listed(columns.score)}",
-            "drop --score",
+            f"{shown}: counts rows by the scores {listed(known)}, and {Hint('score')} names {listed(columns.score)}",
+            f"drop {Hint('score')}",
         )
     if len(columns.score) not in (0, 2):
-        raise DecalError(f"{shown}: counts rows by two scores, and --score names 1", "name two, or none")
+        raise DecalError(f"{shown}: counts rows by two scores, and {Hint('score')} names 1", "name two, or none")
     return tuple(known) or columns.score or ("score_a", "score_b")
 
 
@@ -183,7 +185,7 @@ def _models(columns: Columns, named: np.ndarray | None, shown: str) -> tuple[str
     if named is None:
         if len(columns.score) > 1:
             raise DecalError(
-                f"{shown}: no column {quote(MODEL)}, and --score names {len(columns.score)} models",
+                f"{shown}: no column {quote(MODEL)}, and {Hint('score')} names {len(columns.score)} models",
                 "aggregate them with that column, or name one",
             )
         return columns.score or ("score",)
@@ -199,4 +201,4 @@ def _notes(source: Source, columns: Columns, used: Sequence[str]) -> Iterator[st
     yield f"{getattr(source, 'note', COUNTED_BEFORE)}: nothing that needs a single row is known ({unknown})"
     others = [name for name in source.names if name not in (*used, *ENDS)]
     if others:
-        yield f"counts are added up over {listed(others)}; --group reports every value by itself"
+        yield f"counts are added up over {listed(others)}; {Hint('group').words} reports every value by itself"

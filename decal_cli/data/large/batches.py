@@ -15,6 +15,7 @@ from decal_cli.data.formats.sources import FileSource
 from decal_cli.data.labels import MISSING_LABEL, Labels, group_texts
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import Columns
 
 Progress = Callable[[int, int | None], None]
@@ -95,7 +96,7 @@ class BatchReader:
         if not self.labels.has_positive:
             raise DecalError(
                 f"{sources[0].shown}, column {quote(self.labels.name)}: label is never {quote(self.labels.positive)}",
-                "correct --positive",
+                f"correct {Hint('positive')}",
             )
 
 

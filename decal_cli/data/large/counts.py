@@ -13,6 +13,7 @@ from decal_cli.data.check import Origin
 from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS
 from decal_cli.data.words import number
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_COUNTED_ROWS, MAX_SUM_OF_WEIGHTS, MIN_SHARE_OF_MEAN
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cells import GRID, N_POWERS, CellTable, ends
@@ -266,7 +267,8 @@ class Cells(Counts):
             at = int(np.argmin(apart))
             cells = " and ".join(f"[{number(first[k])}, {number(last[k])})" for k in (at, at + 1))
             raise DecalError(
-                f"{origin.shown}: cells {cells} overlap", "aggregate all files with the same --threshold options"
+                f"{origin.shown}: cells {cells} overlap",
+                f"aggregate all files with the same {Hint('threshold')} options",
             )
         place = (np.cumsum(np.isin(np.arange(len(low)), starts)) - 1) + len(starts) * label.astype(np.int64)
 

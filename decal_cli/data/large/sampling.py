@@ -26,6 +26,7 @@ from decal_cli.data.large.batches import BatchReader, Progress, rows_in
 from decal_cli.data.large.row_hash import N_HASHED_COLUMNS, PRIME, factor, mixed, pieces_of, pieces_of_texts
 from decal_cli.data.words import MISSING, NUMBER
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import N_SAMPLE_ROWS
 from decal_cli.numbers import plain
 from decal_cli.roles import Columns
@@ -125,7 +126,7 @@ def _of_drawn(
     if some and different < _FEW_DIFFERENT * sum(sizes):
         notes.append(
             f"only {different:,} of the rows drawn differ in their scores and features: they vary less than the sample "
-            "looks; name more columns with --features"
+            f"looks; name more columns with {Hint('features').words}"
         )
     models = tuple(_weighted(model, sizes, counts) for model in data.models) if some else data.models
     return replace(data, models=models, notes=tuple(notes))

@@ -12,6 +12,7 @@ from decal_cli.crossfit.regions import POOLED_LEAVES, narrow
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import COUNT
 from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Hint
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.numerics.checks import are_places, is_finite, need
@@ -94,7 +95,9 @@ class Patches:
 
 def _groups(rows: Unlabelled) -> list[NDArray[np.str_]]:
     if not rows.groups:
-        raise DecalError("the model corrects groups, and these rows have none", "name the columns with --group")
+        raise DecalError(
+            "the model corrects groups, and these rows have none", f"name the columns with {Hint('group')}"
+        )
     return [np.asarray(values, dtype=str) for values in rows.groups.values()]
 
 

@@ -14,6 +14,7 @@ from decal_cli.analysis.places import Places
 from decal_cli.analysis.reference import MAX_PVALUE, Reference, Shift
 from decal_cli.analysis.regimes import Regime
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Size, Words
+from decal_cli.hints import Hint, Verb, said
 from decal_cli.limits import MAX_ACTIONS
 from decal_cli.metrics import Result, Witness, parse
 from decal_cli.metrics.numerics.label_shift import N_BINS
@@ -272,7 +273,8 @@ def unknown_lines(evaluation: Evaluation) -> list[str]:
             continue
         name = "" if len(evaluation.reports) == 1 else f"{report.model}: "
         lines.append(
-            f"{name}without --features, the gain beyond recalibration is unknown: between 0 and {plain(worst.value)} "
+            f"{name}without {Hint('features').words}, the gain beyond recalibration is unknown: between 0 and "
+            f"{plain(worst.value)} "
             "per decision (an upper limit, not an estimate)"
         )
     return lines
@@ -317,8 +319,8 @@ def worst_lines(reports: Sequence[Report]) -> list[str]:
 def _worst(witness: Witness) -> str:
     actions, loses = f"{len(witness.utility)} actions", f"(loses {plain(witness.loss)}, see {witness.shown_by})"
     if len(witness.utility) * len(witness.utility[0]) > MAX_PASTED:
-        return f"{actions}, --utility in JSON, as worst_agent {loses}"
-    paste = f"--utility '{utility_text(witness.utility)}' {loses}"
+        return f"{actions}, {Hint('utility').words} in JSON, as worst_agent {loses}"
+    paste = f"{Hint('utility').words} '{utility_text(witness.utility)}' {loses}"
     if not witness.thresholds:
         return f"{actions}, {paste}"
     kinks = " and ".join(plain(threshold) for threshold in witness.thresholds)
@@ -416,7 +418,11 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
     shown, size = by_class.classes, len(by_class.classes)
     if size > MAX_CLASSES_SHOWN:
         shown = tuple(sorted(shown, key=lambda each: (each.recall is None, each.recall or 0.0, each.name))[:N_LOWEST])
-    which = "" if len(shown) == size else f", the {len(shown)} of {size} with the lowest recall (--format json has all)"
+    which = (
+        ""
+        if len(shown) == size
+        else f", the {len(shown)} of {size} with the lowest recall ({Hint('format', 'json').words} has all)"
+    )
     yield table(
         shown,
         [
@@ -502,7 +508,7 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
         yield _gap_table(of_model, pack)
     if evaluation.gaps:
         yield Notes((_gap_note(evaluation),), quiet=True)
-    yield Notes(pack.notes, quiet=True)
+    yield Notes(tuple(map(said, pack.notes)), quiet=True)
 
 
 def _outcome_table(reports: Sequence[Report]) -> Table:
@@ -588,6 +594,8 @@ def _meaning(shift: Shift) -> str:
     if same:
         return "nothing differs from the reference beyond noise"
     return (
-        "no more than the share of labels 1 differs from the reference; decal recommend on the reference with "
-        f"--prevalence {plain(round(shift.by_scores or 0.0, 4))} says what moving its scores to that share wins"
+        f"no more than the share of labels 1 differs from the reference; {Verb('recommend').words} on the "
+        "reference with "
+        f"{Hint('prevalence', f'{plain(round(shift.by_scores or 0.0, 4))}').words} says what moving its scores "
+        "to that share wins"
     )

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from decal_cli.declarations.spec import Parameter
+from decal_cli.hints import Hint, Verb, said
 from decal_cli.methods import METHODS, Method
 from decal_cli.methods.declare import NEEDS, Kind
 from decal_cli.metrics import METRICS, Metric
@@ -77,13 +78,13 @@ def metric_facts(metric: Metric) -> list[Fact]:
         ("unit", metric.unit),
         ("range", _bounds(metric)),
         ("direction", _DIRECTIONS[metric.better]),
-        ("needs", needs_text(INPUT_KINDS[need].absent for need in metric.needs if INPUT_KINDS[need].absent)),
+        ("needs", needs_text(said(INPUT_KINDS[need].absent) for need in metric.needs if INPUT_KINDS[need].absent)),
         ("interval", metric.interval_text),
         ("it covers", metric.covers),
         ("source", metric.source),
     ]
     if metric.witness is not None:
-        facts.append(("beside it", "the task of the agent that loses most, as a --utility to paste"))
+        facts.append(("beside it", f"the task of the agent that loses most, as a {Hint('utility').words} to paste"))
     return facts + parameter_facts(metric.parameters)
 
 
@@ -118,7 +119,7 @@ def method_list() -> Explained:
     for kind, text in KIND_HEADINGS.items():
         groups.append((text, tuple((each.name, each.title) for each in METHODS.values() if each.kind == kind)))
     over_time = ((each.name, each.title + (" *" if each.randomised else "")) for each in ONLINE.values())
-    groups.append(("over time, for `decal online` (* with random numbers)", tuple(over_time)))
+    groups.append((f"over time, for `{Verb('online').words}` (* with random numbers)", tuple(over_time)))
     return _listed("methods", groups)
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from decal_cli.analysis.fit import Fitting, Gain, how_judged
 from decal_cli.data.words import file_word
 from decal_cli.declarations.document import Absent, Positive, Size
+from decal_cli.hints import Verb
 from decal_cli.methods import note_of
 from decal_cli.methods.declare import Kind
 from decal_cli.metrics import parse
@@ -99,7 +100,8 @@ class Fitted:
             star = fitting.columns[0].rpartition(":")[0] + ":*"
             added = f"the {several} columns {star}" if several else " and ".join(fitting.columns)
             yield Notes(
-                (f"Next: decal apply {file_word(self.path)} NEW -o OUT adds {added} to the rows of NEW.",), copy=True
+                (f"Next: {Verb('apply').words} {file_word(self.path)} NEW -o OUT adds {added} to the rows of NEW.",),
+                copy=True,
             )
         yield Signature(fitting.judged.signature, close=True)
 

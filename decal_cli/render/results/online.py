@@ -11,6 +11,7 @@ from decal_cli.analysis.gate import GateRow
 from decal_cli.analysis.online import Direction, Judged, MethodReport, PriorShift, StreamClusters, Window
 from decal_cli.data import shown_time
 from decal_cli.declarations.document import Absent, Count, Inside, Limit, Positive, Share, Words
+from decal_cli.hints import Verb
 from decal_cli.numbers import Interval, percent, plain, short
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import Columns, left, number, table
@@ -312,7 +313,7 @@ class Replayed:
         if not judged.has_e_value:
             return (
                 "there is no e-value: it needs the rows of a cluster to follow each other. For one look at all rows: "
-                "decal evaluate --cluster."
+                f"{Verb('evaluate', 'cluster').words}."
             )
         alpha = judged.plan.alpha
         measure, needed = ("p-value", plain(alpha)) if judged.plan.delay.late else ("e-value", f"{1 / alpha:,.3g}")

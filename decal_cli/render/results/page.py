@@ -10,6 +10,7 @@ from decal_cli.analysis.compare import Comparison
 from decal_cli.analysis.evaluate import Evaluation, Report
 from decal_cli.analysis.flowchart import Advice
 from decal_cli.analysis.recommend import Recommendation
+from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import parse
 from decal_cli.render import blocks as b
 from decal_cli.render.results.comparison import summary
@@ -118,7 +119,7 @@ class ReportPage:
     def blocks(self) -> Iterator[b.Block]:
         """What to do, why, pictures, metrics, terms, and where all this comes from."""
         # A report has no other format: the command that measures has.
-        evaluation = shortened(self.evaluation, f"decal evaluate {IN_FULL}")
+        evaluation = shortened(self.evaluation, f"{Verb('evaluate').words} {IN_FULL}")
         if evaluation is not self.evaluation:
             yield b.Notes(evaluation.notes[len(self.evaluation.notes) :])
         yield from self._advice(evaluation.reports)
@@ -139,7 +140,11 @@ class ReportPage:
         if self.recommendation is None:
             yield b.Paragraph(
                 "No decision was named, so nothing is recommended: give "
-                + ("--abstain or --utility." if self._of_classes else "--threshold, --utility, costs or --odds.")
+                + (
+                    f"{Hint('abstain').words} or {Hint('utility').words}."
+                    if self._of_classes
+                    else f"{Hint('threshold').words}, {Hint('utility').words}, costs or {Hint('odds').words}."
+                )
             )
             yield from self._comparison()
             for report in reports:

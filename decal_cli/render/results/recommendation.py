@@ -18,6 +18,7 @@ from decal_cli.analysis.tryout import Trial
 from decal_cli.crossfit.changes import DecisionChange
 from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
+from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Result, named
 from decal_cli.numbers import DASH, Interval, alike, apart, counts, per_decision, percent, plain, short, span, with_ends
 from decal_cli.render import blocks as b
@@ -706,7 +707,8 @@ def _conclusion(rounds: Sequence[Round], number: int) -> Iterator[str]:
     if number == 1 and n_tried > 1:
         yield (
             f"The best of {n_tried} looks a little better than it is, because the same rows chose it: evaluate it on "
-            f"new rows before you use it (decal fit {shell_word(each.best.chosen.key)} --test FILE)."
+            f"new rows before you use it ({Verb('fit').words} {shell_word(each.best.chosen.key)} "
+            f"{Hint('test', 'FILE').words})."
         )
     cheaper = _as_good(each)
     if cheaper is not None and cheaper.behind is not None:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from decal_cli.analysis.evaluate import Evaluation, Report
+from decal_cli.hints import Hint, said
 from decal_cli.metrics import parse
 
 MAX_GROUPS = 100
 """Groups of one model that a table shows."""
 N_WORST = 20
 """Of more groups, so many are shown."""
-IN_FULL = "--format json or csv"
+IN_FULL = f"{Hint('format', 'json')} or csv"
 
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ def worst_of_each(
         shown += [result for result in of_name if result.group is None] + sorted(groups, key=place)[:N_WORST]
         notes.append(
             f"{name + ': ' if name else ''}the table shows the {N_WORST} worst of {len(groups):,} groups by {by};"
-            f" {in_full} has all of them"
+            f" {said(in_full)} has all of them"
         )
     return tuple(shown), tuple(notes)
 

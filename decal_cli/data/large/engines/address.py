@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from decal_cli.errors import DecalError, masked
+from decal_cli.hints import Hint
 
 ADDRESS_FORMS = "duckdb:FILE?table=NAME, postgresql://USER@HOST/DATABASE?table=NAME or spark:?table=NAME"
 _ENGINE = re.compile(r"(duckdb|postgres(?:ql)?|spark):(.*)", re.DOTALL)
@@ -42,7 +43,7 @@ def is_address(text: str) -> bool:
 def refuse_as_file(path: str) -> None:
     """Raise a DecalError where what is given as a file is an address."""
     if is_address(path):
-        raise DecalError(f"{path}: is the address of an engine, and no file", "give it with --engine")
+        raise DecalError(f"{path}: is the address of an engine, and no file", f"give it with {Hint('engine')}")
     if re.match(r"[a-z][a-z0-9+.-]*:/", path, re.IGNORECASE):
         raise DecalError(f"{path}: is an address that decal does not read", "download it, and name the file")
 
@@ -51,7 +52,7 @@ def address_of(text: str) -> Address:
     """The engine that a text names. Errors: DecalError, which shows nothing of a text that is not understood."""
     spelt = _ENGINE.fullmatch(text)
     if spelt is None:
-        raise DecalError("--engine names no engine that decal knows", f"write {ADDRESS_FORMS}")
+        raise DecalError(f"{Hint('engine')} names no engine that decal knows", f"write {ADDRESS_FORMS}")
     kind, rest = spelt.groups()
     if kind == "duckdb":
         return _of_file(rest)
@@ -70,11 +71,11 @@ def _of_server(text: str) -> Address:
         parts = urlsplit(text)
         host, port, user, password = parts.hostname or "", parts.port, parts.username, parts.password
     except ValueError:
-        raise DecalError("--engine is not a URL", f"write {ADDRESS_FORMS}") from None
+        raise DecalError(f"{Hint('engine')} is not a URL", f"write {ADDRESS_FORMS}") from None
     if parts.fragment or "@" in parts.path + parts.query or parts.netloc.count("@") > 1:
         # Of a password with / ? # or @ in it, the end would be taken for the host or the database, and asked for there.
         raise DecalError(
-            "--engine is not a URL",
+            f"{Hint('engine')} is not a URL",
             "write special characters of user and password as %XX, such as %40 for @ and %2F for /",
         )
     parameters = _parameters(parts.query, "postgresql")
@@ -99,12 +100,14 @@ def _of_spark(rest: str) -> Address:
 def _parameters(query: str, engine: str) -> dict[str, str]:
     pairs = parse_qsl(query, keep_blank_values=True)
     if len({name for name, _ in pairs}) < len(pairs):
-        raise DecalError(f"--engine {engine}: a parameter is given twice", "give each once")
+        raise DecalError(f"{Hint('engine', engine)}: a parameter is given twice", "give each once")
     return dict(pairs)
 
 
 def _table(parameters: dict[str, str], engine: str) -> str | None:
     table = parameters.pop("table", None)
     if parameters:
-        raise DecalError(f"--engine {engine}: {next(iter(parameters))!r} is not a parameter", f"write {ADDRESS_FORMS}")
+        raise DecalError(
+            f"{Hint('engine', engine)}: {next(iter(parameters))!r} is not a parameter", f"write {ADDRESS_FORMS}"
+        )
     return table

@@ -11,6 +11,7 @@ from decal_cli.data.check import Part
 from decal_cli.data.dataset import Dataset
 from decal_cli.data.words import number, quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ PROBLEMS = {
         "decal_never = 1",
         "other",
         "label is never the positive value, it is {value}",
-        "correct --positive",
+        f"correct {Hint('positive')}",
         "positive",
     ),
     "label of a third value": Problem(
@@ -57,7 +58,7 @@ PROBLEMS = {
         "decal_label < 0 OR decal_label > 1",
         "third",
         "label is {value}{times}, and a label is 0 or 1, or has two values",
-        "say which counts as 1 with --positive, correct it or name another column",
+        f"say which counts as 1 with {Hint('positive')}, correct it or name another column",
     ),
     "weight not positive and finite": Problem(
         "weight",
@@ -160,7 +161,8 @@ def _error(
     if not problem.text:
         lacking = f"{count:,} rows" if count > 1 else "1 row"
         return DecalError(
-            f"{place}: {problem.role} missing in {lacking}", "fill them in, or drop these rows with --missing drop"
+            f"{place}: {problem.role} missing in {lacking}",
+            f"fill them in, or drop these rows with {Hint('missing', 'drop')}",
         )
     values = [str(each[VALUE]) for each in having if each.get(VALUE) is not None]
     value = "missing" if not values else quote(min(values)) if problem.role == "label" else number(float(values[0]))

@@ -24,6 +24,7 @@ from decal_cli.data.large.engines.dialects import DIALECTS
 from decal_cli.data.large.engines.statement import source_of
 from decal_cli.data.words import first_line
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 CONNECT_SECONDS = 15
 """How long a server may take to answer that it is there."""
@@ -79,7 +80,7 @@ def connected(address: Address, query: str | None = None) -> Iterator[Connection
             raise
         problem = address.public(_problem(error)).rstrip("!.:; ")
         raise DecalError(
-            f"{address.shown}: {problem}", "check --engine, the table or --query, and the rights"
+            f"{address.shown}: {problem}", f"check {Hint('engine')}, the table or {Hint('query')}, and the rights"
         ) from None
 
 
@@ -95,7 +96,9 @@ def _asked_of(query: str, address: Address) -> tuple[str, str]:
 
 
 def _not_one_query(address: Address) -> DecalError:
-    return DecalError(f"{address.shown}: --query is not one SELECT", "write one query that reads, and nothing after it")
+    return DecalError(
+        f"{address.shown}: {Hint('query')} is not one SELECT", "write one query that reads, and nothing after it"
+    )
 
 
 def called(query: str, names: Iterable[str]) -> str | None:
@@ -175,7 +178,7 @@ def _check_database(address: Address) -> None:
     except OSError as error:
         raise DecalError(f"{address.shown}: {error.strerror or error}", "name a DuckDB file") from None
     if magic != b"DUCK":
-        raise DecalError(f"{address.shown}: is not a DuckDB database", "give a file of rows without --engine")
+        raise DecalError(f"{address.shown}: is not a DuckDB database", f"give a file of rows without {Hint('engine')}")
 
 
 class Postgres:
@@ -201,12 +204,13 @@ class Postgres:
         All that can act are volatile, as Postgres has it; so is what gives other rows each time that it is asked.
         """
         if re.search(r'u&"', query, re.IGNORECASE):
-            raise DecalError(f'{self.address.shown}: --query has a name in U&"..."', "write the name as it is")
+            raise DecalError(f'{self.address.shown}: {Hint("query")} has a name in U&"..."', "write the name as it is")
         with self._asked("SELECT DISTINCT proname FROM pg_catalog.pg_proc WHERE provolatile = 'v'") as cursor:
             name = called(query, [name for (name,) in cursor])
         if name is not None:
             raise DecalError(
-                f"{self.address.shown}: --query calls {name}, a volatile function, which a read-only query may not",
+                f"{self.address.shown}: {Hint('query')} calls {name}, a volatile function, which a read-only "
+                "query may not",
                 "leave it out, declare it STABLE where it is yours, or name a view of the query as the table",
             )
         if not all(map(self._prepared, _asked_of(query, self.address))):
@@ -298,7 +302,9 @@ class Spark:
         """Spark parses one statement only, and a query that stands in parentheses is a SELECT."""
         name = called(query, _CALL_JAVA)
         if name is not None:
-            raise DecalError(f"{self.address.shown}: --query calls {name}, which runs methods of Java", "leave it out")
+            raise DecalError(
+                f"{self.address.shown}: {Hint('query')} calls {name}, which runs methods of Java", "leave it out"
+            )
 
     def names(self, source: str) -> list[str]:
         return list(self.types(source))
@@ -340,7 +346,7 @@ def check_reached(address: Address) -> None:
         socket.create_connection(place, CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
         problem = getattr(error, "strerror", None) or str(error)
-        raise DecalError(f"{address.shown}: {problem}", "check the host and the port of --engine") from None
+        raise DecalError(f"{address.shown}: {problem}", f"check the host and the port of {Hint('engine')}") from None
 
 
 _ENGINES: dict[str, Callable[[Address, str | None], Closing]] = {

@@ -19,6 +19,7 @@ from decal_cli.data.large.engines.dialects import Dialect, is_whole
 from decal_cli.data.large.engines.request import CountRequest, checked
 from decal_cli.data.large.engines.statement import size_of_head, size_of_texts, source_of, statement
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.limits import MAX_CELL_COUNTS, MAX_CLUSTER_COUNTS, MAX_LEVELS
 from decal_cli.roles import Columns
 from decal_cli.tables.cell_pairs import PAIR_GRID
@@ -90,7 +91,7 @@ def counted(
         if table.num_rows > MAX_CELL_COUNTS:
             raise DecalError(
                 f"{shown}: rows have more than {MAX_CELL_COUNTS:,} counts by group and cell",
-                "name columns of fewer values with --group",
+                f"name columns of fewer values with {Hint('group')}",
             )
     if not table.num_rows:
         raise DecalError(f"{shown}: has no rows", "name another table or query")

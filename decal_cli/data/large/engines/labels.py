@@ -8,6 +8,7 @@ from decal_cli.data.labels import NATURAL, NO_LABEL, label_text
 from decal_cli.data.large.engines.dialects import Dialect
 from decal_cli.data.words import quote
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
@@ -32,7 +33,9 @@ def other_label(text: str, positive: str, source: str, dialect: Dialect) -> str:
     Errors: DecalError, where the positive one stands for a missing label.
     """
     if positive.strip() in NO_LABEL:
-        raise DecalError(f"--positive {quote(positive)} stands for a missing label", "name a value of the column")
+        raise DecalError(
+            f"{Hint('positive', f'{quote(positive)}')} stands for a missing label", "name a value of the column"
+        )
     one = is_positive(text, positive, dialect)
     other = (
         f"MIN(CASE WHEN {one} THEN NULL WHEN {_is_missing(text, dialect)} THEN NULL"

@@ -21,6 +21,7 @@ from decal_cli.data.large.engines.request import CountRequest
 from decal_cli.data.large.engines.statement import source_of
 from decal_cli.data.large.sampling import can_draw
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 from decal_cli.roles import DECLARATIONS, DEFAULTS, Columns
 
 COUNTABLE = (
@@ -65,7 +66,7 @@ def read_connection(engine: Engine, columns: Columns, thresholds: Sequence[float
 def _refuse_of_rows(columns: Columns) -> None:
     for name in DECLARATIONS:
         if name not in COUNTABLE and getattr(columns, name) != DEFAULTS[name]:
-            option = "--from" if name == "log" else f"--{name.replace('_', '-')}"
+            option = Hint("from" if name == "log" else name)
             raise DecalError(f"{option} needs the rows, and an engine only counts them", "give a file of rows")
 
 
@@ -90,7 +91,8 @@ class _Rows(NamedTuple):
         chosen = choose(connection.names(source), columns, self.engine)
         if chosen.features and (pairs or not connection.types(source) or not can_draw(columns, chosen)):
             raise DecalError(
-                "--features of an engine are of a sample of single rows, which compare, --cluster, --logit, another "
+                f"{Hint('features')} of an engine are of a sample of single rows, which compare, "
+                f"{Hint('cluster')}, {Hint('logit')}, another "
                 "population and connections that are open already do not take",
                 "drop these, or give a file of rows",
             )

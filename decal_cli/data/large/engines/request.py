@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from decal_cli.data.large.engines.aggregate import RESERVED, SIDES
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 N_SPLITS = 3
 """Of coarse cells, where nothing else is asked for: 209 of them, and one more for each threshold."""
@@ -79,27 +80,29 @@ def checked(request: CountRequest) -> CountRequest:
     """The same request, its thresholds in order. Errors: DecalError, where it cannot be put."""
     for name in request.score:
         if "*" in name:
-            raise DecalError(f"score {name!r} is a pattern, and a statement names columns", "name each with --score")
+            raise DecalError(
+                f"score {name!r} is a pattern, and a statement names columns", f"name each with {Hint('score')}"
+            )
     if len(set(request.score)) < len(request.score):
         raise DecalError("a score is named twice", "name each once")
     if request.pairs and len(request.score) != 2:
         raise DecalError(
             f"pairs are of two scores, and {len(request.score)} {'is' if len(request.score) == 1 else 'are'} named",
-            "name two with --score",
+            f"name two with {Hint('score')}",
         )
     if request.cells and request.pairs and request.cluster is not None:
         raise DecalError(
             "clusters of two scores are counted by every pair of scores, and cells of both do not hold them",
-            "round the scores in --query, or draw a sample of clusters",
+            f"round the scores in {Hint('query')}, or draw a sample of clusters",
         )
     for name in request.texts:
         if name.lower() in RESERVED:
             role = "group" if name in request.group else "cluster"
             raise DecalError(
                 f"the {role} {name!r} has the name of a column of the result",
-                f'rename it: --query \'select *, "{name}" as "{role}_{name}" from ...\'',
+                f'rename it: {Hint("query")} \'select *, "{name}" as "{role}_{name}" from ...\'',
             )
     for threshold in request.thresholds:
         if not 0 <= threshold <= 1:
-            raise DecalError(f"threshold {threshold:g} is not in [0, 1]", "correct --threshold")
+            raise DecalError(f"threshold {threshold:g} is not in [0, 1]", f"correct {Hint('threshold')}")
     return replace(request, thresholds=tuple(sorted(set(request.thresholds))))

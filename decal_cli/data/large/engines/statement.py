@@ -24,6 +24,7 @@ from decal_cli.data.large.engines.sums import (
     summed,
 )
 from decal_cli.errors import DecalError
+from decal_cli.hints import Hint
 
 
 def size_of_head(request: CountRequest, dialect: Dialect, most: int) -> str:
@@ -48,13 +49,13 @@ def _size(columns: Sequence[str], source: str, dialect: Dialect) -> str:
 def source_of(table: str | None, query: str | None, dialect: Dialect) -> str:
     """What stands after FROM: a table or a query, one of which is named. Errors: DecalError."""
     if (table is None) == (query is None):
-        raise DecalError("rows come from one table or from one query", "name a table, or give --query")
+        raise DecalError("rows come from one table or from one query", f"name a table, or give {Hint('query')}")
     if table is not None:
         return dialect.table(table)
     # On lines of its own, so that a comment at its end comments out nothing of ours.
     text = (query or "").strip().rstrip(";")
     if "\0" in text or text != text.encode(errors="ignore").decode():
-        raise DecalError("--query is not text in UTF-8", "correct it")
+        raise DecalError(f"{Hint('query')} is not text in UTF-8", "correct it")
     return f"(\n{text}\n    ) AS decal_query"
 
 
