@@ -93,7 +93,7 @@ def test_a_connection_is_data_of_every_verb(database: Path, kind: str) -> None:
 def test_what_is_no_engine_is_one_line(database: Path) -> None:
     with duckdb.connect(database, read_only=True) as connection:
         given: list[tuple[Callable[[], Any], str]] = [
-            (lambda: connection, r"the data is a connection; say what to ask it: decal_cli\.Engine"),
+            (lambda: connection, r"the data is a connection; say what to ask it: Data"),
             (lambda: decal_cli.Engine(connection), "name a table, or give query="),
             (lambda: decal_cli.Engine(Connection(connection), table="preds"), "give dialect="),
             (lambda: decal_cli.Engine(connection, table="preds", dialect="mysql"), "'mysql' is not known"),
