@@ -16,12 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from decal_cli.crossfit.recalibration import learned_cuts
+from decal_cli.crossfit.held_out import cuts_of_folds, of_table
 from decal_cli.metrics import Inputs, measure_all, paired, parse
 from decal_cli.metrics.measure import MetricSpec, value_of
 from decal_cli.tables.pairs import PairTable, pair_up
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 
@@ -124,14 +123,12 @@ def _binned(rows: Rows, population: Drawn) -> float:
 
 def _learned(rows: Rows, population: Drawn, seed: int) -> float:
     """The mean gain, in the population, of the cuts that the folds learn."""
-    cells = rows.table.cells
-    neg, pos = cells.split(Seed(seed).generator("regret"))
-    cuts = learned_cuts(neg, pos, TASK.threshold)
+    held = of_table(rows.table, seed)
+    at = cuts_of_folds(held.levels, held.of_levels, TASK.threshold)
+    share = np.bincount(held.fold, held.units.weight, len(at)) / held.units.total
     weight = population.rows.weights * (population.true - TASK.threshold)
     now = float(weight[population.rows.score >= TASK.decision_threshold].sum())
-    at = np.append(cells.score, 2.0)[cuts]
     won = [float(weight[population.rows.score >= score].sum()) - now for score in at]
-    share = (neg + pos).sum(axis=1) / cells.total
     return TASK.u_delta * float(np.dot(share, won)) / float(population.rows.weights.sum())
 
 

@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from decal_cli.crossfit import recalibration
+from decal_cli.crossfit import held_out, recalibration
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, parse, value_of
-from decal_cli.metrics.families.levels import levels_used
 from decal_cli.metrics.numerics import decisions, grouping
+from decal_cli.metrics.numerics.at_levels import levels_used
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table, tabulate
 from decal_cli.task import BinaryTask
 from simulation.worlds import Floats, Map, beta, calibrated, logit_normal, rounded, tilted, uniform
@@ -226,9 +225,9 @@ def _at_edges(world: World, t: Table) -> dict[str, float]:
 
 def _recalibrated(world: World, t: Table, seed: int, now: float) -> float:
     """Mean population gain of the thresholds that the folds learned over the one that decides now."""
-    population, task, cells = world.population, world.task, t.cells
-    folds = cells.split(Seed(seed).generator("regret"))
-    learned = np.append(cells.score, np.inf)[recalibration.learned_cuts(*folds, task.threshold)]
+    population, task = world.population, world.task
+    held = held_out.of_table(t, seed)
+    learned = held_out.cuts_of_folds(held.levels, held.of_levels, task.threshold)
     worth = recalibration.from_top(population.pos - task.threshold * population.n) / population.total
     at = np.searchsorted(population.score, np.append(learned, now), side="left")
     return task.u_delta * float((worth[at[:-1]] - worth[at[-1]]).mean())

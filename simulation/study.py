@@ -18,11 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
-from decal_cli.crossfit import probe
-from decal_cli.crossfit import recalibration as crossfit
+from decal_cli.crossfit import held_out, probe
 from decal_cli.metrics import Inputs, interval_of, measure, parse, value_of
 from decal_cli.tables.features import Features
-from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table, tabulate
 from decal_cli.tables.threads import one_thread
 from decal_cli.task import BinaryTask
@@ -126,9 +124,8 @@ def _truth(metric: str, world: World, table: Table, task: BinaryTask | None, see
 
 def _learned_thresholds(table: Table, task: BinaryTask, seed: int) -> Floats:
     """The score from which each fold of gain_recalibration decides 1, shape (folds,)."""
-    cells = table.cells
-    cuts = crossfit.learned_cuts(*cells.split(Seed(seed).generator("regret")), task.threshold)
-    return np.append(cells.score, np.inf)[cuts]
+    held = held_out.of_table(table, seed)
+    return held_out.cuts_of_folds(held.levels, held.of_levels, task.threshold)
 
 
 def covered(world: World, n: int, replicates: int, rng: np.random.Generator) -> list[Coverage]:
@@ -169,9 +166,12 @@ def _gains(world: Kind, rows: Draw, fresh: Draw, seed: int) -> dict[str, float]:
     recalibrated = np.mean([worth[fresh.score >= cut].sum() for cut in learned])
     recalibration = float(recalibrated - worth[fresh.score >= world.task.decision_threshold].sum())
     with one_thread():
-        rules = probe.fold_rules(probe.with_mean_weight_one(rows.rows), seed)
-        decided = [rule(fresh.score, Features.of_numbers(fresh.features)) for rule in rules]
-    beyond = float(np.mean([worth[probed >= t].sum() - worth[isotonic >= t].sum() for isotonic, probed in decided]))
+        ordered = probe.with_mean_weight_one(rows.rows)
+        rules = probe.fold_rules(ordered, seed)
+        probed = [rule(fresh.score, Features.of_numbers(fresh.features))[1] for rule in rules]
+        levels, _, of_levels, _ = held_out.recalibrated_levels(ordered, probe.Split(ordered, seed).fold)
+    before = [worth[fresh.score >= cut].sum() for cut in held_out.cuts_of_folds(levels, of_levels, t)]
+    beyond = float(np.mean([worth[each >= t].sum() for each in probed]) - np.mean(before))
     return dict(zip(GAINS, (recalibration, beyond, recalibration + beyond), strict=True))
 
 

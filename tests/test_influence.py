@@ -46,7 +46,6 @@ class Weighted(NamedTuple):
 
 
 DELONG = "DeLong's variance divides by one row less of each label"
-KISH = "the rows count as many as (sum w)^2 / sum w^2"
 EFFECT = "the error of rows alike, times the root of the design effect"
 CHANCE = "the share of label 1 counts as chance, though it is known"
 _BINARY = {"score": "p", "threshold": 0.4}
@@ -54,7 +53,7 @@ CLASSES = {"proba": "m:*", "abstain": 0.4}
 STAKES = {"score": "p", "amount": "a", "cost_fp_column": "b"}
 WORLDS = [
     Weighted("rows", TWO_CLASSES, {"auc": DELONG}, _BINARY),
-    Weighted("weights", TWO_CLASSES, {"auc": DELONG, **dict.fromkeys(SHARES, KISH)}, _BINARY, weights=True),
+    Weighted("weights", TWO_CLASSES, {"auc": DELONG}, _BINARY, weights=True),
     Weighted(
         "clusters",
         TWO_CLASSES,
@@ -64,7 +63,7 @@ WORLDS = [
         clusters=True,
     ),
     Weighted("classes", OF_CLASSES, {}, CLASSES),
-    Weighted("weights and clusters of classes", OF_CLASSES, {"accuracy": EFFECT}, CLASSES, weights=True, clusters=True),
+    Weighted("weights and clusters of classes", OF_CLASSES, {}, CLASSES, weights=True, clusters=True),
     Weighted("stakes", OF_STAKES, {}, STAKES, weights=True, clusters=True),
     Weighted("prevalence", MEANS, dict.fromkeys(MEANS[:2], CHANCE), _BINARY | {"prevalence": 0.2}, weights=True),
 ]

@@ -45,5 +45,5 @@ def is_shown(metric: Metric, of_classes: bool, by_row: bool, limited: bool) -> b
     if metric.family in CAPACITY_FAMILIES:
         return limited and (metric.name != "capacity_threshold" if by_row else metric.family == CAPACITY)
     if by_row:
-        return metric.name in BY_ROW or (metric.shown and (metric.of_rows is not None or not metric.takes_task))
+        return metric.name in BY_ROW or (metric.shown and not metric.on(of_classes, by_row).shares_task)
     return metric.form(of_classes).shown

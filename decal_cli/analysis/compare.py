@@ -29,10 +29,9 @@ from decal_cli.metrics import Inputs, Metric, MetricSpec, Result, parse
 from decal_cli.metrics import paired as paired_metrics
 from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.inputs import row_utilities, rows_at_capacity
-from decal_cli.metrics.numerics.at_capacity import AtCapacity
+from decal_cli.metrics.decisions import Decisions
+from decal_cli.metrics.inputs import row_utilities
 from decal_cli.tables.cell_pairs import CellPairs
-from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import CELLS
@@ -164,12 +163,10 @@ def compare(
     parts = zip(first.rows.by_group(), second.rows.by_group(), strict=True)
     for (of_a, of_b), ((group, a), (_, b)) in zip(sides, parts, strict=True):
         progress(f"the difference{'' if group is None else ' in ' + group}")
-        if a.classes:
-            contests.append(_class_contest(of_a, of_b, (a.class_table, b.class_table), values.decision, plan))
-            continue
-        pairs = a.pairs_with(b)
+        pairs = None if a.classes else a.pairs_with(b)
         whole = whole or pairs
-        contests.append(_contest(of_a, of_b, pairs, (a, b), plan, ids if group is None else None))
+        of_whole = ids if group is None else None
+        contests.append(_contest(of_a, of_b, (a, b), pairs, values.decision, plan, of_whole))
     at = contests[0].thresholds
     joined, reason = None, None
     if splicing and at is None:
@@ -212,25 +209,26 @@ Differences = Mapping[str, Difference]
 
 
 def _contest(
-    of_a: Report, of_b: Report, pairs: PairTable, rows: tuple[Rows, Rows], plan: Plan, ids: Ids | None
+    of_a: Report,
+    of_b: Report,
+    rows: tuple[Rows, Rows],
+    pairs: PairTable | None,
+    decision: ClassDecision | None,
+    plan: Plan,
+    ids: Ids | None,
 ) -> Contest:
+    """pairs: the scores of both, None for rows of several classes, which have no threshold."""
+    a, b = _sides(rows, pairs, decision, plan)
+
     def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
-        sure = pairs.design.confidence(plan.confidence)
-        if sure is None:
-            return {}
-        if plan.row_task is None:
-            on_a, on_b = (Inputs(each).get(AtCapacity) for each in rows)
-            others = paired_metrics.intervals(values, pairs, plan.task, sure, plan.seed)
-        else:
-            a, b = (row_utilities(each, plan.row_task) for each in rows)
-            on_a, on_b = (rows_at_capacity(each, plan.row_task) for each in (a, b))
-            tables = {spec: value for spec, value in values.items() if not spec.declared.decides}
-            others = paired_metrics.intervals(tables, pairs, None, sure, plan.seed)
-            others |= paired_metrics.row_intervals(values, a, b, sure)
-        listed = {} if on_a is None else paired_metrics.capacity_intervals(values, on_a, on_b, plan.binary, sure)
-        return listed | others
+        sure = rows[0].sure(plan.confidence) if pairs is None else pairs.design.confidence(plan.confidence)
+        return {} if sure is None else paired_metrics.intervals(values, a, b, sure, pairs)
 
     asked, headline = _differences(of_a, of_b, plan, intervals)
+    if pairs is None:
+        classes = (rows[0].class_table, rows[1].class_table)
+        apart_by_class = None if decision is None else class_disagreements(*classes, decision)
+        return Contest(of_a.group, of_a.rows, None, 0, asked, headline, None, apart_by_class)
     swapped = swap(*rows, ids)
     apart = None
     if plan.binary is not None and swapped is None:
@@ -240,24 +238,24 @@ def _contest(
     return Contest(of_a.group, of_a.rows, of_a.positives, count, asked, headline, at, apart, swapped)
 
 
+def _sides(
+    rows: tuple[Rows, Rows], pairs: PairTable | None, decision: ClassDecision | None, plan: Plan
+) -> tuple[Inputs, Inputs]:
+    """What metrics of the two models are computed from, on units that both share."""
+    a, b = (Inputs(each, plan.task, plan.seed, decision, plan.row_task) for each in rows)
+    if plan.row_task is not None:
+        of_a, of_b = (row_utilities(each, plan.row_task) for each in rows)
+        return a.having(of_a), b.having(of_b)
+    if pairs is None or plan.task is None:
+        return a, b
+    on_a, on_b = Decisions.of_pairs(pairs, plan.task)
+    return a.having(on_a), b.having(on_b)
+
+
 def _disagreements(pairs: PairTable, threshold: float) -> Disagreements | None:
     """None where cells do not say how every row is decided."""
     known = not isinstance(pairs, CellPairs) or pairs.decided_at(threshold)
     return disagreements(pairs, threshold) if known else None
-
-
-def _class_contest(
-    of_a: Report, of_b: Report, tables: tuple[ClassTable, ClassTable], decision: ClassDecision | None, plan: Plan
-) -> Contest:
-    """The same of rows of several classes, which have no threshold."""
-
-    def intervals(values: Values) -> Mapping[MetricSpec, Interval]:
-        sure = tables[0].top.design.confidence(plan.confidence)
-        return {} if sure is None else paired_metrics.class_intervals(values, *tables, decision, sure)
-
-    asked, headline = _differences(of_a, of_b, plan, intervals)
-    apart = None if decision is None else class_disagreements(*tables, decision)
-    return Contest(of_a.group, of_a.rows, None, 0, asked, headline, None, apart)
 
 
 def _differences(
@@ -270,9 +268,8 @@ def _differences(
     if plan.intervals:
         of_classes = of_a.by_class is not None
         for spec, ends in intervals(values).items():
-            method = paired_metrics.method(spec.declared, of_classes)
-            by_row = plan.row_task is not None and spec.declared.decides
-            differences[spec] = _with_interval(differences[spec], spec, ends, "analytic" if by_row else method)
+            method = paired_metrics.method(spec.declared, of_classes, plan.row_task is not None)
+            differences[spec] = _with_interval(differences[spec], spec, ends, method)
     asked = {spec.key: differences[spec] for spec in plan.choices}
     return asked, {spec.key: differences[spec] for spec in heads if spec in values}
 

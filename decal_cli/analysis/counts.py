@@ -8,13 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from decal_cli.crossfit.changes import DecisionChange, change_beyond, change_of_recalibration
-from decal_cli.crossfit.probe import Probed
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs
-from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Table
-from decal_cli.task import BinaryTask
+from decal_cli.metrics.decisions import Acting, Change, DecisionChange
+from decal_cli.metrics.held_out import Featured, Recalibrating
 
 
 @dataclass(frozen=True)
@@ -32,6 +29,16 @@ class Decided:
         return self.true_positives + self.false_positives
 
     @property
+    def positives(self) -> float:
+        """Rows with label 1."""
+        return self.true_positives + self.false_negatives
+
+    @property
+    def negatives(self) -> float:
+        """Rows with label 0."""
+        return self.false_positives + self.true_negatives
+
+    @property
     def ppv(self) -> float | None:
         """Share of label 1 among the rows decided 1; None where there are none."""
         return self.true_positives / self.acted if self.acted > 0 else None
@@ -39,23 +46,22 @@ class Decided:
     @property
     def sensitivity(self) -> float | None:
         """Share of the rows with label 1 that are decided 1; None where there are none."""
-        positives = self.true_positives + self.false_negatives
-        return self.true_positives / positives if positives > 0 else None
+        return self.true_positives / self.positives if self.positives > 0 else None
 
     def changed(self, change: DecisionChange) -> Decided:
         """The cells after a change, held within the rows of each label: the change may come from other folds."""
-        positives, negatives = self.true_positives + self.false_negatives, self.false_positives + self.true_negatives
-        hits = min(max(self.true_positives + change.true_positives, 0.0), positives)
-        alarms = min(max(self.false_positives + change.false_positives, 0.0), negatives)
-        return Decided(hits, alarms, positives - hits, negatives - alarms)
+        hits = min(max(self.true_positives + change.true_positives, 0.0), self.positives)
+        alarms = min(max(self.false_positives + change.false_positives, 0.0), self.negatives)
+        return Decided(hits, alarms, self.positives - hits, self.negatives - alarms)
 
 
 @dataclass(frozen=True)
 class CountedStep:
-    """Decisions after a step of post-training, and what changed with it from the decisions before."""
+    """Decisions after a step of post-training, what changed with it from the decisions before, and its gain per row."""
 
     decided: Decided
     change: DecisionChange
+    gain: float
 
 
 @dataclass(frozen=True)
@@ -72,33 +78,31 @@ class DecisionCounts:
 
 
 def count_decisions(inputs: Inputs) -> DecisionCounts | None:
-    """The decisions of a model; None without a task of two actions."""
-    task = None if inputs.task is None else inputs.task.two_actions
-    if task is None:
+    """The decisions of a model; None where they are not to act or not."""
+    try:
+        acting: Acting | None = inputs.get(Acting)
+    except Undefined:
         return None
-    t: Table = inputs.get(Table)
-    (tn, fn), (fp, tp) = t.confusion(task.decision_threshold).weight.tolist()
-    as_is = Decided(tp, fp, fn, tn)
+    if acting is None:
+        return None
+    weight = acting.units.weight
+    acts, positive = acting.acts, acting.positive
+    cells = (acts & positive, acts & ~positive, ~acts & positive, ~acts & ~positive)
+    as_is = Decided(*(float(weight[cell].sum()) for cell in cells))
+    total = acting.units.total
     recalibrated = with_features = None
-    if 0 < t.positives < t.total:
-        recalibrated = _recalibrated(as_is, t, task, inputs.get(Seed))
-        probed: Probed | None = inputs.get(Probed)
-        if recalibrated is not None and probed is not None:
-            with_features = _with_features(recalibrated.decided, probed, task, t.total)
-    return DecisionCounts(t.total, as_is, recalibrated, with_features)
+    if as_is.positives > 0 and as_is.negatives > 0:
+        recalibrated = _step(as_is, inputs, Recalibrating, total)
+        if recalibrated is not None:
+            with_features = _step(recalibrated.decided, inputs, Featured, total)
+    return DecisionCounts(total, as_is, recalibrated, with_features)
 
 
-def _recalibrated(as_is: Decided, t: Table, task: BinaryTask, seed: Seed) -> CountedStep | None:
+def _step(before: Decided, inputs: Inputs, kind: type[Change], total: float) -> CountedStep | None:
+    """The decisions after a change; None where it is undefined. The probe's weights have another total."""
     try:
-        change = change_of_recalibration(t, task.threshold, task.decision_threshold, seed.generator("regret"))
+        change: Change = inputs.all_of((kind,))[0]
     except Undefined:
         return None
-    return CountedStep(as_is.changed(change), change)
-
-
-def _with_features(recalibrated: Decided, probed: Probed, task: BinaryTask, total: float) -> CountedStep | None:
-    try:
-        change = change_beyond(probed, task.threshold, total)
-    except Undefined:
-        return None
-    return CountedStep(recalibrated.changed(change), change)
+    counted = change.decisions.times(total / change.before.units.total)
+    return CountedStep(before.changed(counted), counted, change.gain.value)

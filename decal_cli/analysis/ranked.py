@@ -123,7 +123,7 @@ def _row(method: str | None, kind: Kind | None, at: WorthAtCapacity) -> Ranked:
         return value_or_none(parse(name), inputs)
 
     shares = share("capture"), share("value_capture"), share("precision_at_capacity")
-    return Ranked(method, kind, at.utility, *shares)
+    return Ranked(method, kind, at.utility.value, *shares)
 
 
 def _compared(row: Ranked, before: WorthAtCapacity, after: WorthAtCapacity, plan: Plan, widened: float = 1.0) -> Ranked:
@@ -132,6 +132,6 @@ def _compared(row: Ranked, before: WorthAtCapacity, after: WorthAtCapacity, plan
     sure = before.rows.sure(plan.confidence)
     ends = None
     if sure is not None:
-        reach = quantile(sure) * widened * before.error(after.adds_utility - before.adds_utility, before.most)
-        ends = gain - reach, gain + reach
-    return replace(row, gain=gain, interval=ends)
+        reach = quantile(sure) * widened * gain.error
+        ends = gain.value - reach, gain.value + reach
+    return replace(row, gain=gain.value, interval=ends)

@@ -16,11 +16,10 @@ import numpy as np
 from decal_cli.curves.crossings import BrierDifference, Crossing, Side, brier_difference
 from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
-from decal_cli.metrics.paired import payoff_loss
 from decal_cli.tables.estimate import Moments
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss
-from decal_cli.task import Task
+from decal_cli.task import Task, UtilityRows
 
 
 class Cut(NamedTuple):
@@ -98,7 +97,7 @@ def splice(
     cuts = [best_cut(brier_difference(fold.others)) if len(fold.others) else None for fold in folds]
     utility = None
     if task is not None:
-        utility = _held_out(pairs, folds, cuts, payoff_loss(task.undominated, task.decision_thresholds), larger=True)
+        utility = _held_out(pairs, folds, cuts, _payoff_loss(task.undominated, task.decision_thresholds), larger=True)
     agreeing = sum(other is not None and other.below == cut.below for other in cuts)
     return Splice(cut, _held_out(pairs, folds, cuts, squared, larger=False), utility, agreeing)
 
@@ -138,3 +137,13 @@ def _held_out(pairs: PairTable, folds: list[_Fold], cuts: list[Cut | None], loss
     moments = Moments(*(sum(parts) for parts in zip(*of_folds, strict=True)))
     spliced, gain = (moments.estimate(pairs.total, pairs.effective_rows, which) for which in ((1, 0), (0, 1)))
     return SpliceGain(spliced.mean, single, gain)
+
+
+def _payoff_loss(payoff: UtilityRows, decision_thresholds: Sequence[float]) -> Loss:
+    """The per-row payoff[action][label] where the action is how many of the thresholds the score reaches."""
+    by_label, at = np.array(payoff).T, np.array(decision_thresholds)
+
+    def loss(score: Floats) -> Floats:
+        return by_label[:, np.searchsorted(at, score, side="right")]
+
+    return loss

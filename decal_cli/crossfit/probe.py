@@ -14,24 +14,24 @@ How it was chosen, and how well it predicts what methods win on real data, stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.crossfit import held_out
 from decal_cli.crossfit.encoding import encoded
 from decal_cli.crossfit.learners import SURE, Regression, Standard, Trees, blend_weights, blended, logistic_fit
 from decal_cli.crossfit.regions import IsotonicFit, isotonic_fit
-from decal_cli.errors import Undefined
-from decal_cli.tables.estimate import dot, mean_over
+from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.features import Features
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Estimate, Floats, Ints
+from decal_cli.tables.table import BLOCK, Estimate, Floats, Ints
 from decal_cli.tables.threads import one_thread
 
 Mask = NDArray[np.bool_]
@@ -58,6 +58,8 @@ class Probed(NamedTuple):
     weight: Floats
     isotonic: Floats
     """Isotonic regression of the score."""
+    recalibrated: Floats
+    """The score by the calibrator that is chosen inside the other folds."""
     probe: Floats
     """Regression, trees and recalibrated score, weighted."""
     judge: Floats
@@ -66,38 +68,6 @@ class Probed(NamedTuple):
     """The fold of each row: its models have seen no row of this fold."""
     unit: Ints | None = None
     """The cluster of each row; None where rows are independent."""
-
-
-def gain_beyond(probed: Probed, threshold: float | Sequence[float], shares: Sequence[float] = (1.0,)) -> Estimate:
-    """Gain per decision and unit of u_delta of deciding by the probe rather than by the recalibrated score.
-
-    threshold: of a task of two actions; of more, the threshold of each step, with its share of u_delta.
-    """
-    if not len(probed.probe):
-        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
-    steps = list(zip(np.atleast_1d(threshold).tolist(), shares, strict=True))
-    differ = [(probed.probe >= t) != (probed.isotonic >= t) for t, _ in steps]
-    moved = np.flatnonzero(differ[0] if len(differ) == 1 else np.logical_or.reduce(differ))
-    acts, now, label, judge = (values[moved] for values in (probed.probe, probed.isotonic, probed.label, probed.judge))
-    by_label, by_judge = np.zeros(len(moved)), np.zeros(len(moved))
-    for t, share in steps:
-        change = share * ((acts >= t).astype(np.float64) - (now >= t))
-        by_label += change * (label - t)
-        by_judge += change * (judge - t)
-    weight, total = probed.weight[moved], float(probed.weight.sum())
-    label_mean, judge_mean = dot(weight, by_label) / total, dot(weight, by_judge) / total
-    # The error of the labels' estimate alone: the judge's is hard to state, and smaller.
-    squares = dot(probed.weight, probed.weight)
-    unmoved = max(squares - dot(weight, weight), 0.0)
-    spread = dot(weight**2, (by_label - label_mean) ** 2) + label_mean**2 * unmoved
-    if probed.unit is not None:
-        off = np.full(len(probed.weight), -label_mean)
-        off[moved] += by_label
-        of_clusters = np.bincount(probed.unit, probed.weight * off).astype(np.float64)
-        spread = dot(of_clusters, of_clusters)
-    # One more row that might have changed sides: with none, the error would be 0 where nothing was seen.
-    unseen = sum(share**2 * t * (1 - t) for t, share in steps) * squares / len(probed.weight)
-    return Estimate((label_mean + judge_mean) / 2, WIDENED * float(np.sqrt(spread + unseen)) / total)
 
 
 def squared_loss_won(probed: Probed) -> Estimate:
@@ -110,22 +80,12 @@ def squared_loss_won(probed: Probed) -> Estimate:
     return Estimate(mean, WIDENED * error)
 
 
-def gain_post_training(recalibration: Estimate, beyond: Estimate) -> Estimate:
-    """The sum of the gain of recalibration and the gain beyond it, with the error of the sum.
-
-    The two rest on the same labels, but never on one label in the same direction: where recalibration changes a
-    decision, the features can only change it back. So their covariance is not above 0, and the error of a sum of
-    independent gains is not too small.
-    """
-    return Estimate(recalibration.mean + beyond.mean, float(np.hypot(recalibration.error, beyond.error)))
-
-
 def build_probe(rows: Rows, *, seed: int) -> Probed:
     """Cross-fitted probabilities of rows with features, in any order."""
     rows = with_mean_weight_one(rows)
     if rows.too_few_to_hold_out:
         nothing = np.empty(0)
-        return Probed(rows.score, rows.label, rows.weights, nothing, nothing, nothing, nothing.astype(np.int64))
+        return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 4, nothing.astype(np.int64))
     isotonic, probed, fold = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
     with one_thread():
         for number, rule in enumerate(fold_rules(rows, seed)):
@@ -133,7 +93,8 @@ def build_probe(rows: Rows, *, seed: int) -> Probed:
             isotonic[rule.held] = rule.models.isotonic(rows.score[rule.held])
             probed[rule.held] = rule.held_out
         judge = _judged(probed, isotonic, rows)
-    return Probed(rows.score, rows.label, rows.weights, isotonic, probed, judge, fold, rows.unit)
+    recalibrated = held_out.recalibrated_rows(rows, fold)
+    return Probed(rows.score, rows.label, rows.weights, isotonic, recalibrated, probed, judge, fold, rows.unit)
 
 
 def with_mean_weight_one(rows: Rows) -> Rows:

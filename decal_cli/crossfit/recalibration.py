@@ -3,10 +3,8 @@
 Isotonic recalibration decides 1 from a threshold on the score upwards. The threshold that a fold learns for one t* is
 where the sum of what acting is worth, taken from the top, is largest: an argmax of a cumulative sum, no isotonic fit.
 
-The error of the cross-fitted gain is not the paired one: folds learn from each other's rows, so their errors move
-together, and where nothing is to be won the first-order variance vanishes. It is taken instead from a parametric
-bootstrap of the whole procedure, labels drawn from a smoothed calibration curve, each replicate compared with what its
-own decisions are worth under that curve.
+How a threshold, or a share of what is possible, varies is taken from a parametric bootstrap of the whole procedure,
+with labels drawn from a smoothed calibration curve.
 """
 
 from __future__ import annotations
@@ -18,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.estimate import with_missed
-from decal_cli.tables.resample import FOLDS, TIE
+from decal_cli.tables.resample import TIE
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Table
 from decal_cli.task import Task
 
@@ -79,22 +76,8 @@ def switches(task: Task) -> tuple[Switch, ...]:
     return tuple(Switch(*step) for step in steps)
 
 
-def crossfitted_gain(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -> float:
-    """Mean gain on held-out rows of deciding as the other folds' isotonic fit says, per unit of u_delta."""
-    need_rows(t)
-    neg, pos = t.cells.split(rng)
-
-    def of_step(threshold: float, now: float) -> float:
-        cuts = learned_cuts(neg, pos, threshold)
-        won = from_top(pos * (1 - threshold) - neg * threshold)[np.arange(len(cuts)), cuts].sum()
-        fp, tp = t.confusion(now).weight[1]
-        return float(won - (tp * (1 - threshold) - fp * threshold)) / t.total
-
-    return sum(share * of_step(threshold, now) for threshold, now, share in steps)
-
-
 def smoothed_gain(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -> float:
-    """What the rules of `crossfitted_gain` win by the smoothed calibration curve, per unit of u_delta.
+    """What acting by the other folds' isotonic fits wins by the smoothed calibration curve, per unit of u_delta.
 
     The curve knows all labels, so that this is less noisy, and rather too high.
     """
@@ -108,16 +91,6 @@ def smoothed_gain(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -
         return float(learned.mean() - worth[world.place(now)])
 
     return sum(share * of_step(threshold, now) for threshold, now, share in steps)
-
-
-def missed(t: Table, steps: Sequence[Switch]) -> float:
-    """Error of rows that could have been missed on the other side, per unit of u_delta.
-
-    Where recalibration decides all but a few rows alike, these few, which the cells of the replays put together, are
-    all that varies.
-    """
-    farthest = sum((step.share * max(step.threshold, 1 - step.threshold)) ** 2 for step in steps)
-    return float(with_missed(0.0, farthest, t.effective_rows))
 
 
 def need_rows(t: Table) -> None:
@@ -183,20 +156,6 @@ class Drawn(NamedTuple):
     def worth(self, threshold: float) -> Floats:
         """Of acting from each cell upwards."""
         return from_top((self.pos * (1 - threshold) - self.neg * threshold) * self.unit)
-
-
-def gain_errors(t: Table, steps: Sequence[Switch], rng: np.random.Generator) -> Floats:
-    """Cross-fitted gain minus what its decisions win in that world, in replicates of the smoothed world."""
-    world = _World(t, [step.now for step in steps], N_CELLS)
-    drawn = world.draw(FOLDS, rng)
-
-    def of_step(threshold: float, now: float) -> Floats:
-        worth, true, acts = drawn.worth(threshold), world.true(threshold), world.place(now)
-        cuts = highest(worth.sum(axis=1, keepdims=True) - worth)
-        won = np.take_along_axis(worth, cuts[..., None], axis=-1)[..., 0] - worth[..., acts]
-        return won.sum(axis=1) - (true[cuts] - true[acts]).mean(axis=1)
-
-    return np.asarray(sum(share * of_step(threshold, now) for threshold, now, share in steps))
 
 
 def share_range(t: Table, steps: Sequence[Switch], rng: np.random.Generator, confidence: float) -> tuple[float, float]:

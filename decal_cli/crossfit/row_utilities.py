@@ -7,33 +7,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import fits_of_other_folds
 from decal_cli.errors import Undefined
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints
-
-
-class HeldOut(NamedTuple):
-    """What isotonic regression of the score, fitted to the other folds, says of each row, shape (T,)."""
-
-    isotonic: Floats
+from decal_cli.tables.table import FEWEST_ROWS, Ints
 
 
 class ByAmount(NamedTuple):
     """Whether the cost of a miss is at least the one from which acting won most on the other folds, bool (T,)."""
 
     large: NDArray[np.bool_]
-
-
-def build_held_out(rows: Rows, *, seed: int) -> HeldOut:
-    """Five folds, clusters whole. Errors: Undefined, where there are too few rows to hold some out."""
-    rows = rows.in_order()
-    need_rows(rows)
-    fold = rows.places(Seed(seed).generator("row utilities")) % FOLDS
-    return HeldOut(fits_of_other_folds(rows, fold))
 
 
 def build_by_amount(utilities: RowUtilities, *, seed: int) -> ByAmount:

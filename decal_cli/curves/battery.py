@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli.crossfit.probe import Probed, gain_beyond
-from decal_cli.crossfit.recalibration import need_rows
+from decal_cli.crossfit import held_out
+from decal_cli.crossfit.probe import Probed
 from decal_cli.crossfit.regions import HeldOutRegions, Regions
 from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
@@ -21,13 +21,19 @@ from decal_cli.curves.sums import Levels, Means, levels_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
-from decal_cli.metrics.confidence import bias_corrected, normal, quantile, wilson_ends
-from decal_cli.metrics.families.levels import at_levels
+from decal_cli.metrics.confidence import bias_corrected, normal, quantile
+from decal_cli.metrics.decisions import Acting, Decisions
+from decal_cli.metrics.families.practice import false_positive_rate
+from decal_cli.metrics.families.task import ppv, sensitivity
 from decal_cli.metrics.numerics import corp, decisions, grouping
+from decal_cli.metrics.numerics.at_levels import at_levels
+from decal_cli.metrics.regret_cells import ScoreRegrets
 from decal_cli.tables import resample as draw
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Estimate, Floats, Ints, Table
+from decal_cli.tables.table import BINS, Estimate, Floats, Ints, Table
+from decal_cli.tables.units import Estimate as UnitEstimate
+from decal_cli.tables.units import units_of_rows
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
@@ -86,17 +92,14 @@ def curves_of(
 
 
 def _without_features(s: Setup) -> Iterator[ThresholdCurve]:
-    at, total = s.grid.at, s.table.total
-    heldout_worth, calibration_regret = _meanwhile(
-        s, lambda: heldout.heldout_worth(s.table, at, s.rng()), lambda: _calibration_regret(s)
-    )
+    at = s.grid.at
+    recalibrated, calibration_regret = _meanwhile(s, lambda: _held_out_gains(s), lambda: _calibration_regret(s))
     segments, pools = levels_of(s.segments), s.table.isotonic
     fitted = levels_of(pools, pools.pos / pools.n)
     now = sums.of_decisions(segments, _cost(at), s.grid)
     yield _mean(s, "brier", now, brier=_brier(s.table))
     yield _mean(s, "brier_calibrated", sums.of_decisions(fitted, _cost(at), s.grid), brier=sums.brier_of(fitted))
-    neg, pos = sums.above(segments.key, segments[1:3], at)
-    for curve in _recalibrated(s, heldout_worth, (pos * (1 - at) - neg * at) / total, fitted):
+    for curve in _recalibrated(s, recalibrated, fitted):
         yield curve
         if curve.kind.name == "gain_recalibration":
             yield _loss_ratio(s, now.value[s.grid.shown], curve)
@@ -179,28 +182,28 @@ def _undefined(s: Setup, name: str, reason: str) -> ThresholdCurve:
 
 
 def _ranking(s: Setup, segments: Levels) -> Iterator[ThresholdCurve]:
-    """The ROC curve and what follows from it, with Wilson's intervals; that of lift holds the base rate fixed."""
+    """The ROC curve and what follows from it, as `evaluate` has it; the interval of lift holds the base rate fixed."""
     roc = Roc.of_levels(segments, s.grid.at)
-    neg, pos, neg2, pos2 = sums.above(segments.key, segments[1:5], s.grid.at)
-    acting = np.divide((neg + pos) ** 2, neg2 + pos2, out=np.ones_like(neg), where=neg2 + pos2 > 0)
-    positives, negatives = (_rows_of(*pair) for pair in ((segments.pos, segments.pos2), (segments.neg, segments.neg2)))
-    yield _rate(s, "sensitivity", roc.recall, np.full_like(neg, positives), "no row has label 1")
-    yield _rate(s, "false_positive_rate", roc.false_alarms, np.full_like(neg, negatives), "no row has label 0")
-    yield _rate(s, "ppv", roc.precision, acting, "no row is decided 1")
-    rate = max(s.table.base_rate, 1e-300)
-    yield _rate(s, "lift", roc.precision, acting, "no row is decided 1", 1 / rate)
+    tasks = [BinaryTask.of_threshold(float(t)) for t in s.grid.at[s.grid.shown]]
+    decided = [Acting.of(Decisions.of_table(s.segments, task)) for task in tasks]
+    yield _rate(s, "sensitivity", roc.recall, [partial(sensitivity, d) for d in decided], "no row has label 1")
+    alarms = [partial(false_positive_rate, d) for d in decided]
+    yield _rate(s, "false_positive_rate", roc.false_alarms, alarms, "no row has label 0")
+    precision = [partial(ppv, d) for d in decided]
+    yield _rate(s, "ppv", roc.precision, precision, "no row is decided 1")
+    yield _rate(s, "lift", roc.precision, precision, "no row is decided 1", 1 / max(s.table.base_rate, 1e-300))
 
 
-def _rows_of(weight: Floats, squares: Floats) -> float:
-    """How many rows of one weight these weigh as much as."""
-    return float(weight.sum() ** 2 / squares.sum()) if squares.sum() > 0 else 1.0
-
-
-def _rate(s: Setup, name: str, rate: Floats, rows: Floats, none: str, factor: float = 1.0) -> ThresholdCurve:
-    """A share of so many rows, or a multiple of it."""
+def _rate(
+    s: Setup, name: str, rate: Floats, shares: Sequence[Callable[[], UnitEstimate]], none: str, factor: float = 1.0
+) -> ThresholdCurve:
+    """A share, or a multiple of it."""
     shown, low, high = rate[s.grid.shown], None, None
     if s.confidence is not None:
-        low, high = factor * wilson_ends(shown, rows[s.grid.shown], s.confidence)
+        ends = [
+            (np.nan, np.nan) if np.isnan(r) else f().wilson(s.confidence) for r, f in zip(shown, shares, strict=True)
+        ]
+        low, high = factor * np.array(ends).T
     return ThresholdCurve(CURVE_KINDS[name], factor * shown, low, high, reason=none if np.isnan(shown).any() else None)
 
 
@@ -224,28 +227,34 @@ def _of_ends(s: Setup, name: str, value: Floats, low: Floats, high: Floats) -> T
     )
 
 
-def _recalibrated(
-    s: Setup, heldout_worth: Callable[[], Floats], worth_now: Floats, fitted: Levels
-) -> Iterator[ThresholdCurve]:
+def _held_out_gains(s: Setup) -> heldout.Gains | Undefined:
+    try:
+        held = held_out.of_table(s.table, s.seed)
+    except Undefined as undefined:
+        return undefined
+    return heldout.gains(held.units, held.score, held.recalibrated, s.grid.at, s.grid.weight)
+
+
+def _of_gains(s: Setup, name: str, gains: heldout.Gains) -> ThresholdCurve:
+    z = 0.0 if s.confidence is None else quantile(s.confidence)
+    expected = None if gains.expected is None else Estimate(*gains.expected)
+    return _curve(s, name, gains.value, None if s.confidence is None else z * gains.error, expected)
+
+
+def _recalibrated(s: Setup, gains: Callable[[], heldout.Gains | Undefined], fitted: Levels) -> Iterator[ThresholdCurve]:
     """The held-out gain of recalibration, and the threshold that recalibrates."""
-    at, w, shown = s.grid.at, s.grid.weight, s.grid.shown
+    at, shown = s.grid.at, s.grid.shown
     z = 0.0 if s.confidence is None else quantile(s.confidence)
     first = np.searchsorted(fitted.key, at, side="left")
     adjusted = np.append(s.table.score[s.table.pools], np.nan)[first]
-    try:
-        need_rows(s.table)
-    except Undefined as undefined:
-        yield _undefined(s, "gain_recalibration", undefined.reason)
+    won = gains()
+    if isinstance(won, Undefined):
+        yield _undefined(s, "gain_recalibration", won.reason)
         yield ThresholdCurve(CURVE_KINDS["threshold_adjusted"], adjusted[shown], reason=_unreached(adjusted[shown]))
         return
-    errors = None if s.confidence is None else heldout.replay(s.segments, at, s.rng())
-    gain = heldout_worth() - worth_now
-    expected = None
-    if w is not None:
-        expected = Estimate(float(w @ gain), 0.0 if errors is None else float((errors.gain @ w).std()))
-    reach = None if errors is None else z * errors.of_gain(at, s.table.effective_rows)
-    yield _curve(s, "gain_recalibration", gain, reach, expected)
-    crossing = _curve(s, "threshold_adjusted", adjusted, None if errors is None else z * errors.threshold, None)
+    yield _of_gains(s, "gain_recalibration", won)
+    reach = None if s.confidence is None else z * heldout.threshold_error(s.segments, at, s.rng())
+    crossing = _curve(s, "threshold_adjusted", adjusted, reach, None)
     yield ThresholdCurve(crossing.kind, crossing.value, crossing.low, crossing.high, reason=_unreached(crossing.value))
 
 
@@ -278,17 +287,19 @@ def _calibration_regret(s: Setup) -> ThresholdCurve:
     value = _regret_of(segments.neg[None], segments.pos[None], first, cut, at)[0]
     if s.confidence is None:
         return _of_ends(s, "regret_calibration", value, value, value)
+    # At each t* the interval of the metric.
+    tasks = [BinaryTask.of_threshold(float(each)) for each in at]
+    ends = [ScoreRegrets(t, task).bins(BINS).interval(s.rng(), s.confidence) for task in tasks]
+    curve = _of_ends(s, "regret_calibration", value, *np.array(ends).T)
+    w = s.grid.weight
+    if w is None:
+        return curve
     rng = s.rng()
     neg, pos = (_resampled(rng, *pair) for pair in ((segments.neg, segments.neg2), (segments.pos, segments.pos2)))
     draws = _regret_of(neg, pos, first, cut, at)
-    z, w = quantile(s.confidence), s.grid.weight
-    middle, reach = 2 * value - draws.mean(axis=0), z * draws.std(axis=0, ddof=1)
-    curve = _of_ends(s, "regret_calibration", value, *(np.clip(middle + side * reach, 0, 1) for side in (-1, 1)))
-    if w is None:
-        return curve
     low, high = bias_corrected(float(w @ value), draws @ w, s.confidence)
-    ends = max(low, 0.0), max(high, 0.0)
-    return ThresholdCurve(curve.kind, curve.value, curve.low, curve.high, curve.expectation, ends)
+    expected = max(low, 0.0), max(high, 0.0)
+    return ThresholdCurve(curve.kind, curve.value, curve.low, curve.high, curve.expectation, expected)
 
 
 def _resampled(rng: np.random.Generator, weight: Floats, squares: Floats) -> Floats:
@@ -328,10 +339,9 @@ def _with_features(s: Setup, featured: Featured) -> Iterator[ThresholdCurve]:
     by_region = sums.levels_of_rows(rows.region, rows.label, rows.weight, s.table.design.effect)
     yield _mean(s, "brier_regions", sums.of_decisions(by_region, _cost(at), s.grid), sums.brier_of(by_region))
     probed = featured.probed
-    value, error = np.array([gain_beyond(probed, float(t)) for t in at]).T
-    reach = (0.0 if s.confidence is None else quantile(s.confidence)) * error
-    low, high = (np.clip(value + side * reach, *CURVE_KINDS["gain_beyond"].range) for side in (-1, 1))
-    yield _of_ends(s, "gain_beyond", value, low, high)
+    units = units_of_rows(probed.label, probed.weight, probed.unit)
+    scores = probed.recalibrated, probed.probe, at, s.grid.weight, probed.judge
+    yield _of_gains(s, "gain_beyond", heldout.gains(units, *scores))
 
 
 def _post_training(s: Setup, first: ThresholdCurve, second: ThresholdCurve) -> ThresholdCurve:

@@ -1,8 +1,9 @@
-"""Recalibration evaluated on held-out rows, at every threshold at once, and how much its gain varies.
+"""Recalibration at every threshold at once: what held-out scores win, and how much the adjusted threshold varies.
 
-One isotonic fit of the other folds serves every t*: act from the first pool that reaches t*. The standard error is that
-of `crossfit`: the procedure replayed in a smoothed world. All replicates and folds are pooled in one call, each raised
-by 2 above the one before, so that no pool crosses from one to the next; all t* share the draws.
+One set of held-out scores serves every t*, and `evaluate` has the same: a sweep is a loop over decisions on units that
+are reduced to what the thresholds tell apart. The error of the adjusted threshold is that of the procedure replayed in
+a smoothed world. All replicates are pooled in one call, each raised by 2 above the one before, so that no pool crosses
+from one to the next; all t* share the draws.
 """
 
 from __future__ import annotations
@@ -11,34 +12,53 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.crossfit.recalibration import Weights, from_top, need_rows, smoothed
+from decal_cli.crossfit.probe import WIDENED
+from decal_cli.crossfit.recalibration import Weights, smoothed
 from decal_cli.tables import resample as draw
-from decal_cli.tables.estimate import with_missed
+from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.isotonic import pool
-from decal_cli.tables.resample import FOLDS, TIE
+from decal_cli.tables.resample import TIE
 from decal_cli.tables.table import Floats, Ints, Table
+from decal_cli.tables.units import Units
 
 N_REPLICATES = 100
 
 
-def heldout_worth(t: Table, at: Floats, rng: np.random.Generator) -> Floats:
-    """Worth per row, for u_delta 1, of acting by the other folds' isotonic fits on held-out rows, shape (K,).
+class Gains(NamedTuple):
+    """Gains per row for u_delta 1, and their errors, shape (K,) each; and their mean under a prior with its error."""
 
-    The folds are those of `crossfit.crossfitted_gain` with the same generator.
+    value: Floats
+    error: Floats
+    expected: tuple[float, float] | None
+
+
+def gains(
+    units: Units, now: Floats, then: Floats, at: Floats, prior: Floats | None = None, judge: Floats | None = None
+) -> Gains:
+    """What acting on the scores `then` wins over acting on the scores `now`, at each t*.
+
+    judge: a probability of label 1 that counts by half, and the label by half; the error is that of the label alone.
     """
-    need_rows(t)
-    neg, pos = t.cells.split(rng)
-    all_neg, all_pos = neg.sum(axis=0), pos.sum(axis=0)
-    won = np.zeros(len(at))
-    for here_neg, here_pos in zip(neg, pos, strict=True):
-        cut = cuts(all_neg - here_neg, all_pos - here_pos, at)
-        won += from_top(here_pos)[cut] * (1 - at) - from_top(here_neg)[cut] * at
-    return won / t.total
-
-
-def cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:
-    """First level, shape (K,), from which the isotonic fit of these counts, shape (m,) each, is at least t*; else m."""
-    return _cuts(neg[None], pos[None], at)[0]
+    size = len(at) + 1
+    key = np.searchsorted(at, now, side="right") * size + np.searchsorted(at * (1 - TIE), then, side="right")
+    reduced, places = units.by(key)
+    before, after = places // size, places % size
+    value, error, spread = np.empty(len(at)), np.empty(len(at)), np.zeros(len(reduced))
+    share = None if judge is None else np.bincount(key, units.weight * judge, size * size)
+    weight = None if judge is None else np.bincount(key, units.weight, size * size)
+    one_row = float(one_missed(1.0, units.effective_rows))
+    for k, t in enumerate(at):
+        changed = (after > k).astype(np.float64) - (before > k)
+        gain = reduced.mean(changed * np.where(reduced.label == 1, 1 - t, -t))
+        value[k], error[k] = gain.value, WIDENED * np.sqrt(gain.seen**2 + t * (1 - t) * one_row)
+        spread += 0.0 if prior is None else prior[k] * gain.influence
+        if share is not None and weight is not None:
+            moved = np.add.outer(-(np.arange(size) > k).astype(np.float64), np.arange(size) > k).ravel()
+            value[k] = (value[k] + float(moved @ (share - t * weight)) / units.total) / 2
+    if prior is None:
+        return Gains(value, error, None)
+    variance = float(reduced.covariance(spread[None])[0, 0]) + float(prior @ (at * (1 - at))) * one_row
+    return Gains(value, error, (float(prior @ value), WIDENED * float(np.sqrt(variance))))
 
 
 def _cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:
@@ -54,49 +74,12 @@ def _cuts(neg: Weights, pos: Weights, at: Floats) -> Ints:
     return np.minimum(first - m * np.arange(batch)[:, None], m)
 
 
-class Replay(NamedTuple):
-    """Errors of the gain, shape (N_REPLICATES, K), and standard errors of the adjusted threshold, shape (K,)."""
-
-    gain: Floats
-    threshold: Floats
-
-    def of_gain(self, at: Floats, rows: float) -> Floats:
-        """The standard error of the gain, shape (K,), with rows that could have been missed, as the metric has it."""
-        return np.asarray(with_missed(self.gain.var(axis=0), np.maximum(at, 1 - at) ** 2, rows))
-
-
-def replay(cells: Table, at: Floats, rng: np.random.Generator) -> Replay:
-    """The cross-fit on labels drawn from the cells' smoothed calibration curve; a cell begins at every t*.
-
-    The error of a gain is the gain in a replicate minus the gain of the same decisions under that curve.
-    """
-    curve, total = smoothed(cells), cells.total
-    unit = cells.unit
-    rows = np.asarray(cells.n / unit / FOLDS)
-    counts = (draw.poisson(rng, np.tile(rows * chance, N_REPLICATES * FOLDS)) for chance in (1 - curve, curve))
-    neg, pos = (values.astype(np.int64).reshape(N_REPLICATES, FOLDS, -1) for values in counts)
-    every_neg, every_pos = neg.sum(axis=1), pos.sum(axis=1)
-    batch = (N_REPLICATES * FOLDS, len(rows))
-    cut = _cuts((every_neg[:, None] - neg).reshape(batch), (every_pos[:, None] - pos).reshape(batch), at)
-    acts = np.searchsorted(cells.score, at, side="left")
-    place = cut + (len(rows) + 1) * np.arange(len(cut))[:, None]
-
-    def turned(values: Weights) -> Weights:
-        """Sums over the rows that recalibration acts on, less those that the score acts on, shape (batch, K)."""
-        up = from_top(values)
-        return up.ravel()[place] - up[:, acts] if up.ndim > 1 else up[cut] - up[acts]
-
-    def won(neg: Weights, pos: Weights) -> Floats:
-        """The gain of that change in each replicate and fold."""
-        return (turned(pos) * (1 - at) - turned(neg) * at).reshape(N_REPLICATES, FOLDS, -1)
-
-    seen = won(neg.reshape(batch), pos.reshape(batch)).sum(axis=1) * unit
-    true = won(cells.n * (1 - curve), cells.n * curve).mean(axis=1)
-    return Replay((seen - true) / total, _threshold_error(cells, every_neg, every_pos, at))
-
-
-def _threshold_error(cells: Table, neg: Ints, pos: Ints, at: Floats) -> Floats:
-    """Spread of the score at which the fit of all rows reaches t*, including the width of a cell."""
+def threshold_error(cells: Table, at: Floats, rng: np.random.Generator) -> Floats:
+    """Standard error of the adjusted threshold at each t*, shape (K,), on labels drawn from the smoothed curve."""
+    curve = smoothed(cells)
+    rows = np.asarray(cells.n / cells.unit)
+    counts = (draw.poisson(rng, np.tile(rows * chance, N_REPLICATES)) for chance in (1 - curve, curve))
+    neg, pos = (values.astype(np.int64).reshape(N_REPLICATES, -1) for values in counts)
     cut = _cuts(neg, pos, at)
     score = np.append(cells.score, 1.0)
     width = (np.append(score[1:], 1.0) - score)[np.median(cut, axis=0).astype(np.int64)]

@@ -11,17 +11,24 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from decal_cli.declarations.spec import Declaration, Registry, parameters_of
 from decal_cli.metrics.confidence import Interval
-from decal_cli.metrics.numerics.at_capacity import RowsAtCapacity
+from decal_cli.metrics.decisions import Change, Decisions
+from decal_cli.metrics.numerics.at_capacity import WorthAtCapacity
+from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets
 from decal_cli.metrics.result import Witness
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.row_utilities import RowUtilities
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.units import Estimate
 from decal_cli.task import ClassDecision, Task
 
+F = TypeVar("F", bound=Callable[..., float | Estimate])
 Better = Literal["lower", "higher", "zero", "one", "neither"]
+IntervalOf = Callable[..., Interval] | Literal["normal", "wilson", "bootstrap"] | None
+"""A function that gives it, that of the estimate, or draws of the table."""
 Unit = Literal[
     "probability", "squared probability", "nats", "utility", "share", "count", "z", "score", "slope", "p-value"
 ]
@@ -31,7 +38,7 @@ Unit = Literal[
 class Metric(Declaration):
     """A declared metric; everything decal says about it is read from here."""
 
-    function: Callable[..., float]
+    function: Callable[..., float | Estimate]
     family: str
     better: Better
     unit: Unit
@@ -40,7 +47,7 @@ class Metric(Declaration):
     shown: bool
     interval_text: str
     covers: str
-    interval: Callable[..., Interval] | Literal["bootstrap"] | None
+    interval: IntervalOf
     needs: tuple[type, ...]
     witness: Callable[..., Witness] | None = None
     loads: str = ""
@@ -64,21 +71,46 @@ class Metric(Declaration):
 
     def takes(self, classes: bool) -> bool:
         """Whether it has a meaning for rows of several classes, or for those of two."""
-        return (self.of_classes is not None or ClassTable in self.needs) if classes else ClassTable not in self.needs
+        of_several = bool({ClassTable, ClassRegrets} & set(self.needs))
+        of_any = all(kind in (Decisions, Regrets, Seed) or issubclass(kind, Change) for kind in self.needs)
+        return (of_several or of_any or self.of_classes is not None) if classes else not of_several
 
     def form(self, classes: bool) -> Metric:
         """What is computed for rows of several classes, or for those of two."""
         return self.of_classes if classes and self.of_classes is not None else self
 
+    def on(self, classes: bool, by_row: bool) -> Metric:
+        """What is computed: for rows of several classes or of two; by_row: where every row has utilities of its own."""
+        if by_row and self.takes_task and self.of_rows is not None:
+            return self.of_rows
+        return self.form(classes)
+
+    @cached_property
+    def smooth(self) -> bool:
+        """Whether it returns an Estimate, which says what each unit adds."""
+        return get_type_hints(self.function)["return"] is Estimate
+
+    @property
+    def pairs(self) -> bool:
+        """Whether what each unit adds tells how two models differ: units of held-out folds are each model's own."""
+        return self.smooth and not any(issubclass(kind, Change) for kind in self.needs)
+
     @property
     def takes_task(self) -> bool:
         """Whether the value depends on the decision."""
-        return any(issubclass(kind, (Task, ClassDecision)) for kind in self.needs)
+        return any(
+            issubclass(kind, (Task, ClassDecision, Decisions, Change, Regrets, WorthAtCapacity)) for kind in self.needs
+        )
+
+    @property
+    def shares_task(self) -> bool:
+        """Whether it is for utilities that all rows share."""
+        return any(issubclass(kind, (Task, ClassDecision, ScoreRegrets, ClassRegrets)) for kind in self.needs)
 
     @property
     def decides(self) -> bool:
         """Whether it depends on the decision, of all rows or of each row."""
-        return self.takes_task or not {RowUtilities, RowsAtCapacity}.isdisjoint(self.needs)
+        return self.takes_task or RowUtilities in self.needs
 
     def bounds(self, task: Task | ClassDecision | None) -> Interval:
         """The range in the units of the value."""
@@ -104,7 +136,7 @@ def metric(
     range: tuple[float, float] = (-math.inf, math.inf),
     size_free: bool = True,
     shown: bool = False,
-    interval: Callable[..., Interval] | Literal["bootstrap"] | None = "bootstrap",
+    interval: IntervalOf = "bootstrap",
     interval_text: str = "",
     covers: str = "",
     witness: Callable[..., Witness] | None = None,
@@ -112,21 +144,21 @@ def metric(
     noisy: bool = False,
     rarer: int = 0,
     text: Callable[..., str] | None = None,
-) -> Callable[[Callable[..., float]], Callable[..., float]]:
+) -> Callable[[F], F]:
     """Declare the decorated function as a metric.
 
     range is in multiples of u_delta where the unit is utility. size_free: doubling every row leaves the value as it
-    is. shown: among the readable choice that a table prints unasked. interval: a function that asks by annotation as
-    the metric does and gets the metric's parameters and `confidence`, or 'bootstrap', or None; interval_text says in
-    words how the interval is made; covers: what it is meant to hold, or why there is none. witness: a function of the
-    metric's own arguments that gives the task at which a supremum is attained. loads: a heavy module that the metric
-    imports late. noisy: above 0 by noise alone, the more so the better the model is calibrated, so that two models
-    cannot be compared by a bootstrap of their difference. rarer: rows of the rarer label from which on there is an
-    interval. text: a function of the metric's own arguments that writes
-    the value, where rounding would change what it means.
+    is. shown: among the readable choice that a table prints unasked. interval: 'normal' or 'wilson', of a metric that
+    returns an Estimate; a function that asks by annotation as the metric does and gets the metric's parameters and
+    `confidence`; 'bootstrap'; or None. interval_text says in words how the interval is made; covers: what it is meant
+    to hold, or why there is none. witness: a function of the metric's own arguments that gives the task at which a
+    supremum is attained. loads: a heavy module that the metric imports late. noisy: above 0 by noise alone, the more so
+    the better the model is calibrated, so that two models cannot be compared by a bootstrap of their difference.
+    rarer: rows of the rarer label from which on there is an interval. text: a function of the metric's own arguments
+    that writes the value, where rounding would change what it means.
     """
 
-    def declare(function: Callable[..., float]) -> Callable[..., float]:
+    def declare(function: F) -> F:
         METRICS.add(
             Metric(
                 name=function.__name__,
@@ -159,19 +191,19 @@ def metric(
 def for_classes(
     name: str,
     *,
-    interval: Callable[..., Interval] | None,
+    interval: IntervalOf,
     range: tuple[float, float] | None = None,
     shown: bool | None = None,
     slow: bool = False,
     **texts: Any,
-) -> Callable[[Callable[..., float]], Callable[..., float]]:
+) -> Callable[[F], F]:
     """Declare what a metric of two classes is for rows of several; what is not given is as it is there.
 
     The function has the metric's parameters, and asks by annotation for a ClassTable. Its docstring is the sentence
     that users read of it.
     """
 
-    def declare(function: Callable[..., float]) -> Callable[..., float]:
+    def declare(function: F) -> F:
         form = _form(name, function, interval, range, **texts)
         shows = form.shown if shown is None else shown
         METRICS[name] = replace(METRICS[name], of_classes=replace(form, shown=shows, slow=slow))
@@ -180,15 +212,13 @@ def for_classes(
     return declare
 
 
-def for_rows(
-    name: str, *, interval: Callable[..., Interval] | None, **texts: Any
-) -> Callable[[Callable[..., float]], Callable[..., float]]:
+def for_rows(name: str, *, interval: IntervalOf, **texts: Any) -> Callable[[F], F]:
     """Declare what a metric that needs a task is where every row has utilities of its own, as `for_classes` does.
 
     The function asks by annotation for RowUtilities, and for what is held out by them.
     """
 
-    def declare(function: Callable[..., float]) -> Callable[..., float]:
+    def declare(function: F) -> F:
         METRICS[name] = replace(METRICS[name], of_rows=_form(name, function, interval, (-math.inf, math.inf), **texts))
         return function
 
@@ -197,8 +227,8 @@ def for_rows(
 
 def _form(
     name: str,
-    function: Callable[..., float],
-    interval: Callable[..., Interval] | None,
+    function: Callable[..., float | Estimate],
+    interval: IntervalOf,
     range: tuple[float, float] | None,
     interval_text: str = "",
     covers: str = "",
@@ -222,9 +252,7 @@ def _form(
     )
 
 
-def like(
-    name: str, *, title: str, interval: Callable[..., Interval] | None, source: str = "", interval_text: str = ""
-) -> Callable[[Callable[..., float]], Callable[..., float]]:
+def like(name: str, *, title: str, interval: IntervalOf, source: str = "", interval_text: str = "") -> Callable[[F], F]:
     """Declare the decorated function as a metric that is in all else as another one, which is declared before it.
 
     source, interval_text: those of the other one, where they are empty.
@@ -280,8 +308,8 @@ def _from(rarer: int) -> str:
     return f"; none with fewer than {rarer} rows of the rarer label" if rarer else ""
 
 
-def _text_of(interval: Callable[..., Interval] | str | None) -> str:
-    if callable(interval):
+def _text_of(interval: IntervalOf) -> str:
+    if callable(interval) or interval in ("normal", "wilson"):
         return "analytic"
     return "none" if interval is None else "bias-corrected bootstrap of the table"
 

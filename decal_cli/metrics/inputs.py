@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated, build_class_probe, build_recalibrated
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions
-from decal_cli.crossfit.row_utilities import ByAmount, HeldOut, build_by_amount, build_held_out
+from decal_cli.crossfit.row_utilities import ByAmount, build_by_amount
 from decal_cli.errors import Undefined
 from decal_cli.hints import Hint
-from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity
+from decal_cli.metrics.decisions import Acting, Change, Decisions
+from decal_cli.metrics.held_out import Featured, Recalibrating
+from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, TaskAtCapacity, WorthAtCapacity
 from decal_cli.metrics.numerics.label_shift import ReferenceScores
+from decal_cli.metrics.regret_cells import ClassRegrets, Regrets, ScoreRegrets, StakesRegrets
 from decal_cli.tables.aggregated import NEEDS_ROWS, Aggregated
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.row_utilities import RowUtilities, utilities_of
@@ -36,8 +39,8 @@ class InputKind(NamedTuple):
     build: Callable[[Inputs], Any]
 
 
-OF_TASK = (Task, RowUtilities, ByAmount, RowsAtCapacity)
-"""Kinds that are others where the task is another."""
+OF_TASK = (Task, RowUtilities, ByAmount, WorthAtCapacity, Decisions, Change, Regrets)
+"""Kinds that are others where the task, or the table, is another."""
 
 
 class Inputs:
@@ -62,7 +65,7 @@ class Inputs:
     @property
     def of_classes(self) -> bool:
         """Whether the rows have a probability for each of several classes."""
-        return self.rows is not None and bool(self.rows.classes)
+        return ClassTable in self._built or (self.rows is not None and bool(self.rows.classes))
 
     @classmethod
     def of(cls, *inputs: object, seed: int = 0) -> Inputs:
@@ -158,6 +161,36 @@ def _two_actions(inputs: Inputs) -> BinaryTask | None:
     return None if task is None else task.two_actions
 
 
+def _decisions(inputs: Inputs) -> Decisions | None:
+    if inputs.row_task is not None:
+        utilities: RowUtilities | None = inputs.get(RowUtilities)
+        return None if utilities is None else Decisions.of_rows(utilities).with_unseen()
+    if inputs.of_classes:
+        c, decision = inputs.all_of((ClassTable, ClassDecision))
+        return Decisions.of_classes(c, decision).with_unseen()
+    t, task = inputs.get(Table), inputs.task
+    return None if t is None or task is None else Decisions.of_table(t, task)
+
+
+def _regrets(inputs: Inputs) -> Regrets | None:
+    if inputs.row_task is not None:
+        utilities: RowUtilities | None = inputs.get(RowUtilities)
+        return None if utilities is None else StakesRegrets(utilities)
+    return inputs.all_of((ClassRegrets if inputs.of_classes else ScoreRegrets,))[0]
+
+
+def _score_regrets(inputs: Inputs) -> ScoreRegrets | None:
+    _need_two_classes(inputs)
+    t, task = inputs.get(Table), inputs.task
+    return None if t is None or task is None else ScoreRegrets(t, task)
+
+
+def _acting(inputs: Inputs) -> Acting | None:
+    _need_two_classes(inputs)
+    decisions: Decisions | None = inputs.get(Decisions)
+    return None if decisions is None else Acting.of(decisions)
+
+
 def _at_capacity(inputs: Inputs) -> AtCapacity | None:
     _need_two_classes(inputs)
     rows = inputs.rows
@@ -194,8 +227,31 @@ def _rows_at_capacity(inputs: Inputs) -> RowsAtCapacity | None:
     return None if utilities is None or inputs.row_task is None else rows_at_capacity(utilities, inputs.row_task)
 
 
-def _held_out(inputs: Inputs) -> HeldOut | None:
-    return None if inputs.rows is None or inputs.row_task is None else build_held_out(inputs.rows, seed=inputs.seed)
+def _worth_at_capacity(inputs: Inputs) -> WorthAtCapacity | None:
+    if inputs.row_task is not None:
+        of_rows: RowsAtCapacity | None = inputs.get(RowsAtCapacity)
+        return of_rows
+    at, task = inputs.all_of((AtCapacity, BinaryTask))
+    return TaskAtCapacity(at, task)
+
+
+def _recalibrating(inputs: Inputs) -> Recalibrating | None:
+    if inputs.row_task is not None:
+        utilities: RowUtilities | None = inputs.get(RowUtilities)
+        return None if utilities is None else Recalibrating.of_rows(utilities, inputs.seed)
+    if inputs.of_classes:
+        c, decision, recalibrated = inputs.all_of((ClassTable, ClassDecision, Recalibrated))
+        return Recalibrating.of_classes(Decisions.of_classes(c, decision), decision, recalibrated)
+    t, task = inputs.get(Table), inputs.task
+    return None if t is None or task is None else Recalibrating.of_table(t, task, inputs.seed)
+
+
+def _featured(inputs: Inputs) -> Featured | None:
+    if inputs.of_classes:
+        c, decision, *learned = inputs.all_of((ClassTable, ClassDecision, Recalibrated, ClassProbed))
+        return Featured.of_classes(Decisions.of_classes(c, decision), decision, *learned)
+    stakes = inputs.task if inputs.row_task is None else inputs.get(RowUtilities)
+    return None if stakes is None else Featured.of_scores(inputs.all_of((Probed,))[0], stakes)
 
 
 def _by_amount(inputs: Inputs) -> ByAmount | None:
@@ -219,7 +275,15 @@ INPUT_KINDS: dict[type, InputKind] = {
     ClassProbed: InputKind("features", NO_FEATURES, _class_probed),
     Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
     BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
+    Decisions: InputKind("task", NO_TASK, _decisions),
+    Regrets: InputKind("task", NO_TASK, _regrets),
+    ScoreRegrets: InputKind("task", NO_TASK, _score_regrets),
+    ClassRegrets: InputKind(
+        "task of classes", NO_CLASSES, lambda inputs: ClassRegrets(*inputs.all_of((ClassTable, ClassDecision)))
+    ),
+    Acting: InputKind("task of two actions", NO_TASK, _acting),
     AtCapacity: InputKind("capacity", f"needs a capacity: {Hint('capacity')}", _at_capacity),
+    WorthAtCapacity: InputKind("capacity", f"needs a capacity: {Hint('capacity')}", _worth_at_capacity),
     ReferenceScores: InputKind("reference", f"needs a reference: evaluate {Hint('reference')}", lambda inputs: None),
     RowUtilities: InputKind("utilities of each row", NO_UTILITIES, _row_utilities),
     RowsAtCapacity: InputKind(
@@ -228,7 +292,8 @@ INPUT_KINDS: dict[type, InputKind] = {
         "of them",
         _rows_at_capacity,
     ),
-    HeldOut: InputKind("utilities of each row", NO_UTILITIES, _held_out),
+    Recalibrating: InputKind("task", NO_TASK, _recalibrating),
+    Featured: InputKind("task and features", NO_TASK, _featured),
     ByAmount: InputKind("utilities of each row", NO_UTILITIES, _by_amount),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),
     Regions: _of_features(build_regions),

@@ -19,6 +19,7 @@ from decal_cli.metrics.result import Result, Witness
 from decal_cli.metrics.within_cells import within_cells
 from decal_cli.tables.table import Table
 from decal_cli.tables.threads import beside
+from decal_cli.tables.units import Estimate
 
 MetricSpec = Spec[Metric]
 
@@ -28,21 +29,23 @@ NOT_BY_ROW = "is for utilities that all rows share, and here each row has its ow
 
 def _form(spec: MetricSpec, inputs: Inputs) -> Metric:
     """What the metric is on these rows; as declared, where it has no meaning on them."""
-    metric = spec.declared
-    if inputs.row_task is not None and metric.takes_task:
-        return metric.of_rows or metric
-    return metric.form(inputs.of_classes)
+    return spec.declared.on(inputs.of_classes, inputs.row_task is not None)
 
 
 def value_of(spec: MetricSpec, inputs: Inputs) -> float:
     """The metric's value, never NaN or infinite; raises Undefined with its reason."""
+    return float(estimate_of(spec, inputs))
+
+
+def estimate_of(spec: MetricSpec, inputs: Inputs) -> float | Estimate:
+    """The same, with what each unit adds to it where the metric is smooth in them."""
     metric = _form(spec, inputs)
-    if inputs.row_task is not None and metric.takes_task:
+    if inputs.row_task is not None and metric.shares_task:
         raise Undefined(NOT_BY_ROW)
-    value = float(metric.function(*inputs.all_of(metric.needs), **spec.parameters))
-    if not math.isfinite(value):
+    estimate = metric.function(*inputs.all_of(metric.needs), **spec.parameters)
+    if not math.isfinite(float(estimate)):
         raise Undefined("is not finite for this table")
-    return value
+    return estimate
 
 
 def value_or_none(spec: MetricSpec, inputs: Inputs) -> float | None:
@@ -62,10 +65,14 @@ def _interval_or_reason(spec: MetricSpec, inputs: Inputs, confidence: float) -> 
     """The analytic interval, or why it is undefined; neither where the metric declares none."""
     metric = _form(spec, inputs)
     interval = metric.interval
-    if not callable(interval):
+    if interval is None or interval == "bootstrap":
         return None, None
     try:
         _need_rarer(metric, inputs)
+        if not callable(interval):
+            estimate = estimate_of(spec, inputs)
+            assert isinstance(estimate, Estimate)  # as its declaration says
+            return _of_estimate(estimate, interval, confidence), None
         given = inputs.all_of(metric.interval_needs)
         low, high = interval(*given, confidence=confidence, **spec.parameters)
     except Undefined as undefined:
@@ -80,6 +87,10 @@ def _need_rarer(metric: Metric, inputs: Inputs) -> None:
     table = inputs.table if metric.rarer else None
     if table is not None and table.rarer_rows < metric.rarer:
         raise Undefined(f"rests on fewer than {metric.rarer} rows of the rarer label")
+
+
+def _of_estimate(estimate: Estimate, interval: str, confidence: float) -> Interval:
+    return estimate.wilson(confidence) if interval == "wilson" else estimate.normal(confidence)
 
 
 def _witness(spec: MetricSpec, inputs: Inputs) -> Witness | None:

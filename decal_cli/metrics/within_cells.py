@@ -185,11 +185,11 @@ def _at_threshold(name: str) -> Reach:
             cell = t.straddled(threshold)
             if cell is None:
                 continue
-            value = metric.function(*inputs.all_of(metric.needs), **parameters)
+            value = float(metric.function(*inputs.all_of(metric.needs), **parameters))
             ends = []
             for zeros, ones in ((False, False), (False, True), (True, False), (True, True)):
                 moved = inputs.having(t.moved(cell, zeros, ones, threshold))
-                ends.append(metric.function(*moved.all_of(metric.needs), **parameters))
+                ends.append(float(metric.function(*moved.all_of(metric.needs), **parameters)))
             total += max(abs(end - value) for end in ends)
         return total
 

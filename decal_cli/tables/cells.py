@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.design import INDEPENDENT, Weighted
-from decal_cli.tables.estimate import Estimate, moments_of
+from decal_cli.tables.estimate import Estimate, moments_by_label, moments_of
 from decal_cli.tables.table import CELLS, Floats, Loss, Table
 
 GRID = 1 << 16
@@ -94,34 +94,41 @@ class CellTable(Table):
 
     def _of_powers(self, powers: Sequence[Sequence[float]]) -> Estimate:
         """Mean of a polynomial of the score, by label, of degree 2 at most."""
-        first, by_cell, parts = 0.0, np.empty((2, len(self))), []
+        firsts, by_cell, parts = [], np.empty((2, len(self))), []
         for label, coefficients in enumerate(powers):
             sums, squares = self._totals(label)
             squared = np.convolve(coefficients, coefficients)
-            first += float(np.dot(coefficients, sums[: len(coefficients)]))
+            firsts.append(float(np.dot(coefficients, sums[: len(coefficients)])))
             cross, second = np.dot(coefficients, squares[: len(coefficients)]), np.dot(squared, squares[: len(squared)])
             parts.append((second, cross, squares[0]))
             by_cell[label] = np.tensordot(coefficients, self.sums[label, : len(coefficients)], axes=1)
-        return self._estimate(first, parts, by_cell)
+        return self._estimate(firsts, parts, by_cell)
 
     def _of_log(self) -> Estimate:
         totals = [self._totals(label) for label in (0, 1)]
-        first = sum(float(sums[N_POWERS]) for sums, _ in totals)
+        firsts = [float(sums[N_POWERS]) for sums, _ in totals]
         parts = [(squares[N_POWERS + 1], squares[N_POWERS], squares[0]) for _, squares in totals]
-        return self._estimate(first, parts, self.sums[:, N_POWERS])
+        return self._estimate(firsts, parts, self.sums[:, N_POWERS])
 
     def _totals(self, label: int) -> tuple[Floats, Floats]:
         """Sums over all rows of one label, and the same of squared weights."""
         sums = self.sums[label].sum(axis=1)
         return sums, sums if self.squares is None else self.squares[label].sum(axis=1)
 
-    def _estimate(self, first: float, parts: Sequence[tuple[float, float, float]], by_cell: Floats) -> Estimate:
-        """parts: as `moments_of` has them. by_cell: what the rows of each label and cell have of `first`, (2, m)."""
-        moments = moments_of(first, parts)
-        if isinstance(self.design, CoarseClusters) and np.isfinite(first):
+    def _estimate(
+        self, firsts: Sequence[float], parts: Sequence[tuple[float, float, float]], by_cell: Floats
+    ) -> Estimate:
+        """firsts, parts: as `moments_by_label` has them. by_cell: what the rows of each label and cell add, (2, m)."""
+        known = self.design.share_known
+        moments = moments_by_label(firsts, self.positives, parts) if known else moments_of(sum(firsts), parts)
+        if isinstance(self.design, CoarseClusters) and np.isfinite(sum(firsts)):
             n = self.sums[:, 0]
-            added = self.design.added(np.divide(by_cell, n, out=np.zeros_like(n), where=n > 0)[None])
-            moments = moments._replace(units=moments.units + added)
+            values = np.divide(by_cell, n, out=np.zeros_like(n), where=n > 0)
+            columns = values[None]
+            if known:
+                zero, one = np.eye(2)[:, :, None]
+                columns = np.array([zero * values, one * values, one * np.ones(len(self))])
+            moments = moments._replace(units=moments.units + self.design.added(columns))
         return moments.estimate(self.total, self.effective_rows)
 
     @property

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.estimate import Estimate, mean_over
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
+from decal_cli.tables.units import Units, units_of_rows
 
 T = TypeVar("T")
 MIN_LEVEL_ROWS = 30
@@ -64,6 +65,11 @@ class ClassTable:
         """Rows; of weighted or clustered rows, as many as say as much by themselves."""
         rows = self.total if self.weight is None else self.total**2 / float((self.weight**2).sum())
         return rows if self.unit is None else rows / self.effect
+
+    @cached_property
+    def units(self) -> Units:
+        """A unit for each row."""
+        return units_of_rows(self.label, self.weight, self.unit, rows=self.effective_rows)
 
     def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
         """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables import resample as draw
-from decal_cli.tables.estimate import CellRun, Floats, Moments, RowSums
+from decal_cli.tables.estimate import CellRun, Floats, Moments, RowSums, by_label
 
 Counts = NDArray[Any]
 """Rows as int64, or their weights as float64."""
@@ -209,9 +209,12 @@ class Design(ABC):
 
     def moments(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Moments:
         """Moments of values that depend on cell and label, (labels, k) each, given block by block."""
+        blocks = iter(blocks)
+        if self.share_known:
+            blocks, values = by_label(blocks), 2 * values + 1
         sums = RowSums(values)
         units = self._over_units(sums.watched(blocks), values)
-        return Moments(sums.first, sums.rows.sum(axis=0) if units is None else units, sums.rows)
+        return Moments(sums.first, sums.rows.sum(axis=0) if units is None else units, sums.rows, self.share_known)
 
     def _over_units(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]], values: int) -> Floats | None:
         """Sums over independent units of products of values and of 1; None where these are rows. Takes all blocks."""

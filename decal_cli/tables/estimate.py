@@ -44,7 +44,12 @@ def with_missed(variance: Any, farthest: Any, rows: float) -> Any:
     of many means at once.
     """
     # Sums of squares about a mean may be below 0 by rounding.
-    return np.sqrt(np.maximum(variance, 0.0) + MISSED_ROWS * np.maximum(farthest, 0.0) / rows**2)
+    return np.sqrt(np.maximum(variance, 0.0) + one_missed(np.maximum(farthest, 0.0), rows))
+
+
+def one_missed(farthest: Any, rows: float) -> Any:
+    """The variance that rows that could have been missed add to a mean, by the same squared distance."""
+    return MISSED_ROWS * farthest / rows**2
 
 
 class CellRun(NamedTuple):
@@ -57,16 +62,22 @@ class CellRun(NamedTuple):
     pos2: Floats
 
 
+Blocks = Iterator[tuple[CellRun, Sequence[Floats]]]
+"""Runs of cells, each with columns of a value by label and cell, shape (labels, k) each."""
+
+
 class Moments(NamedTuple):
     """Sums over rows of k values each, and sums over independently sampled units that tell how much they vary.
 
     first: shape (k,), sum of w v. units: (k + 1, k + 1), sums over units of products of their w v and their w. rows:
-    (labels, k + 1, k + 1), the same over rows by label, each for itself.
+    (labels, k + 1, k + 1), the same over rows by label, each for itself. share_known: whether the columns are those of
+    `by_label`, because weights make the share of each label what it is known to be.
     """
 
     first: Floats
     units: Floats
     rows: Floats
+    share_known: bool = False
 
     def estimate(self, total: float, effective: float, signs: Sequence[float] = (1.0,)) -> Estimate:
         """The mean over rows of a signed sum of the values; its error is that of a ratio of sums.
@@ -75,8 +86,17 @@ class Moments(NamedTuple):
         been missed is like those of its label.
         """
         sign = np.array(signs)
-        mean = float(sign @ self.first) / total
-        off = np.append(sign, -mean)
+        if self.share_known:
+            # Each label varies about its own mean: v - m0 without the label, (m0 - m1) where it is 1.
+            sign = np.repeat(sign, 2)
+            of_label = sign * self.first[:-1]
+            low, high = float(of_label[::2].sum()), float(of_label[1::2].sum())
+            mean = (low + high) / total
+            m0, m1 = low / max(total - self.first[-1], MIN_WEIGHT), high / max(self.first[-1], MIN_WEIGHT)
+            off = np.concatenate((sign, (m0 - m1, -m0)))
+        else:
+            mean = float(sign @ self.first) / total
+            off = np.append(sign, -mean)
         farthest = max(float(off @ sums @ off) / float(sums[-1, -1]) for sums in self.rows if sums[-1, -1] > 0)
         return Estimate(mean, float(with_missed(off @ self.units @ off / total**2, farthest, effective)))
 
@@ -87,6 +107,26 @@ def moments_of(first: float, parts: Sequence[tuple[float, float, float]]) -> Mom
     return Moments(np.array([first]), rows.sum(axis=0), rows)
 
 
+def moments_by_label(firsts: Sequence[float], positives: float, parts: Sequence[tuple[float, float, float]]) -> Moments:
+    """The same where the share of each label is known. firsts: by label; positives: the summed weight of label 1."""
+    rows = np.zeros((2, 4, 4))
+    for label, (second, cross, squares) in enumerate(parts):
+        # The columns that are not 0 on rows of this label: the value, whether it is label 1, and 1.
+        ones = [2, 3] if label else [3]
+        rows[label, label, label] = second
+        rows[label, label, ones] = rows[label, ones, label] = cross
+        rows[label][np.ix_(ones, ones)] = squares
+    return Moments(np.array([*firsts, positives]), rows.sum(axis=0), rows, share_known=True)
+
+
+def by_label(blocks: Blocks) -> Blocks:
+    """Blocks with each column as two, that of label 0 and that of label 1 with 0 elsewhere; and whether it is 1."""
+    for block, columns in blocks:
+        nothing = np.zeros(1)
+        parted = [pair for zero, one in columns for pair in (np.array([zero, 0 * zero]), np.array([0 * one, one]))]
+        yield block, [*parted, np.array([nothing, nothing + 1])]
+
+
 class RowSums:
     """Sums over rows by label, of blocks as they pass: those of Moments."""
 
@@ -94,7 +134,7 @@ class RowSums:
         self.first = np.zeros(values)
         self.rows = np.zeros((2, values + 1, values + 1))
 
-    def watched(self, blocks: Iterable[tuple[CellRun, Sequence[Floats]]]) -> Iterator[tuple[CellRun, Sequence[Floats]]]:
+    def watched(self, blocks: Blocks) -> Blocks:
         """The blocks, each added up."""
         for block, of_block in blocks:
             weights = block.n - block.pos, block.pos

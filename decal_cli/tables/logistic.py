@@ -103,8 +103,10 @@ def _step(here: Slopes, collinear: bool) -> Floats:
 def _shortened(slopes: Callable[[Floats], S], at: Floats, here: S, step: Floats, collinear: bool) -> tuple[Floats, S]:
     """The step, halved until the gradient at its end does not point far back and the next step can be computed."""
     for _ in range(_MAX_STEPS):
-        ahead = slopes(at + step)
-        enough = float(ahead.gradient @ step) >= -0.5 * float(here.gradient @ step)
+        # A step too far has slopes that are not finite.
+        with np.errstate(over="ignore", invalid="ignore"):
+            ahead = slopes(at + step)
+            enough = float(ahead.gradient @ step) >= -0.5 * float(here.gradient @ step)
         if enough and (collinear or np.linalg.slogdet(ahead.curvature)[0] > 0):
             return at + step, ahead
         step = step / 2

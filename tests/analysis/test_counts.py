@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
-from decal_cli.crossfit.changes import change_of_recalibration
+from decal_cli.crossfit import held_out
 from decal_cli.crossfit.probe import Probed
 from decal_cli.metrics import Inputs, parse, value_of
+from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CELLS, tabulate
+from decal_cli.tables.table import CELLS
 from decal_cli.task import BinaryTask
 from tests.helpers.command import BINARY, FOX, Decal, valid_json
 
@@ -41,6 +40,11 @@ def counted(rows: Rows, task: BinaryTask) -> tuple[Inputs, DecisionCounts]:
     return inputs, counts
 
 
+def worth(change: DecisionChange, task: BinaryTask) -> float:
+    t = task.threshold
+    return task.u_delta * (change.true_positives * (1 - t) - change.false_positives * t)
+
+
 COUNTED_TASKS = (BinaryTask.of_threshold(0.3), BinaryTask.of_costs(3, 700, 0.4), BinaryTask.of_threshold(0.8, 0.0))
 
 
@@ -51,7 +55,8 @@ def test_a_gain_is_what_the_changed_counts_win(task: BinaryTask, weighted: bool)
     for step, key in ((counts.recalibrated, "gain_recalibration"), (counts.with_features, "gain_beyond")):
         assert step is not None
         gain = value_of(parse(key), inputs)
-        assert abs(task.u_delta * step.change.worth(task.threshold) / counts.total - gain) <= EXACT * task.u_delta
+        assert step.gain == gain
+        assert abs(worth(step.change, task) / counts.total - gain) <= EXACT * task.u_delta
 
 
 def test_also_where_the_threshold_lies_inside_a_cell() -> None:
@@ -60,7 +65,7 @@ def test_also_where_the_threshold_lies_inside_a_cell() -> None:
     inputs, counts = counted(rows, task)
     assert counts.recalibrated is not None and len(rows.table) > CELLS
     gain = value_of(parse("gain_recalibration"), inputs)
-    assert abs(counts.recalibrated.change.worth(task.threshold) / counts.total - gain) <= EXACT
+    assert abs(worth(counts.recalibrated.change, task) / counts.total - gain) <= EXACT
     # Almost all change in one direction: between the two thresholds.
     assert counts.recalibrated.change.stopped < 0.01 * counts.recalibrated.change.started
 
@@ -80,22 +85,17 @@ def test_decisions_as_they_are_by_hand(weighted: bool) -> None:
 
 
 @pytest.mark.parametrize("decision_threshold", [0.3, 0.55])
-def test_recalibrated_decisions_by_another_isotonic_fit(decision_threshold: float) -> None:
-    t = tabulate(*(getattr(correlated_world(600), name) for name in ("score", "label")))
-    change = change_of_recalibration(t, 0.3, decision_threshold, Seed(0).generator("regret"))
-    neg, pos = t.cells.split(Seed(0).generator("regret"))
-    started, stopped = np.zeros(2), np.zeros(2)
-    for fold in range(len(neg)):
-        n, m = (np.delete(each, fold, axis=0).sum(axis=0) for each in (neg + pos, pos))
-        fit = IsotonicRegression(out_of_bounds="clip").fit(t.score[n > 0], (m / np.maximum(n, 1))[n > 0], n[n > 0])
-        # A level that the other folds lack belongs to the pool below it.
-        seen = np.maximum.accumulate(np.where(n > 0, np.arange(len(t)), 0))
-        acts, now = fit.predict(t.score[seen]) >= 0.3 - 1e-12, t.score >= decision_threshold
-        for label, rows in ((1, pos[fold]), (0, neg[fold])):
-            started[label] += rows[acts & ~now].sum()
-            stopped[label] += rows[now & ~acts].sum()
-    assert (change.started_negative, change.started_positive) == tuple(started)
-    assert (change.stopped_negative, change.stopped_positive) == tuple(stopped)
+def test_recalibrated_decisions_are_those_of_the_held_out_scores(decision_threshold: float) -> None:
+    rows = correlated_world(600, features=False)
+    _, counts = counted(rows, BinaryTask.of_threshold(0.3, decision_threshold))
+    held = held_out.of_table(rows.table, 0)
+    acts, now = held.recalibrated >= 0.3 - 1e-12, held.score >= decision_threshold
+    weight, label = held.units.weight, held.units.label
+    assert counts.recalibrated is not None
+    change = counts.recalibrated.change
+    for name, moved in (("started", acts & ~now), ("stopped", now & ~acts)):
+        assert getattr(change, f"{name}_positive") == weight[moved & (label == 1)].sum()
+        assert getattr(change, f"{name}_negative") == weight[moved & (label == 0)].sum()
 
 
 def test_the_features_change_what_the_probe_decides() -> None:
@@ -103,7 +103,7 @@ def test_the_features_change_what_the_probe_decides() -> None:
     inputs, counts = counted(rows, task)
     probed: Probed = inputs.get(Probed)
     assert counts.with_features is not None
-    acts, now = probed.probe >= 0.3, probed.isotonic >= 0.3
+    acts, now = probed.probe >= 0.3, probed.recalibrated >= 0.3
     change = counts.with_features.change
     assert change.started == pytest.approx(np.sum(acts & ~now), rel=EXACT)
     assert change.stopped == pytest.approx(np.sum(now & ~acts), rel=EXACT)
@@ -185,10 +185,10 @@ def test_groups_are_counted_each_for_itself(decal: Decal, tmp_path: Any) -> None
 def test_the_actions_have_the_names_that_the_user_gives(decal: Decal, tmp_path: Any) -> None:
     asked = (BINARY, "-s", "p", "-y", "y", "--features", "x*", "-t", ".3")
     plain, named = decal("recommend", *asked), decal("recommend", *asked, "--names", "reject,accept")
-    assert re.search(r"Acts on \d+ of 1,000\. With blend: \d+ fewer false positives", plain.out)
+    assert re.search(r"Acts on [\d.]+ of 1,000\. With blend: [\d.]+ fewer false positives", plain.out)
     words = " ".join(named.out.split())
-    assert re.search(r"Decides 'accept' for \d+ of 1,000\. With blend: \d+ fewer 'accept' at label 0", words)
-    (tmp_path / "decal.toml").write_text('names = ["reject", "accept"]\nunit = "EUR"\nper = "day"\ndecisions = 20\n')
+    assert re.search(r"Decides 'accept' for [\d.]+ of 1,000\. With blend: [\d.]+ fewer 'accept' at label 0", words)
+    (tmp_path / "decal.toml").write_text('names = ["reject", "accept"]\nunit = "EUR"\ndecisions = "20/day"\n')
     settled = decal("recommend", *asked)
     assert "Decides 'accept' for" in settled.out and "EUR a day" in settled.out
     assert json.loads(decal("recommend", *asked, "-f", "json").out)["counts"]["names"] == ["reject", "accept"]

@@ -34,13 +34,13 @@ def test_evaluate_shows_utilities_and_what_the_amount_alone_would_win(decal: Dec
     text = " ".join(done.out.split())
     assert done.code == 0 and "act when score >= t* of the row, 5 / (5 + amount): t* from" in text
     for shown in ("Expected utility", "Utility of never acting", "Utility of flagging by amount alone",
-                  "Gain over flagging by amount alone", "Calibration regret", "Gain of recalibration"):  # fmt: skip
+                  "Gain over flagging by amount alone", "Net benefit", "Gain of recalibration"):  # fmt: skip
         assert shown in text
-    assert "Net benefit" not in text and "task:amount=amount,cost_fp=5" in text
+    assert "Share of possible utility" not in text and "task:amount=amount,cost_fp=5" in text
     document = valid_json(decal("evaluate", "a.csv", "-s", "p", *OWN, "-f", "json").out)
     own = document["row_task"]
     assert document["task"] is None and own["columns"] == {"amount": ["amount"]} and own["cost_fp"] == 5
-    assert "all rows share" in document["metrics"]["net_benefit"]["reason"]
+    assert "all rows share" in document["metrics"]["utility_share"]["reason"]
 
 
 def test_the_same_decision_in_three_spellings(decal: Decal, table: Path) -> None:
@@ -77,7 +77,7 @@ def test_recommend_and_gate_take_it(decal: Decal) -> None:
     assert "act on the recalibrated score" in text and "act on large amounts alone" in text
     assert "or more to miss, whatever its score, is worth" in text
     assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "lower(gain_over_amount)>-100").code == 0
-    assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "net_benefit>=0").code == 2
+    assert decal("gate", "a.csv", "-s", "p", *OWN, "-r", "utility_share>=0").code == 2
 
 
 BAD = [

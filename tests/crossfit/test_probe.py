@@ -15,14 +15,14 @@ from decal_cli.crossfit.probe import (
     Split,
     build_probe,
     fold_rules,
-    gain_beyond,
-    gain_post_training,
     with_mean_weight_one,
 )
 from decal_cli.errors import Undefined
+from decal_cli.metrics.held_out import Featured, Recalibrating, post_training
+from decal_cli.tables.estimate import MISSED_ROWS
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Estimate
-from tests.helpers.worlds import featured_rows
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import featured_rows, gain_beyond
 
 AT = (0.1, 0.3, 0.5, 0.8)
 
@@ -32,7 +32,7 @@ def same(one: Probed, other: Probed) -> bool:
 
 
 def gains(probed: Probed) -> np.ndarray:
-    return np.array([gain_beyond(probed, t) for t in AT])
+    return np.array([(each.value, each.error) for each in (gain_beyond(probed, t) for t in AT)])
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -120,9 +120,9 @@ def test_noise_wins_nothing_and_what_there_is_is_found() -> None:
         label = (rng.random(800) < chance).astype(int)
         something.append(gain_beyond(build_probe(Rows(score, label, features=features), seed=seed), 0.4))
         best.append(np.mean((chance - 0.4) * ((chance >= 0.4).astype(float) - (score >= 0.4))))
-    mean, error = np.array(nothing).T
+    mean, error = np.array([(each.value, each.error) for each in nothing]).T
     assert abs(mean.mean()) < 0.004 and (mean - 1.96 * error < 0).all()
-    mean, error = np.array(something).T
+    mean, error = np.array([(each.value, each.error) for each in something]).T
     assert (mean - 1.96 * error > 0).all()
     assert 0.6 * np.mean(best) < mean.mean() < 1.1 * np.mean(best)
 
@@ -134,22 +134,22 @@ def test_squares_and_products_are_seen(signal: str) -> None:
     first, second = features[:, 0], features[:, 1]
     strength = 1.5 * (first**2 - 1 if signal == "square" else first * second)
     label = (np.random.default_rng(1).random(4000) < 1 / (1 + np.exp(-strength))).astype(int)
-    mean, error = gain_beyond(build_probe(Rows(score, label, features=features), seed=0), 0.5)
-    assert mean - 3 * error > 0
+    gain = gain_beyond(build_probe(Rows(score, label, features=features), seed=0), 0.5)
+    assert gain.value - 3 * gain.error > 0
 
 
-def by_hand(probed: Probed, threshold: float) -> Estimate:
+def by_hand(probed: Probed, threshold: float) -> tuple[float, float]:
     """The gain and its error row by row."""
     by_label, by_judge = [], []
     for i in range(len(probed.score)):
-        change = int(probed.probe[i] >= threshold) - int(probed.isotonic[i] >= threshold)
+        change = int(probed.probe[i] >= threshold) - int(probed.recalibrated[i] >= threshold)
         by_label.append(change * (probed.label[i] - threshold))
         by_judge.append(change * (probed.judge[i] - threshold))
     w = probed.weight
     middle = np.average(by_label, weights=w)
     spread = sum(w[i] ** 2 * (by_label[i] - middle) ** 2 for i in range(len(w)))
-    spread += threshold * (1 - threshold) * np.mean(w**2)
-    return Estimate((middle + np.average(by_judge, weights=w)) / 2, WIDENED * np.sqrt(spread) / w.sum())
+    one_row = MISSED_ROWS * threshold * (1 - threshold) * (np.sum(w**2) / w.sum()) ** 2
+    return (middle + np.average(by_judge, weights=w)) / 2, WIDENED * np.sqrt(spread + one_row) / w.sum()
 
 
 @settings(max_examples=60)
@@ -161,14 +161,19 @@ def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, threshold: float) 
         return rng.integers(0, 11, rows) / 10
 
     label, weight = rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
-    probed = Probed(chances(), label, weight, *(chances() for _ in range(3)), np.arange(rows) % 5)
-    assert gain_beyond(probed, threshold) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
+    probed = Probed(chances(), label, weight, *(chances() for _ in range(4)), np.arange(rows) % 5)
+    gain = gain_beyond(probed, threshold)
+    assert (gain.value, gain.error) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
 
 
 def test_the_error_of_the_whole_gain_is_that_of_a_sum() -> None:
-    """3, 4, 5."""
-    mean, error = gain_post_training(Estimate(0.01, 0.003), Estimate(0.02, 0.004))
-    assert (mean, error) == pytest.approx((0.03, 0.005), abs=1e-15)
+    score, label, _, features = featured_rows()
+    rows, task = Rows(score, label, features=features), BinaryTask.of_threshold(0.3)
+    one = Recalibrating.of_table(rows.table, task, 0)
+    other = Featured.of_scores(build_probe(rows, seed=0), task)
+    whole = post_training(one, other)
+    assert whole.value == one.gain.value + other.gain.value
+    assert whole.error == pytest.approx(np.hypot(one.gain.error, other.gain.error), rel=1e-12)
 
 
 def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
@@ -179,7 +184,7 @@ def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
     heavy = probed._replace(weight=times.astype(float))
     copied = Probed(*(np.repeat(values, times) for values in probed[:-1]))._replace(weight=np.ones(times.sum()))
     for t in AT:
-        assert gain_beyond(heavy, t).mean == pytest.approx(gain_beyond(copied, t).mean, abs=1e-12)
+        assert gain_beyond(heavy, t).value == pytest.approx(gain_beyond(copied, t).value, abs=1e-12)
         assert gain_beyond(heavy, t).error > gain_beyond(copied, t).error
 
 
@@ -222,11 +227,11 @@ def test_edges_have_probabilities_and_gains(name: str) -> None:
     rng = np.random.default_rng(0)
     for weight in (None, rng.uniform(0.5, 2, len(score)), np.exp(4 * rng.normal(size=len(score)))):
         probed = build_probe(Rows(score, label, weight, features=features), seed=0)
-        for values in (probed.isotonic, probed.probe, probed.judge):
+        for values in (probed.isotonic, probed.recalibrated, probed.probe, probed.judge):
             assert np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1
         for t in (1e-6, *AT, 1 - 1e-6):
-            mean, error = gain_beyond(probed, t)
-            assert -1 <= mean <= 1 and 0 < error < 1.2
+            gain = gain_beyond(probed, t)
+            assert -1 <= gain.value <= 1 and 0 < gain.error < 1.2
 
 
 @pytest.mark.parametrize("rows", [1, 2, 9])
@@ -242,7 +247,7 @@ def test_duplicate_columns_are_one_column_with_a_smaller_penalty() -> None:
     score, label, _, features = featured_rows(1500)
     one, four = (build_probe(Rows(score, label, features=np.column_stack([features] * k)), seed=0) for k in (1, 4))
     for t in AT:
-        assert gain_beyond(four, t).mean == pytest.approx(gain_beyond(one, t).mean, abs=0.01)
+        assert gain_beyond(four, t).value == pytest.approx(gain_beyond(one, t).value, abs=0.01)
 
 
 def test_weights_are_scaled_to_mean_one_and_none_stay_none() -> None:

@@ -7,17 +7,18 @@ from math import erfc, sqrt
 import numpy as np
 import pytest
 
-from decal_cli.crossfit.probe import Probed, build_probe, gain_beyond
+from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.signal import no_signal
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Rows
+from tests.helpers.worlds import gain_beyond
 
 
 def probed(score: np.ndarray, label: np.ndarray, probe: np.ndarray, fold: np.ndarray, weight: np.ndarray) -> Probed:
     order = np.argsort(score, kind="stable")
-    given = (score, label.astype(float), weight, score, probe, probe)
+    given = (score, label.astype(float), weight, score, score, probe, probe)
     return Probed(*(values[order] for values in given), fold[order])
 
 
@@ -74,7 +75,7 @@ def test_it_seldom_rejects_where_features_say_nothing() -> None:
 def test_it_rejects_where_the_gain_is_not_clear_yet() -> None:
     for one in worlds(2000, 0.9, 4):
         gain = gain_beyond(one, 0.15)
-        assert no_signal(one) < 1e-4 and gain.mean - 1.96 * gain.error < 0
+        assert no_signal(one) < 1e-4 and gain.value - 1.96 * gain.error < 0
 
 
 def test_too_few_rows() -> None:

@@ -25,7 +25,7 @@ from decal_cli.curves import (
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
-from decal_cli.metrics import parse
+from decal_cli.metrics import Inputs, measure_all, parse
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate
 from decal_cli.task import BinaryTask
@@ -174,15 +174,18 @@ def test_the_cuts_of_a_batch_are_those_of_isotonic_fits(unit: float) -> None:
         assert cuts[k].tolist() == first
 
 
-def test_the_gains_error_is_about_that_of_the_replay_at_one_threshold() -> None:
-    score, label, _ = curve_rows(3000)
-    t = tabulate(score, label)
-    gain = curves_of(t, None, Grid(np.array([0.3, 0.6])))["gain_recalibration"]
-    from decal_cli.crossfit.recalibration import Switch, gain_errors
-
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("key", ["gain_recalibration", "regret_calibration"])
+def test_a_number_and_its_interval_are_those_of_evaluate(key: str, clustered: bool) -> None:
+    score, label, _ = curve_rows(1200)
+    t = tabulate(score, label, None, np.arange(1200) // 4 if clustered else None)
+    gain = curves_of(t, None, Grid(np.array([0.3, 0.6])))[key]
     for k, threshold in enumerate((0.3, 0.6)):
-        sigma = gain_errors(t, [Switch(threshold, threshold)], np.random.default_rng(0)).std()
-        assert (gain.high[k] - gain.value[k]) / 1.96 == pytest.approx(sigma, rel=0.35)
+        one = measure_all([parse(key)], Inputs.of(t, BinaryTask.of_threshold(threshold)), 0.95)
+        (result,) = one.values()
+        assert (gain.low[k], gain.value[k], gain.high[k]) == pytest.approx(
+            (result.interval[0], result.value, result.interval[1]), abs=1e-12
+        )
 
 
 def test_the_whole_gain_is_a_sum_with_the_error_of_a_sum() -> None:

@@ -10,10 +10,10 @@ from decal_cli.analysis.evaluate import Evaluation, Plan, Report, Result
 from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
 from decal_cli.analysis.tryout import Trial
-from decal_cli.crossfit.changes import DecisionChange
 from decal_cli.data import Input
 from decal_cli.methods import parse as parse_method
 from decal_cli.metrics import parse
+from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.render.format import Page
 from decal_cli.render.formats import write
 from decal_cli.task import BinaryTask
@@ -59,8 +59,8 @@ WITH_FEATURES = DecisionChange(50.5, 20.5, 15.25, 60.75)
 COUNTS = DecisionCounts(
     1997.0,
     AS_IS,
-    CountedStep(AS_IS.changed(RECALIBRATED), RECALIBRATED),
-    CountedStep(AS_IS.changed(RECALIBRATED).changed(WITH_FEATURES), WITH_FEATURES),
+    CountedStep(AS_IS.changed(RECALIBRATED), RECALIBRATED, 0.0107),
+    CountedStep(AS_IS.changed(RECALIBRATED).changed(WITH_FEATURES), WITH_FEATURES, 0.03),
 )
 
 

@@ -10,11 +10,14 @@ import numpy as np
 from hypothesis import strategies as st
 
 from decal_cli import metrics
+from decal_cli.crossfit.probe import Probed
 from decal_cli.metrics import Inputs, Metric
+from decal_cli.metrics.held_out import Featured
 from decal_cli.tables.features import Features
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
+from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES
 
@@ -172,3 +175,8 @@ def missed_of_twenty(key: str) -> int:
         low, high = interval_of(key, t, confidence=0.9) or (0.0, 0.0)
         missed += not low <= truth <= high
     return missed
+
+
+def gain_beyond(probed: Probed, threshold: float) -> Estimate:
+    """What the probe wins beyond recalibration at a threshold, per unit of u_delta."""
+    return Featured.of_scores(probed, BinaryTask.of_threshold(threshold)).gain

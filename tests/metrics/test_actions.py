@@ -10,9 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
-from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.seed import Seed
 from decal_cli.task import Task, parse_utility, task_of, task_of_rows, utility_text
 
 CLINIC = ((0.0, -20.0), (-2.0, -3.0), (-5.0, -1.0), (-9.0, -9.0))
@@ -123,26 +121,6 @@ def test_utility_and_its_regrets_are_those_of_loops(seed: int) -> None:
     bound = utility[taken_by(task, fit), rows.label].mean()
     share = (per_row.mean() - constant) / (bound - constant)
     assert value("utility_share", rows, task) == pytest.approx(share, abs=1e-9)
-
-
-def test_the_gains_are_those_of_isotonic_fits_and_held_out_rows() -> None:
-    task, rows = task_of_rows(CLINIC), labelled(300, seed=5, decimals=9)
-    t, utility = rows.table, np.array(CLINIC)
-    fold = Seed(0).generator("regret").integers(FOLDS, size=len(t))
-    label, now = t.pos.astype(int), taken_by(task, t.score)
-    gain = over_constant = 0.0
-    best = utility[:, label].mean(axis=1).argmax()
-    for k in range(FOLDS):
-        here, others = fold == k, fold != k
-        fit = IsotonicRegression().fit(t.score[others], t.pos[others])
-        # A threshold between two rows of the other folds decides as the upper one: fits are steps upwards.
-        upper = np.append(t.score[others], np.inf)[np.searchsorted(t.score[others], t.score[here], side="right") - 1]
-        lowest = np.searchsorted(t.score[others], t.score[here], side="right") == 0
-        again = np.where(lowest, task.envelope[0], taken_by(task, fit.predict(np.where(lowest, 0.0, upper))))
-        gain += (utility[again, label[here]] - utility[now[here], label[here]]).sum()
-        over_constant += (utility[again, label[here]] - utility[best, label[here]]).sum()
-    assert value("gain_recalibration", rows, task) == pytest.approx(gain / len(t), abs=1e-9)
-    assert value("gain_over_constant", rows, task) == pytest.approx(over_constant / len(t), abs=1e-9)
 
 
 def featured(rows: int = 900) -> Rows:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
-from decal_cli.metrics.numerics.at_capacity import AtCapacity
-from decal_cli.metrics.paired import capacity_intervals
+from decal_cli.metrics.paired import intervals
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask
@@ -156,7 +155,7 @@ def test_paired_intervals_cover_the_difference_of_two_scores() -> None:
     for _ in range(60):
         a, b = two(rng, 600)
         values = {spec: value_of(spec, b) - value_of(spec, a) for spec in specs}
-        for spec, (low, high) in capacity_intervals(values, a.get(AtCapacity), b.get(AtCapacity), TASK, 0.9).items():
+        for spec, (low, high) in intervals(values, a, b, 0.9).items():
             held[spec] += low <= truth[spec] <= high
     assert min(held.values()) >= 46, {spec.key: count for spec, count in held.items()}
 
@@ -164,10 +163,10 @@ def test_paired_intervals_cover_the_difference_of_two_scores() -> None:
 def test_rows_exchanged_for_others_of_their_label_have_no_paired_interval() -> None:
     label, score = np.repeat([1, 0], [300, 100]), np.linspace(1, 0.4, 400)
     scores = score, np.concatenate((np.roll(score[:100], 50), score[100:]))
-    a, b = (measured(Rows(score, label), count(2)).get(AtCapacity) for score in scores)
+    a, b = (measured(Rows(score, label), count(2)) for score in scores)
     spec = parse("capture")
-    assert capacity_intervals({spec: 0.0}, a, b, TASK, 0.9) == {}
-    assert capacity_intervals({spec: 0.0}, a, a, TASK, 0.9) == {spec: (0.0, 0.0)}
+    assert intervals({spec: 0.0}, a, b, 0.9) == {}
+    assert intervals({spec: 0.0}, a, a, 0.9) == {spec: (0.0, 0.0)}
 
 
 WORLDS = {"rows": 500, "days": 30, "clusters": 100, "weights": 700}

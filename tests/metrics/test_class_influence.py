@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from decal_cli.metrics import parse
+from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.families import classes
-from decal_cli.metrics.paired import class_intervals
+from decal_cli.metrics.paired import intervals
 from decal_cli.tables.classes import ClassTable
 
 T, N_DRAWS = 400, 200
@@ -39,8 +39,11 @@ def test_the_error_of_a_difference_is_that_of_redrawn_rows(name: str, value_of: 
         return a, b
 
     a, b = pair(np.arange(T))
-    difference = value_of(b) - value_of(a)
-    low, high = class_intervals({parse(name): difference}, a, b, None, 0.9)[parse(name)]
-    drawn = [value_of(two) - value_of(one) for one, two in (pair(rng.integers(0, T, T)) for _ in range(N_DRAWS))]
+    difference = float(value_of(b)) - float(value_of(a))
+    low, high = intervals({parse(name): difference}, Inputs.of(a), Inputs.of(b), 0.9)[parse(name)]
+    drawn = [
+        float(value_of(two)) - float(value_of(one))
+        for one, two in (pair(rng.integers(0, T, T)) for _ in range(N_DRAWS))
+    ]
     assert (low + high) / 2 == pytest.approx(difference, abs=1e-12)
     assert (high - low) / 2 / quantile(0.9) == pytest.approx(np.std(drawn), rel=0.2)

@@ -188,7 +188,7 @@ def test_two_classes_give_the_numbers_of_a_score(weighted: bool) -> None:
 
 PROGRAMS = {"u_cal": 1e-7, "cdl": 1e-7, "cdl_null": 0.03}
 """What linear programs are solved to; the draws of the null follow the order of the classes."""
-DRAWN_IN_ORDER = {"regret_calibration_null": 0.02}
+DRAWN_IN_ORDER = {"regret_calibration_null": 0.02, "cfdl_null": 0.02}
 OF_CLASSES = [spec for spec in METRICS.specs() if spec.declared.takes(True)]
 
 

@@ -11,10 +11,11 @@ from decal_cli.declarations.spec import Spec
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.metrics import METRICS, Inputs, parse
 from decal_cli.metrics import value_of as value_of_spec
+from decal_cli.metrics.decisions import Acting, Decisions
+from decal_cli.metrics.regret_cells import ClassRegrets, Regrets
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Table
-from decal_cli.task import BinaryTask
 from tests.helpers.worlds import interval_of, known_rows, value_of
 
 FAMILIES = {
@@ -64,7 +65,9 @@ def test_a_declaration_says_everything() -> None:
         assert metric.summary.endswith("."), name
         assert len(metric.summary) <= 120, name
         assert len(metric.text.splitlines()) >= 3, f"{name}: a formula in words below the summary"
-        assert {Table, ClassTable} & set(metric.needs) or metric.family in OF_ROWS, name
+        assert {Table, ClassTable, Decisions, Acting, Regrets, ClassRegrets} & set(
+            metric.needs
+        ) or metric.family in OF_ROWS, name
         for parameter in metric.parameters:
             assert parameter.text, f"{name}: {parameter.name} has no help"
             assert parameter.parse(str(parameter.default)) == parameter.default, name
@@ -140,4 +143,4 @@ def test_a_metric_draws_from_the_seed_it_is_given() -> None:
 def test_utilities_are_bounded_in_multiples_of_the_stakes() -> None:
     assert METRICS["swap_regret"].bounds_in_u_delta
     assert not METRICS["net_benefit"].bounds_in_u_delta
-    assert BinaryTask in METRICS["net_benefit"].needs
+    assert Acting in METRICS["net_benefit"].needs

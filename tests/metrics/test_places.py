@@ -13,8 +13,8 @@ from decal_cli.analysis.places import listed_by_gain
 from decal_cli.crossfit.row_utilities import build_by_amount
 from decal_cli.errors import Undefined
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
-from decal_cli.metrics.inputs import row_utilities, rows_at_capacity
-from decal_cli.metrics.paired import capacity_intervals
+from decal_cli.metrics.inputs import row_utilities
+from decal_cli.metrics.paired import intervals
 from decal_cli.tables.listed import Capacity, listed
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask, RowTask
@@ -208,13 +208,12 @@ def test_intervals_cover_the_population_and_the_difference_of_two_scores() -> No
             assert ends is not None, key
             held[key] += ends[0] <= truth[key] <= ends[1]
         differences = {parse(key): number for key, number in values(pair)[1].items()}
-        a, b = (rows_at_capacity(row_utilities(each, COSTS), COSTS) for each in pair)
-        assert a is not None and b is not None  # there is a limit
-        for spec, (low, high) in capacity_intervals(differences, a, b, None, 0.9).items():
+        a, b = (Inputs(each, row_task=COSTS).having(row_utilities(each, COSTS)) for each in pair)
+        for spec, (low, high) in intervals(differences, a, b, 0.9).items():
             paired[spec.key] += low <= apart[spec.key] <= high
     assert min(held.values()) >= 46, held
     assert {key for key, number in paired.items() if number} == {
         *("utility_at_capacity", "capacity_cost", "capture", "value_capture"),
-        *("gain_over_score_ranking", "gain_over_amount_ranking"),
+        *("gain_over_score_ranking", "gain_over_amount_ranking", "eu_score_ranking"),
     }
     assert min(number for number in paired.values() if number) >= 46, paired

@@ -180,9 +180,12 @@ def test_many_pairs_are_resampled_as_equal_mass_cells() -> None:
 def test_every_metric_says_how_its_paired_interval_is_made() -> None:
     methods = {name: analytic.method(metric) for name, metric in METRICS.items()}
     assert {name for name, how in methods.items() if how == "analytic"} == {
-        "brier", "log_loss", "auc", "expected_utility", "net_benefit", "accuracy",
-        "capture", "precision_at_capacity", "lift", "utility_at_capacity", "capacity_cost",
-        "value_capture", "gain_over_score_ranking", "gain_over_amount_ranking",
+        "brier", "log_loss", "auc", "expected_utility", "net_benefit", "eu_never", "eu_always", "utility_at_stake",
+        "external_regret", "accuracy", "sensitivity", "specificity", "ppv", "npv", "selection_rate",
+        "false_positive_rate", "net_benefit_standardised", "interventions_avoided",
+        "capture", "precision_at_capacity", "lift", "utility_at_capacity", "capacity_cost", "value_capture",
+        "eu_score_ranking", "eu_amount_ranking", "gain_over_score_ranking", "gain_over_amount_ranking",
+        "top_accuracy", "auc_weighted", "ece_top_debiased", "rps", "aurc",
     }  # fmt: skip
     assert methods["corp_mcb"] == "bootstrap"
     assert methods["ece"] is methods["c_emp"] is None  # noise alone makes them positive
@@ -196,7 +199,7 @@ def two_scores(rows: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     return a, b, (rng.random(rows) < chance).astype(np.uint8)
 
 
-@pytest.mark.parametrize("name", ["brier", "auc", "expected_utility"])
+@pytest.mark.parametrize("name", ["brier", "auc", "expected_utility", "external_regret", "ppv", "sensitivity"])
 def test_paired_intervals_hold_the_truth(name: str) -> None:
     """90 % intervals of differences at n = 2,000; the truth is taken from 500,000 rows."""
     choice: MetricSpec = parse(name)

@@ -107,15 +107,15 @@ def test_negatives_that_were_dropped_are_counted_again() -> None:
     assert data.population.prevalence == pytest.approx(positives / (positives + 200))
 
 
-def test_the_share_of_label_1_is_known_to_intervals_of_payoffs() -> None:
+def test_the_share_of_label_1_is_known_to_intervals_of_means() -> None:
     """Rows of each label vary among themselves: q^2 v1 / n1 + (1 - q)^2 v0 / n0, by hand."""
     rng = np.random.default_rng(8)
     score, label = world(rng, 1500, 0.4)
     data = from_arrays(score, label, columns=Columns(prevalence="0.1", keep_scores=True))
     t = 0.3
-    keys = ("net_benefit", "expected_utility", "eu_never")
+    keys = ("net_benefit", "expected_utility", "eu_never", "brier", "log_loss")
     measured = evaluate(data, Plan(tuple(map(parse, keys)), task_of(threshold=t))).reports[0].results
-    net_benefit, utility, never = (measured[key].interval or (0.0, 0.0) for key in keys)
+    net_benefit, utility, never, brier, log_loss = (measured[key].interval or (0.0, 0.0) for key in keys)
     act = score >= t
     true_positive, false_positive = act[label == 1], act[label == 0]
     variance = 0.1**2 * true_positive.var() / len(true_positive)
@@ -124,6 +124,11 @@ def test_the_share_of_label_1_is_known_to_intervals_of_payoffs() -> None:
     # EU is (1 - t) (net benefit - q), where q is known.
     assert utility == pytest.approx(tuple((1 - t) * (end - 0.1) for end in net_benefit), abs=1e-12)
     assert never == pytest.approx((-0.1 * (1 - t), -0.1 * (1 - t)), abs=1e-12)
+    chance = np.where(label == 1, score, 1 - score)
+    for ends, loss in ((brier, (1 - chance) ** 2), (log_loss, -np.log(chance))):
+        ones, zeros = loss[label == 1], loss[label == 0]
+        variance = 0.1**2 * ones.var() / len(ones) + 0.9**2 * zeros.var() / len(zeros)
+        assert ends[1] - ends[0] == pytest.approx(2 * 1.959964 * np.sqrt(variance), rel=1e-5)
 
 
 def test_the_share_of_a_group_and_of_sampled_negatives_is_not_known() -> None:

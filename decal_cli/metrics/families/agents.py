@@ -13,8 +13,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import Witness, metric, null_of
-from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import cell_worlds, dense, envelope, gaps, rays
+from decal_cli.metrics.numerics.at_levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics.envelope import Kink, Worst
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats, Table

@@ -10,9 +10,8 @@ from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.numerics import at_capacity
-from decal_cli.metrics.numerics.at_capacity import AtCapacity, TaskAtCapacity, WorthAtCapacity
-from decal_cli.tables.table import Floats
-from decal_cli.task import BinaryTask
+from decal_cli.metrics.numerics.at_capacity import AtCapacity, WorthAtCapacity
+from decal_cli.tables.units import Estimate
 
 _WILSON = f"{intervals.WILSON}, with the error of a share whose threshold moves with the rows"
 LINEAR = "normal, from what every row adds to first order, with the threshold that moves with the rows"
@@ -22,23 +21,8 @@ LISTED = f"{covered.POPULATION}, where the same share of its rows can be acted o
 FREE = "places are free, so that the decision threshold is what counts"
 
 
-def _captured(at: AtCapacity, whole: float, empty: str) -> float:
-    if whole <= 0:
-        raise Undefined(empty)
-    return min(at.captured / whole, 1.0)
-
-
 _NO_POSITIVES = "no row has label 1"
 _NO_ONE = "no row is acted on"
-
-
-def capture_influence(at: AtCapacity) -> Floats:
-    """What each row adds to capture, to first order, shape (T,)."""
-    return (at.adds_captured - capture(at) * at.weight * at.label) / at.positives
-
-
-def _capture_interval(at: AtCapacity, *, confidence: float) -> Interval:
-    return at.share(at.captured, at.positives, capture_influence(at), confidence)
 
 
 @metric(
@@ -47,27 +31,18 @@ def _capture_interval(at: AtCapacity, *, confidence: float) -> Interval:
     unit="share",
     source="recall at k",
     range=(0, 1),
-    interval=_capture_interval,
+    interval="wilson",
     interval_text=_WILSON,
     covers=LISTED,
     rarer=5,
 )
-def capture(at: AtCapacity) -> float:
+def capture(at: AtCapacity) -> Estimate:
     """Share of the rows with label 1 that are acted on when the highest scores get the places.
 
     Rows of label 1 acted on / rows of label 1. Rows that tie for the last places share them by expectation; with a
     task, rows below its decision threshold are not acted on, even if places are free.
     """
-    return _captured(at, at.positives, _NO_POSITIVES)
-
-
-def precision_influence(at: AtCapacity) -> Floats:
-    """What each row adds to precision_at_capacity, to first order, shape (T,)."""
-    return (at.adds_captured - precision_at_capacity(at) * at.adds_acted) / at.acted
-
-
-def _precision_interval(at: AtCapacity, *, confidence: float) -> Interval:
-    return at.share(at.captured, at.acted, precision_influence(at), confidence)
+    return at.share(at.positives, at.adds_captured, at.weight * at.label, _NO_POSITIVES)
 
 
 @metric(
@@ -76,32 +51,25 @@ def _precision_interval(at: AtCapacity, *, confidence: float) -> Interval:
     unit="share",
     source="precision at k",
     range=(0, 1),
-    interval=_precision_interval,
+    interval="wilson",
     interval_text=_WILSON,
     covers=LISTED,
     rarer=5,
 )
-def precision_at_capacity(at: AtCapacity) -> float:
+def precision_at_capacity(at: AtCapacity) -> Estimate:
     """Share of label 1 among the rows that are acted on when the highest scores get the places.
 
     Rows of label 1 acted on / rows acted on; ties and the decision threshold as for capture.
     """
-    return _captured(at, at.acted, _NO_ONE)
-
-
-def lift_influence(at: AtCapacity) -> Floats:
-    """What each row adds to lift, to first order, shape (T,)."""
-    base = at.positives / at.total
-    of_base = at.weight * (at.label - base) / at.positives
-    return precision_influence(at) / base - lift(at) * of_base
+    return at.share(at.acted, at.adds_captured, at.adds_acted, _NO_ONE)
 
 
 def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
     value = lift(at)
-    if value <= 0:
+    if value.value <= 0:
         raise Undefined("no row of label 1 is acted on")
-    reach = math.exp(intervals.quantile(confidence) * at.error(lift_influence(at)) / value)
-    return value / reach, value * reach
+    reach = math.exp(intervals.quantile(confidence) * value.error / value.value)
+    return value.value / reach, value.value * reach
 
 
 @metric(
@@ -115,34 +83,14 @@ def _lift_interval(at: AtCapacity, *, confidence: float) -> Interval:
     covers=LISTED,
     rarer=10,
 )
-def lift(at: AtCapacity) -> float:
+def lift(at: AtCapacity) -> Estimate:
     """How many times more label 1 is among the rows that are acted on than among all rows.
 
     precision_at_capacity / base rate. 1: no better than a random choice of as many rows.
     """
     if at.positives <= 0:
         raise Undefined(_NO_POSITIVES)
-    return precision_at_capacity(at) * at.total / at.positives
-
-
-def around(at: WorthAtCapacity, value: float, influence: Floats, confidence: float) -> Interval:
-    """An interval around a utility that rows add to so, to first order."""
-    reach = intervals.quantile(confidence) * at.error(influence, at.most)
-    return value - reach, value + reach
-
-
-def utility_influence(at: AtCapacity, task: BinaryTask) -> Floats:
-    """What each row adds to utility_at_capacity, to first order, shape (T,)."""
-    return TaskAtCapacity(at, task).adds_utility
-
-
-def utility_around(worth: WorthAtCapacity, confidence: float) -> Interval:
-    """The interval of its utility."""
-    return intervals.within(around(worth, worth.utility, worth.adds_utility, confidence), worth.utility_ends)
-
-
-def _utility_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
-    return utility_around(TaskAtCapacity(at, task), confidence)
+    return (precision_at_capacity(at) / at.units.mean(at.label)).within(0.0, math.inf)
 
 
 @metric(
@@ -150,26 +98,18 @@ def _utility_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) ->
     better="higher",
     unit="utility",
     source="worked by hand: expected utility of acting on the highest scores as far as there are places",
-    interval=_utility_interval,
+    interval="normal",
     interval_text=LINEAR,
     covers=LISTED,
 )
-def utility_at_capacity(at: AtCapacity, task: BinaryTask) -> float:
-    """Mean utility per row when only so many rows can be acted on, those with the highest scores.
+def utility_at_capacity(at: WorthAtCapacity) -> Estimate:
+    """Mean utility per row when only so many rows can be acted on, those where acting is expected to win most.
 
-    expected_utility with decision 1 for the rows that have a place and reach the decision threshold, else 0.
+    expected_utility with decision 1 for the rows that have a place and reach the decision threshold, else 0. The
+    highest scores have the places; where rows have stakes of their own, those with the highest
+    p (U11 - U01) - (1 - p) (U00 - U10), with p the score and U the utilities of the row.
     """
-    return TaskAtCapacity(at, task).utility
-
-
-def cost_influence(at: AtCapacity, task: BinaryTask) -> Floats:
-    """What each row adds to capacity_cost, to first order, shape (T,)."""
-    return TaskAtCapacity(at, task).adds_cost
-
-
-def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
-    worth = TaskAtCapacity(at, task)
-    return intervals.within(around(worth, worth.cost, worth.adds_cost, confidence), (-task.u_delta, task.u_delta))
+    return at.utility
 
 
 @metric(
@@ -178,20 +118,20 @@ def _cost_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> In
     unit="utility",
     source="worked by hand: expected_utility - utility_at_capacity",
     range=(-1, 1),
-    interval=_cost_interval,
+    interval="normal",
     interval_text=LINEAR,
     covers=LISTED,
 )
-def capacity_cost(at: AtCapacity, task: BinaryTask) -> float:
+def capacity_cost(at: WorthAtCapacity) -> Estimate:
     """Utility per row that is lost because not every row that reaches the decision threshold can be acted on.
 
     expected_utility - utility_at_capacity. Below 0 where acting on the rows without a place would lose utility.
     """
-    return TaskAtCapacity(at, task).cost
+    return at.cost
 
 
-def _price_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> Interval:
-    return TaskAtCapacity(at, task).price_interval(confidence)
+def _price_interval(at: WorthAtCapacity, *, confidence: float) -> Interval:
+    return at.price_interval(confidence)
 
 
 @metric(
@@ -205,13 +145,15 @@ def _price_interval(at: AtCapacity, task: BinaryTask, *, confidence: float) -> I
     "rests on fewer than 10 rows",
     covers="the population's utility of acting on the row that is next",
 )
-def shadow_price(at: AtCapacity, task: BinaryTask) -> float:
+def shadow_price(at: WorthAtCapacity) -> float:
     """Utility that one more place would add: what acting on the next row is worth, by the labels of rows like it.
 
     u_delta (q - t*), where q is the frequency of label 1 at the score of the next row, by a straight line through the
-    rows with scores around it; of several lists the mean, of one more place in each. 0 where places are free.
+    rows with scores around it; where rows have stakes of their own, the same line through what acting turned out to be
+    worth on rows with about the same expected gain. Of several lists the mean, of one more place in each. 0 where
+    places are free.
     """
-    return TaskAtCapacity(at, task).price
+    return at.price
 
 
 def _threshold_interval(at: AtCapacity, *, confidence: float) -> Interval:

@@ -11,14 +11,13 @@ import numpy as np
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.metrics.declare import Witness, for_classes
-from decal_cli.metrics.families import agents, task
-from decal_cli.metrics.families.levels import Levels, as_score, levels_or_cells, on_exact_levels
+from decal_cli.metrics.families import agents
 from decal_cli.metrics.numerics import class_decisions, worst_rules
+from decal_cli.metrics.numerics.at_levels import Levels, as_score, levels_or_cells, on_exact_levels
 from decal_cli.metrics.numerics.worst_rules import WorstRule
 from decal_cli.tables.classes import ClassLevels, ClassTable
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats
-from decal_cli.task import ClassDecision, task_of_rows
 
 MAX_NUMBERS = 1000
 """Levels times classes up to which the program is solved on the levels themselves: 333 levels of three classes."""
@@ -84,7 +83,7 @@ def cdl_null(c: ClassTable, seed: Seed, *, levels: Levels = "auto") -> float:
     used = _levels(c, levels)
 
     def mean() -> float:
-        drawn = class_decisions.calibrated_counts(c, used.of_row, used.score, N_RULE_DRAWS, seed)
+        drawn = class_decisions.calibrated_counts(c, used.of_row, used.score, N_RULE_DRAWS, seed.generator("classes"))
         return float(np.mean([worst_rules.most_over_frequencies(used._replace(counts=each)) for each in drawn]))
 
     return c.cached(("cdl_null", levels, seed), mean)
@@ -148,16 +147,3 @@ def _need_loss(rule: WorstRule, loss: float) -> None:
 
 def _witness(utility: Floats, loss: float, shown_by: str) -> Witness:
     return Witness(tuple(map(tuple, utility.tolist())), (), loss, shown_by)
-
-
-@for_classes("cfdl", interval=None, covers=_NO_INTERVAL)
-def cfdl(c: ClassTable, decision: ClassDecision, *, levels: Levels = "auto") -> float:
-    """Utility per row gained by acting on the frequencies of each level or cell instead of on its probabilities.
-
-    Levels and cells as for cdl.
-    """
-    t = as_score(c)
-    if t is not None:
-        return task.cfdl(t, task_of_rows([(row[0], row[1]) for row in decision.utility]), levels=levels)
-    used = _levels(c, levels)
-    return worst_rules.lost_over_frequencies(used, np.array(decision.utility))

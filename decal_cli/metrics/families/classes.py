@@ -15,14 +15,17 @@ from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import for_classes, like, metric, null_of
 from decal_cli.metrics.families import bins as binned
-from decal_cli.metrics.families.levels import AtCells, as_score, at_levels, ece_exact, levels_or_cells
+from decal_cli.metrics.families.levels import ece_exact
 from decal_cli.metrics.families.loss import Clip
 from decal_cli.metrics.families.ranking import delong
+from decal_cli.metrics.numerics import class_influence
+from decal_cli.metrics.numerics.at_levels import AtCells, as_score, at_levels, levels_or_cells
 from decal_cli.metrics.numerics.debiased import ece_debiased_interval
 from decal_cli.metrics.numerics.selective import area_influence
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Estimate, Floats, Strategy, Table, tabulate
+from decal_cli.tables.table import BINS, Floats, Strategy, Table, tabulate
+from decal_cli.tables.units import Estimate
 
 TopK = Annotated[int, "how many of the most probable classes are looked at", Between(0, 10_000)]
 _NO_INTERVAL = "nothing: it is an average over classes, whose errors depend on each other"
@@ -33,18 +36,10 @@ def row_brier(c: ClassTable) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", c.score, c.score) - 2 * c.of_label + 1)
 
 
-def _brier(c: ClassTable) -> Estimate:
-    return c.mean(row_brier(c))
-
-
-def _brier_interval(c: ClassTable, *, confidence: float) -> Interval:
-    return intervals.normal(_brier(c), confidence, 0.0, 2.0)
-
-
-@for_classes("brier", range=(0, 2), interval=_brier_interval)
-def brier(c: ClassTable) -> float:
+@for_classes("brier", range=(0, 2), interval="normal")
+def brier(c: ClassTable) -> Estimate:
     """Mean over rows of sum over classes (p_k - 1[y = k])^2: for two classes twice the Brier score of one of them."""
-    return _brier(c).mean
+    return c.units.mean(row_brier(c)).within(0.0, 2.0)
 
 
 def row_log_loss(c: ClassTable, eps: float) -> Floats:
@@ -56,22 +51,10 @@ def row_log_loss(c: ClassTable, eps: float) -> Floats:
     return -np.log(chance)
 
 
-def _log_loss(c: ClassTable, eps: float) -> Estimate:
-    return c.mean(row_log_loss(c, eps))
-
-
-def _log_loss_interval(c: ClassTable, *, confidence: float, eps: float) -> Interval:
-    return intervals.normal(_log_loss(c, eps), confidence, 0.0)
-
-
-@for_classes("log_loss", interval=_log_loss_interval)
-def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> float:
+@for_classes("log_loss", interval="normal")
+def log_loss(c: ClassTable, *, eps: Clip = 0.0) -> Estimate:
     """Mean negative natural logarithm of the probability that the row gives to its label."""
-    return _log_loss(c, eps).mean
-
-
-def _share_interval(c: ClassTable, right: Floats, confidence: float) -> Interval:
-    return intervals.wilson(c.mean(right).mean, 1.0, c.effective_rows, confidence)
+    return c.units.mean(row_log_loss(c, eps)).within(0.0, math.inf)
 
 
 def row_right(c: ClassTable, k: int) -> Floats:
@@ -84,18 +67,10 @@ def row_right(c: ClassTable, k: int) -> Floats:
     return (above + ties < k).astype(np.float64)
 
 
-def _top_interval(c: ClassTable, *, confidence: float, k: int) -> Interval:
-    return _share_interval(c, row_right(c, k), confidence)
-
-
-def _right_interval(c: ClassTable, *, confidence: float) -> Interval:
-    return _share_interval(c, row_right(c, 1), confidence)
-
-
-@for_classes("accuracy", interval=_right_interval, shown=True)
-def accuracy(c: ClassTable) -> float:
+@for_classes("accuracy", interval="wilson", shown=True)
+def accuracy(c: ClassTable) -> Estimate:
     """Share of rows whose most probable class is the label."""
-    return c.mean(row_right(c, 1)).mean
+    return c.units.mean(row_right(c, 1)).within(0.0, 1.0)
 
 
 @metric(
@@ -104,16 +79,16 @@ def accuracy(c: ClassTable) -> float:
     unit="share",
     source="share of rows",
     range=(0, 1),
-    interval=_top_interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def top_accuracy(c: ClassTable, *, k: TopK = 3) -> float:
+def top_accuracy(c: ClassTable, *, k: TopK = 3) -> Estimate:
     """Share of rows whose label is among the k most probable classes.
 
     Of equal probabilities the class that is named first counts as the more probable one.
     """
-    return c.mean(row_right(c, k)).mean
+    return c.units.mean(row_right(c, k)).within(0.0, 1.0)
 
 
 def _aucs(c: ClassTable) -> Floats:
@@ -128,9 +103,10 @@ def _aucs(c: ClassTable) -> Floats:
 
 
 @for_classes("auc", interval=None, covers=_NO_INTERVAL)
-def auc(c: ClassTable) -> float:
+def auc(c: ClassTable) -> Estimate:
     """Mean over classes of the AUC of each class against the rest; classes that no row has are not counted."""
-    return float(np.nanmean(_aucs(c)))
+    value = float(np.nanmean(_aucs(c)))
+    return c.units.linear(value, lambda: class_influence.of_auc(c, weighted=False)).within(0.0, 1.0)
 
 
 @metric(
@@ -142,13 +118,14 @@ def auc(c: ClassTable) -> float:
     interval=None,
     covers=_NO_INTERVAL,
 )
-def auc_weighted(c: ClassTable) -> float:
+def auc_weighted(c: ClassTable) -> Estimate:
     """AUC of each class against the rest, averaged with the rows of each class as weights.
 
     Classes that no row has are not counted.
     """
     each, rows = _aucs(c), c.count(c.label, len(c.classes))
-    return float(rows @ np.nan_to_num(each) / rows.sum())
+    value = float(rows @ np.nan_to_num(each) / rows.sum())
+    return c.units.linear(value, lambda: class_influence.of_auc(c, weighted=True)).within(0.0, 1.0)
 
 
 def _top_ece_interval(c: ClassTable, seed: Seed, *, confidence: float, bins: int, strategy: Strategy) -> Interval:
@@ -194,13 +171,15 @@ def _top_debiased_interval(c: ClassTable, *, confidence: float, bins: int, strat
 
 
 @like("ece_debiased", title="Squared ECE of the top class, debiased", interval=_top_debiased_interval)
-def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> float:
+def ece_top_debiased(c: ClassTable, *, bins: binned.Bins = BINS, strategy: binned.By = "mass") -> Estimate:
     """Mean squared distance of ece_top, less its noise; near 0 for a calibrated model.
 
     ece_debiased of the confidence max_k p_k; it stays squared, and is negative about half of the time for a calibrated
     model.
     """
-    return binned.ece_debiased(c.top, bins=bins, strategy=strategy)
+    value = binned.ece_debiased(c.top, bins=bins, strategy=strategy)
+    further = class_influence.second_order(c, bins, strategy)
+    return c.units.linear(value, lambda: class_influence.of_top_debiased(c, bins, strategy), further)
 
 
 @metric(
@@ -269,26 +248,22 @@ def row_rps(c: ClassTable) -> Floats:
     return np.asarray(((reached - (c.label[:, None] <= np.arange(len(c.classes) - 1))) ** 2).sum(axis=1))
 
 
-def _rps_interval(c: ClassTable, *, confidence: float) -> Interval:
-    return intervals.normal(c.mean(row_rps(c)), confidence, 0.0, len(c.classes) - 1.0)
-
-
 @metric(
     title="Ranked probability score",
     better="lower",
     unit="squared probability",
     source="Epstein 1969",
     range=(0, math.inf),
-    interval=_rps_interval,
+    interval="normal",
     interval_text=intervals.MEAN,
     covers=covered.POPULATION,
 )
-def rps(c: ClassTable) -> float:
+def rps(c: ClassTable) -> Estimate:
     """Mean over rows of sum over j < K of (P(y <= j) - 1[y <= j])^2: for classes that stand in order.
 
     The order of the classes is that of their columns.
     """
-    return c.mean(row_rps(c)).mean
+    return c.units.mean(row_rps(c)).within(0.0, len(c.classes) - 1.0)
 
 
 def _risks(c: ClassTable) -> Floats:
@@ -308,10 +283,6 @@ def aurc_influence(c: ClassTable) -> Floats:
     return np.where(row_right(c, 1) > 0, right[place], wrong[place])
 
 
-def _aurc_interval(c: ClassTable, *, confidence: float) -> Interval:
-    return intervals.normal(Estimate(aurc(c), c.mean(aurc_influence(c)).error), confidence, 0.0, 1.0)
-
-
 @metric(
     title="Area under the risk-coverage curve",
     better="lower",
@@ -319,11 +290,11 @@ def _aurc_interval(c: ClassTable, *, confidence: float) -> Interval:
     source="Geifman and El-Yaniv 2017",
     range=(0, 1),
     size_free=False,
-    interval=_aurc_interval,
+    interval="normal",
     interval_text="normal, by what each row adds to first order",
     covers=covered.POPULATION,
 )
-def aurc(c: ClassTable) -> float:
+def aurc(c: ClassTable) -> Estimate:
     """Mean over coverages i / T of the share of errors among the i rows with the highest top probability.
 
     Rows of equal top probability are taken in any order: the expectation over their orders counts. Undefined for
@@ -331,7 +302,7 @@ def aurc(c: ClassTable) -> float:
     """
     if c.weight is not None:
         raise Undefined("is for rows without weights")
-    return float(_risks(c).mean())
+    return c.units.linear(float(_risks(c).mean()), lambda: aurc_influence(c)).within(0.0, 1.0)
 
 
 @metric(

@@ -11,21 +11,23 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.decisions import Acting
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.ranking import auc_interval, delong
-from decal_cli.metrics.families.task import MEAN_PAYOFF, Share, mean_interval
-from decal_cli.metrics.numerics import decisions, gaps, label_shift, rays
+from decal_cli.metrics.families.task import MEAN_PAYOFF, net_benefit
+from decal_cli.metrics.numerics import gaps, label_shift, rays
 from decal_cli.metrics.numerics.label_shift import ReferenceScores
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, Floats, Table
-from decal_cli.task import BinaryTask, UtilityRows
+from decal_cli.tables.units import Estimate
 
-_SELECTED = Share("tp fp", "tn fn fp tp")
 _ROWS_OF_BIN = 10
 """Rows of the rarer label that a bin has at least, on average."""
 _WIDER = 1.1
 """The maximum of a smooth walk moves less than that of the true one: chosen in worlds of known truth."""
-_FALSE_POSITIVE = Share("fp", "tn fp", "no row has label 0")
+_MIN_RARER = 50
+INTERVENTIONS = 100.0
+"""Rows that interventions avoided are counted of."""
 
 
 @metric(
@@ -34,16 +36,16 @@ _FALSE_POSITIVE = Share("fp", "tn fp", "no row has label 0")
     unit="share",
     source="positive prediction rate; of a credit score that rejects, the reject rate",
     range=(0, 1),
-    interval=_SELECTED.interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def selection_rate(t: Table, task: BinaryTask) -> float:
+def selection_rate(d: Acting) -> Estimate:
     """Share of the rows that are decided 1.
 
     (TP + FP) / T.
     """
-    return _SELECTED.value(t, task)
+    return d.share(d.acts, True)
 
 
 @metric(
@@ -52,26 +54,16 @@ def selection_rate(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="fall-out, 1 - specificity",
     range=(0, 1),
-    interval=_FALSE_POSITIVE.interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def false_positive_rate(t: Table, task: BinaryTask) -> float:
+def false_positive_rate(d: Acting) -> Estimate:
     """Share of the rows with label 0 that are decided 1.
 
     FP / (FP + TN).
     """
-    return _FALSE_POSITIVE.value(t, task)
-
-
-def _standardised_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-    value = net_benefit_standardised(t, task)
-    (zero, missed), (false, right) = decisions.net_benefit_payoff(task.threshold)
-    # Of the ratio of two means, net benefit and base rate: the mean of a row's part in it.
-    parts = ((zero, missed - value), (false, right - value))
-    error = decisions.cells(t, task).mean(parts).error / t.base_rate
-    reach = intervals.quantile(confidence) * error
-    return value - reach, min(value + reach, 1.0)
+    return d.share(d.acts, ~d.positive, "no row has label 0")
 
 
 @metric(
@@ -80,28 +72,19 @@ def _standardised_interval(t: Table, task: BinaryTask, *, confidence: float) -> 
     unit="share",
     source=cite("Kerr et al. 2016"),
     range=(-math.inf, 1),
-    interval=_standardised_interval,
+    interval="normal",
     interval_text="ratio of two means: normal, from its linearised standard error",
     covers=covered.POPULATION,
 )
-def net_benefit_standardised(t: Table, task: BinaryTask) -> float:
+def net_benefit_standardised(d: Acting) -> Estimate:
     """Net benefit as a share of the most that it can be, which is the base rate.
 
     net_benefit / b. 1: every label 1 is found and nothing else; never acting has 0.
     """
-    if t.positives <= 0:
+    base_rate = d.units.mean(d.positive)
+    if base_rate.value <= 0:
         raise Undefined("no row has label 1")
-    benefit = decisions.cells(t, task).mean(decisions.net_benefit_payoff(task.threshold)).mean
-    return min(benefit / t.base_rate, 1.0)
-
-
-def _avoided(task: BinaryTask) -> UtilityRows:
-    """A row's part: a true negative avoids an intervention; a false negative costs them at the odds of acting."""
-    return (decisions.INTERVENTIONS, -decisions.INTERVENTIONS * (1 - task.threshold) / task.threshold), (0.0, 0.0)
-
-
-def _avoided_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-    return mean_interval(lambda t, task: _avoided(task))(t, task, confidence=confidence)
+    return (net_benefit(d) / base_rate).within(-math.inf, 1.0)
 
 
 @metric(
@@ -110,16 +93,18 @@ def _avoided_interval(t: Table, task: BinaryTask, *, confidence: float) -> Inter
     unit="count",
     source=cite("Vickers and Elkin 2006"),
     range=(-math.inf, 100),
-    interval=_avoided_interval,
+    interval="normal",
     interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
-def interventions_avoided(t: Table, task: BinaryTask) -> float:
+def interventions_avoided(d: Acting) -> Estimate:
     """Interventions per 100 rows that the score avoids without missing more, compared with acting on every row.
 
     100 (TN - FN (1 - t*) / t*) / T, which is 100 (net benefit - that of always acting) / (odds of t*).
     """
-    return decisions.cells(t, task).mean(_avoided(task)).mean
+    with np.errstate(divide="ignore"):
+        avoided = np.where(d.acts, 0.0, np.where(d.positive, -1 / d.odds, 1.0))
+    return (INTERVENTIONS * d.units.mean(avoided)).within(-math.inf, INTERVENTIONS)
 
 
 def _gini_interval(t: Table, *, confidence: float) -> Interval:

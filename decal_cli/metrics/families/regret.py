@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
-from decal_cli.crossfit import probe
 from decal_cli.crossfit import recalibration as crossfit
+from decal_cli.crossfit.held_out import Method
 from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.recalibration import Switch, switches
 from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
-from decal_cli.metrics import covered
-from decal_cli.metrics.confidence import Interval, holding, normal
+from decal_cli.metrics import covered, held_out
+from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.declare import metric
+from decal_cli.metrics.held_out import Featured, Recalibrating
 from decal_cli.metrics.numerics import clipped, grouping, regret_intervals
 from decal_cli.metrics.numerics.decimals import shortest_deciding_as
+from decal_cli.metrics.regret_cells import Regrets, ScoreRegrets
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Estimate, Table
+from decal_cli.tables.table import BINS, Table
+from decal_cli.tables.units import Estimate
 from decal_cli.task import BinaryTask, Task
 
 
-def calibration_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins: int) -> Interval:
-    """Of regret_calibration."""
-    return _scaled(task, regret_intervals.calibration(t, task, seed.generator("regret"), confidence, bins))
+def _calibration_interval(q: Regrets, seed: Seed, *, confidence: float, bins: int) -> Interval:
+    return q.bins(bins).interval(seed.generator("regret"), confidence)
 
 
 def _scaled(task: Task, interval: Interval) -> Interval:
@@ -44,34 +45,23 @@ def _scaled(task: Task, interval: Interval) -> Interval:
     range=(0, 1),
     size_free=False,
     shown=True,
-    interval=calibration_interval,
+    interval=_calibration_interval,
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.OF_BINS_BELOW,
 )
-def regret_calibration(t: Table, task: Task, *, bins: Bins = BINS) -> float:
+def regret_calibration(q: Regrets, *, bins: Bins = BINS) -> float:
     """Utility per decision lost by acting on p as it is instead of on the calibrated p; noise biases it upward.
 
     u_delta * sum |c(bin) - t*| / T over the rows where c(bin) >= t* and p >= decision threshold disagree, where c is
-    the frequency of label 1 in the bin; of more than two actions the sum of that over their thresholds. Noise alone
-    moves bins across t*: base decisions on gain_recalibration.
+    the frequency of label 1 in the bin and t* the row's own where rows have stakes of their own; of more than two
+    actions the sum of that over their thresholds. Of several classes, cells are the action taken with the runner-up,
+    times equal-mass bins of the margin between their expected utilities, and each cell loses what its best action adds.
+    Noise alone moves bins across t*: base decisions on gain_recalibration.
     """
-    levels = t.bins(bins)
-    return task.u_delta * float(regret_intervals.calibration_of(t, task, levels, slice(None))(levels.pos / levels.n))
+    return q.bins(bins).value
 
 
-def _replayed(t: Table, steps: Sequence[Switch], seed: Seed) -> Estimate:
-    """Cross-fitted gain of recalibration over the steps as they are taken now, per unit of u_delta, with its error."""
-    rng = seed.generator("regret")  # one stream: the folds, then the replicates
-    gain = crossfit.crossfitted_gain(t, steps, rng)
-    return Estimate(gain, float(np.hypot(crossfit.gain_errors(t, steps, rng).std(), crossfit.missed(t, steps))))
-
-
-def _gain_interval(task: Task, gain: Estimate, confidence: float) -> Interval:
-    return _scaled(task, normal(gain, confidence, -1.0, 1.0))
-
-
-def _recalibration_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    return _gain_interval(task, _replayed(t, switches(task), seed), confidence)
+ByMethod = Annotated[Method, "the calibrator that is chosen inside the folds, or isotonic"]
 
 
 @metric(
@@ -82,28 +72,22 @@ def _recalibration_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_recalibration_interval,
-    interval_text=regret_intervals.REPLAYED,
+    interval="normal",
+    interval_text=regret_intervals.HELD_OUT,
     covers=covered.LEARNED,
 )
-def gain_recalibration(t: Table, task: Task, seed: Seed) -> float:
-    """Expected gain in utility per decision from isotonic recalibration, on held-out rows.
+def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") -> Estimate:
+    """Expected gain in utility per decision from recalibration, on held-out rows.
 
-    In each of five folds, isotonic recalibration fitted on the other four decides the rows of the fold; the gain is the
-    mean difference in utility to acting on p. It is negative where there is nothing to gain and noise costs something.
-    Its interval is for the mean gain, in the population, of the five fitted decision rules.
+    In each of five folds, a calibrator fitted to the other four decides the rows of the fold; the gain is the mean
+    difference in utility to acting on p. It is negative where there is nothing to gain and noise costs something. The
+    calibrator is the one of lowest log loss on held-out rows of the other four folds: the score as it is, a shift,
+    Platt scaling or isotonic regression; of several classes temperature, structured vector or structured matrix
+    scaling. Its interval is for the mean gain, in the population, of the five fitted decision rules. method: isotonic
+    takes isotonic regression in every fold.
     """
-    return task.u_delta * crossfit.crossfitted_gain(t, switches(task), seed.generator("regret"))
-
-
-def _from_constant(t: Table, task: Task) -> tuple[Switch, ...]:
-    """The steps of the task where every row gets the best constant action now."""
-    rate = t.base_rate
-    return tuple(step._replace(now=-np.inf if rate > step.threshold else np.inf) for step in switches(task))
-
-
-def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    return _gain_interval(task, _replayed(t, _from_constant(t, task), seed), confidence)
+    change = change.by(method)
+    return change.gain.within(-change.before.most, change.before.most)
 
 
 @metric(
@@ -113,17 +97,17 @@ def _over_constant_interval(t: Table, task: Task, seed: Seed, *, confidence: flo
     source=f"{cite('Perez-Lebel et al. 2025', 'def. 3.6')}, cross-fitted, against the best constant decision",
     range=(-1, 1),
     size_free=False,
-    interval=_over_constant_interval,
-    interval_text=regret_intervals.REPLAYED,
+    interval="normal",
+    interval_text=regret_intervals.HELD_OUT,
     covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
-def gain_over_constant(t: Table, task: Task, seed: Seed) -> float:
+def gain_over_constant(change: Recalibrating) -> Estimate:
     """Expected gain in utility per decision of the recalibrated score over the best constant decision.
 
     As gain_recalibration, but compared with always taking the same action, the one that is worth most on these rows.
     Where it is not above 0, the score cannot beat a constant decision at any threshold.
     """
-    return task.u_delta * crossfit.crossfitted_gain(t, _from_constant(t, task), seed.generator("regret"))
+    return change.over_constant.gain.within(-change.before.most, change.before.most)
 
 
 def _crossing(t: Table, task: BinaryTask, seed: Seed, *, confidence: float) -> Interval:
@@ -278,10 +262,10 @@ def _regret_interval(
     calibration = regret_intervals.calibration_of(t, task, t.bins(BINS), judged)
     upper = regret_intervals.bracket(regions, probed, task, seed, confidence, calibration).sharp[1]
     # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.
-    low, high = normal(_post_training(t, probed, task, seed), confidence)
-    value = regret(t, regions, task)
-    low, high = _scaled(task, (low, max(high, upper)))
-    return min(max(low, 0.0), value), max(high, value)
+    changes = Recalibrating.of_table(t, task, seed.value), Featured.of_scores(probed, task)
+    low, high = held_out.post_training(*changes).normal(confidence)
+    value = regret(ScoreRegrets(t, task), regions, task)
+    return min(max(low, 0.0), value), max(high, task.u_delta * upper, value)
 
 
 @metric(
@@ -296,12 +280,12 @@ def _regret_interval(
     interval_text=regret_intervals.REGRET,
     covers="the population's regret, as far as the features show it to such trees or to the probe",
 )
-def regret(t: Table, regions: Regions, task: Task) -> float:
+def regret(q: ScoreRegrets, regions: Regions, task: Task) -> float:
     """Utility per decision lost compared with acting on the true probability; noise biases it upward.
 
     regret_calibration + regret_grouping.
     """
-    return regret_calibration(t, task) + regret_grouping(regions, task)
+    return regret_calibration(q) + regret_grouping(regions, task)
 
 
 def _worst_interval(t: Table, task: Task, seed: Seed, *, confidence: float, bins: int) -> Interval:
@@ -328,22 +312,6 @@ def regret_grouping_worst(t: Table, task: Task, *, bins: Bins = BINS) -> float:
     return task.u_delta * float(regret_intervals.worst_bound(rate, levels.n / t.total, task))
 
 
-def _beyond(probed: Probed, task: Task) -> Estimate:
-    return probe.gain_beyond(probed, task.thresholds, task.shares)
-
-
-def _post_training(t: Table, probed: Probed, task: Task, seed: Seed) -> Estimate:
-    return probe.gain_post_training(_replayed(t, switches(task), seed), _beyond(probed, task))
-
-
-def _beyond_interval(probed: Probed, task: Task, *, confidence: float) -> Interval:
-    return _gain_interval(task, _beyond(probed, task), confidence)
-
-
-def _post_training_interval(t: Table, probed: Probed, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    return _gain_interval(task, _post_training(t, probed, task, seed), confidence)
-
-
 @metric(
     title="Gain beyond recalibration",
     better="neither",
@@ -352,19 +320,20 @@ def _post_training_interval(t: Table, probed: Probed, task: Task, seed: Seed, *,
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_beyond_interval,
+    interval="normal",
     interval_text=regret_intervals.WIDENED_HELD_OUT,
     covers=covered.LEARNED,
 )
-def gain_beyond(probed: Probed, task: Task) -> float:
+def gain_beyond(change: Featured) -> Estimate:
     """Expected gain in utility per decision from post-training on the features, beyond recalibration.
 
     It predicts the gain of the method `blend`. A logistic regression and boosted trees on the score and the features
-    are weighted as in `blend` and decide held-out rows (5 folds); they are compared with the isotonic fit of the same
-    folds. Over the rows on which the two decide differently, the gain is the average of two estimates: the mean of
-    +-u_delta (y - t*), and the same mean with a probability in place of y.
+    are weighted as in `blend` and decide held-out rows (5 folds); they are compared with the recalibrated score of the
+    same folds. Over the rows on which the two decide differently, the gain is the average of two estimates: the mean
+    of what the change wins at the labels, and the same mean with a probability in place of the label. Of several
+    classes a multinomial regression on the probabilities and the features decides, and the labels alone judge.
     """
-    return task.u_delta * _beyond(probed, task).mean
+    return change.gain.within(-change.before.most, change.before.most)
 
 
 @metric(
@@ -375,13 +344,14 @@ def gain_beyond(probed: Probed, task: Task) -> float:
     range=(-1, 1),
     size_free=False,
     shown=True,
-    interval=_post_training_interval,
+    interval="normal",
     interval_text=regret_intervals.OF_SUM,
     covers=f"{covered.LEARNED}, over acting on the score as it is",
 )
-def gain_post_training(t: Table, probed: Probed, task: Task, seed: Seed) -> float:
+def gain_post_training(recalibrating: Recalibrating, featured: Featured) -> Estimate:
     """Expected gain in utility per decision from recalibration and post-training on the features together.
 
     gain_recalibration + gain_beyond, so that the three always add up; the ends of their intervals need not.
     """
-    return gain_recalibration(t, task, seed) + gain_beyond(probed, task)
+    most = recalibrating.before.most
+    return held_out.post_training(recalibrating, featured).within(-most, most)

@@ -14,8 +14,8 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval, skewed
 from decal_cli.metrics.declare import metric
-from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import corp, rays
+from decal_cli.metrics.numerics.at_levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds

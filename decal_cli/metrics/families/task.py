@@ -1,10 +1,11 @@
-"""The value of the decisions made with the scores, for a task; payoffs are in the task's own utility units."""
+"""The value of the decisions made with the scores, for a task; payoffs are in the task's own utility units.
+
+Each metric is declared once, for every kind of rows and stakes: see `Decisions`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,32 +15,22 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval
+from decal_cli.metrics.decisions import Acting, Decisions
 from decal_cli.metrics.declare import metric, null_of
-from decal_cli.metrics.families.levels import AtLevels, Levels, at_levels, need_rows
 from decal_cli.metrics.numerics import clipped, decisions, gaps
+from decal_cli.metrics.numerics.at_levels import AtLevels, Levels
+from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Floats, Table
-from decal_cli.task import BinaryTask, Task, UtilityRows
+from decal_cli.tables.table import Table
+from decal_cli.tables.units import Estimate
+from decal_cli.task import Task
 
 MEAN_PAYOFF = "mean of a per-row payoff: normal, from its standard error"
 _MIN_HEADROOM = 1e-12
 
-Payoff = Callable[[Table, Any], UtilityRows]
-
 
 def _scaled(task: Task, interval: Interval) -> Interval:
     return task.u_delta * interval[0], task.u_delta * min(interval[1], 1.0)
-
-
-def mean_interval(payoff: Payoff) -> Callable[..., Interval]:
-    """The interval of the mean of payoff(table, task)[action][label]."""
-
-    def interval(t: Table, task: Task, *, confidence: float) -> Interval:
-        matrix = payoff(t, task)
-        ends = [value for row in matrix for value in row]
-        return intervals.normal(decisions.cells(t, task).mean(matrix), confidence, min(ends), max(ends))
-
-    return interval
 
 
 @metric(
@@ -48,17 +39,18 @@ def mean_interval(payoff: Payoff) -> Callable[..., Interval]:
     unit="utility",
     source=cite("Perez-Lebel et al. 2025", "eq. 2"),
     shown=True,
-    interval=mean_interval(lambda t, task: task.undominated),
+    interval="normal",
     interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
-def expected_utility(t: Table, task: Task) -> float:
+def expected_utility(d: Decisions) -> Estimate:
     """Mean utility per row of the decisions as they are made.
 
-    (U00 TN + U01 FN + U10 FP + U11 TP) / T; of more actions the same sum over their rows. With a threshold alone it is
-    minus the cost-weighted error, at best 0.
+    Mean of U[decision][label], for two actions (U00 TN + U01 FN + U10 FP + U11 TP) / T. A row gets the action that is
+    best by its score: with two actions 1 from the decision threshold on, or from the row's own t* where rows have
+    stakes of their own. With a threshold alone it is minus the cost-weighted error, at best 0.
     """
-    return decisions.cells(t, task).mean(task.undominated).mean
+    return d.utility
 
 
 def _utility_share_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
@@ -91,10 +83,6 @@ def utility_share(t: Table, task: Task) -> float:
     return min((decisions.advantage(t, task) - decisions.best_constant(t, task)) / headroom, 1.0)
 
 
-def _net_benefit_interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-    return mean_interval(lambda t, task: decisions.net_benefit_payoff(task.threshold))(t, task, confidence=confidence)
-
-
 @metric(
     title="Net benefit",
     better="higher",
@@ -102,26 +90,17 @@ def _net_benefit_interval(t: Table, task: BinaryTask, *, confidence: float) -> I
     source=cite("Vickers and Elkin 2006"),
     range=(-math.inf, 1),
     shown=True,
-    interval=_net_benefit_interval,
+    interval="normal",
     interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
-def net_benefit(t: Table, task: BinaryTask) -> float:
+def net_benefit(d: Acting) -> Estimate:
     """True positives per row, less the false positives weighted by the odds of the threshold.
 
-    TP / T - FP / T x t* / (1 - t*), for the decisions as they are made; never acting has 0.
+    TP / T - FP / T x t* / (1 - t*), for the decisions as they are made, with the t* of each row where rows have stakes
+    of their own; never acting has 0.
     """
-    return decisions.cells(t, task).mean(decisions.net_benefit_payoff(task.threshold)).mean
-
-
-def _constant_interval(action: int) -> Callable[..., Interval]:
-    """The interval of the mean utility of one action on all rows."""
-
-    def interval(t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-        payoff = task.utility[action]
-        return intervals.normal(t.confusion().mean((payoff,)), confidence, min(payoff), max(payoff))
-
-    return interval
+    return d.units.mean(np.where(d.acts, np.where(d.positive, 1.0, -d.odds), 0.0)).within(-math.inf, 1.0)
 
 
 @metric(
@@ -129,16 +108,16 @@ def _constant_interval(action: int) -> Callable[..., Interval]:
     better="neither",
     unit="utility",
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 0",
-    interval=_constant_interval(0),
+    interval="normal",
     interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
-def eu_never(t: Table, task: BinaryTask) -> float:
+def eu_never(d: Acting) -> Estimate:
     """Mean utility per row of always deciding 0; it needs no model.
 
     (1 - b) U00 + b U01.
     """
-    return t.confusion().mean(task.utility[:1]).mean
+    return d.constant(0)
 
 
 @metric(
@@ -146,16 +125,16 @@ def eu_never(t: Table, task: BinaryTask) -> float:
     better="neither",
     unit="utility",
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for the constant decision 1",
-    interval=_constant_interval(1),
+    interval="normal",
     interval_text=MEAN_PAYOFF,
     covers=covered.POPULATION,
 )
-def eu_always(t: Table, task: BinaryTask) -> float:
+def eu_always(d: Acting) -> Estimate:
     """Mean utility per row of always deciding 1; it needs no model.
 
     (1 - b) U10 + b U11.
     """
-    return t.confusion().mean(task.utility[1:]).mean
+    return d.constant(1)
 
 
 @metric(
@@ -163,23 +142,21 @@ def eu_always(t: Table, task: BinaryTask) -> float:
     better="neither",
     unit="utility",
     source=f"{cite('Perez-Lebel et al. 2025', 'eq. 2')}, for perfect decisions less the best constant one",
-    range=(0, 0.25),
+    range=(0, 1),
     interval=None,
     covers="nothing: it says how large a gain can be, and is no estimate of how good the score is",
 )
-def utility_at_stake(t: Table, task: Task) -> float:
-    """Utility per row that perfect decisions are worth more than the better constant decision: all there is to win.
+def utility_at_stake(d: Decisions) -> Estimate:
+    """Utility per row that perfect decisions are worth more than the best constant decision: all there is to win.
 
-    u_delta min(b (1 - t*), (1 - b) t*), where b is the base rate; of more actions the sum of that over the thresholds
-    between them. A gain is small or large beside it.
+    Mean of max_a U[a][label], less the mean utility of the best constant action; of two actions
+    u_delta min(b (1 - t*), (1 - b) t*), where b is the base rate. A gain is small or large beside it.
     """
-    rate = t.base_rate
-    return task.u_delta * task.in_steps(lambda step: min(rate * (1 - step.threshold), (1 - rate) * step.threshold))
+    return d.units.mean(d.worth.max(axis=0)) - d.units.mean(d.worth[d.best_constant])
 
 
-def _swap_regret_interval(t: Table, task: Task, seed: Seed, *, confidence: float) -> Interval:
-    parts = clipped.of_decisions(decisions.cells(t, task), t.total, task)
-    return _scaled(task, clipped.interval(parts, seed.generator("task"), confidence))
+def _swap_regret_interval(q: Regrets, seed: Seed, *, confidence: float) -> Interval:
+    return q.swaps().interval(seed.generator("task"), confidence)
 
 
 @metric(
@@ -192,18 +169,14 @@ def _swap_regret_interval(t: Table, task: Task, seed: Seed, *, confidence: float
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.POPULATION_BELOW,
 )
-def swap_regret(t: Table, task: Task) -> float:
+def swap_regret(q: Regrets) -> float:
     """Utility per row that the best fixed rule 'where you decided a, decide b instead' adds.
 
     max over maps of actions to actions of the mean gain: each group of equal decisions is changed where that pays.
+    Where rows have stakes of their own, each of a group gets the action that its stakes make best at the label shares
+    of the group.
     """
-    return task.u_delta * decisions.swapped(t, task)
-
-
-def _external_regret_payoff(t: Table, task: Task) -> UtilityRows:
-    """What the best constant action adds to one row, by action and label."""
-    best = task.undominated[sum(t.base_rate > threshold for threshold in task.thresholds)]
-    return tuple((best[0] - u0, best[1] - u1) for u0, u1 in task.undominated)
+    return q.swaps().value
 
 
 @metric(
@@ -212,25 +185,23 @@ def _external_regret_payoff(t: Table, task: Task) -> UtilityRows:
     unit="utility",
     source=cite("Hu and Wu 2024", "def. 2.9"),
     range=(-1, 1),
-    interval=mean_interval(_external_regret_payoff),
+    interval="normal",
     interval_text=MEAN_PAYOFF,
     covers=("the population's utility of the constant action that is better on these rows, less that of the decisions"),
 )
-def external_regret(t: Table, task: Task) -> float:
+def external_regret(d: Decisions) -> Estimate:
     """Utility per row that the best constant action adds; below 0 where the model beats every constant action.
 
-    max(eu_never, eu_always) - expected_utility; of more actions the largest mean utility of one of them, less that.
+    The largest mean utility of one action for all rows, less expected_utility.
     """
-    return task.u_delta * (decisions.best_constant(t, task) - decisions.advantage(t, task))
+    best = d.best_constant
+    return d.mean(d.worth[best] - d.won, d.stakes[best] - d.stakes)
 
 
-def _cfdl_interval(t: Table, task: Task, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
-    used = at_levels(t, levels)
-    if used is t:
-        need_rows(t)
-    below = np.where(used.score < np.array(task.decision_thresholds)[:, None], used.n, 0.0)
-    parts = clipped.parts(used.n * 1.0, used.pos * 1.0, gaps.concentration(used), used.total, task, below)
-    return _scaled(task, clipped.interval(parts, seed.generator("task"), confidence))
+def _cfdl_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
+    if levels == "exact":
+        q.need_rows()
+    return q.levels(levels).interval(seed.generator("task"), confidence)
 
 
 @metric(
@@ -244,26 +215,19 @@ def _cfdl_interval(t: Table, task: Task, seed: Seed, *, confidence: float, level
     interval_text=clipped.CLIPPED_TEXT,
     covers=covered.OF_LEVELS_BELOW,
 )
-def cfdl(t: Table, task: Task, *, levels: AtLevels = "auto") -> float:
+def cfdl(q: Regrets, *, levels: AtLevels = "auto") -> float:
     """Utility per row gained by acting on the frequency of each level instead of on its score; compare with cfdl_null.
 
-    mean over rows of U(best action for h_i) - U(action for q_i), where the action for q_i is the one at the decision
-    threshold. levels: exact levels, or bins, which first replaces each score by the mean score of its equal-mass bin;
-    auto takes exact levels where the median level holds 30 rows or more, because levels of one row show only noise.
+    mean over rows of U(best action for h_i) - U(action for q_i), where the action for q_i is the one that is taken at
+    the score of the level. levels: exact levels, or bins, which first replaces each score by the mean score of its
+    equal-mass bin; auto takes exact levels where the median level holds 30 rows or more, because levels of one row show
+    only noise. Of several classes, cells of the probabilities take the place of bins.
     """
-    return decisions.decision_loss(at_levels(t, levels), task)
+    return q.levels(levels).value
 
 
-def _null_draws(t: Table, task: Task, seed: Seed, levels: Levels) -> Floats:
-    def draws(t: Table) -> Floats:
-        rng = seed.generator("task")
-        return gaps.null_draws(at_levels(t, levels), lambda table: decisions.decision_loss(table, task), rng)
-
-    return t.cached(("cfdl", task, levels, seed), draws)
-
-
-def _null_interval(t: Table, task: Task, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
-    return gaps.central(_null_draws(t, task, seed, levels), confidence)
+def _null_interval(q: Regrets, seed: Seed, *, confidence: float, levels: Levels) -> Interval:
+    return gaps.central(q.levels(levels).null(seed.generator("task")), confidence)
 
 
 @null_of(
@@ -271,38 +235,12 @@ def _null_interval(t: Table, task: Task, seed: Seed, *, confidence: float, level
     title="Calibration decision loss of a calibrated model",
     interval=_null_interval,
 )
-def cfdl_null(t: Table, task: Task, seed: Seed, *, levels: AtLevels = "auto") -> float:
+def cfdl_null(q: Regrets, seed: Seed, *, levels: AtLevels = "auto") -> float:
     """Mean cfdl that a perfectly calibrated model with these scores shows, by chance alone.
 
     Labels are drawn from the scores of the same levels, 400 times.
     """
-    return float(_null_draws(t, task, seed, levels).mean())
-
-
-class Share(NamedTuple):
-    """Some cells of decision and label as a share of others, 'tp fn'; why it is undefined where these are empty."""
-
-    part: str
-    whole: str
-    empty: str = ""
-
-    def value(self, t: Table, task: BinaryTask) -> float:
-        return decisions.rate(t, task, self.part, self.whole, self.empty)
-
-    def interval(self, t: Table, task: BinaryTask, *, confidence: float) -> Interval:
-        cells = decisions.cells(t, task)
-        among = decisions.added(cells, self.whole)
-        if among <= 0:
-            raise Undefined(self.empty)
-        part = decisions.added(cells, self.part)
-        return intervals.wilson(part, among, decisions.rows_of_share(cells, self.part, self.whole), confidence)
-
-
-_RIGHT = Share("tn tp", "tn fn fp tp")
-_TRUE_POSITIVE = Share("tp", "tp fn", "no row has label 1")
-_TRUE_NEGATIVE = Share("tn", "tn fp", "no row has label 0")
-_RIGHT_ONES = Share("tp", "tp fp", "no row is decided 1")
-_RIGHT_ZEROS = Share("tn", "tn fn", "no row is decided 0")
+    return float(q.levels(levels).null(seed.generator("task")).mean())
 
 
 @metric(
@@ -311,16 +249,16 @@ _RIGHT_ZEROS = Share("tn", "tn fn", "no row is decided 0")
     unit="share",
     source="share of right decisions",
     range=(0, 1),
-    interval=_RIGHT.interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def accuracy(t: Table, task: BinaryTask) -> float:
+def accuracy(d: Acting) -> Estimate:
     """Share of rows whose decision equals their label; it ignores what the two errors cost.
 
     (TP + TN) / T.
     """
-    return _RIGHT.value(t, task)
+    return d.share(d.right, True)
 
 
 @metric(
@@ -329,16 +267,16 @@ def accuracy(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="recall, true positive rate",
     range=(0, 1),
-    interval=_TRUE_POSITIVE.interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def sensitivity(t: Table, task: BinaryTask) -> float:
+def sensitivity(d: Acting) -> Estimate:
     """Share of the rows with label 1 that are decided 1.
 
     TP / (TP + FN).
     """
-    return _TRUE_POSITIVE.value(t, task)
+    return d.share(d.acts, d.positive, "no row has label 1")
 
 
 @metric(
@@ -347,16 +285,16 @@ def sensitivity(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="true negative rate",
     range=(0, 1),
-    interval=_TRUE_NEGATIVE.interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def specificity(t: Table, task: BinaryTask) -> float:
+def specificity(d: Acting) -> Estimate:
     """Share of the rows with label 0 that are decided 0.
 
     TN / (TN + FP).
     """
-    return _TRUE_NEGATIVE.value(t, task)
+    return d.share(~d.acts, ~d.positive, "no row has label 0")
 
 
 @metric(
@@ -365,16 +303,16 @@ def specificity(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="precision",
     range=(0, 1),
-    interval=_RIGHT_ONES.interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def ppv(t: Table, task: BinaryTask) -> float:
+def ppv(d: Acting) -> Estimate:
     """Share of the rows decided 1 whose label is 1.
 
     TP / (TP + FP).
     """
-    return _RIGHT_ONES.value(t, task)
+    return d.share(d.positive, d.acts, "no row is decided 1")
 
 
 @metric(
@@ -383,13 +321,13 @@ def ppv(t: Table, task: BinaryTask) -> float:
     unit="share",
     source="share of label 0 among decisions 0",
     range=(0, 1),
-    interval=_RIGHT_ZEROS.interval,
+    interval="wilson",
     interval_text=intervals.WILSON,
     covers=covered.POPULATION,
 )
-def npv(t: Table, task: BinaryTask) -> float:
+def npv(d: Acting) -> Estimate:
     """Share of the rows decided 0 whose label is 0.
 
     TN / (TN + FN).
     """
-    return _RIGHT_ZEROS.value(t, task)
+    return d.share(~d.positive, ~d.acts, "no row is decided 0")

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.metrics.confidence import Interval, quantile, wilson, within
-from decal_cli.tables.estimate import error_of_sum, with_missed
+from decal_cli.metrics.confidence import Interval, quantile, within
+from decal_cli.tables.estimate import error_of_sum
 from decal_cli.tables.listed import Listed, Lists
 from decal_cli.tables.local_rate import LocalMeans
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Floats
+from decal_cli.tables.units import Estimate, Units, units_of_rows
 from decal_cli.task import BinaryTask
 
 MIN_ROWS = 10
@@ -79,31 +81,22 @@ class AtCapacity:
         """The same for all rows: a full list gains no place by one more row, unless places come with rows."""
         return self.adds(np.ones(len(self.label)), np.ones(int(self.lists.full.sum())))
 
-    def error(self, parts: Floats, most: float = 0.0) -> float:
-        """Standard error of a sum that rows add these parts to, shape (T,).
+    @cached_property
+    def units(self) -> Units:
+        """A unit for each row."""
+        return units_of_rows(self.rows.label, self.rows.weight, self.rows.unit, self.rows.spread)
 
-        A row that could have been missed adds as much as any that is there, or this much.
-        """
-        off = self._off(parts)
-        farthest = max(float(np.abs(off if self.rows.spread is None else off * self.rows.spread).max()), most)
-        return float(with_missed(self._seen(off) ** 2, farthest**2, 1.0))
+    def estimate(self, value: float, parts: Floats) -> Estimate:
+        """A value to which each row adds this part to first order, shape (T,)."""
+        return self.units.linear(value, lambda: parts / self.weight * self.total)
 
-    def _off(self, parts: Floats) -> Floats:
-        return np.asarray(parts - self.weight * (float(parts.sum()) / self.total))
-
-    def _seen(self, off: Floats) -> float:
-        return error_of_sum(off, self.rows.unit, self.rows.spread)
-
-    def share(self, part: float, whole: float, influence: Floats, confidence: float) -> Interval:
-        """Interval of part / whole, a proportion: Wilson's, with as many rows as its error says."""
+    def share(self, whole: float, adds_part: Floats, adds_whole: Floats, empty: str) -> Estimate:
+        """What is captured, as a share of a sum; by what each row adds to both. Errors: Undefined, where that is 0."""
         if whole <= 0:
-            raise Undefined("rests on no rows")
-        value = part / whole
-        effective = self.rows.table.effective_rows * whole / self.total
-        error = self._seen(self._off(influence))
-        if 0 < value < 1 and error > 0:
-            effective = value * (1 - value) / error**2
-        return wilson(part, whole, effective, confidence)
+            raise Undefined(empty)
+        value = min(self.captured / whole, 1.0)
+        rows = self.rows.table.effective_rows * whole / self.total
+        return replace(self.estimate(value, (adds_part - value * adds_whole) / whole), low=0.0, high=1.0, rows=rows)
 
 
 class WorthAtCapacity(AtCapacity):
@@ -125,30 +118,25 @@ class WorthAtCapacity(AtCapacity):
         """What each row adds to the summed worth of the rows acted on, to first order, (T,)."""
         return self.adds(self.worth, None if self.next_worth is None else self.next_worth.mean)
 
-    @property
-    def most(self) -> float:
-        """What a row that could have been missed, and is acted on, may add to a mean utility."""
-        return max(abs(end) for end in self.worth_ends) / self.total
+    def in_utility(self, value: float, parts: Floats) -> Estimate:
+        """A mean utility; a row that could have been missed, and is acted on, adds what acting can be worth."""
+        return replace(self.estimate(value, parts), missed=max(end**2 for end in self.worth_ends))
 
     @cached_property
-    def utility(self) -> float:
+    def utility(self) -> Estimate:
         """Mean utility per row."""
-        return float(self.weight @ self.idle + (self.weight * self.listed.acted) @ self.worth) / self.total
+        value = float(self.weight @ self.idle + (self.weight * self.listed.acted) @ self.worth) / self.total
+        return self.in_utility(value, (self.weight * self.idle + self.adds_worth) / self.total).within(
+            *self.utility_ends
+        )
 
     @cached_property
-    def adds_utility(self) -> Floats:
-        """What each row adds to it, to first order, (T,)."""
-        return np.asarray((self.weight * self.idle + self.adds_worth) / self.total)
-
-    @cached_property
-    def cost(self) -> float:
+    def cost(self) -> Estimate:
         """Utility per row that the rows without a place would add."""
-        return float((self.weight * (self.listed.wanted - self.listed.acted)) @ self.worth) / self.total
-
-    @cached_property
-    def adds_cost(self) -> Floats:
-        """What each row adds to it, to first order, (T,)."""
-        return np.asarray((self.weight * self.listed.wanted * self.worth - self.adds_worth) / self.total)
+        value = float((self.weight * (self.listed.wanted - self.listed.acted)) @ self.worth) / self.total
+        parts = (self.weight * self.listed.wanted * self.worth - self.adds_worth) / self.total
+        most = self.worth_ends[1] - self.worth_ends[0]
+        return self.in_utility(value, parts).within(-most, most)
 
     @property
     def price(self) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 
 from decal_cli.tables.classes import ClassTable
 from decal_cli.tables.resample import as_whole
-from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, tabulate
 from decal_cli.task.classes import ClassDecision
 
@@ -115,14 +114,14 @@ def margin_cells(c: ClassTable, decision: ClassDecision, bins: int = BINS) -> Ma
     return c.cached(("margin cells", decision, bins), cells)
 
 
-def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, seed: Seed) -> Floats:
+def calibrated_counts(c: ClassTable, cell: Ints, chance: Floats, draws: int, rng: np.random.Generator) -> Floats:
     """Class counts of the cells of a calibrated model, shape (draws, m, K), weighted as the rows of each cell are.
 
     cell: of each row, (T,); chance: of each class in each cell, (m, K), rows of sum 1.
     """
     squares, rows = c.count(cell, len(chance), squares=True), c.count(cell, len(chance))
     effective = as_whole(rows / (squares / rows))
-    labels = seed.generator("classes").multinomial(effective, chance, (draws, len(chance)))
+    labels = rng.multinomial(effective, chance, (draws, len(chance)))
     return np.asarray(labels * (rows / effective)[:, None], dtype=np.float64)
 
 

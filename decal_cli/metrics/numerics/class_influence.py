@@ -37,12 +37,17 @@ def _components(t: Table) -> tuple[Floats, Floats]:
     return beaten, 1 - (np.cumsum(pos) - pos / 2) / t.positives
 
 
-def of_top_debiased(c: ClassTable, bins: int, strategy: Strategy) -> tuple[Floats, float]:
-    """Of the debiased squared ECE of the top class, its bins held fixed, shape (T,); and its second-order variance."""
+def of_top_debiased(c: ClassTable, bins: int, strategy: Strategy) -> Floats:
+    """Of the debiased squared ECE of the top class, its bins held fixed, shape (T,)."""
     cut, top = c.top.bins(bins, strategy), c.score.max(axis=1)
     right = (c.predicted == c.label).astype(np.float64)
     starts = c.top.bin_starts(bins, strategy)
     place = np.searchsorted(c.top.score[starts], top, side="right") - 1
     gap = np.asarray(cut.pos / cut.n) - cut.score
     value = float((cut.n * gap**2).sum() / cut.total)
-    return gap[place] ** 2 - value + 2 * gap[place] * (right - top - gap[place]), variance_terms(cut)[1]
+    return np.asarray(gap[place] ** 2 - value + 2 * gap[place] * (right - top - gap[place]))
+
+
+def second_order(c: ClassTable, bins: int, strategy: Strategy) -> float:
+    """What is left of its variance to second order."""
+    return variance_terms(c.top.bins(bins, strategy))[1]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.numerics import gaps
-from decal_cli.tables.confusion import Confusion
 from decal_cli.tables.table import Floats
 from decal_cli.task import Task
 
@@ -55,19 +55,36 @@ def parts(n: Floats, pos: Floats, one_over: Floats, total: float, task: Task, be
     )
 
 
-def of_decisions(at: Confusion, total: float, task: Task) -> Parts:
-    """Of a cell for each action: the rows that take it."""
-    n, n2 = at.weight.sum(axis=1), at.squares.sum(axis=1)
-    some = n > 0
-    # Row for row of the steps: an action stands below the steps that lead to later ones.
-    stands_below = np.arange(len(n)) <= np.arange(len(n) - 1)[:, None]
-    n, pos, below = n[some], at.weight[some, 1], (stands_below * n)[:, some]
-    return parts(n, pos, n2[some] / n**2, total, task, below)
+class Moved(NamedTuple):
+    """What other actions would add in place of the one that is taken, (A,); and a root of their covariance, (A, r)."""
+
+    gain: Floats
+    root: Floats
+    taken: int
+
+
+def best_of_each(moved: Sequence[Moved], rng: np.random.Generator, confidence: float) -> Interval:
+    """For the sum of what the best action adds in each cell, were it none to keep the one that is taken."""
+
+    def lost(gain: Floats) -> Floats:
+        return np.maximum(gain.max(axis=-1), 0.0)
+
+    seen, biased, value = np.zeros(N_REGRET_DRAWS), np.zeros(N_REGRET_DRAWS), 0.0
+    for gain, root, taken in moved:
+        noise = rng.standard_normal((N_REGRET_DRAWS, root.shape[1])) @ root.T
+        noise[:, taken] = 0.0
+        pulled = gaps.shrunken(gain, PULL * np.sqrt((root**2).sum(axis=1)))
+        value += float(lost(gain))
+        seen += lost(gain + noise)
+        biased += lost(pulled + noise) - lost(pulled)
+    tail = (1 - confidence) / 2
+    low = value - float(np.quantile(biased, 1 - tail))
+    return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), value)
 
 
 def interval(seen: Parts, rng: np.random.Generator, confidence: float) -> Interval:
     """For the regret that the population's gains would give; all steps of a cell share its noise."""
-    value, tail = float(seen.lost(seen.gain)), (1 - confidence) / 2
+    value, tail = max(float(seen.lost(seen.gain)), 0.0), (1 - confidence) / 2
     noise = seen.error * rng.standard_normal((N_REGRET_DRAWS, 1, seen.gain.shape[-1]))
     pulled = gaps.shrunken(seen.gain, PULL * seen.error)
     biased = seen.lost(pulled + noise) - seen.lost(pulled)

@@ -55,15 +55,6 @@ def sides(t: Table, levels: Table, step: BinaryTask) -> tuple[Floats, Floats]:
     return below / t.total, (levels.n - below) / t.total
 
 
-def calibration(t: Table, task: Task, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
-    """Of the calibration regret on equal-mass bins."""
-    levels = t.bins(bins)
-    below = np.array([sides(t, levels, step)[0] for step in task.steps]) * t.total
-    one_over = gaps.concentration(levels)
-    parts = clipped.parts(levels.n * 1.0, levels.pos * 1.0, one_over, t.total, task, below)
-    return within(clipped.interval(parts, rng, confidence), (0.0, 1.0))
-
-
 def worst(t: Table, task: Task, rng: np.random.Generator, confidence: float, bins: int) -> Interval:
     """Of the grouping regret at the largest grouping loss that bins can have."""
     levels = t.bins(bins)
@@ -117,15 +108,6 @@ def calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable[
         return np.asarray(sum(share * loss for share, loss in zip(task.shares, losses, strict=True)))
 
     return of_rates
-
-
-def calibrated_regrets(t: Table, task: Task, rng: np.random.Generator, bins: int, draws: int) -> Floats:
-    """regret_calibration of so many tables whose labels are drawn from the scores, bin by bin."""
-    levels, starts = t.bins(bins), t.bin_starts(bins)
-    chance = np.add.reduceat(t.n * t.score, starts) / np.add.reduceat(t.n, starts)
-    rows = as_whole(levels.n / levels.unit)
-    rates = rng.binomial(rows, np.clip(chance, 0.0, 1.0), (draws, len(rows))) / rows
-    return task.u_delta * calibration_of(t, task, levels, slice(None))(rates)
 
 
 def bracket(

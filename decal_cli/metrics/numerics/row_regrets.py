@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.numerics import clipped, gaps, grouping
 from decal_cli.tables.row_utilities import RowUtilities
-from decal_cli.tables.table import Floats, Ints
+from decal_cli.tables.table import Floats, Ints, Table
 
 
 class _Bin(NamedTuple):
@@ -45,20 +45,15 @@ class _Bin(NamedTuple):
         return self.lost(rate - error + noise, 0, low) + self.lost(rate + error + noise, high) + nothing_to_win
 
 
-class CalibrationRegret:
-    """Of rows in the order of their scores, on equal-mass bins of these."""
+class RowCells:
+    """Rows in cells. cells: the table of these; of_row: the number of each row's, (T,); acts: its decision, (T,)."""
 
-    def __init__(self, utilities: RowUtilities, bins: int) -> None:
-        table = utilities.rows.table
-        self.levels = table.bins(bins)
-        self.rate: Floats = self.levels.pos / self.levels.n
-        starts = np.searchsorted(utilities.rows.score, table.score[table.bin_starts(bins)])
-        self.starts = starts
-        acts = utilities.acts(utilities.rows.score)
-        ends = [*starts[1:].tolist(), len(acts)]
-        self.bins = [
-            _bin(utilities, acts, np.arange(start, end)) for start, end in zip(starts.tolist(), ends, strict=True)
-        ]
+    def __init__(self, utilities: RowUtilities, cells: Table, of_row: Ints, acts: NDArray[np.bool_]) -> None:
+        self.levels, self.of_row = cells, of_row
+        self.rate: Floats = cells.pos / cells.n
+        order = np.argsort(of_row, kind="stable")
+        starts = np.searchsorted(of_row[order], np.arange(1, len(cells)))
+        self.bins = [_bin(utilities, acts, which) for which in np.split(order, starts)]
 
     @property
     def value(self) -> float:
@@ -67,11 +62,10 @@ class CalibrationRegret:
 
     def worst(self, utilities: RowUtilities) -> float:
         """What knowing every label adds to recalibrated decisions: the sharp bound, with the loss c (1 - c)."""
-        bins = np.searchsorted(self.starts, np.arange(len(utilities.label)), side="right") - 1
         inside = (utilities.threshold > 0) & (utilities.threshold < 1)
-        rate = self.rate[bins[inside]]
+        rate = self.rate[self.of_row[inside]]
         most = rate * (1 - rate)
-        bound = np.zeros(len(bins))
+        bound = np.zeros(len(inside))
         bounds = grouping.bounds_of_bins(most, rate, utilities.threshold[inside])
         bound[inside] = utilities.u_delta[inside] * bounds.sharp
         return utilities.mean(bound).mean
@@ -88,6 +82,13 @@ class CalibrationRegret:
         tail = (1 - confidence) / 2
         low = self.value - float(np.quantile(biased, 1 - tail))
         return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), self.value)
+
+    def null(self, rng: np.random.Generator) -> Floats:
+        """The value in draws of labels from the mean scores of cells, shape (N_NULL_DRAWS,)."""
+        cells = self.levels
+        pos = np.array([cells.design.relabelled(cells, rng, cells.score)[0] for _ in range(gaps.N_NULL_DRAWS)])
+        lost = (each.lost(rate) for each, rate in zip(self.bins, (pos / cells.n).T, strict=True))
+        return np.asarray(sum(lost), dtype=np.float64)
 
     def _error(self) -> Floats:
         """Standard errors of the frequencies, shape (bins,)."""

@@ -15,11 +15,11 @@ from decal_cli.analysis.moving import Moving
 from decal_cli.analysis.ranked import PERFECT, RECALIBRATION, Kind, Ranked
 from decal_cli.analysis.recommend import Recommendation, Round, ece_advice, ece_disagrees
 from decal_cli.analysis.tryout import Trial
-from decal_cli.crossfit.changes import DecisionChange
 from decal_cli.data.words import shell_word
 from decal_cli.declarations.document import Above, Absent, Limit, Share, Size
 from decal_cli.hints import Hint, Verb
 from decal_cli.metrics import Result, named
+from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.numbers import DASH, Interval, alike, apart, counts, per_decision, percent, plain, short, span, with_ends
 from decal_cli.render import blocks as b
 from decal_cli.render.cells import left, number, reasons, table, words
@@ -106,16 +106,16 @@ class AdviceData(View):
 
 class DecisionChangeData(View):
     """Rows whose decision a step changes, by direction and label; their cells less those before. gain: in utility per
-    decision, u_delta (true_positives (1 - t*) - false_positives t*) / rows.
+    decision.
     """
 
-    started_positive: Size
-    started_negative: Size
-    stopped_positive: Size
-    stopped_negative: Size
-    true_positives: float
-    false_positives: float
-    gain: float = of(lambda change, seen: seen.task.u_delta * change.worth(seen.task.threshold) / seen.counted.total)
+    started_positive: Size = of("change.started_positive")
+    started_negative: Size = of("change.started_negative")
+    stopped_positive: Size = of("change.stopped_positive")
+    stopped_negative: Size = of("change.stopped_negative")
+    true_positives: float = of("change.true_positives")
+    false_positives: float = of("change.false_positives")
+    gain: float
 
 
 class DecidedData(View):
@@ -132,7 +132,7 @@ class DecidedData(View):
     true_negatives: Size = of("decided.true_negatives")
     ppv: Share | None = of("decided.ppv")
     sensitivity: Share | None = of("decided.sensitivity")
-    change: DecisionChangeData | None
+    change: DecisionChangeData | None = of(lambda step, _: None if step.change is None else step)
 
 
 class AdjustedData(View):

@@ -1,0 +1,340 @@
+"""Units: the rows, or what a GROUP BY leaves of them. An estimate is a value and what each unit adds to it.
+
+A unit stands for rows that agree in all that a number depends on: one row, or all rows of one action and label. Any
+number that is a smooth function of means over units has an influence, what one more unit of weight would add to it;
+sums, differences, products and ratios of estimates follow by the delta method. Only the sampling of the units knows how
+they vary: weights, clusters, a share of labels that is known (Deville 1999, linearised variables).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.tables.estimate import Floats, dot, with_missed
+
+Ints = NDArray[np.int64]
+MAX_ROUNDING = 1e-13
+Interval = tuple[float, float]
+"""The low and the high end."""
+
+
+class Sampling(ABC):
+    """How units were sampled: what makes their weights vary."""
+
+    @abstractmethod
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
+
+    @property
+    def keys(self) -> tuple[Ints, ...]:
+        """What tells units apart in the sampling, shape (m,) each."""
+        return ()
+
+    @abstractmethod
+    def reduced(self, order: Ints, starts: Ints) -> Sampling:
+        """The sampling of runs of units that are put together: the units in an order, and where each run starts."""
+
+    @abstractmethod
+    def followed(self, count: int) -> Sampling:
+        """The same with so many units more at the end, which no row is of."""
+
+    def squares(self, weight: Floats) -> Floats:
+        """Each unit's own part of the variance: the sum of the squared weights of its rows, shape (m,)."""
+        return weight**2
+
+
+@dataclass(frozen=True, eq=False)
+class Independent(Sampling):
+    """Every row was sampled by itself. square: the summed squared weights of the rows of each unit, shape (m,)."""
+
+    square: Floats
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        if len(influence) == 1:
+            return np.array([[float(np.einsum("i,i,i->", self.square, influence[0], influence[0]))]])
+        return np.asarray((influence * self.square) @ influence.T)
+
+    def reduced(self, order: Ints, starts: Ints) -> Independent:
+        return Independent(np.add.reduceat(self.square[order], starts))
+
+    def followed(self, count: int) -> Independent:
+        return Independent(np.append(self.square, np.zeros(count)))
+
+    def squares(self, weight: Floats) -> Floats:
+        return self.square
+
+
+@dataclass(frozen=True, eq=False)
+class InClusters(Sampling):
+    """Rows were sampled in clusters. cluster: the number of each unit's, shape (m,)."""
+
+    cluster: Ints
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        sums = np.array([np.bincount(self.cluster, weight * each) for each in influence], dtype=np.float64)
+        return np.asarray(sums @ sums.T)
+
+    @property
+    def keys(self) -> tuple[Ints, ...]:
+        return (self.cluster,)
+
+    def reduced(self, order: Ints, starts: Ints) -> InClusters:
+        return InClusters(self.cluster[order[starts]])
+
+    def followed(self, count: int) -> InClusters:
+        return InClusters(np.append(self.cluster, np.zeros(count, dtype=np.int64)))
+
+
+@dataclass(frozen=True, eq=False)
+class Products(Sampling):
+    """Units that hold rows of many clusters. products: sums over clusters of the products of their weights, (m, m)."""
+
+    products: Floats
+
+    def covariance(self, influence: Floats, weight: Floats) -> Floats:
+        return np.asarray(influence @ self.products @ influence.T)
+
+    def reduced(self, order: Ints, starts: Ints) -> Products:
+        rows = np.add.reduceat(self.products[np.ix_(order, order)], starts, axis=0)
+        return Products(np.add.reduceat(rows, starts, axis=1))
+
+    def followed(self, count: int) -> Products:
+        return Products(np.pad(self.products, (0, count)))
+
+    def squares(self, weight: Floats) -> Floats:
+        return np.diagonal(self.products)
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """label: the class of each unit, int (m,). weight: of all its rows, (m,).
+
+    share_known: whether weights make the share of each label what it is known to be, so that only rows of one label
+    vary among each other. rows: as many independent ones of one weight say as much; nan where that follows from the
+    weights. kind: the number of each unit's
+    kind, int (m,), its label where it is (): a row that could have been missed is like those of one kind, and units
+    without weight are there to show what such a row may be.
+    """
+
+    label: Ints
+    weight: Floats
+    sampling: Sampling
+    share_known: bool = False
+    rows: float = math.nan
+    kind: Ints | tuple[()] = ()
+
+    def __len__(self) -> int:
+        """Number of units, m."""
+        return len(self.label)
+
+    @cached_property
+    def total(self) -> float:
+        """Summed weight."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """As many independent rows of one weight say as much."""
+        return self._by_weights(slice(None)) if math.isnan(self.rows) else self.rows
+
+    def rows_of(self, which: Any) -> float:
+        """The same of some of the units."""
+        return self.effective_rows * self._by_weights(which) / self._by_weights(slice(None))
+
+    def _by_weights(self, which: Any) -> float:
+        squares = float(self.sampling.squares(self.weight)[which].sum())
+        return float(self.weight[which].sum()) ** 2 / max(squares, 1e-300)
+
+    @property
+    def kinds(self) -> Ints:
+        """The number of each unit's kind, int (m,)."""
+        return self.label if isinstance(self.kind, tuple) else self.kind
+
+    def beside(self, other: Units) -> Units:
+        """These units, of a kind by what they are here and what they are there."""
+        if other is self or other.kind is self.kind:
+            return self
+        return replace(self, kind=self.kinds * (int(other.kinds.max()) + 1) + other.kinds)
+
+    def mean(self, values: Any) -> Estimate:
+        """The mean over rows of a number of each unit, shape (m,) or one for all."""
+        values = np.broadcast_to(np.asarray(values, dtype=np.float64), self.label.shape)
+        mean = dot(self.weight, values) / self.total
+        return Estimate(mean, (values - mean) / self.total, self)
+
+    def linear(self, value: float, adds: Callable[[], Floats], extra: float = 0.0) -> Estimate:
+        """A value to which each unit adds so much to first order, per row of the whole; up to a constant, (m,)."""
+
+        def influence() -> Floats:
+            values = adds()
+            return (values - dot(self.weight, values) / self.total) / self.total
+
+        return Estimate(value, influence, self, extra=extra)
+
+    def sums(self, values: Floats) -> Floats:
+        """Summed over rows: numbers of each unit, shape (k, m) to (k,)."""
+        return np.asarray(values @ self.weight)
+
+    def by(self, key: Ints) -> tuple[Units, Ints]:
+        """One unit for each (key, label, cluster) that has rows, and the key of each: a GROUP BY. key: int (m,)."""
+        keys = (key, self.label, *self.sampling.keys)
+        order = np.lexsort(keys[::-1])
+        new = np.zeros(len(order), dtype=bool)
+        new[:1] = True
+        for each in keys:
+            new[1:] |= each[order][1:] != each[order][:-1]
+        starts = np.flatnonzero(new)
+        first = order[starts]
+        weight = np.add.reduceat(self.weight[order], starts)
+        kind = self.kind if isinstance(self.kind, tuple) else self.kind[first]
+        sampling = self.sampling.reduced(order, starts)
+        return replace(self, label=self.label[first], weight=weight, sampling=sampling, kind=kind), key[first]
+
+    def covariance(self, influence: Floats) -> Floats:
+        """Of k estimates, by the influence of each unit on each of them, shape (k, m): shape (k, k)."""
+        return self.sampling.covariance(self._among_labels(influence), self.weight)
+
+    def _among_labels(self, influence: Floats) -> Floats:
+        """As far as rows of one label vary among each other, where the share of each label is known."""
+        if not self.share_known:
+            return influence
+        influence = influence.copy()
+        for label in np.unique(self.label):
+            of_label = self.label == label
+            share = self.weight[of_label] / max(float(self.weight[of_label].sum()), 1e-300)
+            influence[:, of_label] -= (influence[:, of_label] @ share)[:, None]
+        return influence
+
+    def farthest(self, influence: Floats) -> float:
+        """Squared distance to a mean of the kind of row that is farthest from it, by the influence on it, (m,)."""
+        squares = self._among_labels(influence[None])[0] ** 2
+        own = self.sampling.squares(self.weight)
+        weights = np.where(np.bincount(self.kinds, own)[self.kinds] > 0, own, 1.0)
+        mean = np.bincount(self.kinds, weights * squares) / np.maximum(np.bincount(self.kinds, weights), 1e-300)
+        return float(mean.max()) * self.total**2
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A value, and what one more unit of weight of each unit would add to it, shape (m,).
+
+    adds: the latter, or a function that computes it when it is asked for. low, high: the range that it can have. extra:
+    variance that its units do not show to first order. missed: squared distance to it of a row that could have been
+    missed; that of the farthest kind of unit where it is nan. rows: effective rows that a share of 0 or 1 rests on,
+    which shows no variance; of all units where it is nan.
+    """
+
+    value: float
+    adds: Floats | Callable[[], Floats]
+    units: Units
+    low: float = -math.inf
+    high: float = math.inf
+    extra: float = 0.0
+    missed: float = math.nan
+    rows: float = math.nan
+
+    @cached_property
+    def influence(self) -> Floats:
+        """What one more unit of weight of each unit would add, shape (m,)."""
+        return self.adds() if callable(self.adds) else self.adds
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __add__(self, other: Estimate | float) -> Estimate:
+        if isinstance(other, Estimate):
+            return Estimate(
+                self.value + other.value,
+                self.influence + other.influence,
+                self.units.beside(other.units),
+                self.low + other.low,
+                self.high + other.high,
+                self.extra + other.extra,
+                float(np.fmax(self.missed, other.missed)),
+            )
+        return replace(self, value=self.value + other, low=self.low + other, high=self.high + other)
+
+    def __neg__(self) -> Estimate:
+        return self * -1.0
+
+    def __sub__(self, other: Estimate | float) -> Estimate:
+        return self + -other
+
+    def __mul__(self, factor: float) -> Estimate:
+        low, high = sorted((self.low * factor, self.high * factor))
+        squared = self.extra * factor**2, self.missed * factor**2
+        return Estimate(self.value * factor, self.influence * factor, self.units, low, high, *squared)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Estimate) -> Estimate:
+        ratio = self.value / other.value
+        return Estimate(ratio, (self.influence - ratio * other.influence) / other.value, self.units)
+
+    def within(self, low: float, high: float) -> Estimate:
+        """The same, of a quantity that cannot lie outside of a range."""
+        return replace(self, value=min(max(self.value, low), high), low=low, high=high)
+
+    @cached_property
+    def seen(self) -> float:
+        """Standard error, as far as the rows that are there show it."""
+        return math.sqrt(max(float(self.units.covariance(self.influence[None])[0, 0]), 0.0) + self.extra)
+
+    @cached_property
+    def error(self) -> float:
+        """Standard error."""
+        missed = self.units.farthest(self.influence) if math.isnan(self.missed) else self.missed
+        return float(with_missed(self.seen**2, missed, self.units.effective_rows))
+
+    def normal(self, confidence: float) -> Interval:
+        """value -/+ z standard errors, cut to the range."""
+        reach = quantile(confidence) * self.error
+        low, high = (min(max(end, self.low), self.high) for end in (self.value - reach, self.value + reach))
+        return low, high
+
+    def wilson(self, confidence: float) -> Interval:
+        """Wilson's score interval of a share, which rests on as many rows as its error says."""
+        share = min(max(self.value, 0.0), 1.0)
+        rows = self.units.effective_rows if math.isnan(self.rows) else self.rows
+        # A share that is 0 or 1 but for rounding shows no variance.
+        if share * (1 - share) > MAX_ROUNDING and self.seen > 0:
+            rows = share * (1 - share) / self.seen**2
+        if rows <= 0:
+            raise Undefined("rests on no rows")
+        z2 = quantile(confidence) ** 2 / rows
+        centre = (share + z2 / 2) / (1 + z2)
+        reach = math.sqrt(z2 * (share * (1 - share) + z2 / 4)) / (1 + z2)
+        return max(centre - reach, 0.0), min(centre + reach, 1.0)
+
+
+def quantile(confidence: float) -> float:
+    """The two-sided normal quantile: 1.96 at confidence .95."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def units_of_rows(
+    label: NDArray[Any],
+    weight: Floats | None,
+    cluster: Ints | None,
+    spread: Floats | None = None,
+    rows: float = math.nan,
+) -> Units:
+    """A unit for each row. spread: of rows that are sums of rows, their squared weights over the square of the sum.
+
+    rows: as many independent ones say as much.
+    """
+    weight = np.ones(len(label)) if weight is None else np.asarray(weight, dtype=np.float64)
+    if cluster is not None:
+        return Units(np.asarray(label, dtype=np.int64), weight, InClusters(cluster), rows=rows)
+    square = weight**2 if spread is None else weight**2 * spread
+    return Units(np.asarray(label, dtype=np.int64), weight, Independent(square))
