@@ -42,7 +42,7 @@ class Columns:
     score: tuple[str, ...] = declared(
         (),
         Role(
-            "Score column, or a pattern such as 'p_*'. Repeatable: every column is a model.",
+            "Score column, a pattern such as 'p_*', or a list such as 'p,q'. Repeatable: every column is a model.",
             flag="-s",
             read_as="numbers",
             globs=True,
@@ -137,8 +137,8 @@ class Columns:
     features: tuple[str, ...] = declared(
         (),
         Role(
-            "Feature columns: names, patterns such as 'x*', '*' for all that have no other role, or one list-valued "
-            "embedding column. Repeatable.",
+            "Feature columns: names, patterns such as 'x*', a list such as 'age,x*', '*' for all that have no other "
+            "role, or one list-valued embedding column. Repeatable.",
             read_as="features",
             globs=True,
             # An age band may be both, and an amount says something; a feature that is the label or the score is a leak

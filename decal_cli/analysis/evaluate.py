@@ -285,7 +285,8 @@ def with_lists(dataset: Dataset, plan: Plan) -> Dataset:
     """The data set with what its capacity leaves to act on; itself, where there is no limit. Errors: DecalError."""
     if dataset.capacity is None:
         return dataset
-    task = need_two_actions(plan.class_task or plan.task, Hint("capacity").words)
+    capacity = Hint("capacity").words
+    task = need_two_actions(plan.class_task or plan.task, capacity, f"leave {capacity} out")
     act_from = None if task is None else task.decision_threshold
     models = []
     for model in dataset.models:

@@ -155,9 +155,12 @@ class _Picker:
         return tuple(dict.fromkeys(map(self.one, given)))
 
     def several(self, given: Sequence[str], others: set[str]) -> tuple[str, ...]:
-        """Names and globs in the order given; a glob passes over columns that have another role."""
+        """Names and globs in the order given; a glob passes over columns that have another role.
+
+        Where no column is called so, "a,b" is a list of names and globs.
+        """
         picked: dict[str, None] = {}
-        for name in given:
+        for name in self._listed(given):
             if name in self.known or not any(c in name for c in "*?["):
                 picked[self.one(name)] = None
                 continue
@@ -166,6 +169,14 @@ class _Picker:
                 raise DecalError(f"{self.shown}: no column matches {quote(name)}", f"columns: {listed(self.names)}")
             picked.update(dict.fromkeys(hits))
         return tuple(picked)
+
+    def _listed(self, given: Sequence[str]) -> list[str]:
+        return [
+            part.strip()
+            for name in given
+            for part in ([name] if name in self.known or "," not in name else name.split(","))
+            if part.strip() or part == name
+        ]
 
     def usual(self, role: str, free: list[str]) -> str:
         """The one free column that has a usual name of the role."""

@@ -229,18 +229,22 @@ def task_of_rows(
     return task
 
 
-def need_two_actions(task: object | None, what: str) -> BinaryTask | None:
-    """The task where it has two actions. Errors: DecalError, where it has more actions or classes."""
+def need_two_actions(task: object | None, what: str, otherwise: str = "") -> BinaryTask | None:
+    """The task where it has two actions. Errors: DecalError, where it has more actions or classes.
+
+    otherwise: what else can be done; empty where another verb takes the task.
+    """
     if task is not None and not isinstance(task, Task):
         raise DecalError(
-            f"{what} takes a decision on scores of two classes, and this task has more", f"{Verb('evaluate')} takes it"
+            f"{what} takes a decision on scores of two classes, and this task has more",
+            otherwise or f"{Verb('evaluate')} takes it",
         )
     if task is None or task.two_actions is not None:
         return None if task is None else task.two_actions
     taken = ", ".join(task.actions[action] for action in task.envelope)
     raise DecalError(
         f"{what} takes a decision between two actions, and this utility has {len(task.envelope)} ({taken})",
-        "give two of its rows; evaluate, gate and compare take all",
+        f"give two of its rows{f', or {otherwise}' if otherwise else '; evaluate, gate and compare take all'}",
     )
 
 

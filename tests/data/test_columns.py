@@ -75,6 +75,15 @@ def test_at_most_a_dozen_columns_are_listed() -> None:
     assert "c11, ... (30 in all)" in str(caught.value) and "c12" not in str(caught.value)
 
 
+def test_names_may_stand_in_one_list_where_no_column_is_called_so(tmp_path: Path) -> None:
+    table = {"p_a": [0.1, 0.2], "p_b": [0.3, 0.4], "y": [0, 1], "x1": [1, 2], "x2": [3, 4], "z": [5, 6], "x1,z": [7, 8]}
+    path = write_columns(tmp_path, table)
+    data = read([path], Columns(score=("p_a,p_b",), label="y", features=("x2, z",)))
+    assert [m.name for m in data.models] == ["p_a", "p_b"] and data.columns["features"] == ("x2", "z")
+    assert read([path], Columns(score=("p_a",), label="y", features=("x1,z",))).columns["features"] == ("x1,z",)
+    assert "no column 'w'" in reading_error(path, columns=Columns(score=("p_a",), label="y", features=("x1,w",)))
+
+
 def test_a_group_may_also_be_a_feature() -> None:
     data = from_arrays({**FOUR_ROWS, "age": [1, 1, 2, 2]}, columns=Columns(group=("age",), features=("age",)))
     assert data.models[0].rows.groups["age"].tolist() == ["1", "1", "2", "2"]
