@@ -35,23 +35,23 @@ def _with_capacity(dataset: Dataset, columns: Columns) -> Dataset:
     return replace(dataset, capacity=capacity)
 
 
-def parse_capacity(text: str, option: str = f"{Hint('capacity')}") -> Capacity:
+def parse_capacity(text: str) -> Capacity:
     """'50/1000', '0.05' or '200'. Errors: DecalError."""
-    parts = text.split("/")
+    parts, shown = text.split("/"), f"{Hint('capacity', text)}"
     try:
         places, *among = (float(part) for part in parts)
     except ValueError:
-        raise DecalError(f"{option} {text} is not a count or a share", _EXAMPLE) from None
+        raise DecalError(f"{shown} is not a count or a share", _EXAMPLE) from None
     if len(among) > 1 or not all(math.isfinite(each) for each in (places, *among)):
-        raise DecalError(f"{option} {text} is not a count or a share", _EXAMPLE)
+        raise DecalError(f"{shown} is not a count or a share", _EXAMPLE)
     if places <= 0 or (among and among[0] <= 0):
-        raise DecalError(f"{option} {text} is not positive", _EXAMPLE)
+        raise DecalError(f"{shown} is not positive", _EXAMPLE)
     if among:
         if places > among[0]:
-            raise DecalError(f"{option} {text} is more than all rows", _EXAMPLE)
+            raise DecalError(f"{shown} is more than all rows", _EXAMPLE)
         return Capacity(text, places, among[0])
     if places < 1:
         return Capacity(text, places, 1.0)
     if places != int(places):
-        raise DecalError(f"{option} {text} is neither a whole count nor a share below 1", _EXAMPLE)
+        raise DecalError(f"{shown} is neither a whole count nor a share below 1", _EXAMPLE)
     return Capacity(text, places)

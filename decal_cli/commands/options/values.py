@@ -23,7 +23,8 @@ def value_of(key: str, kind: Any, declared: Option, given: Any) -> Any:
         from decal_cli.declarations.spec import near
 
         listed = ", ".join(declared.choices)
-        raise DecalError(f"{_option(key)} {given!r} is not one of {listed}", near(given, declared.choices))
+        flag = declared.flag if declared.flag.startswith("--") else _option(key)
+        raise DecalError(f"{flag} {given!r} is not one of {listed}", near(given, declared.choices))
     if kind not in (int, float):
         return given
     try:
