@@ -4,6 +4,7 @@ each other."""
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from decal_cli.commands.app import COMMANDS
@@ -60,6 +61,12 @@ def test_a_room_imports_only_rooms_below_it() -> None:
         if rank[room] >= rank[room_of(path)]
     ]
     assert not upward
+
+
+def test_no_class_name_has_two_meanings() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES]
+    names = Counter(node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    assert not [name for name, times in names.items() if times > 1]
 
 
 def loaded_by(*lines: list[str]) -> list[str]:

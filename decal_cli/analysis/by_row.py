@@ -12,7 +12,7 @@ from decal_cli.crossfit.row_utilities import least_amount
 from decal_cli.data import Dataset
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.tables.row_utilities import RowUtilities
-from decal_cli.tables.table import Estimate, Floats
+from decal_cli.tables.table import Floats, MeanEstimate
 from decal_cli.task import RowTask
 
 
@@ -62,10 +62,10 @@ def utilities_for(dataset: Dataset, task: RowTask) -> list[RowUtilities]:
     return [row_utilities(model.rows, task) for model in dataset.models]
 
 
-def won_by_row(utilities: RowUtilities, score: Floats, over: Floats) -> Estimate:
+def won_by_row(utilities: RowUtilities, score: Floats, over: Floats) -> MeanEstimate:
     """Utility per row won by acting on one held-out score over acting on another, each row by its own threshold."""
     mean, error = utilities.mean(utilities.payoff(utilities.acts(score)) - utilities.payoff(utilities.acts(over)))
-    return Estimate(mean, WIDENED * error)
+    return MeanEstimate(mean, WIDENED * error)
 
 
 def stakes_text(columns: Mapping[str, Sequence[str]], cost_fp: float | None, cost_fn: float | None) -> str:

@@ -18,7 +18,7 @@ from decal_cli.errors import Undefined
 from decal_cli.metrics.numerics.corp import squared
 from decal_cli.tables.estimate import Moments
 from decal_cli.tables.pairs import PairTable
-from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats, Loss
+from decal_cli.tables.table import FEWEST_ROWS, Floats, Loss, MeanEstimate
 from decal_cli.task import Task, UtilityRows
 
 
@@ -40,7 +40,7 @@ class SpliceGain:
 
     value: float
     single: Side
-    difference: Estimate
+    difference: MeanEstimate
 
 
 @dataclass(frozen=True)

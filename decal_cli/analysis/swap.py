@@ -17,7 +17,7 @@ Ids = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Part:
+class SwapPart:
     """Rows, of weighted ones as many as their share of the weight says, in expectation where rows tie for a place.
 
     positives: those with label 1. ids: of the rows that have a better chance of a place here, MAX_NAMED at most.
@@ -32,9 +32,9 @@ class Part:
 class Swap:
     """Rows that both models act on, that only A does, and that only B does."""
 
-    both: Part
-    only_a: Part
-    only_b: Part
+    both: SwapPart
+    only_a: SwapPart
+    only_b: SwapPart
 
 
 def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
@@ -48,10 +48,10 @@ def swap(a: Rows, b: Rows, ids: Ids | None = None) -> Swap | None:
     # Rows that were counted have no names.
     ids = ids if rows.copies is None else None
 
-    def part(chance: Floats, named: bool = True) -> Part:
+    def part(chance: Floats, named: bool = True) -> SwapPart:
         mass = weight * chance
         names = tuple(ids[np.flatnonzero(chance > 0)[:MAX_NAMED]].tolist()) if named and ids is not None else ()
-        return Part(float(mass.sum()), float(mass @ label), names)
+        return SwapPart(float(mass.sum()), float(mass @ label), names)
 
     shared = np.minimum(of_a, of_b)
     return Swap(part(shared, named=False), part(of_a - shared), part(of_b - shared))

@@ -9,7 +9,7 @@ from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
 from decal_cli.crossfit.probe import Probed, build_probe
 from decal_cli.crossfit.regions import Regions, build_regions, hold_out
-from decal_cli.curves import Featured, Grid, ThresholdCurve, curves_of
+from decal_cli.curves import FeaturedRows, Grid, ThresholdCurve, curves_of
 from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import SWEEP_FIX
@@ -144,7 +144,7 @@ def _swept(model: Predictions, group: str | None, rows: Rows, plan: Plan, grid: 
     if rows.features is not None:
         regions, held = build_regions(rows, seed=plan.seed), hold_out(rows, seed=plan.seed)
         probed = build_probe(rows, seed=plan.seed)
-        featured = Featured(regions, held, probed)
+        featured = FeaturedRows(regions, held, probed)
     sure = rows.sure(plan.confidence) if plan.intervals else None
     curves = curves_of(table, featured, grid, confidence=sure, seed=plan.seed)
     return Swept(model.name, group, len(rows), rows.positives, model.dropped, curves, table, regions, probed)

@@ -55,7 +55,7 @@ AURC = parse("aurc")
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class VariedCurve:
     """A number by the value of what varies: value, low, high, shape (V,), NaN where undefined; reason: why.
 
     title, heading, unit: what it is, in words.
@@ -94,8 +94,8 @@ class VariedReport:
     group: str | None
     rows: int
     dropped: int
-    worth: Mapping[str, Course]
-    done: Mapping[str, Course]
+    worth: Mapping[str, VariedCurve]
+    done: Mapping[str, VariedCurve]
     risk: RiskCoverage | None
     table: ClassTable | None
 
@@ -105,7 +105,7 @@ class VariedReport:
         return self.model if self.group is None else f"{self.model}, {self.group}"
 
     @property
-    def courses(self) -> dict[str, Course]:
+    def courses(self) -> dict[str, VariedCurve]:
         """All of them."""
         return {**self.worth, **self.done}
 
@@ -244,7 +244,7 @@ def _report(
 
 def _moved(
     at_each: list[Rows], task: BinaryTask, share: float, series: TaskSeries, sure: float | None
-) -> dict[str, Course]:
+) -> dict[str, VariedCurve]:
     """What it is worth to move the scores to each share of labels 1, and what they are worth if they are kept."""
     moves = [
         moving(rows, task, Population(value, share, kept=False), sure)
@@ -254,8 +254,10 @@ def _moved(
     low, high = (None, None) if sure is None else np.array([move.interval for move in moves], dtype=np.float64).T
     kept = np.array([move.kept for move in moves])
     return {
-        "utility_kept": Course("Utility of scores that are kept", "utility, scores kept", "utility", kept),
-        "gain_moving": Course("Gain of moving the scores", "gain of moving the scores", "utility", gain, low, high),
+        "utility_kept": VariedCurve("Utility of scores that are kept", "utility, scores kept", "utility", kept),
+        "gain_moving": VariedCurve(
+            "Gain of moving the scores", "gain of moving the scores", "utility", gain, low, high
+        ),
     }
 
 
@@ -268,7 +270,7 @@ def _actions(rows: Rows, task: Task | ClassDecision | RowTask) -> Ints:
     return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]
 
 
-def course_of(name: str, results: list[Result]) -> Course:
+def course_of(name: str, results: list[Result]) -> VariedCurve:
     """A metric at each value."""
     metric = parse(name).declared
     value, low, high = (
@@ -277,14 +279,14 @@ def course_of(name: str, results: list[Result]) -> Course:
     )
     reason = next((each.reason for each in results if each.reason is not None), None)
     none = bool(np.isnan(low).all())
-    return Course(
+    return VariedCurve(
         metric.title, metric.title.lower(), metric.unit, value, None if none else low, None if none else high, reason
     )
 
 
 def _done(
     at_each: list[Rows], series: TaskSeries, actions: list[Ints], sure: float | None
-) -> Iterator[tuple[str, Course]]:
+) -> Iterator[tuple[str, VariedCurve]]:
     """Shares of rows: that are not abstained from and of errors among them; or of each action."""
     rows = at_each[0]
     everyone = np.ones(len(rows), dtype=bool)
@@ -312,12 +314,12 @@ def _shares(
     title: str,
     heading: str,
     none: str | None = None,
-) -> Course:
+) -> VariedCurve:
     """Shares of rows with Wilson's intervals."""
     shares = [_share(rows, part, whole) for rows, part, whole in zip(at_each, parts, wholes, strict=True)]
     share, effective = np.array(shares, dtype=np.float64).T
     low, high = (None, None) if sure is None else wilson_ends(share, effective, sure)
-    return Course(title, heading, "share", share, low, high, none if np.isnan(share).any() else None)
+    return VariedCurve(title, heading, "share", share, low, high, none if np.isnan(share).any() else None)
 
 
 def _share(rows: Rows, part: np.ndarray, whole: np.ndarray) -> tuple[float, float]:

@@ -33,7 +33,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.errors import DecalError
 from decal_cli.methods import Saved, parse, to_text
 from decal_cli.numbers import short, span
-from decal_cli.render.results.fitting import Fitted
+from decal_cli.render.results.fitting import FittedPage
 from decal_cli.render.results.study import Studied
 from decal_cli.roles import ROW_UTILITIES_FIX
 
@@ -49,9 +49,9 @@ IN_MEMORY = "the model"
 class FitAnswer(Answer):
     """A fitted model and how it does on rows that it was not fitted to; `apply(answer, rows)` scores new rows."""
 
-    result: Fitted
+    result: FittedPage
 
-    def __init__(self, result: Fitted, model: Saved, plan: Plan, library: Library) -> None:
+    def __init__(self, result: FittedPage, model: Saved, plan: Plan, library: Library) -> None:
         super().__init__(result, library)
         self.plan = plan
         self.model = model
@@ -171,7 +171,7 @@ def fit(
     followed = fits.advised(rows, plan, preferences) if chosen is None else fits.Advised(chosen)
     fitting = fits.fit(rows, plan, followed.chosen, unseen, followed.why)
     saved = fits.saved(fitting, rows, plan, bool(given.data.logit))
-    return FitAnswer(Fitted(fitting, None, terms), saved, plan, library_of(given.data.source))
+    return FitAnswer(FittedPage(fitting, None, terms), saved, plan, library_of(given.data.source))
 
 
 @spoken

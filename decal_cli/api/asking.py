@@ -26,7 +26,7 @@ from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.declarations.option import keys_of
 from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, ROLES, ROW_UTILITIES, several
 from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 
@@ -330,7 +330,7 @@ def methods_of(given: Names) -> tuple[MethodSpec, ...]:
     return tuple(dict.fromkeys(map(parse, names_of("methods", given))))
 
 
-def preferences_of(costs: Costs, terms: Terms) -> Preferences:
+def preferences_of(costs: Costs, terms: StatedTerms) -> Preferences:
     """What post-training costs and what is good enough."""
     for name in costs.both if isinstance(costs.both, Mapping) else ():
         one_of("cost", name, COSTED)

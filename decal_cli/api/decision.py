@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias
 
 from decal_cli.api.data import Matrix, Noun, Several, Values, column
 from decal_cli.declarations.option import Option, declared, keys_of, option
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import SPELLINGS
 
 
@@ -85,7 +85,7 @@ class Decision(Noun):
     capacity: str | float | None = column("capacity")
     per: Values | None = column("per")
     varied: str | None = declared(None, Option(key="vary"))
-    terms: Terms = declared(Terms(), Option(key=""))
+    terms: StatedTerms = declared(StatedTerms(), Option(key=""))
 
     @classmethod
     def of(cls, given: DecisionLike | None) -> Decision:
@@ -136,7 +136,7 @@ class Decision(Noun):
 
     def in_terms(self, **terms: Any) -> Self:
         """The same decision, its amounts in the unit and for the number of decisions of `Terms(**terms)`."""
-        return replace(self, terms=Terms(**terms))
+        return replace(self, terms=StatedTerms(**terms))
 
     @property
     def spelled(self) -> dict[str, Any]:

@@ -44,8 +44,8 @@ __all__ = [
 ]
 
 
-class Terms(terms.Terms):
-    __doc__ = terms.Terms.__doc__
+class Terms(terms.StatedTerms):
+    __doc__ = terms.StatedTerms.__doc__
 
     @spoken
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from decal_cli.data import Dataset
 from decal_cli.declarations.defaults import SWEEP_THRESHOLDS
 from decal_cli.errors import DecalError
 from decal_cli.plot import CLASS_PICTURES, PICTURES, draw_classes_on, draw_on, draw_tasks_on, task_pictures
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ FROM_FEATURES = ("brier", "grouping", "waterfall")
 
 
 def draw_picture(
-    data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0, terms: Terms | None = None
+    data: Dataset, plan: Plan, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms | None = None
 ) -> Axes:
     """A picture of a data set."""
     if data.classes:
@@ -61,12 +61,14 @@ def _check_report(report: int, count: int) -> None:
         raise DecalError(f"report={report} is none of the {count} reports", "they count from 0")
 
 
-def draw_sweep(sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0, terms: Terms | None = None) -> Axes:
+def draw_sweep(
+    sweep: Sweep, picture: str, ax: Axes | None = None, report: int = 0, terms: StatedTerms | None = None
+) -> Axes:
     """A picture of curves that are computed already.
 
     report: which model and group, where a picture shows one. terms: of the amounts in it.
     """
     one_of("picture", picture, PICTURES)
     _check_report(report, len(sweep.reports))
-    axes: Axes = draw_on(sweep, picture, ax, report, terms or Terms())
+    axes: Axes = draw_on(sweep, picture, ax, report, terms or StatedTerms())
     return axes

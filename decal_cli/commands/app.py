@@ -32,7 +32,7 @@ from decal_cli.commands.options.judging import (
 from decal_cli.commands.tree import ACT, COMMANDS, EXPLAIN, JUDGE, Group, under
 from decal_cli.errors import DecalError, Exit, Interrupted, out_of_memory
 from decal_cli.render.formats import FORMATS
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.version import __version__
 
 app = typer.Typer(
@@ -85,7 +85,7 @@ def evaluate(
 @under(JUDGE, ONE_REQUIRED)
 def recommend(
     task: Decision,
-    terms: Terms,
+    terms: StatedTerms,
     advice: AdviceOptions,
     costs: Costs,
     source: EngineOptions,
@@ -113,7 +113,7 @@ def gate(task: Decision, gates: GateOptions, source: EngineOptions, sure: Statis
 @under(JUDGE)
 def compare(
     task: Decision,
-    terms: Terms,
+    terms: StatedTerms,
     models: CompareOptions,
     metrics: MetricOptions,
     source: Annotated[
@@ -140,7 +140,7 @@ def compare(
 @under(JUDGE)
 def sweep(
     task: Decision,
-    terms: Annotated[Terms, {"names": None}],
+    terms: Annotated[StatedTerms, {"names": None}],
     curves: SweepOptions,
     source: EngineOptions,
     sure: Statistics,
@@ -155,7 +155,7 @@ def sweep(
 @under(JUDGE, ONE_REQUIRED)
 def online(
     task: Decision,
-    terms: Terms,
+    terms: StatedTerms,
     over_time: OnlineOptions,
     source: Annotated[
         StreamOptions,
@@ -195,7 +195,7 @@ def online(
 @under(JUDGE)
 def report(
     task: Decision,
-    terms: Terms,
+    terms: StatedTerms,
     costs: Costs,
     source: EngineOptions,
     sure: Statistics,
@@ -231,7 +231,7 @@ def sql(
 def fit(
     options: FitOptions,
     task: Decision,
-    terms: Terms,
+    terms: StatedTerms,
     source: Annotated[
         EngineOptions,
         {

@@ -24,7 +24,7 @@ from decal_cli.errors import DecalError
 from decal_cli.metrics import MetricSpec, parse
 from decal_cli.render.format import Page
 from decal_cli.render.formats import DEFAULT, write
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import ROW_UTILITIES
 from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 
@@ -91,11 +91,11 @@ def costs_given(task: Decision, settings: Settings) -> bool:
     return not {"cost_matrix", "cost_fp"}.isdisjoint(_spelled(task, settings))
 
 
-def terms_of(terms: Terms, settings: Settings) -> Terms:
+def terms_of(terms: StatedTerms, settings: Settings) -> StatedTerms:
     """The user's terms: of the line, else of the settings."""
     on_line = {name: value for name, value in vars(terms).items() if value is not None}
     in_settings = {} if "decisions" not in on_line else {"decisions": None, "per": None}
-    return Terms(**{**vars(Terms(**settings.terms)), **in_settings, **on_line})
+    return StatedTerms(**{**vars(StatedTerms(**settings.terms)), **in_settings, **on_line})
 
 
 def columns_of(source: InputOptions, settings: Settings) -> Columns:

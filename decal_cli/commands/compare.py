@@ -32,7 +32,7 @@ from decal_cli.errors import DecalError
 from decal_cli.plot import SHARED
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.comparison import Compared
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 
 def run(
@@ -40,7 +40,7 @@ def run(
     metrics: MetricOptions,
     source: InputOptions,
     task: Decision,
-    terms: Terms,
+    terms: StatedTerms,
     sure: Statistics,
     out: OutputOptions,
 ) -> None:

@@ -17,12 +17,12 @@ from decal_cli.data.output import check_new, check_not_read, write_whole
 from decal_cli.data.words import file_word
 from decal_cli.errors import DecalError
 from decal_cli.methods import MethodSpec, parse, to_text
-from decal_cli.render.results.fitting import Fitted
-from decal_cli.render.terms import Terms
+from decal_cli.render.results.fitting import FittedPage
+from decal_cli.render.terms import StatedTerms
 
 
 def run(
-    options: FitOptions, source: InputOptions, task: Decision, costs: Costs, terms: Terms, sure: Statistics
+    options: FitOptions, source: InputOptions, task: Decision, costs: Costs, terms: StatedTerms, sure: Statistics
 ) -> None:
     """Fit a method, evaluate it on held-out rows, and write the model file."""
     chosen = _named(options.method)
@@ -48,7 +48,7 @@ def run(
         fitting = fits.fit(data, plan, followed.chosen, test, followed.why)
     saved = fits.saved(fitting, data, plan, columns.logit)
     write_whole(options.model, to_text(saved).encode(), "model file")
-    emit(Fitted(fitting, options.model, terms), options.format)
+    emit(FittedPage(fitting, options.model, terms), options.format)
 
 
 def _named(method: str) -> MethodSpec | None:

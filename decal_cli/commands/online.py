@@ -40,14 +40,19 @@ from decal_cli.errors import DecalError, Exit
 from decal_cli.plot import draw_replay, replay_pictures
 from decal_cli.render.formats import format_for, offered
 from decal_cli.render.results.online import Replayed
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 PREDICTIONS = ".parquet"
 """The suffix of a file of predictions."""
 
 
 def run(
-    over_time: OnlineOptions, source: StreamOptions, task: Decision, terms: Terms, sure: Statistics, out: OutputOptions
+    over_time: OnlineOptions,
+    source: StreamOptions,
+    task: Decision,
+    terms: StatedTerms,
+    sure: Statistics,
+    out: OutputOptions,
 ) -> Exit:
     """Replay a stream, write what it comes to, and return the exit code of the rules."""
     settings = settings_of(out)
@@ -67,7 +72,7 @@ def _run(
     out: OutputOptions,
     settings: Settings,
     plan: Plan,
-    terms: Terms,
+    terms: StatedTerms,
     sure: Statistics,
 ) -> Exit:
     to_file = out.output is not None and PurePath(out.output).suffix.lower() == PREDICTIONS

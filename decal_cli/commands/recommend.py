@@ -15,7 +15,7 @@ from decal_cli.commands.options.judging import AdviceOptions
 from decal_cli.commands.progress import progress_of
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.recommendation import Recommended
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 if TYPE_CHECKING:
     from decal_cli.methods import MethodSpec
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def run(
     advice: AdviceOptions,
     costs: Costs,
-    terms: Terms,
+    terms: StatedTerms,
     source: InputOptions,
     task: Decision,
     sure: Statistics,

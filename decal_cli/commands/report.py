@@ -13,10 +13,12 @@ from decal_cli.errors import DecalError
 from decal_cli.plot import planned_for, report_page, said_before
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.page import ReportPage
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 
-def run(costs: Costs, terms: Terms, source: InputOptions, task: Decision, sure: Statistics, out: OutputOptions) -> None:
+def run(
+    costs: Costs, terms: StatedTerms, source: InputOptions, task: Decision, sure: Statistics, out: OutputOptions
+) -> None:
     """Measure, recommend and draw, and write one page."""
     if out.output is None:
         raise DecalError("the report needs a file to be written to", "name it: -o report.html")

@@ -14,11 +14,11 @@ from decal_cli.declarations.option import keys_of
 from decal_cli.documents import read_document, toml_of
 from decal_cli.errors import DecalError
 from decal_cli.limits import MAX_SETTINGS_BYTES
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, DEFAULTS, ROLES, Columns, several
 from decal_cli.task import SPELLINGS
 
-TERM_KEYS = tuple(keys_of(Terms))
+TERM_KEYS = tuple(keys_of(StatedTerms))
 """The keys that say in which terms results are written."""
 
 

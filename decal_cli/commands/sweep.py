@@ -24,12 +24,12 @@ from decal_cli.plot import PICTURES, task_pictures
 from decal_cli.render.formats import format_for
 from decal_cli.render.results.sweep import Curves
 from decal_cli.render.results.varied import VariedCurves
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import CAPACITY, Varied, parse_capacities, parse_prevalences, parse_varied
 
 
 def run(
-    curves: SweepOptions, source: InputOptions, task: Decision, terms: Terms, sure: Statistics, out: OutputOptions
+    curves: SweepOptions, source: InputOptions, task: Decision, terms: StatedTerms, sure: Statistics, out: OutputOptions
 ) -> None:
     """Compute the curves, write them, and draw them on request."""
     settings = settings_of(out)

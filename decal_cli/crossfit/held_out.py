@@ -133,7 +133,7 @@ Fit = Callable[[Floats], Floats]
 """Maps scores, shape (k,), to probabilities."""
 
 
-class Counted(NamedTuple):
+class LevelCounts(NamedTuple):
     """Levels of a score in increasing order, with their negatives and positives, shape (m,) each, some without any."""
 
     score: Floats
@@ -169,16 +169,16 @@ def _inner_losses(score: Floats, neg: Floats, pos: Floats) -> dict[str, Floats]:
     return losses
 
 
-def _without(score: Floats, neg: Floats, pos: Floats, folds: Sequence[int]) -> Counted:
+def _without(score: Floats, neg: Floats, pos: Floats, folds: Sequence[int]) -> LevelCounts:
     kept = [k for k in range(len(neg)) if k not in folds]
-    return Counted(score, neg[kept].sum(axis=0), pos[kept].sum(axis=0))
+    return LevelCounts(score, neg[kept].sum(axis=0), pos[kept].sum(axis=0))
 
 
-def _as_it_is(rows: Counted) -> Fit:
+def _as_it_is(rows: LevelCounts) -> Fit:
     return lambda score: score
 
 
-def _logistic(rows: Counted, sloped: bool) -> Fit:
+def _logistic(rows: LevelCounts, sloped: bool) -> Fit:
     """expit(a + b logit score); b is 1, or 0 or more. The score as it is where no such curve is found."""
     pos, n = float(rows.pos.sum()), float((rows.neg + rows.pos).sum())
     if not 0 < pos < n:
@@ -212,15 +212,15 @@ def _shift(x: Floats, weight: Floats, ones: Floats) -> float:
     raise Undefined("the shift does not converge")
 
 
-def _shifted(rows: Counted) -> Fit:
+def _shifted(rows: LevelCounts) -> Fit:
     return _logistic(rows, sloped=False)
 
 
-def _platt(rows: Counted) -> Fit:
+def _platt(rows: LevelCounts) -> Fit:
     return _logistic(rows, sloped=True)
 
 
-def _isotonic(rows: Counted) -> Fit:
+def _isotonic(rows: LevelCounts) -> Fit:
     """The fit of a level that was not seen is that of the next lower one."""
     n = rows.neg + rows.pos
     some = np.flatnonzero(n > 0)
@@ -233,7 +233,7 @@ def _isotonic(rows: Counted) -> Fit:
     return lambda score: value[np.maximum(np.searchsorted(begins, score, side="right") - 1, 0)]
 
 
-CALIBRATORS: dict[str, Callable[[Counted], Fit]] = {
+CALIBRATORS: dict[str, Callable[[LevelCounts], Fit]] = {
     "as it is": _as_it_is,
     "shift": _shifted,
     "platt": _platt,

@@ -31,7 +31,7 @@ from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BLOCK, Estimate, Floats, Ints
+from decal_cli.tables.table import BLOCK, Floats, Ints, MeanEstimate
 from decal_cli.tables.threads import one_thread
 
 Mask = NDArray[np.bool_]
@@ -70,14 +70,14 @@ class Probed(NamedTuple):
     """The cluster of each row; None where rows are independent."""
 
 
-def squared_loss_won(probed: Probed) -> Estimate:
+def squared_loss_won(probed: Probed) -> MeanEstimate:
     """Squared loss of the recalibrated score less that of the probe, a mean over rows that neither has seen.
 
     Of the grouping loss it is the part that the probe sees, apart from the errors of the isotonic fit.
     """
     won = (probed.isotonic - probed.label) ** 2 - (probed.probe - probed.label) ** 2
     mean, error = mean_over(won, probed.weight, probed.unit)
-    return Estimate(mean, WIDENED * error)
+    return MeanEstimate(mean, WIDENED * error)
 
 
 def build_probe(rows: Rows, *, seed: int) -> Probed:

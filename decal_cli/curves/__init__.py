@@ -1,13 +1,13 @@
 """What decisions are worth as a function of the threshold t*, for all thresholds at once."""
 
-from decal_cli.curves.battery import Featured, curves_of
+from decal_cli.curves.battery import FeaturedRows, curves_of
 from decal_cli.curves.grid import Grid, Prior, parse_prior, parse_thresholds
 from decal_cli.curves.kinds import CURVE_KINDS, CurveKind, ThresholdCurve
 
 __all__ = [
     "CURVE_KINDS",
     "CurveKind",
-    "Featured",
+    "FeaturedRows",
     "Grid",
     "Prior",
     "ThresholdCurve",

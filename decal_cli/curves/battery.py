@@ -17,7 +17,7 @@ from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, ThresholdCurve
 from decal_cli.curves.roc import Roc
-from decal_cli.curves.sums import Levels, Means, levels_of
+from decal_cli.curves.sums import LevelSums, Means, levels_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
 from decal_cli.metrics import bootstrap
@@ -31,9 +31,8 @@ from decal_cli.metrics.regret_cells import ScoreRegrets
 from decal_cli.tables import resample as draw
 from decal_cli.tables.cells import CellTable
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import BINS, Estimate, Floats, Ints, Table
-from decal_cli.tables.units import Estimate as UnitEstimate
-from decal_cli.tables.units import units_of_rows
+from decal_cli.tables.table import BINS, Floats, Ints, MeanEstimate, Table
+from decal_cli.tables.units import Estimate, units_of_rows
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class Setup(NamedTuple):
         return Seed(self.seed).generator("regret")
 
 
-class Featured(NamedTuple):
+class FeaturedRows(NamedTuple):
     """What the features show of the rows; held: None where there are too few rows to hold some out."""
 
     regions: Regions
@@ -71,7 +70,7 @@ class Featured(NamedTuple):
 
 
 def curves_of(
-    t: Table, featured: Featured | None, grid: Grid, *, confidence: float | None = CONFIDENCE, seed: int = SEED
+    t: Table, featured: FeaturedRows | None, grid: Grid, *, confidence: float | None = CONFIDENCE, seed: int = SEED
 ) -> dict[str, ThresholdCurve]:
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 
@@ -162,7 +161,7 @@ def _curve(
     name: str,
     value: Floats,
     reach: Floats | None,
-    expected: Estimate | None,
+    expected: MeanEstimate | None,
     brier: float | None = None,
 ) -> ThresholdCurve:
     """The curve of value -/+ reach on the thresholds shown, cut to the range."""
@@ -181,7 +180,7 @@ def _undefined(s: Setup, name: str, reason: str) -> ThresholdCurve:
     return ThresholdCurve(CURVE_KINDS[name], np.full(len(s.grid.shown), np.nan), reason=reason)
 
 
-def _ranking(s: Setup, segments: Levels) -> Iterator[ThresholdCurve]:
+def _ranking(s: Setup, segments: LevelSums) -> Iterator[ThresholdCurve]:
     """The ROC curve and what follows from it, as `evaluate` has it; the interval of lift holds the base rate fixed."""
     roc = Roc.of_levels(segments, s.grid.at)
     tasks = [BinaryTask.of_threshold(float(t)) for t in s.grid.at[s.grid.shown]]
@@ -195,7 +194,7 @@ def _ranking(s: Setup, segments: Levels) -> Iterator[ThresholdCurve]:
 
 
 def _rate(
-    s: Setup, name: str, rate: Floats, shares: Sequence[Callable[[], UnitEstimate]], none: str, factor: float = 1.0
+    s: Setup, name: str, rate: Floats, shares: Sequence[Callable[[], Estimate]], none: str, factor: float = 1.0
 ) -> ThresholdCurve:
     """A share, or a multiple of it."""
     shown, low, high = rate[s.grid.shown], None, None
@@ -237,11 +236,13 @@ def _held_out_gains(s: Setup) -> heldout.Gains | Undefined:
 
 def _of_gains(s: Setup, name: str, gains: heldout.Gains) -> ThresholdCurve:
     z = 0.0 if s.confidence is None else quantile(s.confidence)
-    expected = None if gains.expected is None else Estimate(*gains.expected)
+    expected = None if gains.expected is None else MeanEstimate(*gains.expected)
     return _curve(s, name, gains.value, None if s.confidence is None else z * gains.error, expected)
 
 
-def _recalibrated(s: Setup, gains: Callable[[], heldout.Gains | Undefined], fitted: Levels) -> Iterator[ThresholdCurve]:
+def _recalibrated(
+    s: Setup, gains: Callable[[], heldout.Gains | Undefined], fitted: LevelSums
+) -> Iterator[ThresholdCurve]:
     """The held-out gain of recalibration, and the threshold that recalibrates."""
     at, shown = s.grid.at, s.grid.shown
     z = 0.0 if s.confidence is None else quantile(s.confidence)
@@ -326,7 +327,7 @@ def _regret_of(neg: Floats, pos: Floats, first: Ints, cut: Ints, at: Floats) -> 
     return regret
 
 
-def _with_features(s: Setup, featured: Featured) -> Iterator[ThresholdCurve]:
+def _with_features(s: Setup, featured: FeaturedRows) -> Iterator[ThresholdCurve]:
     at, rows = s.grid.at, featured.held
     leaves = _leaves(featured.regions)
     yield _mean(s, "brier_regions_plug_in", sums.of_decisions(leaves, _cost(at), s.grid), sums.brier_of(leaves))
@@ -366,12 +367,12 @@ def _ends_of_sum(expectation: float | None, *parts: ThresholdCurve) -> tuple[flo
     return expectation - reach, expectation + reach
 
 
-def _leaves(regions: Regions) -> Levels:
+def _leaves(regions: Regions) -> LevelSums:
     """Leaves of both halves by their own label frequency; squared weights are divided between the labels."""
     n, pos, n2 = (np.concatenate([getattr(half, name) for half in regions.halves]) for name in ("n", "pos", "n2"))
     n, pos, n2 = (values[n > 0] for values in (n, pos, n2))
     rate = pos / n
-    return Levels(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
+    return LevelSums(rate, n - pos, pos, n2 * (1 - rate), n2 * rate)
 
 
 def _where_seen(s: Setup, regions: Regions, probed: Probed) -> Setup:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decal_cli.curves.sums import Levels, above
+from decal_cli.curves.sums import LevelSums, above
 from decal_cli.tables.table import Floats
 
 
@@ -26,7 +26,7 @@ class Roc:
     base_rate: float
 
     @classmethod
-    def of_levels(cls, levels: Levels, at: Floats) -> Roc:
+    def of_levels(cls, levels: LevelSums, at: Floats) -> Roc:
         """Deciding 1 from each threshold on; NaN where a label has no rows."""
         neg, pos = above(levels.key, levels[1:3], at)
         negatives, positives = float(levels.neg.sum()), float(levels.pos.sum())

@@ -13,10 +13,10 @@ import numpy as np
 
 from decal_cli.curves.grid import Grid
 from decal_cli.tables.estimate import with_missed
-from decal_cli.tables.table import Estimate, Floats, Table
+from decal_cli.tables.table import Floats, MeanEstimate, Table
 
 
-class Levels(NamedTuple):
+class LevelSums(NamedTuple):
     """Rows by a key, shape (m,) each: weights of label 0 and 1, and their squared weights."""
 
     key: Floats
@@ -43,24 +43,24 @@ class Means(NamedTuple):
 
     value: Floats
     error: Floats
-    expected: Estimate | None
+    expected: MeanEstimate | None
 
 
-def levels_of(t: Table, key: Floats | None = None) -> Levels:
+def levels_of(t: Table, key: Floats | None = None) -> LevelSums:
     """The levels of a table under their score or another key, shape (m,)."""
     n, pos = np.asarray(t.n, dtype=np.float64), np.asarray(t.pos, dtype=np.float64)
     n2, pos2 = (n, pos) if t.design.plain else (t.n2, t.pos2)
     squares = np.maximum(n2 - pos2, 0.0), pos2
-    return Levels(t.score if key is None else key, n - pos, pos, *squares, t.design.gram())
+    return LevelSums(t.score if key is None else key, n - pos, pos, *squares, t.design.gram())
 
 
-def levels_of_rows(key: Floats, label: Floats, weight: Floats, effect: float) -> Levels:
+def levels_of_rows(key: Floats, label: Floats, weight: Floats, effect: float) -> LevelSums:
     """Every row a level: key, label 0/1, weight, shape (T,) each. effect: the design effect of squared weights."""
     pos = weight * label
-    return Levels(key, weight - pos, pos, effect * weight * (weight - pos), effect * weight * pos)
+    return LevelSums(key, weight - pos, pos, effect * weight * (weight - pos), effect * weight * pos)
 
 
-def _variances(levels: Levels, at0: Floats, at1: Floats, mean: Floats | float) -> Floats:
+def _variances(levels: LevelSums, at0: Floats, at1: Floats, mean: Floats | float) -> Floats:
     """Variances of the means of values at label 0 and 1 of each level, shape (.., m) each, of rows in clusters."""
     values = np.concatenate((at0, at1), axis=-1) - np.asarray(mean)[..., None]
     return np.asarray(np.einsum("...i,...i->...", values @ levels.products, values)) / levels.total**2
@@ -73,7 +73,7 @@ def above(key: Floats, values: Sequence[Floats], at: Floats) -> list[Floats]:
     return [np.append(np.cumsum(value[order][::-1])[::-1], 0.0)[cut] for value in values]
 
 
-def of_decisions(levels: Levels, payoff: Sequence[Sequence[Any]], grid: Grid) -> Means:
+def of_decisions(levels: LevelSums, payoff: Sequence[Sequence[Any]], grid: Grid) -> Means:
     """Mean of payoff[decision][label], each a number or of shape (K,), for the rule that decides 1 iff key >= t*."""
     at, total = grid.at, levels.total
     (u00, u01), (u10, u11) = ((np.broadcast_to(cell, at.shape) for cell in row) for row in payoff)
@@ -100,7 +100,7 @@ def of_decisions(levels: Levels, payoff: Sequence[Sequence[Any]], grid: Grid) ->
     return Means(mean, error, _expected_of_decisions(levels, (u00, u01, u10, u11), grid))
 
 
-def _expected_of_decisions(levels: Levels, cells: Sequence[Floats], grid: Grid) -> Estimate | None:
+def _expected_of_decisions(levels: LevelSums, cells: Sequence[Floats], grid: Grid) -> MeanEstimate | None:
     if grid.weight is None:
         return None
     u00, u01, u10, u11 = cells
@@ -116,7 +116,7 @@ def _up_to(key: Floats, values: Floats, grid: Grid) -> Floats:
     return np.append(0.0, np.cumsum(grid.weight * values))[np.searchsorted(grid.at, key, side="right")]
 
 
-def _estimate(levels: Levels, at0: Floats, at1: Floats) -> Estimate:
+def _estimate(levels: LevelSums, at0: Floats, at1: Floats) -> MeanEstimate:
     """Mean over rows of values at label 0 and at label 1 of each level."""
     mean = float(levels.neg @ at0 + levels.pos @ at1) / levels.total
     off = (at0 - mean) ** 2, (at1 - mean) ** 2
@@ -125,10 +125,10 @@ def _estimate(levels: Levels, at0: Floats, at1: Floats) -> Estimate:
     else:
         variance = float(levels.neg2 @ off[0] + levels.pos2 @ off[1]) / levels.total**2
     farthest = max(float((levels.neg + levels.pos) @ each) for each in off) / levels.total
-    return Estimate(mean, float(with_missed(variance, farthest, levels.rows)))
+    return MeanEstimate(mean, float(with_missed(variance, farthest, levels.rows)))
 
 
-def of_changes(levels: Levels, instead_of: Floats, grid: Grid) -> Means:
+def of_changes(levels: LevelSums, instead_of: Floats, grid: Grid) -> Means:
     """Mean gain, for u_delta 1, of deciding by the levels' key instead of by another, shape (m,), and its paired error.
 
     A row on which the two disagree gains or loses y - t*.
@@ -155,13 +155,13 @@ def of_changes(levels: Levels, instead_of: Floats, grid: Grid) -> Means:
     return Means(mean, error, expected)
 
 
-def _cross(levels: Levels, instead_of: Floats, at: Floats) -> Floats:
+def _cross(levels: LevelSums, instead_of: Floats, at: Floats) -> Floats:
     """Sum of squared weights times gain."""
     new, old = (above(key, levels[3:5], at) for key in (levels.key, instead_of))
     return (new[1] - old[1]) * (1 - at) - (new[0] - old[0]) * at
 
 
-def brier_of(levels: Levels) -> float:
+def brier_of(levels: LevelSums) -> float:
     """Twice the exact area under the levels' Brier curve, which is their Brier score: Tasche 2021, eq. 4.2a.
 
     A row of key q and label 1 loses 1 - t at every t above q, one of label 0 loses t at every t up to q.

@@ -125,9 +125,14 @@ MODELS: dict[str, type] = {}
 """Every class that a model file may hold, by name."""
 
 
-def model(cls: M) -> M:
-    """Declare a class of fitted models; model files name it."""
-    MODELS[cls.__name__] = cls
+SAVED_AS: dict[type, str] = {}
+"""The name of each in a model file."""
+
+
+def model(cls: M, saved_as: str = "") -> M:
+    """Declare a class of fitted models; model files name it, as it is called where they say nothing else."""
+    SAVED_AS[cls] = saved_as or cls.__name__
+    MODELS[SAVED_AS[cls]] = cls
     return cls
 
 

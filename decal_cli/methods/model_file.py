@@ -20,7 +20,7 @@ from decal_cli.documents import canonical_json, digest_of, json_of
 from decal_cli.errors import DecalError
 from decal_cli.hints import Verb
 from decal_cli.limits import MAX_ARRAY_BYTES, MAX_WIDTH
-from decal_cli.methods.declare import METHODS, MODELS, Applied, Model
+from decal_cli.methods.declare import METHODS, MODELS, SAVED_AS, Applied, Model
 from decal_cli.methods.numerics.checks import are_probabilities, need
 from decal_cli.tables.features import PLURALS, Features, Kind, number_kinds
 from decal_cli.tables.rows import Unlabelled
@@ -222,9 +222,9 @@ def _checked(text: str, shown: str) -> dict[str, Any]:
 
 def _encoded(value: Any) -> Any:
     """A model's value as JSON: arrays under the name of their type, models under that of their class."""
-    if dataclasses.is_dataclass(value) and type(value).__name__ in MODELS:
+    if type(value) in SAVED_AS:
         fields = {item.name: _encoded(getattr(value, item.name)) for item in dataclasses.fields(value)}
-        return {"model": type(value).__name__, **fields}
+        return {"model": SAVED_AS[type(value)], **fields}
     if isinstance(value, np.ndarray):
         return _encoded_array(value)
     if isinstance(value, tuple):
@@ -287,7 +287,7 @@ def _is_a(hint: Any, value: Any) -> bool:
     if origin is Literal:
         return value in get_args(hint)
     if hint is Model:
-        return type(value).__name__ in MODELS
+        return type(value) in SAVED_AS
     return isinstance(value, hint)
 
 

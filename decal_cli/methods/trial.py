@@ -15,7 +15,7 @@ from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, MethodSpec, Model, Training, actions_taken, fit, payoffs
 from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.resample import FOLDS
-from decal_cli.tables.table import FEWEST_ROWS, Estimate, Floats
+from decal_cli.tables.table import FEWEST_ROWS, Floats, MeanEstimate
 from decal_cli.task import BinaryTask, ClassDecision, Task
 
 
@@ -29,7 +29,7 @@ class Performance:
 
     chosen: MethodSpec
     applied: Applied
-    gain: Estimate | None
+    gain: MeanEstimate | None
     seconds: float
 
 
@@ -83,19 +83,19 @@ def judge(spec: MethodSpec, model: Model, rows: Training) -> Performance:
     return Performance(spec, applied, _gain(applied, rows, 1.0), 0.0)
 
 
-def _gain(applied: Applied, rows: Training, widened: float) -> Estimate | None:
+def _gain(applied: Applied, rows: Training, widened: float) -> MeanEstimate | None:
     task = rows.decided_by
     return None if task is None else won(applied.acts(task), rows, task, widened)
 
 
-def won(acts: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = 1.0) -> Estimate:
+def won(acts: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = 1.0) -> MeanEstimate:
     """Utility per decision of these decisions less that of acting on the score as it is, and its paired error."""
     return won_over(acts, actions_taken(rows.score, task), rows, task, widened)
 
 
 def won_over(
     acts: NDArray[Any], others: NDArray[Any], rows: Training, task: Task | ClassDecision, widened: float = WIDENED
-) -> Estimate:
+) -> MeanEstimate:
     """Utility per decision of some decisions less that of others on the same rows, and its paired error."""
     if isinstance(task, BinaryTask):
         gain = task.u_delta * (acts.astype(np.float64) - others) * (rows.label - task.threshold)
@@ -103,4 +103,4 @@ def won_over(
         utility, label = payoffs(task), rows.label.astype(np.int64)
         gain = utility[acts, label] - utility[others, label]
     mean, error = mean_over(gain, rows.weights, rows.unit)
-    return Estimate(mean, widened * error)
+    return MeanEstimate(mean, widened * error)

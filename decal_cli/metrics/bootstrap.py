@@ -22,7 +22,7 @@ Draw = TypeVar("Draw")
 Draw_co = TypeVar("Draw_co", covariant=True)
 
 
-class Cells(Protocol[Draw_co]):
+class Resampled(Protocol[Draw_co]):
     """Rows as cells that a bootstrap draws from: a table, or a table of pairs."""
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ def intervals(
     values: Mapping[K, float],
     statistic: Callable[[K, Draw], float | None],
     original: Draw,
-    cells: Cells[Draw],
+    cells: Resampled[Draw],
     confidence: float,
     seed: int,
 ) -> dict[K, Interval]:
@@ -63,7 +63,7 @@ def intervals(
     return intervals
 
 
-def _resamples(cells: Cells[Draw], rng: np.random.Generator) -> Iterator[Draw]:
+def _resamples(cells: Resampled[Draw], rng: np.random.Generator) -> Iterator[Draw]:
     """The draws that are not empty; of many cells the next is made by a second thread while this one is evaluated."""
     if len(cells) <= MANY:
         draws = (_resample(cells, rng) for _ in range(RESAMPLES))
@@ -81,7 +81,7 @@ def _resamples(cells: Cells[Draw], rng: np.random.Generator) -> Iterator[Draw]:
                 yield draw
 
 
-def _resample(cells: Cells[Draw], rng: np.random.Generator) -> Draw | None:
+def _resample(cells: Resampled[Draw], rng: np.random.Generator) -> Draw | None:
     """One draw; None where it came out empty, as it may of very few rows."""
     try:
         return cells.resample(rng)

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import CellRun, Estimate, Floats, Loss, Table
+from decal_cli.tables.table import CellRun, Floats, Loss, MeanEstimate, Table
 
 Interval = tuple[float, float]
 """The low and the high end."""
@@ -26,13 +26,13 @@ def quantile(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def normal(estimate: Estimate, confidence: float, low: float = -math.inf, high: float = math.inf) -> Interval:
+def normal(estimate: MeanEstimate, confidence: float, low: float = -math.inf, high: float = math.inf) -> Interval:
     """estimate -/+ z standard errors, cut to the range the quantity can have."""
     reach = quantile(confidence) * estimate.error
     return min(max(low, estimate.mean - reach), high), max(min(high, estimate.mean + reach), low)
 
 
-def skewed(estimate: Estimate, skewness: float, rows: float, confidence: float) -> Interval:
+def skewed(estimate: MeanEstimate, skewness: float, rows: float, confidence: float) -> Interval:
     """The interval of a mean of skewed values, by the cubic transformation of Hall 1992: longer where the tail is.
 
     skewness: of the values, not of their mean; rows: as many independent ones say as much.

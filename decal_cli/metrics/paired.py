@@ -28,8 +28,7 @@ from decal_cli.metrics.regret_cells import Regrets
 from decal_cli.tables.cell_pairs import CellPairs
 from decal_cli.tables.estimate import with_missed
 from decal_cli.tables.pairs import PairTable
-from decal_cli.tables.table import FEWEST_ROWS, Floats, Table
-from decal_cli.tables.table import Estimate as WithError
+from decal_cli.tables.table import FEWEST_ROWS, Floats, MeanEstimate, Table
 from decal_cli.tables.units import MAX_ROUNDING, Estimate
 from decal_cli.task import BinaryTask, Task
 
@@ -57,14 +56,14 @@ def intervals(
     """
     intervals: dict[MetricSpec, Interval] = {}
     for spec, value in values.items():
-        apart: Estimate | WithError | None = _apart(spec, a, b)
+        apart: Estimate | MeanEstimate | None = _apart(spec, a, b)
         if apart is None and pairs is not None:
             apart = _of_scores(spec, pairs)
         if apart is not None and not _too_few(apart, pairs):
             ends = (apart.low, apart.high) if isinstance(apart, Estimate) else _bounds(spec, a)
             # What does not depend on the model differs by rounding at most.
             centre = 0.0 if abs(value) <= MAX_ROUNDING else value
-            intervals[spec] = within(normal(WithError(centre, apart.error), confidence), ends)
+            intervals[spec] = within(normal(MeanEstimate(centre, apart.error), confidence), ends)
     if pairs is None or isinstance(pairs, CellPairs):
         return intervals  # Draws of cells are not those of rows.
     rest = {
@@ -85,15 +84,15 @@ def intervals(
     return intervals | {spec: within(each, _bounds(spec, a)) for spec, each in by_draws.items()}
 
 
-def _too_few(apart: Estimate | WithError, pairs: PairTable | None) -> bool:
+def _too_few(apart: Estimate | MeanEstimate, pairs: PairTable | None) -> bool:
     units = pairs if pairs is not None else apart.units if isinstance(apart, Estimate) else None
     return units is not None and units.effective_rows < FEWEST_ROWS
 
 
-def difference(spec: MetricSpec, pairs: PairTable, task: Task | None) -> WithError | None:
+def difference(spec: MetricSpec, pairs: PairTable, task: Task | None) -> MeanEstimate | None:
     """The analytic difference B - A of a metric that is defined for both; None where there is none."""
     apart = _apart(spec, *of_pairs(pairs, task))
-    return _of_scores(spec, pairs) if apart is None else WithError(apart.value, apart.error)
+    return _of_scores(spec, pairs) if apart is None else MeanEstimate(apart.value, apart.error)
 
 
 def _apart(spec: MetricSpec, a: Inputs, b: Inputs) -> Estimate | None:
@@ -119,7 +118,7 @@ def _apart(spec: MetricSpec, a: Inputs, b: Inputs) -> Estimate | None:
     return apart
 
 
-def _of_scores(spec: MetricSpec, pairs: PairTable) -> WithError | None:
+def _of_scores(spec: MetricSpec, pairs: PairTable) -> MeanEstimate | None:
     analytic = _PAIRED.get(spec.declared.function)
     return None if analytic is None else analytic(pairs, spec.parameters)
 
@@ -144,7 +143,7 @@ def method(metric: Metric, of_classes: bool = False, by_row: bool = False) -> Me
     return "bootstrap" if set(metric.needs) <= of_table else None
 
 
-def _delong(pairs: PairTable) -> WithError:
+def _delong(pairs: PairTable) -> MeanEstimate:
     """AUC of B minus that of A, by the components of DeLong et al. 1988 on the same rows."""
     (beaten_a, beating_a), (beaten_b, beating_b) = (_components(pairs, side) for side in (0, 1))
     _, n, pos, n2, pos2 = pairs.block
@@ -162,7 +161,7 @@ def _delong(pairs: PairTable) -> WithError:
     clustered = pairs.design.spread(
         (beating_b - beating_a - apart) / float((n - pos).sum()), (beaten_b - beaten_a - apart) / float(pos.sum())
     )
-    return WithError(apart, float(with_missed(variance if clustered is None else clustered, farthest, 1.0)))
+    return MeanEstimate(apart, float(with_missed(variance if clustered is None else clustered, farthest, 1.0)))
 
 
 def _components(pairs: PairTable, side: int) -> tuple[Floats, Floats]:
@@ -175,7 +174,7 @@ def _components(pairs: PairTable, side: int) -> tuple[Floats, Floats]:
     return beaten[place], beating[place]
 
 
-_PAIRED: dict[Callable[..., Any], Callable[[PairTable, Mapping[str, Any]], WithError]] = {
+_PAIRED: dict[Callable[..., Any], Callable[[PairTable, Mapping[str, Any]], MeanEstimate]] = {
     brier: lambda pairs, parameters: pairs.difference(squared),
     log_loss: lambda pairs, parameters: pairs.difference(logarithmic(parameters["eps"])),
     ranking.auc: lambda pairs, parameters: _delong(pairs),

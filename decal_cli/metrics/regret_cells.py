@@ -101,7 +101,7 @@ class ScoreCells:
     task: Task
 
     @cached_property
-    def _parts(self) -> clipped.Parts:
+    def _parts(self) -> clipped.SwitchGains:
         n, pos = np.asarray(self.cells.n, dtype=np.float64), np.asarray(self.cells.pos, dtype=np.float64)
         return clipped.parts(n, pos, gaps.concentration(self.cells), self.cells.total, self.task, self.below)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, Points
+from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, StudyPoints
 from decal_cli.analysis.study.points import PREDICTORS
 from decal_cli.analysis.study.summary import Summary, short_title
 from decal_cli.methods import parse
@@ -58,7 +58,7 @@ def experiment_pictures(summary: Summary) -> Iterator[tuple[str, str, bytes]]:
                     yield f"{name}-{unit}.png", f"{caption}; {words} ({_PAPER})", out.getvalue()
 
 
-def _points(summary: Summary, unit: str) -> Points:
+def _points(summary: Summary, unit: str) -> StudyPoints:
     return summary.points if unit == "u_delta" else summary.points.in_utility
 
 
@@ -68,7 +68,7 @@ def _new_figure(wide: float, high: float) -> Any:
     return Figure(figsize=(wide, high), layout="constrained")
 
 
-def _of_kind(points: Points, kind: str) -> list[str]:
+def _of_kind(points: StudyPoints, kind: str) -> list[str]:
     return [name for name in points.gains if parse(name).declared.kind == kind]
 
 

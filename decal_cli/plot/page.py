@@ -17,7 +17,7 @@ from decal_cli.plot.names import any_name, with_drawable_names
 from decal_cli.plot.notebook import show_when_the_cell_ends
 from decal_cli.plot.style import RC, below
 from decal_cli.plot.waterfall import waterfall
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import BinaryTask, Task
 
 PICTURES = ("brier", "decision", "roc", "reliability", "grouping", "waterfall")
@@ -32,7 +32,7 @@ _ALONE = (4.6, 3.9)
 """Inches of a panel that stands alone: its text is still read where the page is as narrow as a phone."""
 
 _NO_MATPLOTLIB = ("drawing needs matplotlib, which is not installed", "pip install 'decal[plot]'")
-PER_1000 = Terms()
+PER_1000 = StatedTerms()
 """Of a sweep, which takes no terms."""
 
 Cell = Callable[[Any], None]
@@ -57,7 +57,7 @@ def draw(sweep: Sweep, pictures: tuple[str, ...], path: str) -> bytes:
         return saved(figure_of(with_drawable_names(sweep, form), pictures), form)
 
 
-def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: Terms) -> Iterator[Panel]:
+def draw_panels(sweep: Sweep, pictures: tuple[str, ...], terms: StatedTerms) -> Iterator[Panel]:
     """Each panel of these pictures as an SVG file of its own, on no background."""
     import matplotlib
     from matplotlib.figure import Figure
@@ -109,7 +109,7 @@ def can_draw() -> bool:
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0, terms: Terms = PER_1000) -> Any:
+def draw_on(sweep: Sweep, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms = PER_1000) -> Any:
     """One picture in axes: those that are given, else those of a new figure, which notebooks show. Returns the axes.
 
     number: which model and group, where the picture shows one. terms: of amounts in it.
@@ -140,7 +140,7 @@ def on_axes(axes: Any, panel: Panelled) -> Any:
     return axes
 
 
-def _panel(axes: Any, sweep: Sweep, picture: str, number: int, terms: Terms) -> None:
+def _panel(axes: Any, sweep: Sweep, picture: str, number: int, terms: StatedTerms) -> None:
     if picture == "brier":
         panels.brier(axes, sweep)
     elif picture == "decision":
@@ -210,7 +210,7 @@ def _chunks(cells: list[Cell], size: int) -> list[tuple[int, list[Cell]]]:
     return [(size, cells[start : start + size]) for start in range(0, len(cells), size)]
 
 
-def _cells(sweep: Sweep, picture: str, terms: Terms = PER_1000) -> list[Cell]:
+def _cells(sweep: Sweep, picture: str, terms: StatedTerms = PER_1000) -> list[Cell]:
     def one(panel: Callable[..., None], *more: Any) -> Cell:
         return lambda place: panel(place[0].add_subplot(place[1]), *more)
 

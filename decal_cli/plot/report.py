@@ -31,7 +31,7 @@ from decal_cli.plot.waterfall import waterfall
 from decal_cli.render.blocks import Picture
 from decal_cli.render.results.page import Drawing, ReportPage
 from decal_cli.render.results.shortened import MAX_GROUPS
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.classes import ClassTable
 from decal_cli.task import CAPACITY, Varied, by_factor
 
@@ -65,7 +65,7 @@ def report_page(
     plan: Plan,
     preferences: Preferences,
     progress: Progress = lambda text: None,
-    terms: Terms | None = None,
+    terms: StatedTerms | None = None,
 ) -> ReportPage:
     """Everything on the page; without a task no advice, without matplotlib no pictures."""
     several = bool(dataset.classes)
@@ -86,7 +86,7 @@ def report_page(
             f"{Hint('plot').words} draws them"
         )
     drawn = _class_drawings if several else _row_drawings if plan.row_task is not None else _drawings
-    pictures = (*drawn(pictured, plan, evaluation, terms or Terms(), progress),)
+    pictures = (*drawn(pictured, plan, evaluation, terms or StatedTerms(), progress),)
     pictures += (*_capacity_drawings(pictured, plan, progress),)
     drawings = [_captioned(each, evaluation) for each in pictures]
     return ReportPage(evaluation, recommendation, drawings, comparison, notes, terms)
@@ -109,7 +109,7 @@ def _captioned(drawn: _Drawn, evaluation: Evaluation) -> Drawing:
 
 
 def _drawings(
-    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
+    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: StatedTerms, progress: Progress
 ) -> Iterator[_Drawn]:
     kinds = ["brier", "decision", *_of_scores(evaluation), *(["waterfall"] if plan.task is not None else [])]
     yield from _threshold_drawings(dataset, plan, kinds, terms, progress)
@@ -124,7 +124,7 @@ def _of_scores(evaluation: Evaluation) -> list[str]:
 
 
 def _threshold_drawings(
-    dataset: Dataset, plan: Plan, kinds: Sequence[str], terms: Terms, progress: Progress
+    dataset: Dataset, plan: Plan, kinds: Sequence[str], terms: StatedTerms, progress: Progress
 ) -> Iterator[_Drawn]:
     """Pictures of a sweep of t*, which decides on every row for itself."""
     grid = Grid(parse_thresholds(SWEEP_THRESHOLDS), None)
@@ -137,7 +137,7 @@ def _threshold_drawings(
 
 
 def _row_drawings(
-    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
+    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: StatedTerms, progress: Progress
 ) -> Iterator[_Drawn]:
     """Where every row has utilities of its own: what can be won, and what it is worth if false positives cost more."""
     assert plan.row_task is not None  # asked where there is one
@@ -151,7 +151,7 @@ def _row_drawings(
     yield _Drawn("factor", None, None, drawn_alone(panels_of(sweep, "utility")[0]))
 
 
-def _waterfall_panel(report: Report, name: str, number: int, terms: Terms) -> Panelled:
+def _waterfall_panel(report: Report, name: str, number: int, terms: StatedTerms) -> Panelled:
     return lambda axes: waterfall(axes, name, number, report.results, "", terms)
 
 
@@ -173,7 +173,7 @@ def _label_panel(report: Report, done: ActionCounts) -> Panelled:
 
 
 def _class_drawings(
-    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: Terms, progress: Progress
+    dataset: Dataset, plan: Plan, evaluation: Evaluation, terms: StatedTerms, progress: Progress
 ) -> Iterator[_Drawn]:
     """Of rows of several classes: what can be won, each class's reliability, actions by class, errors by coverage."""
     progress("pictures")
@@ -191,7 +191,7 @@ def _class_drawings(
 
 
 def draw_classes_on(
-    dataset: Dataset, plan: Plan, picture: str, axes: Any = None, number: int = 0, terms: Terms | None = None
+    dataset: Dataset, plan: Plan, picture: str, axes: Any = None, number: int = 0, terms: StatedTerms | None = None
 ) -> Any:
     """A picture of CLASS_PICTURES in axes: those that are given, else those of a new figure. Returns the axes.
 
@@ -211,12 +211,14 @@ def draw_classes_on(
         risks = [risk_coverage(c, Inputs.of(c), sure) for c in tables]
         return on_axes(axes, lambda place: draw_risks(place, list(zip(names, risks, strict=True))))
     kind = "class-reliability" if picture == "reliability" else picture
-    panels = dict(_class_panels(evaluation.reports[number], tables[number], names[number], number, terms or Terms()))
+    panels = dict(
+        _class_panels(evaluation.reports[number], tables[number], names[number], number, terms or StatedTerms())
+    )
     return on_axes(axes, panels[kind])
 
 
 def _class_panels(
-    report: Report, c: ClassTable, name: str, number: int, terms: Terms
+    report: Report, c: ClassTable, name: str, number: int, terms: StatedTerms
 ) -> Iterator[tuple[str, Panelled]]:
     done = None if report.by_class is None else report.by_class.decisions
     if done is not None:

@@ -17,7 +17,7 @@ from decal_cli.plot.page import task_or_middle
 from decal_cli.plot.scale import axis_of
 from decal_cli.render.blocks import Block, Paragraph, Picture
 from decal_cli.render.results.recommendation import ladder
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.table import BINS, Floats
 
 HIGH = 14
@@ -58,7 +58,7 @@ def _parts(sweep: Sweep, picture: str, width: int) -> Iterator[Block]:
             results = ladder_results(report, task, sweep.head.plan)
             thresholds = ", ".join(f"{at:g}" for at in task.thresholds)
             title = f"{report.name}: expected utility per 1,000 decisions at t* = {thresholds}"
-            yield ladder(results, Terms(), title)
+            yield ladder(results, StatedTerms(), title)
     else:
         for report in sweep.reports:
             series = _reliability(report) if picture == "reliability" else _grouping(report)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.analysis.varied import Course, VariedReport, VariedSweep
+from decal_cli.analysis.varied import VariedCurve, VariedReport, VariedSweep
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint
 from decal_cli.plot.classes import class_reliability, risk_coverage
@@ -128,7 +128,7 @@ def _utility_of(sweep: VariedSweep) -> str:
     return "utility_at_capacity" if sweep.series.kind == CAPACITY else "expected_utility"
 
 
-def _shares(sweep: VariedSweep, report: VariedReport) -> list[Course]:
+def _shares(sweep: VariedSweep, report: VariedReport) -> list[VariedCurve]:
     """What is drawn of the rows that something is done with."""
     if sweep.series.kind != CAPACITY:
         return list(report.done.values())

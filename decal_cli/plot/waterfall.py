@@ -11,7 +11,7 @@ import numpy as np
 from decal_cli.metrics import Result
 from decal_cli.numbers import short
 from decal_cli.plot.style import style_of
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Step:
         return tuple(self.start + end for end in self.gain.interval or (self.size,))
 
 
-def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], task: str, terms: Terms) -> None:
+def waterfall(axes: Any, name: str, number: int, rungs: Mapping[str, Result], task: str, terms: StatedTerms) -> None:
     """Each step starts where the last one ended, on an axis in the user's terms.
 
     name: of the model and group. task: the decision in words, '' for none. Without features the last step is the upper

@@ -48,7 +48,7 @@ class Block(Shown):
     close: bool = field(default=False, kw_only=True)
 
 
-class Source(Block):
+class SourceLines(Block):
     """What was read and how, a line each."""
 
     lines: tuple[str, ...]
@@ -147,7 +147,7 @@ class Row(Shown):
     apart: bool = False
 
 
-class Table(Block):
+class TextTable(Block):
     """A table.
 
     title, caption: what it shows. keys: so many columns name the rows, and are repeated where the others do not fit
@@ -182,13 +182,13 @@ class Bar(Shown):
     share: float
 
 
-class Steps(Block):
+class AnsweredQuestions(Block):
     """Questions with their answers, one after the other, and the numbers each rests on."""
 
-    items: tuple[Step, ...]
+    items: tuple[AnsweredQuestion, ...]
 
 
-class Step(Shown):
+class AnsweredQuestion(Shown):
     """One question."""
 
     question: str

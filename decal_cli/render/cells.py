@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, Interval, short, span
-from decal_cli.render.blocks import Cell, Column, Notes, Row, Table
+from decal_cli.render.blocks import Cell, Column, Notes, Row, TextTable
 
 T = TypeVar("T")
 Columns = Sequence[tuple[Column | str, Callable[[T], Cell | str | float | None]]]
@@ -21,11 +21,13 @@ def left(heading: str, **more: Any) -> Column:
     return Column(heading, words=True, **more)
 
 
-def table(items: Iterable[T], columns: Columns[T], chosen: Callable[[T], bool] = lambda _: False, **more: Any) -> Table:
+def table(
+    items: Iterable[T], columns: Columns[T], chosen: Callable[[T], bool] = lambda _: False, **more: Any
+) -> TextTable:
     """A row for each item; chosen: whether it is the one that was picked."""
     heads = tuple(head if isinstance(head, Column) else Column(head) for head, _ in columns)
     rows = (Row(tuple(_cell(say(item)) for _, say in columns), chosen=chosen(item)) for item in items)
-    return Table(heads, tuple(rows), **more)
+    return TextTable(heads, tuple(rows), **more)
 
 
 def _cell(said: Cell | str | float | None) -> Cell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -63,5 +64,6 @@ class BlockFormat(Format, Generic[Written]):
 
     def block(self, block: Block) -> Written:
         """One block, by the method that bears its name."""
-        written: Written = getattr(self, type(block).__name__.lower())(block)
+        name = re.sub("(?<!^)(?=[A-Z])", "_", type(block).__name__).lower()
+        written: Written = getattr(self, name)(block)
         return written

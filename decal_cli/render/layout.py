@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from decal_cli.render.blocks import Cell, Column, Table
+from decal_cli.render.blocks import Cell, Column, TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ class Layout:
         return "\n".join(filter(None, (text, column.under)))
 
 
-def layouts(table: Table) -> list[Layout]:
+def layouts(table: TextTable) -> list[Layout]:
     """The ways to write a table, the widest first.
 
     Shorter headings come first, then columns are dropped, then cells are wrapped; fewer decimals are the last resort.
@@ -68,7 +68,7 @@ def layouts(table: Table) -> list[Layout]:
     return ways
 
 
-def banks(table: Table, width: int) -> list[RichTable]:
+def banks(table: TextTable, width: int) -> list[RichTable]:
     """The table as it fits the width, else its columns in as few banks as do; too wide where neither helps."""
     ways = layouts(table)
     for way in ways:
@@ -89,7 +89,7 @@ def banks(table: Table, width: int) -> list[RichTable]:
     return [_rich(table, way, kept)]
 
 
-def _widths(table: Table, way: Layout) -> list[int]:
+def _widths(table: TextTable, way: Layout) -> list[int]:
     """Characters that each column takes, measured once."""
     from rich.cells import cell_len
 
@@ -109,12 +109,12 @@ def _widest(lines: Sequence[str]) -> int:
     return max(map(len, lines), default=0)
 
 
-def _total(table: Table, widths: Sequence[int], columns: Sequence[int]) -> int:
+def _total(table: TextTable, widths: Sequence[int], columns: Sequence[int]) -> int:
     """Characters that these columns take beside each other."""
     return sum(widths[k] for k in columns) + _gap(table) * (len(columns) - 1)
 
 
-def _gap(table: Table) -> int:
+def _gap(table: TextTable) -> int:
     return 1 if table.dense else 2
 
 
@@ -124,11 +124,11 @@ def width_of(table: RichTable) -> int:
     return table.__rich_measure__(wide, wide.options).maximum
 
 
-def _kept(table: Table, way: Layout) -> list[int]:
+def _kept(table: TextTable, way: Layout) -> list[int]:
     return [k for k, column in enumerate(table.columns) if not 0 < column.drops <= way.dropped]
 
 
-def _rich(table: Table, way: Layout, columns: Sequence[int]) -> RichTable:
+def _rich(table: TextTable, way: Layout, columns: Sequence[int]) -> RichTable:
     from rich.table import Table as RichTable
     from rich.text import Text
 

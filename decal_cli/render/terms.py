@@ -20,7 +20,7 @@ _SIZES = ((1e9, "billion "), (1e6, "million "), (1.0, ""))
 
 
 @dataclass(frozen=True)
-class Terms:
+class StatedTerms:
     """How amounts and actions are written.
 
     Parameters

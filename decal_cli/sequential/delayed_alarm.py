@@ -24,7 +24,7 @@ from decal_cli.sequential.calibration_alarm import BETS, MAX_LOG_E, CalibrationA
 from decal_cli.tables.table import Floats, Ints
 
 
-class Block(NamedTuple):
+class DelayedBlock(NamedTuple):
     """Rows that follow each other, so far. first: the number of the first; size: how many; shared: over how many rows
     a bet on it is the average; log_sums: of each bet, the sum over those of them that it has, shape (bets,).
     """
@@ -46,7 +46,7 @@ class DelayedAlarm:
         self.turns = (CalibrationAlarm(), CalibrationAlarm())
         self.log_inverse = 0.0
         self.rows = self.begun = 0
-        self.held: list[Block] = []
+        self.held: list[DelayedBlock] = []
 
     def advance(self, score: Floats, label: NDArray[np.uint8], known: Ints) -> Floats:
         """log of 1 over the p-value after each of the next rows, shape (T,): it never falls.
@@ -68,7 +68,7 @@ class DelayedAlarm:
             np.logaddexp.at(sums, of_row[bets], log_factors)
         log_inverse = self._enter(first[:-2], size[:-2], shared[:-2], log_sums[:, :-2])
         self.held = [
-            Block(int(first[place]), int(size[place]), int(shared[place]), log_sums[:, place].copy())
+            DelayedBlock(int(first[place]), int(size[place]), int(shared[place]), log_sums[:, place].copy())
             for place in range(max(len(first) - 2, 0), len(first))
         ]
         self.rows, self.begun = self.rows + len(score), self.begun + len(first) - old
@@ -123,7 +123,7 @@ class DelayedAlarm:
         for turn, known in zip(self.turns, state["turns"], strict=True):
             turn.restore(known)
         self.held = [
-            Block(
+            DelayedBlock(
                 int(block["first"]),
                 int(block["size"]),
                 int(block["shared"]),

@@ -39,14 +39,14 @@ MANY = Between(1, 1_000_001)
 """Rows that an isotonic regression learns from."""
 
 
-class Curve(NamedTuple):
+class OnlineCurve(NamedTuple):
     """A calibration curve: fitted points, linear between them and constant outside."""
 
     at: Floats
     value: Floats
 
     @classmethod
-    def of_rows(cls, score: Floats, label: NDArray[np.uint8], weight: Floats | None = None) -> Curve:
+    def of_rows(cls, score: Floats, label: NDArray[np.uint8], weight: Floats | None = None) -> OnlineCurve:
         """The isotonic regression of rows."""
         fit = isotonic_fit(score, label, weight)
         return cls(fit.at, fit.value)
@@ -67,11 +67,11 @@ class Curve(NamedTuple):
         return float(self.at[place - 1] + share * (self.at[place] - self.at[place - 1]))
 
 
-def _state_of(curve: Curve | None) -> list[list[float]] | None:
+def _state_of(curve: OnlineCurve | None) -> list[list[float]] | None:
     return None if curve is None else [curve.at.tolist(), curve.value.tolist()]
 
 
-def _curve_of(state: Any) -> Curve | None:
+def _curve_of(state: Any) -> OnlineCurve | None:
     if state is None:
         return None
     at, value = (np.array(each, dtype=float) for each in state)
@@ -79,7 +79,7 @@ def _curve_of(state: Any) -> Curve | None:
         raise ValueError("a calibration curve is none")
     if not all(((each >= 0) & (each <= 1)).all() for each in (at, value)):
         raise ValueError("a calibration curve is none")
-    return Curve(at, value)
+    return OnlineCurve(at, value)
 
 
 @online("as-it-is", source="the score itself")
@@ -117,7 +117,7 @@ class Fitted(Forecaster):
         self.scores: Floats = np.empty(0)
         self.labels: NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
         self.learned = 0
-        self.curve: Curve | None = None
+        self.curve: OnlineCurve | None = None
 
     def predict_one(self, score: float) -> float:
         """The score as it is, or recalibrated."""
@@ -202,7 +202,7 @@ class FrozenIsotonic(Fitted):
             return
         self.scores, self.labels = np.append(self.scores, score), np.append(self.labels, label)
         if self.learned == self.warm_up:
-            self.curve = Curve.of_rows(self.scores, self.labels)
+            self.curve = OnlineCurve.of_rows(self.scores, self.labels)
             self.scores, self.labels = self.scores[:0], self.labels[:0]
 
 
@@ -233,7 +233,7 @@ class RollingIsotonic(Fitted):
         self.labels = np.append(self.labels, label)[-self.window :]
         self.learned += len(score)
         if len(score) == until_fit:
-            self.curve = Curve.of_rows(self.scores, self.labels, self._weights())
+            self.curve = OnlineCurve.of_rows(self.scores, self.labels, self._weights())
 
     def _weights(self) -> Floats | None:
         """How much each row that it holds counts; None: all alike."""

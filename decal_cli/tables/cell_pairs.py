@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from decal_cli.tables.cells import CellTable, LogLoss, PowerLoss
-from decal_cli.tables.estimate import Estimate, Moments
+from decal_cli.tables.estimate import MeanEstimate, Moments
 from decal_cli.tables.pairs import PairTable
 from decal_cli.tables.table import Loss, Table
 
@@ -36,7 +36,7 @@ class CellPairs(PairTable):
         """This: it is small."""
         return self
 
-    def difference(self, loss: Loss) -> Estimate:
+    def difference(self, loss: Loss) -> MeanEstimate:
         """Exact for the losses whose sums are known, and for decisions at edges of cells."""
         if isinstance(loss, PowerLoss):
             return self.estimate(self.squared)

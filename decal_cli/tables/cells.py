@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.design import INDEPENDENT, Weighted
-from decal_cli.tables.estimate import Estimate, moments_by_label, moments_of
+from decal_cli.tables.estimate import MeanEstimate, moments_by_label, moments_of
 from decal_cli.tables.table import CELLS, Floats, Loss, Table
 
 GRID = 1 << 16
@@ -84,7 +84,7 @@ class CellTable(Table):
         """This table: its levels are few enough to resample."""
         return self
 
-    def mean_of(self, loss: Loss) -> Estimate:
+    def mean_of(self, loss: Loss) -> MeanEstimate:
         """Exact for the losses whose sums are known; any other is that of the mean scores."""
         if isinstance(loss, PowerLoss):
             return self.cached(loss, lambda _: self._of_powers(loss.powers))
@@ -92,7 +92,7 @@ class CellTable(Table):
             return self.cached(loss, lambda _: self._of_log())
         return super().mean_of(loss)
 
-    def _of_powers(self, powers: Sequence[Sequence[float]]) -> Estimate:
+    def _of_powers(self, powers: Sequence[Sequence[float]]) -> MeanEstimate:
         """Mean of a polynomial of the score, by label, of degree 2 at most."""
         firsts, by_cell, parts = [], np.empty((2, len(self))), []
         for label, coefficients in enumerate(powers):
@@ -104,7 +104,7 @@ class CellTable(Table):
             by_cell[label] = np.tensordot(coefficients, self.sums[label, : len(coefficients)], axes=1)
         return self._estimate(firsts, parts, by_cell)
 
-    def _of_log(self) -> Estimate:
+    def _of_log(self) -> MeanEstimate:
         totals = [self._totals(label) for label in (0, 1)]
         firsts = [float(sums[N_POWERS]) for sums, _ in totals]
         parts = [(squares[N_POWERS + 1], squares[N_POWERS], squares[0]) for _, squares in totals]
@@ -117,7 +117,7 @@ class CellTable(Table):
 
     def _estimate(
         self, firsts: Sequence[float], parts: Sequence[tuple[float, float, float]], by_cell: Floats
-    ) -> Estimate:
+    ) -> MeanEstimate:
         """firsts, parts: as `moments_by_label` has them. by_cell: what the rows of each label and cell add, (2, m)."""
         known = self.design.share_known
         moments = moments_by_label(firsts, self.positives, parts) if known else moments_of(sum(firsts), parts)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.tables.estimate import Estimate, mean_over
+from decal_cli.tables.estimate import MeanEstimate, mean_over
 from decal_cli.tables.table import BLOCK, Floats, Ints, Table, tabulate
 from decal_cli.tables.units import Units, units_of_rows
 
@@ -82,7 +82,7 @@ class ClassTable:
         """The design effect of squared weights: how many rows say as much as one by itself."""
         return 1.0 if self.unit is None else self.top.design.effect
 
-    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> Estimate:
+    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> MeanEstimate:
         """Mean over rows of one value each, and its standard error.
 
         A row that could have been missed is like those of its class, or has the values of one kind of `missed`.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.tables.design import Counts, Floats
-from decal_cli.tables.estimate import MIN_WEIGHT, Estimate, with_missed
+from decal_cli.tables.estimate import MIN_WEIGHT, MeanEstimate, with_missed
 
 Ints = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ class Confusion(NamedTuple):
             return max(float(by_label @ self.products @ by_label), 0.0)
         return float(self.squares.ravel() @ values.ravel() ** 2)
 
-    def mean(self, utility: Sequence[Sequence[float]]) -> Estimate:
+    def mean(self, utility: Sequence[Sequence[float]]) -> MeanEstimate:
         """Mean over rows of utility[action][label], and its standard error."""
         values, weights = np.array(utility, dtype=np.float64), self.weight.ravel()
         mean = float(values.ravel() @ weights / weights.sum())
@@ -45,7 +45,7 @@ class Confusion(NamedTuple):
         # A row that could have been missed may have either label, with an action that some row has.
         farthest = float(((values - middle)[self.weight.any(axis=1)] ** 2).max())
         variance = self.variance(values - middle) / total**2
-        return Estimate(mean, float(with_missed(variance, farthest, total**2 / float(self.squares.sum()))))
+        return MeanEstimate(mean, float(with_missed(variance, farthest, total**2 / float(self.squares.sum()))))
 
 
 def parted(n: Counts, pos: Counts, cuts: Ints, total: float, positives: float) -> Floats:

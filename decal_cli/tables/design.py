@@ -223,7 +223,7 @@ class Design(ABC):
         return None
 
 
-class Independent(Design):
+class IndependentRows(Design):
     """Every row was sampled by itself and counts one."""
 
     weighted = False
@@ -260,7 +260,7 @@ class Independent(Design):
         return self
 
 
-INDEPENDENT = Independent()
+INDEPENDENT = IndependentRows()
 
 
 class Weighted(Design):

@@ -22,7 +22,7 @@ def dot(a: Floats, b: Floats) -> float:
     return float(np.einsum("i,i->", a, b))
 
 
-class Estimate(NamedTuple):
+class MeanEstimate(NamedTuple):
     """A mean over rows and its standard error."""
 
     mean: float
@@ -79,7 +79,7 @@ class Moments(NamedTuple):
     rows: Floats
     share_known: bool = False
 
-    def estimate(self, total: float, effective: float, signs: Sequence[float] = (1.0,)) -> Estimate:
+    def estimate(self, total: float, effective: float, signs: Sequence[float] = (1.0,)) -> MeanEstimate:
         """The mean over rows of a signed sum of the values; its error is that of a ratio of sums.
 
         total: the summed weight of the rows; effective: as many independent ones say as much. A row that could have
@@ -98,7 +98,7 @@ class Moments(NamedTuple):
             mean = float(sign @ self.first) / total
             off = np.append(sign, -mean)
         farthest = max(float(off @ sums @ off) / float(sums[-1, -1]) for sums in self.rows if sums[-1, -1] > 0)
-        return Estimate(mean, float(with_missed(off @ self.units @ off / total**2, farthest, effective)))
+        return MeanEstimate(mean, float(with_missed(off @ self.units @ off / total**2, farthest, effective)))
 
 
 def moments_of(first: float, parts: Sequence[tuple[float, float, float]]) -> Moments:
@@ -159,7 +159,7 @@ def mean_over(
     missed: Iterable[Floats] | None = None,
     kind: Ints | None = None,
     rows: float | None = None,
-) -> Estimate:
+) -> MeanEstimate:
     """The weighted mean of a number of each row and its standard error, that of a ratio of sums; shape (T,) each.
 
     unit: the cluster of each row; None where rows are independent. A row that could have been missed is like those of
@@ -177,7 +177,7 @@ def mean_over(
     else:
         farthest = float(off.max())
     rows = 1 / dot(share, share) if rows is None else rows
-    return Estimate(mean, float(with_missed(error_of_sum(share * (values - mean), unit) ** 2, farthest, rows)))
+    return MeanEstimate(mean, float(with_missed(error_of_sum(share * (values - mean), unit) ** 2, farthest, rows)))
 
 
 def error_of_sum(parts: Floats, unit: Ints | None, spread: Floats | None = None) -> float:

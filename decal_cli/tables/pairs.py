@@ -19,7 +19,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.confusion import Confusion
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted
-from decal_cli.tables.estimate import CellRun, Estimate, Moments
+from decal_cli.tables.estimate import CellRun, MeanEstimate, Moments
 from decal_cli.tables.table import CELLS, Floats, Ints, Loss, Table
 
 PairLoss = Callable[[Floats, Floats], Floats]
@@ -65,15 +65,15 @@ class PairTable(Counted):
             *((n, pos) if self.design.plain else (self.n2, self.pos2)),
         )
 
-    def mean_of(self, loss: PairLoss) -> Estimate:
+    def mean_of(self, loss: PairLoss) -> MeanEstimate:
         """Mean over rows of a difference and its standard error, that of a ratio of sums."""
         return self.estimate(self.design.moments([(self.block, (loss(self.a, self.b),))], 1))
 
-    def estimate(self, moments: Moments) -> Estimate:
+    def estimate(self, moments: Moments) -> MeanEstimate:
         """The mean over rows of what these are the moments of."""
         return moments.estimate(self.total, self.effective_rows)
 
-    def difference(self, loss: Loss) -> Estimate:
+    def difference(self, loss: Loss) -> MeanEstimate:
         """Mean over rows of a loss of B minus that of A, and its standard error."""
 
         return self.mean_of(lambda a, b: loss(b) - loss(a))

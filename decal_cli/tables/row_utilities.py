@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.rows import Rows
-from decal_cli.tables.table import Estimate, Floats
+from decal_cli.tables.table import Floats, MeanEstimate
 
 MAX_DIGITS = 9
 """Digits of a threshold that a user may have meant exactly."""
@@ -96,11 +96,11 @@ class RowUtilities:
         """The utility of each row, by its label, of these decisions, bool (T,) or one for all; shape (T,)."""
         return np.where(self.label, self.utility[1], self.utility[0]) + np.where(acts, self.worth, 0.0)
 
-    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> Estimate:
+    def mean(self, values: Floats, missed: Iterable[Floats] | None = None) -> MeanEstimate:
         """The mean over rows of a number of each, and its standard error; missed: as `mean_over` has it."""
         return mean_over(values, self.rows.weights, self.rows.unit, missed, rows=self.rows.table.effective_rows)
 
-    def decided(self, acts: Any, instead: Any = None) -> Estimate:
+    def decided(self, acts: Any, instead: Any = None) -> MeanEstimate:
         """The mean utility of these decisions, bool (T,) or one for all; less that of others, where they are given.
 
         A row that could have been missed has the utilities and the decision of a row that is there, and either label.

@@ -19,7 +19,7 @@ from decal_cli.errors import DecalError, Undefined
 from decal_cli.tables.clusters import Clustered, RowsOfCells
 from decal_cli.tables.confusion import Confusion, parted
 from decal_cli.tables.design import INDEPENDENT, Counted, Counts, Design, Weighted, joined
-from decal_cli.tables.estimate import CellRun, Estimate, Moments
+from decal_cli.tables.estimate import CellRun, MeanEstimate, Moments
 from decal_cli.tables.isotonic import first_of_pools
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.threads import sort
@@ -118,7 +118,7 @@ class Table(Counted):
         """Sum over levels of a term that is computed block by block."""
         return float(sum(float(term(block).sum()) for block in self.blocks()))
 
-    def mean_of(self, loss: Loss) -> Estimate:
+    def mean_of(self, loss: Loss) -> MeanEstimate:
         """Mean over rows of a loss and its standard error, that of a ratio of sums; computed once per loss function."""
         return self.cached(loss, lambda t: t.average((block, loss(block.score)) for block in t.blocks()))
 
@@ -136,7 +136,7 @@ class Table(Counted):
     def _cache(self) -> dict[object, Any]:
         return {}
 
-    def average(self, values: Iterable[tuple[CellRun, Floats]]) -> Estimate:
+    def average(self, values: Iterable[tuple[CellRun, Floats]]) -> MeanEstimate:
         """Mean over rows of values by label, shape (labels, k), given block by block; and its standard error."""
         return self.moments(((each, (of,)) for each, of in values), 1).estimate(self.total, self.effective_rows)
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-from decal_cli.crossfit.held_out import CALIBRATORS, SURE, Counted, of_rows, of_table, recalibrated
+from decal_cli.crossfit.held_out import CALIBRATORS, SURE, LevelCounts, of_rows, of_table, recalibrated
 from decal_cli.errors import Undefined
 from decal_cli.metrics.held_out import Recalibrating
 from decal_cli.tables.estimate import MISSED_ROWS
@@ -32,9 +32,9 @@ def world(rows: int, seed: int, slope: float = 1.0, shift: float = 0.0) -> tuple
     return np.round(expit(slope * z + shift), 3), (rng.random(rows) < expit(z)).astype(int)
 
 
-def counted(score: np.ndarray, label: np.ndarray) -> Counted:
+def counted(score: np.ndarray, label: np.ndarray) -> LevelCounts:
     t = tabulate(score, label)
-    return Counted(t.score, (t.n - t.pos).astype(float), t.pos.astype(float))
+    return LevelCounts(t.score, (t.n - t.pos).astype(float), t.pos.astype(float))
 
 
 def test_platt_scaling_is_an_unpenalised_logistic_regression() -> None:

@@ -13,7 +13,7 @@ from decal_cli.crossfit.probe import build_probe
 from decal_cli.crossfit.regions import build_regions, hold_out
 from decal_cli.curves import (
     CURVE_KINDS,
-    Featured,
+    FeaturedRows,
     Grid,
     ThresholdCurve,
     battery,
@@ -57,10 +57,10 @@ def curve_rows(n: int = 600, seed: int = 0, decimals: int | None = None) -> tupl
 
 def featured_of(
     score: np.ndarray, label: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, seed: int = 0
-) -> Featured:
+) -> FeaturedRows:
     rows = Rows(score, label, weight, features=x)
     parts = (build(rows, seed=seed) for build in (build_regions, hold_out, build_probe))
-    return Featured(*parts)
+    return FeaturedRows(*parts)
 
 
 def brier_at(key: np.ndarray, label: np.ndarray, weight: np.ndarray, t: float) -> float:

@@ -19,7 +19,7 @@ from decal_cli.methods import parse as parse_method
 from decal_cli.metrics import parse
 from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import Evaluated
-from decal_cli.render.results.fitting import Fitted
+from decal_cli.render.results.fitting import FittedPage
 from decal_cli.render.results.gates import Gated
 from decal_cli.render.results.recommendation import Recommended
 from decal_cli.render.results.study import Studied
@@ -52,6 +52,6 @@ def every_result() -> dict[str, Any]:
         "gate": Gated(GateOutcome(SIX_REPORTS, judge(rules, SIX_REPORTS.reports[:2]))),
         "compare": Compared(compare(crossing_models("p_a", "p_b"), SMALL_PLAN)),
         "sweep": Curves(swept(one, SMALL_PLAN, grid)),
-        "fit": Fitted(fit(one, SMALL_PLAN, parse_method("platt")), "model.json"),
+        "fit": FittedPage(fit(one, SMALL_PLAN, parse_method("platt")), "model.json"),
         "study": Studied(summarise(made_up_study())),
     }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from decal_cli.errors import Undefined
 from decal_cli.methods import METHODS, Applied, Model, Training, parse
-from decal_cli.methods.declare import MODELS
+from decal_cli.methods.declare import MODELS, SAVED_AS
 from decal_cli.tables.rows import Rows, Unlabelled
 from tests.helpers.training import (
     OF_TWO,
@@ -182,7 +182,7 @@ def test_what_a_method_needs_it_says_where_it_is_missing() -> None:
 def test_a_model_holds_what_a_file_can_hold() -> None:
     def check(value: object) -> None:
         if is_dataclass(value):
-            assert MODELS[type(value).__name__] is type(value)
+            assert MODELS[SAVED_AS[type(value)]] is type(value)
             for field in fields(value):
                 check(getattr(value, field.name))
         elif isinstance(value, tuple):

@@ -9,7 +9,14 @@ from sklearn.preprocessing import StandardScaler
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Training
 from decal_cli.methods.families.isotonic import Curve
-from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, float_columns, planes_of, with_recalibrated
+from decal_cli.methods.numerics.linear import (
+    ColumnScale,
+    Planes,
+    ScoreColumn,
+    float_columns,
+    planes_of,
+    with_recalibrated,
+)
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 
@@ -23,7 +30,7 @@ def logistic_columns(rows: int = 400, columns: int = 4, seed: int = 0) -> tuple[
 
 def fitted_plane(x: np.ndarray, y: np.ndarray, **options: float) -> Planes:
     weight = np.ones(len(y))
-    return planes_of(x, y, [weight], Units.of(x, weight), **options)
+    return planes_of(x, y, [weight], ColumnScale.of(x, weight), **options)
 
 
 @pytest.mark.parametrize("columns", [4, 301])
@@ -47,7 +54,7 @@ def test_a_weight_of_two_is_two_rows() -> None:
     x, y = logistic_columns()
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
     again = np.repeat(np.arange(len(y)), weight.astype(int))
-    one, other = Units.of(x, weight), Units.of(x[again], np.ones(len(again)))
+    one, other = ColumnScale.of(x, weight), ColumnScale.of(x[again], np.ones(len(again)))
     np.testing.assert_allclose(one.scale, other.scale)
     ones = np.ones(len(again))
     np.testing.assert_allclose(planes_of(x, y, [weight], one)(x), planes_of(x[again], y[again], [ones], other)(x))
@@ -98,14 +105,14 @@ def test_two_rows_are_recalibrated_by_one_another() -> None:
     np.testing.assert_allclose(with_recalibrated(rows)[1][:, 0], [np.log(3), -np.log(3)])
 
 
-ONE = Units(np.zeros(2), np.ones(2))
+ONE = ColumnScale(np.zeros(2), np.ones(2))
 
 
 def test_what_is_no_linear_model_is_refused() -> None:
     with pytest.raises(ValueError, match="scale"):
-        Units(np.zeros(2), np.array([1.0, 0.0]))
+        ColumnScale(np.zeros(2), np.array([1.0, 0.0]))
     with pytest.raises(ValueError, match="scale"):
-        Units(np.zeros(2), np.ones(3))
+        ColumnScale(np.zeros(2), np.ones(3))
     with pytest.raises(ValueError, match="coefficient"):
         Planes(ONE, np.zeros((1, 3)), np.zeros(1))
     with pytest.raises(ValueError, match="finite"):

@@ -12,7 +12,7 @@ from decal_cli.errors import Undefined
 from decal_cli.methods import Training, fit, parse
 from decal_cli.methods.families.isotonic import Curve
 from decal_cli.methods.families.probing import LearnedProbes, Probes, costs, grid
-from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, with_recalibrated
+from decal_cli.methods.numerics.linear import ColumnScale, Planes, ScoreColumn, with_recalibrated
 from decal_cli.tables.logistic import expit
 from decal_cli.tables.rows import Unlabelled
 
@@ -69,7 +69,7 @@ def test_the_distance_from_the_truth_is_bounded_by_what_the_classifiers_lose(row
 def test_the_bound_is_strict_where_classifiers_contradict_one_another() -> None:
     new, truth = rows_and_truth(1000, 0)
     rng = np.random.default_rng(0)
-    planes = Planes(Units(np.zeros(5), np.ones(5)), rng.normal(size=(8, 5)), np.zeros(8))
+    planes = Planes(ColumnScale(np.zeros(5), np.ones(5)), rng.normal(size=(8, 5)), np.zeros(8))
     model = Probes(ScoreColumn(Curve(np.array([0.0, 1.0]), np.array([0.0, 1.0])), 1e-6), planes, grid(8))
     distance = np.mean((model(new).score - truth) ** 2)
     assert distance + 0.01 < area_of_losses(model.decisions(new), truth, model.edges) - np.mean(truth * (1 - truth))
@@ -147,7 +147,7 @@ def test_few_rows_of_many_features_are_fitted() -> None:
 
 @pytest.mark.parametrize("edges", [[0, 1], [0, 0.5, 0.5], [0, 0.7, 0.9], [0.1, 0.5, 1]])
 def test_what_is_no_grid_is_refused(edges: list[float]) -> None:
-    planes = Planes(Units(np.zeros(1), np.ones(1)), np.zeros((2, 1)), np.zeros(2))
+    planes = Planes(ColumnScale(np.zeros(1), np.ones(1)), np.zeros((2, 1)), np.zeros(2))
     with pytest.raises(ValueError, match="probes"):
         Probes(ScoreColumn(Curve(np.zeros(1), np.zeros(1)), 0.1), planes, np.array(edges, dtype=float))
 

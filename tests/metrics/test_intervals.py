@@ -9,7 +9,7 @@ import pytest
 
 from decal_cli.metrics import confidence
 from decal_cli.metrics.confidence import quantile, wilson
-from decal_cli.tables.estimate import Estimate
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table
 from decal_cli.task import BinaryTask
@@ -121,7 +121,7 @@ def test_the_interval_of_a_skewed_mean_is_longer_on_the_side_of_the_tail_and_mis
     for _ in range(2000):
         values = rng.exponential(size=30) ** 2
         mean, spread = values.mean(), values.std()
-        estimate = Estimate(float(mean), float(spread / np.sqrt(30)))
+        estimate = MeanEstimate(float(mean), float(spread / np.sqrt(30)))
         skewness = float(((values - mean) ** 3).mean() / spread**3)
         low, high = confidence.skewed(estimate, skewness, 30, 0.9)
         assert high - mean > mean - low
@@ -132,7 +132,7 @@ def test_the_interval_of_a_skewed_mean_is_longer_on_the_side_of_the_tail_and_mis
 
 
 def test_without_skewness_the_interval_is_the_normal_one() -> None:
-    estimate = Estimate(0.3, 0.02)
+    estimate = MeanEstimate(0.3, 0.02)
     nearly = confidence.skewed(estimate, 1e-5, 30, 0.9)
     assert confidence.skewed(estimate, 0.0, 30, 0.9) == confidence.normal(estimate, 0.9)
     assert nearly == pytest.approx(confidence.normal(estimate, 0.9), abs=1e-6)

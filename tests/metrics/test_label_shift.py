@@ -5,7 +5,7 @@ import pytest
 
 from decal_cli.errors import Undefined
 from decal_cli.metrics import Inputs, parse, value_of
-from decal_cli.metrics.numerics.label_shift import N_BINS, Binned, ReferenceScores, binned, label_shift, psi
+from decal_cli.metrics.numerics.label_shift import N_BINS, BinShares, ReferenceScores, binned, label_shift, psi
 from decal_cli.tables.table import Table, tabulate
 
 
@@ -17,12 +17,12 @@ def sample(rng: np.random.Generator, n: int, share: float, apart: float = 1.5) -
 
 def test_psi_by_hand() -> None:
     """.1 ln(.6 / .5) - .1 ln(.4 / .5)."""
-    value = psi(Binned(np.array([0.5, 0.5]), 1000), Binned(np.array([0.6, 0.4]), 1000))
+    value = psi(BinShares(np.array([0.5, 0.5]), 1000), BinShares(np.array([0.6, 0.4]), 1000))
     assert value == pytest.approx(0.1 * np.log(1.2) - 0.1 * np.log(0.8), abs=1e-12)
 
 
 def test_a_bin_without_rows_counts_half_a_row() -> None:
-    value = psi(Binned(np.array([0.5, 0.5]), 100), Binned(np.array([1.0, 0.0]), 100))
+    value = psi(BinShares(np.array([0.5, 0.5]), 100), BinShares(np.array([1.0, 0.0]), 100))
     assert value == pytest.approx(0.5 * np.log(2) - 0.495 * np.log(0.005 / 0.5), abs=1e-12)
 
 

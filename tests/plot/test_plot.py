@@ -23,7 +23,7 @@ from decal_cli.plot import PICTURES, draw, draw_panels, draw_text, page, ready
 from decal_cli.plot.style import COLOURS, LINES, RC, style_of
 from decal_cli.render.format import Page
 from decal_cli.render.formats.text import Text
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.task import BinaryTask
 
 RNG = np.random.default_rng(0)
@@ -111,7 +111,7 @@ def test_the_waterfall_stands_on_the_metrics_of_the_users_task(one: Sweep) -> No
 
 
 def test_the_waterfall_of_a_report_speaks_in_the_users_terms(one: Sweep) -> None:
-    terms = Terms(unit="EUR", per="year", decisions=1e6, names=("keep", "call"))
+    terms = StatedTerms(unit="EUR", per="year", decisions=1e6, names=("keep", "call"))
     svg = next(draw_panels(one, ("waterfall",), terms)).svg.decode()
     assert "expected utility in million EUR a year" in svg
     assert "always decide 'call'" in html.unescape(svg)

@@ -6,7 +6,7 @@ import pytest
 
 from decal_cli.metrics import Result
 from decal_cli.render.results.recommendation import ladder
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from decal_cli.render.terms import Terms
 )
 def test_the_heading_names_the_size_of_the_numbers(scale: float, texts: list[str], measured_in: str) -> None:
     bars = ladder(
-        {"eu_never": Result(-2.596 * scale, None, None), "eu_always": Result(-0.676 * scale, None, None)}, Terms()
+        {"eu_never": Result(-2.596 * scale, None, None), "eu_always": Result(-0.676 * scale, None, None)}, StatedTerms()
     )
     assert bars.title == f"Expected utility {measured_in}"
     assert [bar.text for bar in bars.items] == texts

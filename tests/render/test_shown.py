@@ -14,7 +14,7 @@ import pytest
 
 from decal_cli.errors import inert, printable
 from decal_cli.render import blocks
-from decal_cli.render.blocks import Cell, Check, Column, Facts, Paragraph, Row, Table
+from decal_cli.render.blocks import Cell, Check, Column, Facts, Paragraph, Row, TextTable
 from decal_cli.render.format import Page
 from decal_cli.render.formats import FORMATS, faces_of, write
 from tests.helpers.every_result import every_result
@@ -72,7 +72,7 @@ def test_every_block_escapes_its_texts() -> None:
     kinds = [each for each in vars(blocks).values() if isinstance(each, type) and dataclasses.is_dataclass(each)]
     assert len(kinds) > 15
     assert all(issubclass(each, blocks.Shown) for each in kinds)
-    table = Table((Column("a\nb"),), (Row((Cell(("\x1b",), code="\x9b", reason="\u202e"),), section="\ufffe"),))
+    table = TextTable((Column("a\nb"),), (Row((Cell(("\x1b",), code="\x9b", reason="\u202e"),), section="\ufffe"),))
     texts = [table.columns[0].heading, *table.rows[0].cells[0].parts, table.rows[0].section]
     assert texts == [r"a\nb", r"\x1b", r"\ufffe"]
     assert (table.rows[0].cells[0].code, table.rows[0].cells[0].reason) == (r"\x9b", r"\u202e")
@@ -84,7 +84,9 @@ def test_what_ci_systems_act_on_is_escaped() -> None:
     assert printable("::error::x") == r":\x3aerror::x"
     assert printable("a ##[error]x ##vso[x]") == r"a #\x23[error]x #\x23vso[x]"
     assert inert("a::b, ## x [y]") == "a::b, ## x [y]"
-    wrapped = Table((Column("a", words=True, wraps=True, most=20),), (Row((Cell(("word " * 3 + "::error::" * 2,)),)),))
+    wrapped = TextTable(
+        (Column("a", words=True, wraps=True, most=20),), (Row((Cell(("word " * 3 + "::error::" * 2,)),)),)
+    )
     assert not [line for line in shown([wrapped]).splitlines() if line.lstrip().startswith("::")]
 
 
@@ -123,7 +125,7 @@ def test_markdown_reads_as_the_text_it_shows() -> None:
 
     names = [printable(name).strip() for name in PAYLOADS if printable(name).strip()]
     rows = tuple(Row((Cell((name,)), Cell(("1",), code=name))) for name in names)
-    text = shown([Table((Column("name"), Column("value")), rows)], "markdown")
+    text = shown([TextTable((Column("name"), Column("value")), rows)], "markdown")
     tokens = [each for each in MarkdownIt("commonmark").enable("table").parse(text) if each.type == "inline"]
     read = ["".join(part.content for part in each.children or ()) for each in tokens]
     assert [each for each in read[2:]][::2] == names

@@ -27,7 +27,7 @@ MAX_POINTS = 400
 """Points of a course; where there would be more, every other one is dropped."""
 
 
-class Cells:
+class CellTally:
     """Predictions and labels, counted by cells of equal width."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Tally:
 
     def __init__(self, task: BinaryTask, alpha: float, clusters: StreamClusters | None = None) -> None:
         self.task, self.alpha = task, alpha
-        self.cells, self.acts = Cells(), [0, 0]
+        self.cells, self.acts = CellTally(), [0, 0]
         self.difference = RunningDifference(task)
         self.since: int | None = None
         self.clusters = clusters

@@ -15,7 +15,7 @@ from decal_cli.analysis.study.points import ESTIMATES, WITH_INTERVALS
 from decal_cli.analysis.study.run import Study
 from decal_cli.analysis.study.tasks import CHOSEN
 from decal_cli.metrics import named
-from decal_cli.tables.table import Estimate, Floats
+from decal_cli.tables.table import Floats, MeanEstimate
 
 BASE = "isotonic"
 """The recalibration from which gains beyond recalibration are counted."""
@@ -27,7 +27,7 @@ MIN_POINTS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class StudyPoints:
     """All points of a study as columns, shape (P,) each; NaN where undefined.
 
     file, pair: number of the file, and of the file and score. estimates, gains: by name; ends: low and high of the
@@ -72,7 +72,7 @@ class Points:
         return {**self.gains, **beyond}
 
     @cached_property
-    def in_utility(self) -> Points:
+    def in_utility(self) -> StudyPoints:
         """The same with utilities in the units of Perez-Lebel et al. 2025, where u_delta is 1/t*, not per u_delta."""
         u_delta = 1 / self.threshold
         utilities = {name for name in self.estimates if named(name).bounds_in_u_delta}
@@ -95,7 +95,7 @@ class Points:
         """Whether these points are enough for a correlation; several halvings of the same rows do not count as more."""
         return bool(rows.sum() >= MIN_POINTS * len(np.unique(self.seed[rows])) > 0)
 
-    def mean(self, values: Floats) -> Estimate:
+    def mean(self, values: Floats) -> MeanEstimate:
         """Mean over the points where the values are defined; the standard error is over scores, as clusters of points.
 
         The error is NaN where there is only one score.
@@ -104,7 +104,7 @@ class Points:
         counts = np.bincount(self.pair[usable])
         means = (np.bincount(self.pair[usable], values[usable]) / np.maximum(counts, 1))[counts > 0]
         error = float(means.std(ddof=1) / np.sqrt(len(means))) if len(means) > 1 else float("nan")
-        return Estimate(float(values[usable].mean()), error)
+        return MeanEstimate(float(values[usable].mean()), error)
 
     def over_clusters(self, values: Floats, confidence: float) -> tuple[float, float] | None:
         """Interval of the mean over what a bootstrap draws, by Student's t; None where there are too few of these."""
@@ -121,7 +121,7 @@ class Points:
         return mean - reach, mean + reach
 
 
-def points_of(study: Study) -> Points:
+def points_of(study: Study) -> StudyPoints:
     """The records as columns."""
     rows = [(record, point) for record in study.records for point in record["points"]]
     paths = tuple(dict.fromkeys(record["file"] for record in study.records))
@@ -142,7 +142,7 @@ def points_of(study: Study) -> Points:
             ends[name] = (low, high)
     methods = [*([CHOSEN] if tasks else []), *(chosen.key for chosen in study.setting.methods)]
     gains = {name: column([point["gains"].get(name) for _, point in rows]) for name in methods}
-    return Points(
+    return StudyPoints(
         np.array([paths.index(record["file"]) for record, _ in rows]),
         np.array([scores.index((record["file"], record["score"])) for record, _ in rows]),
         np.array([record["seed"] for record, _ in rows]),
@@ -178,7 +178,7 @@ def _shortest_ends(paths: Sequence[str]) -> dict[str, str]:
     return {path: path for path in paths}
 
 
-def columns_of(points: Points) -> dict[str, NDArray[Any]]:
+def columns_of(points: StudyPoints) -> dict[str, NDArray[Any]]:
     """All points as named columns of a file: origin, estimates, and gains, such as 'gain of METHOD'."""
     columns: dict[str, NDArray[Any]] = {
         "file": np.array(points.files)[points.file],

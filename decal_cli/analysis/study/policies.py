@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, FITS, Action, Advice, Evidence, Item, walk
-from decal_cli.analysis.study.columns import BASE, Points
+from decal_cli.analysis.study.columns import BASE, StudyPoints
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.declarations.document import Known, Limit
 from decal_cli.tables.table import Floats
@@ -64,7 +64,9 @@ NEARLY_BEST = 0.002
 """In units of u_delta: the advice was right where it lost at most this compared with the best action."""
 
 
-def policies(points: Points, rows: Sequence[int], multiple: float, confidence: float = CONFIDENCE) -> Policies | None:
+def policies(
+    points: StudyPoints, rows: Sequence[int], multiple: float, confidence: float = CONFIDENCE
+) -> Policies | None:
     """All ways of choosing at one multiple of COSTS; None where the study lacks a method that they need."""
     methods = [name for name in HINDSIGHT if name in points.gains]
     if not {BASE, REFIT, FITS["post-train"]} <= set(methods):
@@ -87,7 +89,7 @@ def policies(points: Points, rows: Sequence[int], multiple: float, confidence: f
     return Policies(multiple, tuple(ways), ways[0].loss / always if always > 0 else float("nan"), ways[0].right)
 
 
-def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points, confidence: float) -> Policy:
+def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: StudyPoints, confidence: float) -> Policy:
     usable = np.isfinite(loss)
     names, times = np.unique(chosen[usable], return_counts=True)
     shares = {str(action): float(count / times.sum()) for action, count in zip(names, times, strict=True)}
@@ -97,7 +99,7 @@ def _policy(name: str, loss: Floats, chosen: NDArray[np.str_], points: Points, c
     return Policy(name, *points.mean(loss), ends, float(np.mean(loss[usable] <= NEARLY_BEST)), shares)
 
 
-def advised_as_printed(points: Points, costs: Mapping[Action, float]) -> NDArray[np.str_]:
+def advised_as_printed(points: StudyPoints, costs: Mapping[Action, float]) -> NDArray[np.str_]:
     """What the flowchart of Perez-Lebel et al. 2025 advises on the plug-in estimates, shape (P,), in one round.
 
     "About 0" is the paper's own r, at which GLAR begins to correct: .02 in its units, which is .02 t* u_delta.
@@ -108,7 +110,7 @@ def advised_as_printed(points: Points, costs: Mapping[Action, float]) -> NDArray
     return np.where((regret > 0) & (regret > cost), selected, "nothing")
 
 
-def advised(points: Points, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
+def advised(points: StudyPoints, rows: Sequence[int], costs: Mapping[Action, float]) -> NDArray[np.str_]:
     """What the flowchart advises at every point, shape (P,): an action or, by name, a constant decision.
 
     Where it cannot tell, the action that it leans to.
@@ -123,7 +125,7 @@ def _followed(advice: Advice) -> str:
     return ALWAYS[int(advice.constant.decision)]
 
 
-def _evidence(points: Points, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:
+def _evidence(points: StudyPoints, at: int, rows: int, costs: Mapping[Action, float]) -> Evidence:
     items = {}
     for key in EVIDENCE_KEYS:
         value = points.estimates[key][at]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.analysis.study.columns import Points, points_of
+from decal_cli.analysis.study.columns import StudyPoints, points_of
 from decal_cli.analysis.study.policies import MULTIPLES, Policies, policies
 from decal_cli.analysis.study.run import Study
 from decal_cli.declarations.defaults import SEED
@@ -49,7 +49,7 @@ class Relation:
     mean_error: Known
 
 
-def relations(points: Points, confidence: float, seed: int) -> dict[tuple[str, str], Relation]:
+def relations(points: StudyPoints, confidence: float, seed: int) -> dict[tuple[str, str], Relation]:
     """The relation of every (estimate, target) pair, over the points at which both are defined."""
     by_pair: dict[tuple[str, str], Relation] = {}
     for estimates in _alike(points.estimates):
@@ -70,7 +70,7 @@ def _alike(columns: Mapping[str, Floats]) -> list[dict[str, Floats]]:
 
 
 def _relations(
-    points: Points,
+    points: StudyPoints,
     estimates: Mapping[str, Floats],
     targets: Mapping[str, Floats],
     confidence: float,
@@ -142,7 +142,7 @@ def _statistics(sums: Floats) -> _Statistics:
         return _Statistics(_mean(r2), _mean(cov / variance[:, :, None]), _mean(mean))
 
 
-def correlation(points: Points, estimate: str, target: str, rows: NDArray[np.bool_]) -> float:
+def correlation(points: StudyPoints, estimate: str, target: str, rows: NDArray[np.bool_]) -> float:
     """Squared correlation on some points, averaged over seeds; NaN where it is not defined or there are too few."""
     x, y = points.estimates[estimate], points.targets[target]
     rows = rows & np.isfinite(x) & np.isfinite(y)
@@ -156,18 +156,18 @@ def correlation(points: Points, estimate: str, target: str, rows: NDArray[np.boo
     return float(np.mean(by_seed)) if by_seed else float("nan")
 
 
-def by_threshold(points: Points, estimate: str, target: str) -> dict[float, float]:
+def by_threshold(points: StudyPoints, estimate: str, target: str) -> dict[float, float]:
     """The squared correlation at each threshold."""
     return {float(t): correlation(points, estimate, target, points.threshold == t) for t in np.unique(points.threshold)}
 
 
-def by_task(points: Points, estimate: str, target: str) -> dict[str, float]:
+def by_task(points: StudyPoints, estimate: str, target: str) -> dict[str, float]:
     """The squared correlation for each task by name."""
     names = () if points.task is None else dict.fromkeys(points.task.tolist())
     return {name: correlation(points, estimate, target, points.task == name) for name in names}
 
 
-def without_a_file(points: Points, estimate: str, target: str) -> dict[str, float]:
+def without_a_file(points: StudyPoints, estimate: str, target: str) -> dict[str, float]:
     """The squared correlation without each file."""
     return {name: correlation(points, estimate, target, points.file != k) for k, name in enumerate(points.files)}
 
@@ -178,7 +178,7 @@ class Summary:
     seconds: median processor time of a fit by method; reasons: why a method has no gain, and in how many halvings.
     """
 
-    points: Points
+    points: StudyPoints
     relations: Mapping[tuple[str, str], Relation]
     in_utility: Mapping[tuple[str, str], Relation]
     seconds: Mapping[str, float]

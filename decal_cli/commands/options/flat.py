@@ -16,7 +16,7 @@ from decal_cli.api.nouns import Noun
 from decal_cli.commands.options.choices import column_names
 from decal_cli.commands.options.values import value_of
 from decal_cli.declarations.option import Option
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.roles import DECLARATIONS, DEFAULTS, Role, several
 
 
@@ -107,7 +107,7 @@ class _Group:
                 yield each._replace(option=replace(each.option, help=text))
 
     def _all(self) -> Iterator[_Offered]:
-        noun = issubclass(self.kind, Noun | Terms)
+        noun = issubclass(self.kind, Noun | StatedTerms)
         hints = {} if noun else get_type_hints(self.kind)
         for each in fields(self.kind):
             option: Option | None = each.metadata.get("option")

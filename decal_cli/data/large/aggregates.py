@@ -11,7 +11,7 @@ from decal_cli.data.columns import nearest_of
 from decal_cli.data.dataset import Dataset, Digests, Input, Predictions
 from decal_cli.data.formats.sources import Source
 from decal_cli.data.labels import clusters, group
-from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, Cells, Counts, Levels
+from decal_cli.data.large.counts import CLUSTER, OF_COARSE_CLUSTERS, CellCounts, Counts, DistinctScores
 from decal_cli.data.large.engines.aggregate import BY_CLUSTER, ENDS, SIDES, has_cells, has_pairs
 from decal_cli.data.large.engines.checks import BAD, VALUE, dropped_of, sound_parts, with_dropped
 from decal_cli.data.large.pair_counts import PairCounts, pair_columns
@@ -85,8 +85,8 @@ def aggregates(sources: Sequence[Source], columns: Columns) -> Dataset:
     roles |= {} if columns.cluster is None else {"cluster": columns.cluster}
     notes = (
         *_notes(sources[0], columns, (*texts, *numbers, *wrong)),
-        *(((OF_PAIRS if paired else OF_CELLS),) if kind is Cells else ()),
-        *((OF_COARSE_CLUSTERS,) if isinstance(counts, Cells) and counts.coarse else ()),
+        *(((OF_PAIRS if paired else OF_CELLS),) if kind is CellCounts else ()),
+        *((OF_COARSE_CLUSTERS,) if isinstance(counts, CellCounts) and counts.coarse else ()),
     )
     return with_dropped(Dataset(tuple(inputs), roles, (), tuple(predictions), tuple(notes), clusters=names), dropped)
 
@@ -105,7 +105,7 @@ def _refuse_of_rows(columns: Columns) -> None:
 def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts], tuple[str, ...]]:
     """What the files hold, and the columns of numbers that each of them has."""
     first = sources[0]
-    kind: type[Counts] = Cells if has_cells(first.names) else Levels
+    kind: type[Counts] = CellCounts if has_cells(first.names) else DistinctScores
     paired = has_pairs(first.names)
 
     def numbers_of(weighted: bool) -> tuple[str, ...]:
@@ -115,14 +115,14 @@ def _columns(sources: Sequence[Source], columns: Columns) -> tuple[type[Counts],
     weighted = any(name in first.names for name in of_weights)
     numbers = numbers_of(weighted)
     what = f"{kind.what}{' of pairs' if paired else ''}{' of weighted rows' if weighted else ''}"
-    if kind is Cells and paired and columns.cluster is not None:
+    if kind is CellCounts and paired and columns.cluster is not None:
         raise DecalError(
             f"{first.shown}: cells of two scores do not hold clusters",
             f"drop {Hint('cluster')}, or aggregate levels by cluster",
         )
-    by_cluster = kind is Cells and not paired and BY_CLUSTER in first.names
+    by_cluster = kind is CellCounts and not paired and BY_CLUSTER in first.names
     for source in sources:
-        if kind is Levels and has_cells(source.names):
+        if kind is DistinctScores and has_cells(source.names):
             raise DecalError(f"{source.shown}: holds cells, and {first.shown} levels", "aggregate both in one way")
         if has_pairs(source.names) != paired:
             raise DecalError(

@@ -130,7 +130,7 @@ class Added(NamedTuple):
     design: Design
 
 
-class Levels(Counts):
+class DistinctScores(Counts):
     """Distinct scores with their rows and positives."""
 
     needed = ("score", "n", "pos")
@@ -217,7 +217,7 @@ class Levels(Counts):
         )
 
 
-class Cells(Counts):
+class CellCounts(Counts):
     """Cells of the score with the sums of their rows, by label; and with clusters those of coarse cells, by cluster."""
 
     needed = ("cell", "low", "high", "label", "rows", "n", "s1", "s2", "s3", "s4", "l1", "l2")

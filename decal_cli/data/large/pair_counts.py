@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from decal_cli.data.check import Origin
-from decal_cli.data.large.counts import CLUSTER, ROUNDING, Cells, Counts, Levels
+from decal_cli.data.large.counts import CLUSTER, ROUNDING, CellCounts, Counts, DistinctScores
 from decal_cli.data.large.engines.aggregate import DIFFERENCES, SIDES, SQUARED_DIFFERENCES
 from decal_cli.tables.aggregated import Aggregated
 from decal_cli.tables.cell_pairs import CellPairs
@@ -27,7 +27,7 @@ def pair_columns(kind: type[Counts], weighted: bool) -> tuple[str, ...]:
     """The columns of numbers of pairs, in levels or in cells."""
     of_side = (*kind.needed, *(kind.of_weights if weighted else ()))
     names = [each for name in of_side for each in ([name] if name in _SHARED else [name + side for side in SIDES])]
-    if kind is Cells:
+    if kind is CellCounts:
         names += [*DIFFERENCES, *(SQUARED_DIFFERENCES if weighted else ())]
     return tuple(names)
 
@@ -68,7 +68,7 @@ class PairCounts:
         of = self.columns
         for first, second, rows in (("d1", "d2", "n"), ("e1", "e2", "n"), ("g1", "g2", "n2"), ("f1", "f2", "n2")):
             if second in of:
-                counts = Cells(of)
+                counts = CellCounts(of)
                 for name in (first, second):
                     counts.need(np.isfinite(of[name]), name, "is missing or not finite", origin)
                 sound = of[rows] * of[second] >= of[first] ** 2 * (1 - ROUNDING)
@@ -98,7 +98,7 @@ class PairCounts:
 
     def _pairs(self, scale: float, origin: Origin) -> PairTable:
         first, second = self.sides
-        if isinstance(first, Levels):
+        if isinstance(first, DistinctScores):
             of = first.added(scale, first.columns["score"], second.columns["score"])
             a, b = of.keys
             return PairTable(a, b, of.n, of.pos, of.design)

@@ -17,7 +17,7 @@ from decal_cli.errors import Undefined
 from decal_cli.limits import MAX_PROBES
 from decal_cli.methods.declare import METHODS, NO_FEATURES, Applied, Model, Training, fit, method, model
 from decal_cli.methods.numerics.features import features_of
-from decal_cli.methods.numerics.linear import Planes, ScoreColumn, Units, planes_of, with_recalibrated
+from decal_cli.methods.numerics.linear import ColumnScale, Planes, ScoreColumn, planes_of, with_recalibrated
 from decal_cli.tables.rows import Unlabelled
 from decal_cli.tables.table import Floats, Ints
 
@@ -195,4 +195,4 @@ def probing(
         spec = METHODS.parse(learner)
         return LearnedProbes(tuple(fit(spec, replace(rows, weight=weight, cache={})) for weight in weights), edges)
     score, known = with_recalibrated(rows)
-    return Probes(score, planes_of(known, rows.label, weights, Units.of(known, rows.weights)), edges)
+    return Probes(score, planes_of(known, rows.label, weights, ColumnScale.of(known, rows.weights)), edges)

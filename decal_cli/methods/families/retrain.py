@@ -22,9 +22,9 @@ from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.checks import is_finite, need
 from decal_cli.methods.numerics.features import features_of
 from decal_cli.methods.numerics.linear import (
+    ColumnScale,
     Planes,
     ScoreColumn,
-    Units,
     float_columns,
     planes_of,
     with_recalibrated,
@@ -117,7 +117,7 @@ def _weights(rows: Training) -> Floats | None:
 
 
 def _one_regression(columns: Floats, rows: Training, standard: bool, penalty: float) -> Planes:
-    units = Units.of(columns, rows.weights, standard)
+    units = ColumnScale.of(columns, rows.weights, standard)
     return planes_of(columns, rows.label, [rows.weights], units, penalty)
 
 

@@ -11,7 +11,7 @@ from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
 from decal_cli.methods.declare import Applied, Training, method, model
 from decal_cli.methods.numerics.likelihood import (
-    Counts,
+    LabelCounts,
     clipped,
     counts_of,
     log_likelihood,
@@ -97,11 +97,11 @@ def fit_platt(t: Table, on: str = "logit", targets: str = "smoothed") -> Sigmoid
     return Sigmoid(on, float(slope), float(intercept))
 
 
-def smoothed(t: Table) -> Counts:
+def smoothed(t: Table) -> LabelCounts:
     """Expected positives under Platt's targets."""
     n, pos = counts_of(t)
     high, low = (t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)
-    return Counts(n, high * pos + low * (n - pos))
+    return LabelCounts(n, high * pos + low * (n - pos))
 
 
 @method(title="Temperature scaling", kind="recalibration", source=cite("Guo et al. 2017"))
@@ -157,7 +157,7 @@ def fit_beta(t: Table) -> Beta:
     return Beta(*map(float, best))
 
 
-def _on_face(terms: list[Floats], counts: Counts, used: list[int]) -> Floats | None:
+def _on_face(terms: list[Floats], counts: LabelCounts, used: list[int]) -> Floats | None:
     """a, b, c where the unused ones of a and b are 0; None where the likelihood has no maximum there."""
     try:
         *slopes, intercept = maximum([terms[k] for k in used], counts)

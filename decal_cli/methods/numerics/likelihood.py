@@ -26,16 +26,16 @@ def logit(score: Floats) -> Floats:
     return logistic.log_odds(score, MIN_SCORE)
 
 
-class Counts(NamedTuple):
+class LabelCounts(NamedTuple):
     """Rows and positives of each level, shape (m,) each; positives may be expected ones (smoothed targets)."""
 
     n: Floats
     pos: Floats
 
 
-def counts_of(t: Table) -> Counts:
+def counts_of(t: Table) -> LabelCounts:
     """The counts of the labels as they are."""
-    return Counts(t.n.astype(np.float64), t.pos.astype(np.float64))
+    return LabelCounts(t.n.astype(np.float64), t.pos.astype(np.float64))
 
 
 def need_different_scores(t: Table, least: int = 2) -> None:
@@ -51,7 +51,7 @@ def need_overlap(t: Table) -> None:
         raise Undefined("needs overlapping labels: a threshold separates them, so the likelihood has no maximum")
 
 
-def maximum(terms: list[Floats], counts: Counts, intercept: bool = True) -> Floats:
+def maximum(terms: list[Floats], counts: LabelCounts, intercept: bool = True) -> Floats:
     """Coefficients of the terms, then the intercept, that make the counts likeliest; terms: shape (m,) each.
 
     Errors: Undefined, where there is no maximum or it is not found.
@@ -72,7 +72,7 @@ def maximum(terms: list[Floats], counts: Counts, intercept: bool = True) -> Floa
     return np.append(coefficients, best[-1] - coefficients @ middle) if intercept else coefficients
 
 
-def log_likelihood(terms: list[Floats], counts: Counts, coefficients: Floats) -> float:
+def log_likelihood(terms: list[Floats], counts: LabelCounts, coefficients: Floats) -> float:
     """The log-likelihood of coefficients with an intercept at their end."""
     x = np.vstack([*terms, np.ones(len(counts.n))])
     eta = coefficients @ x

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,9 +35,9 @@ def float_columns(rows: Unlabelled) -> Floats:
     return np.clip(features_of(rows).astype(np.float64), -LARGEST, LARGEST)
 
 
-@model
+@partial(model, saved_as="Units")
 @dataclass(frozen=True, eq=False)
-class Units:
+class ColumnScale:
     """The unit of each column: it is shifted by mean and divided by scale, shape (columns,) each.
 
     A missing value counts as 0 in these units: as the mean, where the columns are standardised.
@@ -60,7 +61,7 @@ class Units:
             return _filled(np.clip((columns - self.mean) / self.scale, -LARGEST, LARGEST))
 
     @classmethod
-    def of(cls, columns: Floats, weight: Floats, standard: bool = True) -> Units:
+    def of(cls, columns: Floats, weight: Floats, standard: bool = True) -> ColumnScale:
         """Weighted mean and standard deviation of the columns; 1 for constant ones. Not standard: shift 0, scale 1."""
         if not standard:
             return cls(np.zeros(columns.shape[1]), np.ones(columns.shape[1]))
@@ -88,7 +89,7 @@ def _known_units(column: Floats, weight: Floats) -> Floats:
     known = ~np.isnan(column)
     if not known.any():
         return np.array([[0.0], [1.0]])
-    units = Units.of(column[known, None], weight[known])
+    units = ColumnScale.of(column[known, None], weight[known])
     return np.array([units.mean, units.scale])
 
 
@@ -97,7 +98,7 @@ def _known_units(column: Floats, weight: Floats) -> Floats:
 class Planes:
     """Linear functions of columns in their units. coefficient: shape (planes, columns); intercept: (planes,)."""
 
-    units: Units
+    units: ColumnScale
     coefficient: Floats
     intercept: Floats
 
@@ -155,7 +156,9 @@ def with_recalibrated(rows: Training) -> tuple[ScoreColumn, Floats]:
     return column, np.column_stack((column.log_odds(score), float_columns(rows)))
 
 
-def planes_of(columns: Floats, label: Floats, weights: list[Floats], units: Units, penalty: float = 1.0) -> Planes:
+def planes_of(
+    columns: Floats, label: Floats, weights: list[Floats], units: ColumnScale, penalty: float = 1.0
+) -> Planes:
     """One penalised logistic regression for each array of weights, shape (T,).
 
     penalty: of half the squared coefficients, added to the weighted sum of the log loss: a weight of 2 is two rows.

@@ -12,7 +12,7 @@ from decal_cli.metrics.declare import for_rows, metric
 from decal_cli.metrics.families.task import MEAN_PAYOFF
 from decal_cli.metrics.regret_cells import StakesRegrets
 from decal_cli.tables.row_utilities import RowUtilities
-from decal_cli.tables.table import BINS, Estimate
+from decal_cli.tables.table import BINS, MeanEstimate
 
 PAIRED = "normal; standard error of the paired difference on held-out rows, widened because folds share rows"
 
@@ -61,7 +61,7 @@ def _over_amount_interval(u: RowUtilities, flagged: ByAmount, *, confidence: flo
     return normal(_over_amount(u, flagged), confidence)
 
 
-def _over_amount(u: RowUtilities, flagged: ByAmount) -> Estimate:
+def _over_amount(u: RowUtilities, flagged: ByAmount) -> MeanEstimate:
     return u.decided(u.acts(u.rows.score), instead=flagged.large)
 
 

@@ -17,7 +17,7 @@ from decal_cli.metrics.numerics.at_levels import need_rows
 from decal_cli.tables.classes import MIN_LEVEL_ROWS
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Estimate, Floats, Table
+from decal_cli.tables.table import CellRun, Floats, MeanEstimate, Table
 
 _INVERTED = f"{rays.INVERSION_TEXT}; none where the median level holds fewer than {MIN_LEVEL_ROWS} rows"
 _NULL_TEXT = "central range for a calibrated model: normal, from the exact variance"
@@ -84,7 +84,7 @@ Term = Callable[[CellRun], tuple[Floats, Floats]]
 """Mean and variance, for each level, of an error of a calibrated model."""
 
 
-def _null(t: Table, term: Term) -> Estimate:
+def _null(t: Table, term: Term) -> MeanEstimate:
     """Mean and standard deviation of the sum of a term over independent levels, divided by T; computed once."""
     return t.cached(term, lambda table: _moments(table, term))
 
@@ -96,13 +96,13 @@ def _null_interval(term: Term) -> Callable[..., Interval]:
     return interval
 
 
-def _moments(t: Table, term: Term) -> Estimate:
+def _moments(t: Table, term: Term) -> MeanEstimate:
     mean = variance = 0.0
     for block in t.blocks():
         of_level, spread = term(block)
         mean += float(of_level.sum())
         variance += float(spread.sum())
-    return Estimate(mean / t.total, math.sqrt(max(variance, 0.0)) / t.total)
+    return MeanEstimate(mean / t.total, math.sqrt(max(variance, 0.0)) / t.total)
 
 
 def _absolute(block: CellRun) -> tuple[Floats, Floats]:

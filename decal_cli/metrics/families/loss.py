@@ -20,7 +20,7 @@ from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.metrics.numerics.corp import LossName, logarithmic, squared
 from decal_cli.tables.cells import PowerLoss
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Estimate, Floats, Table
+from decal_cli.tables.table import CellRun, Floats, MeanEstimate, Table
 
 WhichLoss = Annotated[LossName, "the loss that is decomposed; log is in nats"]
 Clip = Annotated[float, "clip scores to [eps, 1 - eps], 0 < eps < .5; 0: never", Between(0, 0.5)]
@@ -54,7 +54,7 @@ def brier(t: Table) -> float:
     return t.mean_of(squared).mean
 
 
-def _log_loss(t: Table, eps: float) -> Estimate:
+def _log_loss(t: Table, eps: float) -> MeanEstimate:
     if not eps:
         corp.need_finite_log(t, "; log_loss(eps=1e-6) clips the scores")
     return t.mean_of(logarithmic(eps))

@@ -13,15 +13,15 @@ from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
-from decal_cli.tables.table import Estimate, Table
+from decal_cli.tables.table import MeanEstimate, Table
 
 
-def delong(t: Table) -> Estimate:
+def delong(t: Table) -> MeanEstimate:
     """AUC and its standard error by DeLong et al. 1988, also for weighted rows; one pass."""
     return t.cached(delong, _delong)
 
 
-def _delong(t: Table) -> Estimate:
+def _delong(t: Table) -> MeanEstimate:
     t.need_both_classes()
     below_pos = below_neg = 0.0
     # Sums of 1, v and v^2 over squared weights, where v is the share of the other class that a row beats.
@@ -40,9 +40,9 @@ def _delong(t: Table) -> Estimate:
     auc = min(wins / t.positives, 1.0)
     clustered = _clustered(t, auc) if t.design.clustered else None
     if clustered is not None:
-        return Estimate(auc, math.sqrt(clustered))
+        return MeanEstimate(auc, math.sqrt(clustered))
     variance = _spread(of_pos, auc, t.positives) + _spread(of_neg, auc, t.negatives)
-    return Estimate(auc, math.sqrt(variance))
+    return MeanEstimate(auc, math.sqrt(variance))
 
 
 def _clustered(t: Table, auc: float) -> float | None:

@@ -20,7 +20,7 @@ from decal_cli.metrics.numerics.calibration_line import calibration_line
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import expit, log_odds
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import CellRun, Estimate, Floats, Loss, Table
+from decal_cli.tables.table import CellRun, Floats, Loss, MeanEstimate, Table
 
 Rule = Literal["brier", "log", "spherical", "v"]
 WhichRule = Annotated[
@@ -68,7 +68,7 @@ def _regret_interval(t: Table, *, confidence: float, rule: Rule, kink: float) ->
     second, third = _moments(t, loss, centre)
     if second <= 0:
         raise Undefined("every row loses as much by the score as by the base rate, which shows no error")
-    estimate = Estimate(estimate.mean, estimate.error * _more_error(t, loss, centre))
+    estimate = MeanEstimate(estimate.mean, estimate.error * _more_error(t, loss, centre))
     return skewed(estimate, third / second**1.5, t.effective_rows, confidence)
 
 

@@ -14,7 +14,7 @@ from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families import interval
 from decal_cli.metrics.numerics import heat, merging, rays, relplot, smooth_calibration, transport
 from decal_cli.tables.seed import Seed
-from decal_cli.tables.table import Estimate, Floats, Table
+from decal_cli.tables.table import Floats, MeanEstimate, Table
 
 Method = Annotated[
     Literal["exact", "relplot"],
@@ -142,20 +142,20 @@ def sm_ece(t: Table, *, method: Method = "exact") -> float:
     return min(max(_sm_ece(t, method), 0.0), 1.0)
 
 
-def _lower(t: Table) -> Estimate:
+def _lower(t: Table) -> MeanEstimate:
     """The bound by the best test functions, and its standard error as if they had been chosen beforehand."""
 
-    def bound(table: Table) -> Estimate:
+    def bound(table: Table) -> MeanEstimate:
         levels = _levels(table)
         functions = transport.best_functions(levels)
         mean, error = levels.average((block, functions.of(block.score)) for block in levels.blocks())
-        return Estimate(mean - (1 / _N_CELLS if levels is not table else 0.0), error)
+        return MeanEstimate(mean - (1 / _N_CELLS if levels is not table else 0.0), error)
 
     return t.cached(_lower, bound)
 
 
 def _dist_cal_lower_interval(t: Table, *, confidence: float) -> Interval:
-    low, high = intervals.normal(Estimate(dist_cal_lower(t), _lower(t).error), confidence, 0.0, 1.0)
+    low, high = intervals.normal(MeanEstimate(dist_cal_lower(t), _lower(t).error), confidence, 0.0, 1.0)
     # The best of many functions is above 0 by noise alone: the interval excludes 0 only where calibration is rejected.
     return (0.0 if interval.c_emp_pvalue(t) > 1 - confidence else low), high
 

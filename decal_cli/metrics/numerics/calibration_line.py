@@ -10,7 +10,7 @@ from decal_cli.errors import Undefined
 from decal_cli.tables import estimate
 from decal_cli.tables.estimate import dot
 from decal_cli.tables.logistic import climb, expit, log_odds, separated
-from decal_cli.tables.table import Estimate, Floats, Table
+from decal_cli.tables.table import Floats, MeanEstimate, Table
 
 _TOLERANCE = 1e-6
 """Of a Newton step."""
@@ -19,8 +19,8 @@ _TOLERANCE = 1e-6
 class CalibrationLine(NamedTuple):
     """logit P(y = 1) = intercept + slope * logit p, each with its sandwich standard error."""
 
-    intercept: Estimate
-    slope: Estimate
+    intercept: MeanEstimate
+    slope: MeanEstimate
 
 
 class _Slopes(NamedTuple):
@@ -45,7 +45,9 @@ def _fit(t: Table) -> CalibrationLine:
     inverse = np.linalg.inv(slopes.curvature)
     squares = [inverse @ (slopes.squares + missed) @ inverse for missed in _missed(t, line)]
     errors = np.sqrt(np.maximum(np.max([np.diag(each) for each in squares], axis=0), 0.0))
-    return CalibrationLine(*(Estimate(float(value), float(error)) for value, error in zip(line, errors, strict=True)))
+    return CalibrationLine(
+        *(MeanEstimate(float(value), float(error)) for value, error in zip(line, errors, strict=True))
+    )
 
 
 def _check(t: Table) -> None:

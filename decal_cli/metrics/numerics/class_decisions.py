@@ -22,7 +22,7 @@ MAX_PROMISE_CELLS = 2048
 """Cells of the promised utility on which its error is drawn."""
 
 
-class Decided(NamedTuple):
+class DecidedRows(NamedTuple):
     """What each row decides, shape (T,) each. action: its number; promise: its expected utility by the row's own
     probabilities; margin: how much the second-best action is worth less by them; won: its utility at the label.
     """
@@ -33,12 +33,12 @@ class Decided(NamedTuple):
     won: Floats
 
 
-def decide(c: ClassTable, decision: ClassDecision) -> Decided:
+def decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     """The best action for every row's probabilities."""
     return c.cached(("decided", decision), lambda: _decide(c, decision))
 
 
-def _decide(c: ClassTable, decision: ClassDecision) -> Decided:
+def _decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     promise, margin = np.empty(len(c)), np.empty(len(c))
     action = np.empty(len(c), dtype=np.int64)
     for part, worth, first in _best(c.score, np.array(decision.utility)):
@@ -46,7 +46,7 @@ def _decide(c: ClassTable, decision: ClassDecision) -> Decided:
         action[part], promise[part] = first, worth[first, rows]
         worth[first, rows] = -np.inf
         margin[part] = promise[part] - worth.max(axis=0)
-    return Decided(action, promise, margin, np.array(decision.utility)[action, c.label])
+    return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
 
 
 def actions_of(score: Floats, decision: ClassDecision) -> Ints:

@@ -22,7 +22,7 @@ CLIPPED_TEXT = (
 )
 
 
-class Parts(NamedTuple):
+class SwitchGains(NamedTuple):
     """What each step would add in each cell, with standard errors, shape (steps, cells) each, per u_delta of the step.
 
     up: the share of it that is lost where it is positive, down where it is negative: shares of the cell's rows that
@@ -39,7 +39,7 @@ class Parts(NamedTuple):
         return np.asarray(np.maximum(self.up * gain, -self.down * gain).sum(axis=(-2, -1)))
 
 
-def parts(n: Floats, pos: Floats, one_over: Floats, total: float, task: Task, below: Floats) -> Parts:
+def parts(n: Floats, pos: Floats, one_over: Floats, total: float, task: Task, below: Floats) -> SwitchGains:
     """Of cells with rows n, positives, one over their effective rows, shape (cells,) each.
 
     below: how many of the rows are decided below each step of the task, shape (steps, cells).
@@ -50,7 +50,7 @@ def parts(n: Floats, pos: Floats, one_over: Floats, total: float, task: Task, be
     rate = (pos / n * rows + threshold) / (rows + 1)
     spread = rate * (1 - threshold) ** 2 + (1 - rate) * threshold**2
     share = below / n
-    return Parts(
+    return SwitchGains(
         (pos - threshold * n) / total, n / total * np.sqrt(spread * one_over), size * share, size * (1 - share)
     )
 
@@ -82,7 +82,7 @@ def best_of_each(moved: Sequence[Moved], rng: np.random.Generator, confidence: f
     return holding((max(low, 0.0), float(np.quantile(seen, 1 - tail))), value)
 
 
-def interval(seen: Parts, rng: np.random.Generator, confidence: float) -> Interval:
+def interval(seen: SwitchGains, rng: np.random.Generator, confidence: float) -> Interval:
     """For the regret that the population's gains would give; all steps of a cell share its noise."""
     value, tail = max(float(seen.lost(seen.gain)), 0.0), (1 - confidence) / 2
     noise = seen.error * rng.standard_normal((N_REGRET_DRAWS, 1, seen.gain.shape[-1]))

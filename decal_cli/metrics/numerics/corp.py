@@ -76,7 +76,7 @@ def need_finite_log(t: Table, advice: str = "") -> None:
         raise Undefined(f"infinite: {rows} that are certain and wrong: {counts}{advice}")
 
 
-class Parts(NamedTuple):
+class CorpParts(NamedTuple):
     """loss = mcb - dsc + unc, and refined = unc - dsc, the loss of the isotonic fit."""
 
     mcb: float
@@ -85,18 +85,18 @@ class Parts(NamedTuple):
     refined: float
 
 
-def parts(t: Table, name: LossName = "brier") -> Parts:
+def parts(t: Table, name: LossName = "brier") -> CorpParts:
     """The isotonic decomposition of a loss."""
     return t.cached(("corp", name), lambda table: _parts(table, LOSSES[name]))
 
 
-def _parts(t: Table, loss: Loss) -> Parts:
+def _parts(t: Table, loss: Loss) -> CorpParts:
     pools = t.isotonic
     at0, at1 = loss(pools.pos / pools.n)
     refined = (dot(pools.n - pools.pos, at0) + dot(pools.pos, at1)) / t.total
     unc = constant(t.base_rate, loss)
     # Never negative but for rounding: the fit is the best of all monotone ones, and the constant is one of these.
-    return Parts(max(t.mean_of(loss).mean - refined, 0.0), max(unc - refined, 0.0), unc, refined)
+    return CorpParts(max(t.mean_of(loss).mean - refined, 0.0), max(unc - refined, 0.0), unc, refined)
 
 
 def constant(rate: float, loss: Loss) -> float:

@@ -13,7 +13,7 @@ from decal_cli.crossfit.probe import Probed, squared_loss_won
 from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
 from decal_cli.metrics.confidence import Interval, normal, quantile
-from decal_cli.tables.table import Estimate, Floats
+from decal_cli.tables.table import Floats, MeanEstimate
 from decal_cli.task import Task
 
 N_JITTERS = 400
@@ -124,14 +124,14 @@ def _noise(rate: Floats, one_over: Floats) -> Floats:
     return np.where(single, np.nan, rate * (1 - rate) * one_over / np.where(single, 1.0, 1 - one_over))
 
 
-def loss(regions: Regions) -> Estimate:
+def loss(regions: Regions) -> MeanEstimate:
     """The mean over bins of the unclipped grouping loss, and its standard error."""
     return _mean_loss(bin_losses(regions))
 
 
-def _mean_loss(bins: BinLosses) -> Estimate:
+def _mean_loss(bins: BinLosses) -> MeanEstimate:
     variance = max(float(bins.share**2 @ bins.first), 0.0) + float(bins.share**2 @ bins.second)
-    return Estimate(float(bins.share @ bins.loss), float(np.sqrt(variance)))
+    return MeanEstimate(float(bins.share @ bins.loss), float(np.sqrt(variance)))
 
 
 def missed(regions: Regions, probed: Probed, confidence: float) -> float:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.errors import Undefined
-from decal_cli.tables.table import Estimate, Floats, Table, bin_of
+from decal_cli.tables.table import Floats, MeanEstimate, Table, bin_of
 
 N_BINS = 10
 _ROUNDS = 20
@@ -21,7 +21,7 @@ _MIN_SIGNAL = 3.0
 """Standard errors that the two labels' distributions lie apart at least."""
 
 
-class Binned(NamedTuple):
+class BinShares(NamedTuple):
     """Shares of the rows in each bin, shape (k,), and how many rows they rest on."""
 
     share: Floats
@@ -43,27 +43,27 @@ class ReferenceScores(NamedTuple):
 class LabelShift(NamedTuple):
     """prevalence: the share of labels 1, with its error. pvalue: of mixtures, how many fit as badly as what is seen."""
 
-    prevalence: Estimate
+    prevalence: MeanEstimate
     pvalue: float
 
 
-def binned(t: Table, edges: Floats, label: int | None = None) -> Binned:
+def binned(t: Table, edges: Floats, label: int | None = None) -> BinShares:
     """The rows of a table, or those of one label, in bins with these edges between them."""
     weight = np.asarray(t.n if label is None else t.pos if label else t.n - t.pos, dtype=np.float64)
     counts = np.bincount(bin_of(t.score, edges), weight, len(edges) + 1)
     total = float(counts.sum())
     if total <= 0:
         raise Undefined(f"no row has label {label}")
-    return Binned(counts / total, total / t.total * t.effective_rows)
+    return BinShares(counts / total, total / t.total * t.effective_rows)
 
 
-def psi(expected: Binned, actual: Binned) -> float:
+def psi(expected: BinShares, actual: BinShares) -> float:
     """Population stability index: sum of (a - e) ln(a / e) over bins; a bin that no row falls in counts half a row."""
     e, a = (np.maximum(each.share, 0.5 / each.rows) for each in (expected, actual))
     return float(((a - e) * np.log(a / e)).sum())
 
 
-def label_shift(zero: Binned, one: Binned, scores: Binned) -> LabelShift:
+def label_shift(zero: BinShares, one: BinShares, scores: BinShares) -> LabelShift:
     """The share of labels 1 by least chi-square, from the scores of the reference's labels, and its test of fit.
 
     Errors: Undefined, where the scores of both labels are too much alike, or fall into too few bins.
@@ -85,4 +85,4 @@ def label_shift(zero: Binned, one: Binned, scores: Binned) -> LabelShift:
         share = min(max(float(lies @ weighed) / precision, 0.0), 1.0)
     rest = lies - share * apart
     pvalue = float(chdtrc(len(apart) - 1, float(rest @ np.linalg.solve(spread, rest))))
-    return LabelShift(Estimate(share, precision**-0.5), pvalue)
+    return LabelShift(MeanEstimate(share, precision**-0.5), pvalue)

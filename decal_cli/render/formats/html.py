@@ -75,7 +75,7 @@ class Html(BlockFormat[str]):
     def _body(self, result: Any) -> str:
         return "\n".join(map(self.block, result.blocks()))
 
-    def source(self, block: b.Source) -> str:
+    def source_lines(self, block: b.SourceLines) -> str:
         return _paragraphs(block.lines)
 
     def heading(self, block: b.Heading) -> str:
@@ -91,7 +91,7 @@ class Html(BlockFormat[str]):
     def notes(self, block: b.Notes) -> str:
         return _paragraphs(block.lines, soft=block.quiet)
 
-    def table(self, block: b.Table) -> str:
+    def text_table(self, block: b.TextTable) -> str:
         words = [" class='words'" if column.words and k else "" for k, column in enumerate(block.columns)]
         heads = zip(words, block.columns, strict=True)
         rows = [f"<tr>{''.join(_head(column.name, kind) for kind, column in heads)}</tr>"]
@@ -128,7 +128,7 @@ class Html(BlockFormat[str]):
             rows.append(f"<span>{escape(bar.name)}</span><span class='value'>{escape(bar.text)}</span>{length}")
         return f"<p>{escape(block.title)}</p><div class='bars'>{''.join(rows)}</div>"
 
-    def steps(self, block: b.Steps) -> str:
+    def answered_questions(self, block: b.AnsweredQuestions) -> str:
         items = []
         for step in block.items:
             evidence = "".join(f"<li>{escape(text)}</li>" for text in step.evidence)
@@ -170,7 +170,9 @@ class Html(BlockFormat[str]):
 
         columns = tuple(b.Column(name, words=True) for name in ("", "rule", "model", "outcome"))
         rows = [(_MARKS[check.passed], check.rule, check.place, check.outcome) for check in block.items]
-        return self.table(b.Table(columns, tuple(b.Row(tuple(b.Cell((text,)) for text in row)) for row in rows)))
+        return self.text_table(
+            b.TextTable(columns, tuple(b.Row(tuple(b.Cell((text,)) for text in row)) for row in rows))
+        )
 
     def signature(self, block: b.Signature) -> str:
         return f"<p class='soft'>Signature: <code>{escape(block.text)}</code></p>"

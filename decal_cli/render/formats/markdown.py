@@ -56,7 +56,7 @@ class Markdown(BlockFormat[list[str]]):
     def _title(self, text: str) -> str:
         return f"## {_plain(text)}" if self.page_of_its_own else f"**{_plain(text)}**"
 
-    def source(self, block: b.Source) -> list[str]:
+    def source_lines(self, block: b.SourceLines) -> list[str]:
         return _items(block.lines)
 
     def heading(self, block: b.Heading) -> list[str]:
@@ -71,7 +71,7 @@ class Markdown(BlockFormat[list[str]]):
     def notes(self, block: b.Notes) -> list[str]:
         return _items(block.lines)
 
-    def table(self, block: b.Table) -> list[str]:
+    def text_table(self, block: b.TextTable) -> list[str]:
         above = [self._title(block.title)] if block.title else []
         above += [_line(block.caption)] if block.caption else []
         rows = [[("→ " if row.chosen else "") + _cell(row.cells[0]), *map(_cell, row.cells[1:])] for row in block.rows]
@@ -82,7 +82,7 @@ class Markdown(BlockFormat[list[str]]):
         rows = [[_plain(bar.name), _plain(bar.text)] for bar in block.items]
         return _table([_plain(block.names), _plain(block.values)], rows)
 
-    def steps(self, block: b.Steps) -> list[str]:
+    def answered_questions(self, block: b.AnsweredQuestions) -> list[str]:
         lines = []
         for number, step in enumerate(block.items, 1):
             lines += [_strong(f"{number}. {step.question}  {step.answer}"), "", _line(step.reason)]

@@ -52,7 +52,7 @@ class Text(BlockFormat[None]):
         text = RichText.assemble(*parts)
         self.console.print(Padding(text, (0, 0, 0, indent)) if indent else text, soft_wrap=whole, width=width)
 
-    def source(self, block: b.Source) -> None:
+    def source_lines(self, block: b.SourceLines) -> None:
         for line in block.lines:
             self._line(line)
 
@@ -73,7 +73,7 @@ class Text(BlockFormat[None]):
         for line in block.lines:
             self._line((line, "dim" if block.quiet else ""), whole=block.copy)
 
-    def table(self, block: b.Table) -> None:
+    def text_table(self, block: b.TextTable) -> None:
         from decal_cli.render.layout import banks, width_of
 
         if block.title:
@@ -95,7 +95,7 @@ class Text(BlockFormat[None]):
         for bar in block.items:
             self._line(f"   {bar.name:<{wide}}  {bar.text:>8}  {'█' * round(BAR * bar.share)}")
 
-    def steps(self, block: b.Steps) -> None:
+    def answered_questions(self, block: b.AnsweredQuestions) -> None:
         for number, step in enumerate(block.items, 1):
             self._line((f"{number}. {step.question}  {step.answer}", "bold"))
             self._line(step.reason, indent=3)

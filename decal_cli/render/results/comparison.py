@@ -9,19 +9,19 @@ from typing import Annotated, Any, Literal
 from decal_cli.analysis.compare import Comparison, Contest, Difference, Thresholds
 from decal_cli.analysis.disagreements import ClassDisagreements, Disagreements
 from decal_cli.analysis.splice import SpliceGain
-from decal_cli.analysis.swap import Part, Swap
+from decal_cli.analysis.swap import Swap, SwapPart
 from decal_cli.curves.crossings import Side
 from decal_cli.declarations.document import Absent, Count, Limit, Positive, Share, Size, Words
 from decal_cli.metrics import parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.numbers import Interval, alike, counts, plain, short, span
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Row, Signature, Source, Table, Tone
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Points, Row, Signature, SourceLines, TextTable, Tone
 from decal_cli.render.cells import counted, left, metric_cells, number, reasons, table, words
 from decal_cli.render.results.evaluation import DefinedData, MetricKey, UndefinedData, result_data
 from decal_cli.render.results.shortened import MAX_GROUPS, Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.resample import FOLDS
 
 MAX_TITLE = 36
@@ -169,9 +169,11 @@ class ComparedData(Provenance):
 class Compared:
     """A comparison in the user's terms, for formats to write; drawing: pictures in characters to put below."""
 
-    def __init__(self, comparison: Comparison, terms: Terms | None = None, drawing: tuple[Block, ...] = ()) -> None:
+    def __init__(
+        self, comparison: Comparison, terms: StatedTerms | None = None, drawing: tuple[Block, ...] = ()
+    ) -> None:
         self.comparison = comparison
-        self.terms = terms or Terms()
+        self.terms = terms or StatedTerms()
         self.drawing = drawing
         self.title = title_of(comparison.evaluation)
 
@@ -181,7 +183,7 @@ class Compared:
         whole, *groups = comparison.contests
         worst, notes = worst_of_each(groups, lambda _: _by_difference(comparison), whose=lambda _: "")
         evaluation = replace(comparison.evaluation, notes=(*comparison.evaluation.notes, *notes))
-        yield Source((*source_lines(evaluation), sides_line(comparison)))
+        yield SourceLines((*source_lines(evaluation), sides_line(comparison)))
         yield Points(tuple(summary(comparison, self.terms)))
         several = len(groups) > 0
         if several:
@@ -221,7 +223,7 @@ class Compared:
                 yield [*row, *ends, better, each.by_chance, each.method, each.difference.reason]
 
 
-def _metric_table(comparison: Comparison, contest: Contest, close: bool) -> Table:
+def _metric_table(comparison: Comparison, contest: Contest, close: bool) -> TextTable:
     columns = (
         left("metric", wraps=True, most=MAX_TITLE),
         left(""),
@@ -229,7 +231,7 @@ def _metric_table(comparison: Comparison, contest: Contest, close: bool) -> Tabl
         Column("B - A"),
         left("who wins"),
     )
-    return Table(columns, tuple(_metric_rows(comparison, contest)), dense=True, close=close)
+    return TextTable(columns, tuple(_metric_rows(comparison, contest)), dense=True, close=close)
 
 
 def _metric_rows(comparison: Comparison, contest: Contest) -> Iterator[Row]:
@@ -256,7 +258,7 @@ def _by_difference(comparison: Comparison) -> Order[Contest]:
     return place, f"{metric.title}, B - A"
 
 
-def _group_table(comparison: Comparison, contests: Sequence[Contest]) -> Table:
+def _group_table(comparison: Comparison, contests: Sequence[Contest]) -> TextTable:
     """For each group: its rows, the difference that counts, and in words who is better."""
     key = group_key(comparison)
 
@@ -279,11 +281,11 @@ def _group_table(comparison: Comparison, contests: Sequence[Contest]) -> Table:
     )
 
 
-def _lead_table(comparison: Comparison, at: Thresholds, terms: Terms) -> Table:
+def _lead_table(comparison: Comparison, at: Thresholds, terms: StatedTerms) -> TextTable:
     """For each range of thresholds: who is ahead, by how much at most in the user's unit, and where."""
     task = comparison.evaluation.task
     # Thresholds of rows are not those of one task: there is no unit but that of u_delta 1.
-    terms = terms if comparison.evaluation.by_row is None else Terms()
+    terms = terms if comparison.evaluation.by_row is None else StatedTerms()
     scale = terms.number * (1.0 if task is None else task.u_delta)
     return table(
         at.leads,
@@ -307,7 +309,7 @@ def sides_line(comparison: Comparison) -> str:
     return f"A = {first}, B = {second}, {comparison.contests[0].rows:,} rows; B - A with {level} intervals"
 
 
-def summary(comparison: Comparison, terms: Terms) -> Iterator[tuple[str, str]]:
+def summary(comparison: Comparison, terms: StatedTerms) -> Iterator[tuple[str, str]]:
     """Heading and text of each thing that a decision-maker wants to know, most important first."""
     whole = comparison.contests[0]
     task = comparison.evaluation.task
@@ -330,7 +332,7 @@ def summary(comparison: Comparison, terms: Terms) -> Iterator[tuple[str, str]]:
         yield "Splice", _splice_sentence(comparison, terms)
 
 
-def _utility_sentence(comparison: Comparison, contest: Contest, terms: Terms) -> str:
+def _utility_sentence(comparison: Comparison, contest: Contest, terms: StatedTerms) -> str:
     difference = contest.headline[group_key(comparison)]
     if difference.better is None:
         return "both models are worth the same."
@@ -424,7 +426,7 @@ def _group_sentence(comparison: Comparison) -> str:
     return f"by {title}, " + "; ".join(f"{words}: {groups}" for words, groups in zip(places, named, strict=True)) + "."
 
 
-def _splice_sentence(comparison: Comparison, terms: Terms) -> str:
+def _splice_sentence(comparison: Comparison, terms: StatedTerms) -> str:
     splice = comparison.splice
     if splice is None:
         return f"none: {comparison.no_splice}."
@@ -440,7 +442,7 @@ def _splice_sentence(comparison: Comparison, terms: Terms) -> str:
     return f"{advice}. {below} below t = {short(splice.cut.threshold, 3)} and {above} above: {reached}.{doubt}"
 
 
-def _beside(comparison: Comparison, reached: SpliceGain, terms: Terms | None) -> str:
+def _beside(comparison: Comparison, reached: SpliceGain, terms: StatedTerms | None) -> str:
     """How far it is from the better single model; terms: of an amount, with what is reached."""
     mean, ends = reached.difference.mean, _ends(comparison, reached)
     if terms is None:
@@ -484,7 +486,7 @@ def signed(value: float, decimals: int) -> str:
     return f"+{text}" if value > 0 and text.strip(".0") else text
 
 
-def disagreements_table(apart: Disagreements | ClassDisagreements, terms: Terms) -> Table:
+def disagreements_table(apart: Disagreements | ClassDisagreements, terms: StatedTerms) -> TextTable:
     """A row for each pair of decisions, columns by label; of several classes, the pairs of most rows."""
     if isinstance(apart, ClassDisagreements):
         return _pairs_table(apart)
@@ -507,7 +509,7 @@ def disagreements_table(apart: Disagreements | ClassDisagreements, terms: Terms)
     )
 
 
-def _pairs_table(apart: ClassDisagreements) -> Table:
+def _pairs_table(apart: ClassDisagreements) -> TextTable:
     shown = apart.pairs[:MAX_PAIRS]
     cut = f", the {len(shown)} of {len(apart.pairs):,} pairs with most rows" if len(shown) < len(apart.pairs) else ""
     return table(
@@ -560,10 +562,10 @@ def _class_sentence(each: ClassDisagreements, models: tuple[str, str]) -> str:
     return f"{text}." if each.p_value is None else f"{text} ({test}, p = {plain(each.p_value)})."
 
 
-def swap_table(swap: Swap, capacity: str) -> Table:
+def swap_table(swap: Swap, capacity: str) -> TextTable:
     """A row for each part, columns by label."""
 
-    def rows(number: int) -> Callable[[tuple[str, Part]], str]:
+    def rows(number: int) -> Callable[[tuple[str, SwapPart]], str]:
         return lambda item: counts((item[1].rows, item[1].positives, item[1].rows - item[1].positives))[number]
 
     heads = ("rows", "with label 1", "with label 0")

@@ -20,7 +20,7 @@ from decal_cli.metrics import Result, Witness, parse
 from decal_cli.metrics.numerics.label_shift import N_BINS
 from decal_cli.metrics.result import Within
 from decal_cli.numbers import DASH, MAX_DECIMALS, Interval, counts, percent, plain, short, span
-from decal_cli.render.blocks import Block, Column, Heading, Notes, Row, Signature, Source, Table
+from decal_cli.render.blocks import Block, Column, Heading, Notes, Row, Signature, SourceLines, TextTable
 from decal_cli.render.cells import counted, left, metric_cells, number, table, words
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of
@@ -166,7 +166,7 @@ class Evaluated:
         """Data, metrics, notes."""
         evaluation = shortened(self.evaluation)
         notes = metric_notes(evaluation)
-        yield Source(tuple(source_lines(evaluation)))
+        yield SourceLines(tuple(source_lines(evaluation)))
         yield metric_table(evaluation.reports, evaluation.pack)
         for report in evaluation.reports:
             yield from class_blocks(report, named=len(evaluation.reports) > 1)
@@ -198,14 +198,14 @@ def name_of(report: Report) -> str:
     return ", ".join(filter(None, (report.model, report.group)))
 
 
-def metric_table(reports: Sequence[Report], pack: Pack | None = None) -> Table:
+def metric_table(reports: Sequence[Report], pack: Pack | None = None) -> TextTable:
     """Metrics down, models and groups across; those of a pack as it calls them."""
     columns = [Column("metric", words=True), Column("", words=True)]
     columns += [Column(report.model, report.group or "") for report in reports]
     rows = tuple(_rows(reports))
     if pack is not None:
         rows = tuple(_as_called(row, pack) for row in rows)
-    return Table(tuple(columns), rows, keys=2, dense=True)
+    return TextTable(tuple(columns), rows, keys=2, dense=True)
 
 
 def _as_called(row: Row, pack: Pack) -> Row:
@@ -376,7 +376,7 @@ def regime_tables(reports: Sequence[Report]) -> Iterator[Block]:
         yield Notes((REGIMES_EXPLAINED,), quiet=True)
 
 
-def _regime_table(report: Report, name: str) -> Table:
+def _regime_table(report: Report, name: str) -> TextTable:
     """The bins of a model, from the lowest score up, and their sum."""
     bins = table(
         report.regimes,
@@ -446,7 +446,7 @@ def class_blocks(report: Report, named: bool) -> Iterator[Block]:
         yield _costliest(done, names, whose)
 
 
-def action_tables(done: ActionCounts) -> Iterator[Table]:
+def action_tables(done: ActionCounts) -> Iterator[TextTable]:
     """What is done with scores of two classes where there are more than two actions."""
     return _across(done, ("label 0", "label 1"), "label")
 
@@ -463,16 +463,16 @@ def cell_rows(by_class: ByClass | None) -> Iterator[tuple[str, float]]:
                     yield f"{what}[{action}, {each.name}]", cells[a][k]
 
 
-def _across(done: ActionCounts, names: Sequence[str], of_rows: str, whose: str = "") -> Iterator[Table]:
+def _across(done: ActionCounts, names: Sequence[str], of_rows: str, whose: str = "") -> Iterator[TextTable]:
     """A row for each action and a column for each class: rows, and what they lose."""
     lost = [[round(1000 * loss, 2) for loss in row] for row in done.loss]
     title = f"{whose}what each loses against the best action for the {of_rows}, per 1,000 rows"
     for cells, above in ((done.rows, f"{whose}actions taken, by {of_rows}: rows"), (lost, title)):
         rows = (Row((words(a), *(words(counted(n)) for n in row))) for a, row in zip(done.actions, cells, strict=True))
-        yield Table((left("action"), *map(Column, names)), tuple(rows), title=above, keys=1)
+        yield TextTable((left("action"), *map(Column, names)), tuple(rows), title=above, keys=1)
 
 
-def _costliest(done: ActionCounts, names: Sequence[str], whose: str) -> Table:
+def _costliest(done: ActionCounts, names: Sequence[str], whose: str) -> TextTable:
     """The cells of action and class that lose most against the best action for the class."""
     lost = done.loss
     cells = [
@@ -511,7 +511,7 @@ def pack_blocks(evaluation: Evaluation) -> Iterator[Block]:
     yield Notes(tuple(map(said, pack.notes)), quiet=True)
 
 
-def _outcome_table(reports: Sequence[Report]) -> Table:
+def _outcome_table(reports: Sequence[Report]) -> TextTable:
     rows = [(report, each) for report in reports for each in report.by_outcome]
     return table(
         rows,
@@ -525,7 +525,7 @@ def _outcome_table(reports: Sequence[Report]) -> Table:
     )
 
 
-def _gap_table(gaps: Sequence[Gap], pack: Pack) -> Table:
+def _gap_table(gaps: Sequence[Gap], pack: Pack) -> TextTable:
     return table(
         gaps,
         [

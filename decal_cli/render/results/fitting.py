@@ -13,12 +13,12 @@ from decal_cli.methods import note_of
 from decal_cli.methods.declare import Kind
 from decal_cli.metrics import parse
 from decal_cli.numbers import Interval
-from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, Source
+from decal_cli.render.blocks import Block, Facts, Notes, Paragraph, Signature, SourceLines
 from decal_cli.render.cells import ARROWS, left, number, reasons, table
 from decal_cli.render.results.comparison import difference_cell
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 
 class FitGainData(View):
@@ -67,19 +67,19 @@ class FittedData(Provenance):
     fit: FitData
 
 
-class Fitted:
+class FittedPage:
     """A fitted model and how it does, for formats to write; path: the model file, None where none was written."""
 
-    def __init__(self, fitting: Fitting, path: str | None, terms: Terms | None = None) -> None:
+    def __init__(self, fitting: Fitting, path: str | None, terms: StatedTerms | None = None) -> None:
         self.fitting = fitting
         self.path = path
-        self.terms = terms or Terms()
+        self.terms = terms or StatedTerms()
         self.title = title_of(fitting.judged)
 
     def blocks(self) -> Iterator[Block]:
         """The data, what was written, and the metrics before and after on rows that the model has not seen."""
         fitting = self.fitting
-        yield Source(tuple(source_lines(fitting.judged)))
+        yield SourceLines(tuple(source_lines(fitting.judged)))
         method, rows = fitting.chosen.declared, f"{len(fitting.training.rows):,} rows"
         written = "" if self.path is None else f", written to {self.path}"
         yield Paragraph(f"({fitting.chosen.key}), fitted to {rows}{written}", strong=method.title)
@@ -110,7 +110,7 @@ class Fitted:
         return {**data_of(Provenance(self.fitting.judged)), "fit": data_of(FitData(self.fitting, self.path))}
 
 
-def _gain_facts(gain: Gain, terms: Terms) -> Facts:
+def _gain_facts(gain: Gain, terms: StatedTerms) -> Facts:
     won = gain.after - gain.before
     (before, after, gained, *ends), unit = terms.amounts(gain.before, gain.after, won, *(gain.interval or ()))
     facts = (

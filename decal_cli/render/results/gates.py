@@ -9,7 +9,7 @@ from typing import Any
 
 from decal_cli.analysis.gate import GateOutcome, GateRow
 from decal_cli.numbers import plain
-from decal_cli.render.blocks import Block, Check, Checks, Signature, Source
+from decal_cli.render.blocks import Block, Check, Checks, Signature, SourceLines
 from decal_cli.render.results.evaluation import Evaluated
 from decal_cli.render.results.shortened import Order, worst_of_each
 from decal_cli.render.results.source import source_lines, title_of
@@ -27,7 +27,7 @@ class Gated:
         """The rules, each with its outcome."""
         evaluation = self.outcome.evaluation
         rows, notes = worst_of_each(self.outcome.rows, _by_outcome, lambda row: f"{row.rule}, {row.model}")
-        yield Source(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
+        yield SourceLines(tuple(source_lines(replace(evaluation, notes=(*evaluation.notes, *notes)))))
         yield Checks(checks_of(rows), places=len(evaluation.reports) > 1)
         yield Signature(evaluation.signature, close=True)
 

@@ -18,7 +18,7 @@ from decal_cli.render.cells import Columns, left, number, table
 from decal_cli.render.results.gates import checks_of
 from decal_cli.render.results.source import Provenance, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.sequential.calibration_alarm import MAX_LOG_E
 from decal_cli.sequential.forecaster import Guarantee
 
@@ -142,7 +142,7 @@ class Replayed:
         self,
         judged: Judged,
         evaluation: Evaluation,
-        terms: Terms | None = None,
+        terms: StatedTerms | None = None,
         gates: Sequence[GateRow] = (),
         drawings: Sequence[b.Picture] = (),
     ) -> None:
@@ -150,12 +150,12 @@ class Replayed:
         self.judged = judged
         self.gates = gates
         self.evaluation = evaluation
-        self.terms = terms or Terms()
+        self.terms = terms or StatedTerms()
         self.title = title_of(evaluation)
 
     def blocks(self) -> Iterator[b.Block]:
         """What was replayed, windows, forecasters, the alarm, the prior shift, and what to do."""
-        yield b.Source((*source_lines(self.evaluation), *self._lines()))
+        yield b.SourceLines((*source_lines(self.evaluation), *self._lines()))
         yield self._window_table()
         yield self._method_table()
         yield b.Notes(tuple(self._notes()), quiet=True)
@@ -221,7 +221,7 @@ class Replayed:
         """Of amounts in tables."""
         return self.terms.measured_in(self.terms.unit)
 
-    def _window_table(self) -> b.Table:
+    def _window_table(self) -> b.TextTable:
         judged, plan = self.judged, self.judged.plan
         shown = judged.windows[-MAX_SHOWN_WINDOWS:]
         first, beside = judged.methods[0], self._beside()
@@ -263,7 +263,7 @@ class Replayed:
         others = candidates or list(judged.methods[1:])
         return max(others, key=lambda each: each.gain or 0.0) if others else None
 
-    def _method_table(self) -> b.Table:
+    def _method_table(self) -> b.TextTable:
         judged = self.judged
         by_cluster = ", every cluster counted once" if judged.clusters is not None and judged.at_all_times else ""
         return table(
@@ -385,7 +385,7 @@ def p_text(log_inverse: float) -> str:
     return f"10^-{power:.0f}" if power >= MAX_EXPONENT else plain(math.exp(-log_inverse))
 
 
-def conclusion_of_replay(judged: Judged, terms: Terms) -> b.Conclusion:
+def conclusion_of_replay(judged: Judged, terms: StatedTerms) -> b.Conclusion:
     """The action, why, since when, and what it costs not to act."""
     return b.Conclusion(_headline(judged), tuple(_sentences(judged, terms)))
 
@@ -405,7 +405,7 @@ def _headline(judged: Judged) -> str:
     return f"Recalibrate online with {advice.method}."
 
 
-def _sentences(judged: Judged, terms: Terms) -> Iterator[str]:
+def _sentences(judged: Judged, terms: StatedTerms) -> Iterator[str]:
     advice, plan = judged.advice, judged.plan
     if advice.gain is None or advice.interval is None:
         if plan.candidates:

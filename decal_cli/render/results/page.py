@@ -36,7 +36,7 @@ from decal_cli.render.results.recommendation import (
 )
 from decal_cli.render.results.shortened import IN_FULL, shortened
 from decal_cli.render.results.source import amount_line, source_lines
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 FAMILIES = (
     *("regret", "task", "capacity", "amounts", "places", "loss", "practice", "ranking", "bins", "interval", "smooth"),
@@ -97,14 +97,14 @@ class ReportPage:
         drawings: Sequence[Drawing] = (),
         comparison: Comparison | None = None,
         notes: Sequence[str] = (),
-        terms: Terms | None = None,
+        terms: StatedTerms | None = None,
     ) -> None:
         self.evaluation = evaluation
         self.recommendation = recommendation
         self.drawings = tuple(drawings)
         self.comparison = comparison
         self.notes = tuple(notes)
-        self.terms = terms or Terms()
+        self.terms = terms or StatedTerms()
 
     @property
     def _of_classes(self) -> bool:
@@ -132,7 +132,7 @@ class ReportPage:
         yield b.Heading("Words on this page", level=1)
         yield b.Facts((("", CLASS_TERMS if self._of_classes else TERMS),))
         yield b.Heading("Data and method", level=1)
-        yield b.Source((*source_lines(self.evaluation), *self.notes))
+        yield b.SourceLines((*source_lines(self.evaluation), *self.notes))
         yield b.Signature(self.evaluation.signature)
 
     def _advice(self, reports: Sequence[Report]) -> Iterator[b.Block]:
@@ -229,7 +229,7 @@ class ReportPage:
         limited = evaluation.capacity is not None
         return is_shown(parse(row.cells[0].code).declared, of_classes, evaluation.by_row is not None, limited)
 
-    def _explained(self, table: b.Table) -> b.Table:
+    def _explained(self, table: b.TextTable) -> b.TextTable:
         """The table of metrics, each name with its explanation."""
         rows = []
         for row in table.rows:
@@ -244,7 +244,7 @@ class ReportPage:
         return replace(name, details=lambda: explanation(metric.text, metric_facts(metric)))
 
 
-def headline_of(report: Report, advice: Advice, confidence: float, terms: Terms) -> b.Headline:
+def headline_of(report: Report, advice: Advice, confidence: float, terms: StatedTerms) -> b.Headline:
     """The advice with the number that it rests on: what the action wins, else what acting on the score is worth."""
     gain, interval, what = advice.gain, advice.interval, f"what {advice.method} wins, by estimate on held-out rows"
     plus, headline = "+", terms.worded(advice.headline)

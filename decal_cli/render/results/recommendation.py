@@ -27,7 +27,7 @@ from decal_cli.render.results.evaluation import MeasuredData, name_of
 from decal_cli.render.results.shortened import shortened
 from decal_cli.render.results.source import Provenance, amount_line, one_or_several, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.population import Population
 from decal_cli.tables.resample import FOLDS
 from decal_cli.task import BinaryTask
@@ -192,7 +192,7 @@ class _Seen(NamedTuple):
     report: Report
     advice: Advice
     whole: Recommendation
-    terms: Terms
+    terms: StatedTerms
 
     @property
     def task(self) -> BinaryTask | None:
@@ -218,16 +218,16 @@ class AdvisedData(MeasuredData):
 class Recommended:
     """A recommendation in the user's terms, for formats to write."""
 
-    def __init__(self, recommendation: Recommendation, terms: Terms | None = None) -> None:
+    def __init__(self, recommendation: Recommendation, terms: StatedTerms | None = None) -> None:
         self.recommendation = recommendation
-        self.terms = terms or Terms()
+        self.terms = terms or StatedTerms()
         self.evaluation = recommendation.evaluation
         self.title = title_of(self.evaluation)
 
     def blocks(self) -> Iterator[b.Block]:
         """Data; of several models or groups a table; of each the ladder, the walk, the action, and what was tried."""
         evaluation = shortened(self.evaluation)
-        yield b.Source(tuple(source_lines(evaluation)))
+        yield b.SourceLines(tuple(source_lines(evaluation)))
         advised = advised_of(self.recommendation, evaluation.reports)
         if len(advised) > 1:
             yield advice_table(advised, self.terms)
@@ -270,7 +270,7 @@ def advised_of(recommendation: Recommendation, reports: Sequence[Report]) -> lis
     return [(report, advice_on[report.model, report.group]) for report in reports]
 
 
-def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> b.Table:
+def advice_table(advised: Sequence[tuple[Report, Advice]], terms: StatedTerms) -> b.TextTable:
     """What each model and group is advised."""
     grouped = any(report.group is not None for report, _ in advised)
     return table(
@@ -288,17 +288,19 @@ def advice_table(advised: Sequence[tuple[Report, Advice]], terms: Terms) -> b.Ta
     )
 
 
-def walk_of(advice: Advice, terms: Terms) -> b.Steps:
+def walk_of(advice: Advice, terms: StatedTerms) -> b.AnsweredQuestions:
     """The walk through the flowchart."""
-    return b.Steps(
+    return b.AnsweredQuestions(
         tuple(
-            b.Step(step.question, step.answer, terms.worded(step.reason), tuple(_evidence(step.evidence, terms)))
+            b.AnsweredQuestion(
+                step.question, step.answer, terms.worded(step.reason), tuple(_evidence(step.evidence, terms))
+            )
             for step in advice.steps
         )
     )
 
 
-def _evidence(items: Sequence[Item], terms: Terms) -> Iterator[str]:
+def _evidence(items: Sequence[Item], terms: StatedTerms) -> Iterator[str]:
     """What a step rests on, a line each; utilities are amounts of one size, where the user said what amounts mean."""
     amounts = [item.value for item in items if item.value is not None and _is_amount(item, terms)]
     for item in items:
@@ -311,11 +313,11 @@ def _evidence(items: Sequence[Item], terms: Terms) -> Iterator[str]:
         yield f"{named(item.metric).title.lower()}: {value}"
 
 
-def _is_amount(item: Item, terms: Terms) -> bool:
+def _is_amount(item: Item, terms: StatedTerms) -> bool:
     return terms.with_amounts and named(item.metric).unit == "utility"
 
 
-def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
+def constant_line(report: Report, advice: Advice, terms: StatedTerms) -> str | None:
     """What is told before anything else: acting on the score is worth no more than a constant decision."""
     constant, now = advice.constant, report.results["expected_utility"].value
     if constant is None or now is None:
@@ -330,14 +332,14 @@ def constant_line(report: Report, advice: Advice, terms: Terms) -> str | None:
     return terms.worded(f"Always deciding {constant.decision} is worth more than acting on this score: {worth}{doubt}.")
 
 
-def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> b.Conclusion:
+def conclusion_of(report: Report, advice: Advice, task: BinaryTask | None, terms: StatedTerms) -> b.Conclusion:
     """The action, what to expect of it, and what to do next."""
     return b.Conclusion(
         terms.worded(advice.headline), tuple(map(terms.worded, _sentences(report, advice, task, terms)))
     )
 
 
-def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: Terms) -> Iterator[str]:
+def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: StatedTerms) -> Iterator[str]:
     if task is not None:
         yield from counted_sentences(report, advice, task, terms)
     if advice.gain is not None:
@@ -346,7 +348,7 @@ def _sentences(report: Report, advice: Advice, task: BinaryTask | None, terms: T
     yield from filter(None, (_ece_sentence(report, advice, terms),))
 
 
-def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
+def _gain_sentence(gain: float, advice: Advice, terms: StatedTerms) -> str:
     """The expected gain of the method, per decision and as an amount."""
     numbers = (gain, *(advice.interval or ()))
     amounts, words = terms.amounts(*numbers)
@@ -354,7 +356,7 @@ def _gain_sentence(gain: float, advice: Advice, terms: Terms) -> str:
     return f"Expected gain of {advice.method}: {each}, {with_ends(amounts, f'{words} {terms.span}'.strip())}."
 
 
-def _ece_sentence(report: Report, advice: Advice, terms: Terms) -> str | None:
+def _ece_sentence(report: Report, advice: Advice, terms: StatedTerms) -> str | None:
     """What ECE says, which is the same for any decision, beside what recalibration wins for this one."""
     if "ece" not in report.results:
         return None
@@ -416,7 +418,7 @@ MORE_ACTIONS = Rung("take the best constant action", "expected_utility", "extern
 """In place of the two constant decisions, where there are more than two actions."""
 
 
-def ladder(results: Mapping[str, Result], terms: Terms, title: str = "") -> b.Bars:
+def ladder(results: Mapping[str, Result], terms: StatedTerms, title: str = "") -> b.Bars:
     """The rungs that are defined, in the user's terms, each bar from the lowest rung to its own."""
     two = results["eu_never"].value is not None if "eu_never" in results else False
     chain = CHAIN if two else (MORE_ACTIONS, *CHAIN)
@@ -442,7 +444,7 @@ def _value(rung: Rung, results: Mapping[str, Result]) -> float | None:
     return None if base is None or gain is None else base + gain
 
 
-def moving_line(report: Report, population: Population | None, terms: Terms) -> b.Paragraph | None:
+def moving_line(report: Report, population: Population | None, terms: StatedTerms) -> b.Paragraph | None:
     """The sentence on it."""
     moving = report.moving
     if moving is None or population is None:
@@ -458,7 +460,7 @@ def moving_line(report: Report, population: Population | None, terms: Terms) -> 
     )
 
 
-def counts_table(report: Report, terms: Terms) -> b.Table | None:
+def counts_table(report: Report, terms: StatedTerms) -> b.TextTable | None:
     """The decisions of each rule, of 1,000 rows; None where they were not counted."""
     counted = report.counts
     if counted is None:
@@ -497,7 +499,7 @@ def counts_table(report: Report, terms: Terms) -> b.Table | None:
     )
 
 
-def counted_sentences(report: Report, advice: Advice, task: BinaryTask, terms: Terms) -> Iterator[str]:
+def counted_sentences(report: Report, advice: Advice, task: BinaryTask, terms: StatedTerms) -> Iterator[str]:
     """How many rows are acted on, what the method of the advice changes, and the threshold to use."""
     counted = report.counts
     if counted is None:
@@ -548,7 +550,7 @@ def _threshold_sentence(adjusted: Result, task: BinaryTask) -> str:
     )
 
 
-def ranked_blocks(recommendation: Recommendation, report: Report, terms: Terms) -> Iterator[b.Block]:
+def ranked_blocks(recommendation: Recommendation, report: Report, terms: StatedTerms) -> Iterator[b.Block]:
     """What a limited capacity changes for the model of a report, and what each score is worth under it."""
     ranked, evaluation = recommendation.ranked_of(report), recommendation.evaluation
     if not ranked or evaluation.capacity is None:
@@ -579,13 +581,13 @@ def _ranked_name(each: Ranked) -> str:
     return f"{each.method}, held-out rows"
 
 
-def _times(value: float | None, terms: Terms, interval: Interval | None = None) -> b.Cell:
+def _times(value: float | None, terms: StatedTerms, interval: Interval | None = None) -> b.Cell:
     """A utility per decision as an amount."""
     ends = interval and (terms.number * interval[0], terms.number * interval[1])
     return number(None if value is None else terms.number * value, ends)
 
 
-def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: Terms) -> Iterator[str]:
+def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: StatedTerms) -> Iterator[str]:
     """What the limit costs, and what is left to win under it."""
     now, unlimited = ranked[0].utility or 0.0, report.results["expected_utility"].value or 0.0
     perfect = next((each for each in ranked if each.method == PERFECT), None)
@@ -603,7 +605,7 @@ def _of_the_limit(ranked: Sequence[Ranked], report: Report, terms: Terms) -> Ite
         yield f"A perfect ranking, by the labels, would win {won} more with these places; no method can win more."
 
 
-def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, terms: Terms) -> Iterator[str]:
+def _of_methods(ranked: Sequence[Ranked], task: BinaryTask | None, terms: StatedTerms) -> Iterator[str]:
     """What methods win with these places; task: None where every row has utilities of its own."""
     recalibrated = next((each for each in ranked if each.method == RECALIBRATION), None)
     if recalibrated is not None and recalibrated.gain is not None:
@@ -632,7 +634,7 @@ def _best(ranked: Sequence[Ranked], kind: Kind) -> Ranked:
     return max(of_kind, key=lambda each: each.gain or 0.0)
 
 
-def _won(each: Ranked, terms: Terms) -> str:
+def _won(each: Ranked, terms: StatedTerms) -> str:
     """How much is won, and whether chance could explain it."""
     gain, ends = each.gain or 0.0, each.interval
     if ends is not None and ends[0] <= 0 <= ends[1]:
@@ -660,7 +662,7 @@ def _intro(number: int, each: Round) -> str:
     )
 
 
-def trial_table(each: Round) -> b.Table:
+def trial_table(each: Round) -> b.TextTable:
     """The methods, the best first; gains are per 1,000 decisions."""
     costly = any(trial.cost for trial in each.trials)
     return table(

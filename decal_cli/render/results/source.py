@@ -13,7 +13,7 @@ from decal_cli.metrics.bootstrap import RESAMPLES
 from decal_cli.numbers import Interval, percent, plain
 from decal_cli.render.blocks import Paragraph
 from decal_cli.render.schema import View, of
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 from decal_cli.tables.population import Population
 from decal_cli.task import BinaryTask, ClassDecision, Task
 from decal_cli.version import SCHEMA, __version__
@@ -204,7 +204,7 @@ def _threshold_words(by_row: ByRow) -> str:
     return f"{alarm} / ({alarm} + {miss})"
 
 
-def amount_line(report: Report, by_row: ByRow | None, terms: Terms) -> Paragraph | None:
+def amount_line(report: Report, by_row: ByRow | None, terms: StatedTerms) -> Paragraph | None:
     """What acting on large amounts wins without any score, and whether the score beats that."""
     alone, over = (report.results.get(key) for key in ("eu_by_amount", "gain_over_amount"))
     if by_row is None or by_row.least_amount is None or alone is None or over is None or over.value is None:

@@ -24,7 +24,7 @@ from decal_cli.analysis.study.summary import (
 from decal_cli.analysis.study.tasks import CHOSEN, OF_CLASSES
 from decal_cli.declarations.document import Absent, Limit, Positive
 from decal_cli.numbers import DASH, short, span
-from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, Source, Table
+from decal_cli.render.blocks import Block, Column, Heading, Notes, Picture, Row, SourceLines, TextTable
 from decal_cli.render.cells import words
 from decal_cli.render.schema import View, data_of, of
 from decal_cli.version import SCHEMA, __version__
@@ -90,7 +90,7 @@ class Studied:
 
     def blocks(self) -> Iterator[Block]:
         """What was studied and the tables; the saved page also has pictures and lists what was skipped."""
-        yield Source(tuple(study_lines(self.summary)))
+        yield SourceLines(tuple(study_lines(self.summary)))
         yield from study_tables(self.summary)
         if self.captions is None:
             return
@@ -126,7 +126,7 @@ class Experiment:
 
     def blocks(self) -> Iterator[Block]:
         """What was studied, the tables, the pictures."""
-        yield Source((study_lines(self.summary)[0], GROUPING))
+        yield SourceLines((study_lines(self.summary)[0], GROUPING))
         for relations, unit in (
             (self.summary.relations, "utilities per unit of u_delta"),
             (self.summary.in_utility, "utilities in the paper's units, where u_delta is 1/t*"),
@@ -136,7 +136,7 @@ class Experiment:
         for file, caption in self.captions.items():
             yield Picture(caption, file=file)
 
-    def _table(self, relations: Mapping[tuple[str, str], Relation], title: str, suffix: str) -> Table:
+    def _table(self, relations: Mapping[tuple[str, str], Relation], title: str, suffix: str) -> TextTable:
         rows = []
         for method in self.summary.points.gains:
             r2 = [relations.get((name, method + suffix)) for name in PREDICTORS]
@@ -165,7 +165,7 @@ def _looked_at(summary: Summary) -> list[tuple[str, str]]:
     return [pair for pair in pairs if pair[1].endswith(summary.points.beyond)]
 
 
-def study_tables(summary: Summary) -> Iterator[Table]:
+def study_tables(summary: Summary) -> Iterator[TextTable]:
     """All tables of a study, the most wanted first; those that its methods do not allow are skipped."""
     yield from _correlations(summary)
     yield from _slopes(summary)
@@ -174,14 +174,14 @@ def study_tables(summary: Summary) -> Iterator[Table]:
     yield from _closer(summary)
 
 
-def table_of_words(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def table_of_words(title: str, caption: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
     """A table whose cells are texts, the first column the key."""
     first, *others = heads
     columns = (Column(first, words=True, breaks=BREAKS), *(Column(head, breaks=BREAKS) for head in others))
-    return Table(columns, tuple(Row(tuple(map(words, row))) for row in rows), title=title, caption=caption, keys=1)
+    return TextTable(columns, tuple(Row(tuple(map(words, row))) for row in rows), title=title, caption=caption, keys=1)
 
 
-def _correlations(summary: Summary) -> Iterator[Table]:
+def _correlations(summary: Summary) -> Iterator[TextTable]:
     over, base = summary.points.bootstrap_unit, summary.points.base
     totals = TOTALS if base == BASE else CLASS_TOTALS
     intervals = "" if over is None else f", with bootstrap intervals over {over}"
@@ -225,7 +225,7 @@ def plain_r2(relation: Relation | None) -> str:
     return DASH if relation is None else _plain(relation.r2)
 
 
-def _slopes(summary: Summary) -> Iterator[Table]:
+def _slopes(summary: Summary) -> Iterator[TextTable]:
     rows = []
     for estimate, target in headlines(summary):
         relation = summary.relations.get((estimate, target))
@@ -241,7 +241,7 @@ def _slopes(summary: Summary) -> Iterator[Table]:
         )
 
 
-def _advice(summary: Summary) -> Iterator[Table]:
+def _advice(summary: Summary) -> Iterator[TextTable]:
     if not summary.policies:
         return
     names = [policy.name for policy in summary.policies[0].policies]
@@ -258,7 +258,7 @@ def _advice(summary: Summary) -> Iterator[Table]:
     yield _choices(summary)
 
 
-def _choices(summary: Summary) -> Table:
+def _choices(summary: Summary) -> TextTable:
     """Each way of choosing at the costs themselves: what it loses, and what it chooses."""
     one = next(each for each in summary.policies if each.multiple == 1)
     rows = []
@@ -276,7 +276,7 @@ def _choices(summary: Summary) -> Table:
     return table_of_words("What each way of choosing does", text, ("", "lost", "right", *CHOICES), rows)
 
 
-def _methods(summary: Summary) -> Table:
+def _methods(summary: Summary) -> TextTable:
     points = summary.points
     rows = []
     for name, seconds in sorted(summary.seconds.items(), key=lambda item: item[1]):
@@ -291,7 +291,7 @@ def _methods(summary: Summary) -> Table:
     return table_of_words("Time and gain of each method", text.format(points.base), head, rows)
 
 
-def _closer(summary: Summary) -> Iterator[Table]:
+def _closer(summary: Summary) -> Iterator[TextTable]:
     pairs, beyond = _looked_at(summary), summary.points.beyond
     if not pairs:
         return

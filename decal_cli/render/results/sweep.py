@@ -11,17 +11,28 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept
-from decal_cli.analysis.varied import Course, VariedSweep
+from decal_cli.analysis.varied import VariedCurve, VariedSweep
 from decal_cli.curves import ThresholdCurve
 from decal_cli.curves.lowest import Lowest
 from decal_cli.declarations.document import Count, Inside, Limit, Numbers, Positive
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Paragraph, Row, Signature, Source, Table
+from decal_cli.render.blocks import (
+    Block,
+    Cell,
+    Column,
+    Heading,
+    Notes,
+    Paragraph,
+    Row,
+    Signature,
+    SourceLines,
+    TextTable,
+)
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, one_or_several, source_lines, title_of
 from decal_cli.render.schema import View, data_of, of
-from decal_cli.render.terms import Terms
+from decal_cli.render.terms import StatedTerms
 
 MAX_SHOWN = 11
 """Thresholds in the table, unless all are asked for."""
@@ -134,12 +145,12 @@ class LongTable(ABC, Generic[S]):
     at: str
 
     def __init__(
-        self, sweep: S, everything: bool = False, drawing: tuple[Block, ...] = (), terms: Terms | None = None
+        self, sweep: S, everything: bool = False, drawing: tuple[Block, ...] = (), terms: StatedTerms | None = None
     ) -> None:
         self.sweep: S = sweep
         self.everything = everything
         self.drawing = drawing
-        self.terms = terms or Terms()
+        self.terms = terms or StatedTerms()
         self.title = title_of(sweep.head)
 
     @property
@@ -182,7 +193,7 @@ class Curves(LongTable[Sweep]):
         lines.append(self._costs())
         if plan.intervals:
             lines.append(f"[..]: {100 * plan.confidence:g} % intervals, each for its own t*")
-        yield Source(tuple(lines))
+        yield SourceLines(tuple(lines))
         rows = _shown(self.sweep, self.everything)
         together = [report for report in reports if report.group is None]
         if len(together) > 1:
@@ -261,7 +272,7 @@ def _threshold(sweep: Sweep, k: int) -> Cell:
     return words(plain(at).removeprefix("0") if _is_own(sweep, k) else short(at, 3))
 
 
-def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> Table:
+def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> TextTable:
     """The models against treating all and treating none."""
     columns = [Column("t*", words=True), Column("treat none"), Column("treat all"), *(Column(r.model) for r in reports)]
     rows = []
@@ -270,10 +281,10 @@ def _net_benefits(sweep: Sweep, reports: list[Swept], shown: list[int]) -> Table
         cells = (_cell(curve, k) for curve in (everyone, *(report.curves["net_benefit"] for report in reports)))
         rows.append(Row((_threshold(sweep, k), words(short(0.0, 4)), *cells), chosen=_is_own(sweep, k)))
     title = "Net benefit of all models, in true positives per row"
-    return Table(tuple(columns), tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
+    return TextTable(tuple(columns), tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
 
 
-def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[int], factor: float) -> Table:
+def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[int], factor: float) -> TextTable:
     columns = [Column(curve.kind.heading, sparkline(curve.value), breaks=(HEADING_WIDTH,)) for curve in curves]
     rows = []
     for k in shown:
@@ -283,7 +294,7 @@ def _table(sweep: Sweep, title: str, curves: list[ThresholdCurve], shown: list[i
         cells = (_expected(curve, factor) for curve in curves)
         rows.append(Row((words("prior"), *cells), apart=True))
     every = (Column("t*", words=True), *columns)
-    return Table(every, tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
+    return TextTable(every, tuple(rows), title=title, keys=1, stacked=True, picks=bool(sweep.thresholds))
 
 
 def _cell(curve: ThresholdCurve, k: int, factor: float = 1.0) -> Cell:
@@ -334,7 +345,7 @@ def _areas(report: Swept) -> Iterator[str]:
     )
 
 
-def at_place(curve: ThresholdCurve | Course, k: int) -> list[float | None]:
+def at_place(curve: ThresholdCurve | VariedCurve, k: int) -> list[float | None]:
     """A number and the ends of its interval; None where undefined."""
     values = (None if each is None else float(each[k]) for each in (curve.value, curve.low, curve.high))
     return [None if each is None or math.isnan(each) else each for each in values]

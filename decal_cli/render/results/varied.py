@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from decal_cli.analysis.varied import Course, RiskCoverage, VariedReport, VariedSweep
+from decal_cli.analysis.varied import RiskCoverage, VariedCurve, VariedReport, VariedSweep
 from decal_cli.declarations.document import Count, Limit, Positive, Share
 from decal_cli.metrics import parse
 from decal_cli.numbers import DASH, PER_DECISION, Interval, plain, short, span
-from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, Source, Table
+from decal_cli.render.blocks import Block, Cell, Column, Heading, Notes, Row, Signature, SourceLines, TextTable
 from decal_cli.render.cells import left, number, reasons, table, words
 from decal_cli.render.results.shortened import Order, lowest_first, worst_of_each
 from decal_cli.render.results.source import Provenance, one_or_several, source_lines
@@ -46,7 +46,7 @@ class VaryData(View):
     varies: str = of(lambda _, series: series.title)
     own: float | None = of(lambda _, series: series.own)
     at: Annotated[list[float], Limit(minItems=1)] = of(lambda _, series: series.values)
-    curves: dict[str, Course] = of("courses")
+    curves: dict[str, VariedCurve] = of("courses")
     risk_coverage: RiskData | None = of("risk")
 
 
@@ -82,7 +82,7 @@ class VariedCurves(LongTable[VariedSweep]):
             lines.append("at price c, abstaining is worth 1 - c, naming the right class 1 and a wrong one 0")
         if sweep.head.plan.intervals:
             lines.append(f"[..]: {100 * sweep.head.plan.confidence:g} % intervals, each for its own value")
-        yield Source(tuple(lines))
+        yield SourceLines(tuple(lines))
         shown = self._shown()
         for report in reports:
             yield Heading(report.name)
@@ -104,7 +104,7 @@ class VariedCurves(LongTable[VariedSweep]):
         own = {k for k, value in enumerate(self.sweep.series.values) if value == self.sweep.series.own}
         return sorted({round(k) for k in np.linspace(0, size - 1, MAX_SHOWN - len(own)).tolist()} | own)
 
-    def _table(self, title: str, courses: Sequence[Course], shown: list[int]) -> Table:
+    def _table(self, title: str, courses: Sequence[VariedCurve], shown: list[int]) -> TextTable:
         series = self.sweep.series
         head = Column(_HEADINGS.get(series.kind, "value"), words=True)
         columns = [Column(self._heading(each), sparkline(each.value), breaks=(HEADING_WIDTH,)) for each in courses]
@@ -112,9 +112,9 @@ class VariedCurves(LongTable[VariedSweep]):
         for k in shown:
             cells = words(plain(series.values[k])), *(_cell(each, k, self.factor) for each in courses)
             rows.append(Row(cells, chosen=series.values[k] == series.own))
-        return Table((head, *columns), tuple(rows), title=title, keys=1, stacked=True, picks=series.own is not None)
+        return TextTable((head, *columns), tuple(rows), title=title, keys=1, stacked=True, picks=series.own is not None)
 
-    def _heading(self, course: Course) -> str:
+    def _heading(self, course: VariedCurve) -> str:
         """In the user's unit, where that is not the one of the table."""
         apart = course.of_one_row and self.terms.with_amounts
         return f"{course.heading}, {self.terms.noun}" if apart else course.heading
@@ -185,7 +185,7 @@ def _risk_blocks(risk: RiskCoverage) -> Iterator[Block]:
     yield Notes((text,), quiet=True, close=True)
 
 
-def _cell(course: Course, k: int, factor: float) -> Cell:
+def _cell(course: VariedCurve, k: int, factor: float) -> Cell:
     """A value with its interval; of a utility, times the factor."""
     by = factor if course.unit == "utility" and not course.of_one_row else 1.0
     value, low, high = (None if each is None else by * each for each in at_place(course, k))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.study import Study, Summary, summarise
-from decal_cli.analysis.study.columns import Points, columns_of, labels, points_of
+from decal_cli.analysis.study.columns import StudyPoints, columns_of, labels, points_of
 from decal_cli.analysis.study.summary import by_threshold, without_a_file
 from decal_cli.errors import DecalError
 from tests.helpers.studies import STUDY_METHODS, made_up_study, study_point, study_record, study_setting
@@ -32,17 +32,17 @@ def summary(study: Study) -> Summary:
     return summarise(study)
 
 
-def estimate_and_target(points: Points, estimate: str, target: str) -> tuple[np.ndarray, np.ndarray]:
+def estimate_and_target(points: StudyPoints, estimate: str, target: str) -> tuple[np.ndarray, np.ndarray]:
     return points.estimates[estimate], points.targets[target]
 
 
-def per_seed(points: Points, compute: Callable[[np.ndarray], float], rows: np.ndarray | None = None) -> float:
+def per_seed(points: StudyPoints, compute: Callable[[np.ndarray], float], rows: np.ndarray | None = None) -> float:
     """Mean over seeds of a number of the points of each."""
     rows = np.ones(len(points.seed), dtype=bool) if rows is None else rows
     return float(np.mean([compute(rows & (points.seed == seed)) for seed in np.unique(points.seed)]))
 
 
-def squared(points: Points, estimate: str, target: str, rows: np.ndarray | None = None) -> float:
+def squared(points: StudyPoints, estimate: str, target: str, rows: np.ndarray | None = None) -> float:
     x, y = estimate_and_target(points, estimate, target)
     return per_seed(points, lambda here: np.corrcoef(x[here], y[here])[0, 1] ** 2, rows)
 

@@ -22,7 +22,7 @@ from decal_cli.errors import DecalError
 from decal_cli.tables.cells import GRID, MAX_SPLITS, n_coarse_cells
 from decal_cli.tables.coarse_clusters import CoarseClusters
 from decal_cli.tables.counted_clusters import CountedRows
-from decal_cli.tables.estimate import Estimate
+from decal_cli.tables.estimate import MeanEstimate
 from decal_cli.tables.table import Table, tabulate
 from tests.helpers.command import Decal
 from tests.helpers.counted_rows import with_database
@@ -248,5 +248,5 @@ def test_draws_folds_and_bins_of_coarse_clusters_vary_as_those_of_the_rows() -> 
         assert sum(neg.sum() for neg, _, _ in folds) == pytest.approx(t.negatives)
         assert sum(pos.sum() for _, pos, _ in folds) == pytest.approx(t.positives)
     assert spread[1] == pytest.approx(spread[0], rel=0.15)
-    error: Estimate = whole.mean_of(lambda s: np.stack((s**2, (1 - s) ** 2)))
+    error: MeanEstimate = whole.mean_of(lambda s: np.stack((s**2, (1 - s) ** 2)))
     assert spread[0] == pytest.approx(error.error, rel=0.15)
