@@ -117,12 +117,6 @@ class RowUtilities:
         return self.mean(np.where(self.label, either[1], either[0]), missed)
 
     @cached_property
-    def never_acts(self) -> NDArray[np.bool_]:
-        """Rows where acting never pays, bool (T,)."""
-        never: NDArray[np.bool_] = self.threshold >= 1
-        return never
-
-    @cached_property
     def alike(self) -> bool:
         """Whether all rows have the same utilities, with a threshold between 0 and 1."""
         return bool((np.ptp(self.utility, axis=1) == 0).all() and 0 < self.threshold[0] < 1)
