@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.data.arrays import is_lazy, is_table
 from decal_cli.errors import DecalError
 
 Library = Literal["pandas", "polars", "pyarrow"]
@@ -86,8 +85,3 @@ def _spread(values: NDArray[Any], known: NDArray[np.bool_]) -> NDArray[Any]:
     whole = np.full(len(known), np.nan)
     whole[known] = values
     return whole
-
-
-def is_frame(data: Any) -> bool:
-    """Whether columns can be added to it."""
-    return is_table(data) or is_lazy(data)

@@ -171,12 +171,13 @@ class _Picker:
         return tuple(picked)
 
     def _listed(self, given: Sequence[str]) -> list[str]:
-        return [
-            part.strip()
-            for name in given
-            for part in ([name] if name in self.known or "," not in name else name.split(","))
-            if part.strip() or part == name
-        ]
+        names: list[str] = []
+        for name in given:
+            if name in self.known or "," not in name:
+                names.append(name)
+            else:
+                names += [part.strip() for part in name.split(",") if part.strip()]
+        return names
 
     def usual(self, role: str, free: list[str]) -> str:
         """The one free column that has a usual name of the role."""

@@ -57,6 +57,11 @@ class Format(ABC):
         """The result in this format; bytes where it is no text."""
 
 
+def method_of(kind: type[Block]) -> str:
+    """The method of a format that writes blocks of a kind: text_table, of a TextTable."""
+    return re.sub("(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
+
+
 class BlockFormat(Format, Generic[Written]):
     """A format that writes block by block: it has one method for each kind of block, named like it."""
 
@@ -64,6 +69,5 @@ class BlockFormat(Format, Generic[Written]):
 
     def block(self, block: Block) -> Written:
         """One block, by the method that bears its name."""
-        name = re.sub("(?<!^)(?=[A-Z])", "_", type(block).__name__).lower()
-        written: Written = getattr(self, name)(block)
+        written: Written = getattr(self, method_of(type(block)))(block)
         return written

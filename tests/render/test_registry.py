@@ -15,7 +15,7 @@ import decal_cli.render.formats
 from decal_cli.commands.manual import command_tree
 from decal_cli.errors import DecalError
 from decal_cli.render.blocks import Block
-from decal_cli.render.format import BlockFormat, Page
+from decal_cli.render.format import BlockFormat, Page, method_of
 from decal_cli.render.formats import DEFAULT, FORMATS, write
 from tests.helpers.command import Decal, refusal, valid_json
 from tests.helpers.every_result import every_result
@@ -38,9 +38,7 @@ def test_every_file_of_the_room_is_a_format() -> None:
 
 def test_every_block_has_a_method_in_a_format_of_blocks() -> None:
     forms = [form for form in FORMATS.values() if issubclass(form, BlockFormat)]
-    lacking = [
-        (form, kind) for form in forms for kind in Block.__subclasses__() if kind.__name__.lower() not in vars(form)
-    ]
+    lacking = [(form, kind) for form in forms for kind in Block.__subclasses__() if method_of(kind) not in vars(form)]
     assert forms and not lacking
 
 
