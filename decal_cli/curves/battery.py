@@ -75,9 +75,8 @@ def curves_of(
     """Every curve by name, for the unit task (u_delta = 1) of each t*; without intervals where confidence is None.
 
     Means over rows have normal intervals from their standard error, with isotonic fit, levels and regions held fixed;
-    the calibration regret has a bias-corrected one from 200 Poisson resamples; gain_recalibration and
-    threshold_adjusted have normal ones from 100 replays of the procedure that all t* share; the grouping bounds and the
-    gains on the features have those of `evaluate`. Intervals are pointwise: each holds at its own t*.
+    threshold_adjusted has a normal one from 100 replays of the procedure that all t* share; all others have those of
+    `evaluate`. Intervals are pointwise: each holds at its own t*.
     """
     cut = np.searchsorted(t.score, grid.at, side="left")
     cells = np.arange(len(t)) if len(t) <= 2 * N_REPLAY_CELLS else t.bin_starts(N_REPLAY_CELLS)

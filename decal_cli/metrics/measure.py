@@ -58,10 +58,15 @@ def value_or_none(spec: MetricSpec, inputs: Inputs) -> float | None:
 
 def interval_of(spec: MetricSpec, inputs: Inputs, confidence: float) -> Interval | None:
     """The analytic interval; None where the metric declares none, or it is undefined."""
-    return _interval_or_reason(spec, inputs, confidence)[0]
+    try:
+        return _interval_or_reason(spec, inputs, estimate_of(spec, inputs), confidence)[0]
+    except Undefined:
+        return None
 
 
-def _interval_or_reason(spec: MetricSpec, inputs: Inputs, confidence: float) -> tuple[Interval | None, str | None]:
+def _interval_or_reason(
+    spec: MetricSpec, inputs: Inputs, estimate: float | Estimate, confidence: float
+) -> tuple[Interval | None, str | None]:
     """The analytic interval, or why it is undefined; neither where the metric declares none."""
     metric = _form(spec, inputs)
     interval = metric.interval
@@ -70,7 +75,6 @@ def _interval_or_reason(spec: MetricSpec, inputs: Inputs, confidence: float) -> 
     try:
         _need_rarer(metric, inputs)
         if not callable(interval):
-            estimate = estimate_of(spec, inputs)
             assert isinstance(estimate, Estimate)  # as its declaration says
             return _of_estimate(estimate, interval, confidence), None
         given = inputs.all_of(metric.interval_needs)
@@ -114,13 +118,14 @@ def measure(spec: MetricSpec, inputs: Inputs, confidence: float | None = None) -
     """Value and analytic interval, or the reason why the metric is undefined; no interval where confidence is None."""
     try:
         within = within_cells(spec, inputs)
-        value = value_of(spec, inputs)
+        estimate = estimate_of(spec, inputs)
     except Undefined as undefined:
         return Result(None, None, undefined.reason)
+    value = float(estimate)
     if within is not None:
         low, high = spec.declared.bounds(inputs.task)
         within = within._replace(bound=min(within.bound, max(value - low, high - value)))
-    interval, why = (None, None) if confidence is None else _interval_or_reason(spec, inputs, confidence)
+    interval, why = (None, None) if confidence is None else _interval_or_reason(spec, inputs, estimate, confidence)
     witness, text = _witness(spec, inputs), _text(spec, inputs)
     return Result(value, interval, witness=witness, text=text, within=within, no_interval=why)
 

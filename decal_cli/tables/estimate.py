@@ -123,7 +123,8 @@ def by_label(blocks: Blocks) -> Blocks:
     """Blocks with each column as two, that of label 0 and that of label 1 with 0 elsewhere; and whether it is 1."""
     for block, columns in blocks:
         nothing = np.zeros(1)
-        parted = [pair for zero, one in columns for pair in (np.array([zero, 0 * zero]), np.array([0 * one, one]))]
+        pairs = [(np.array([zero, np.zeros_like(zero)]), np.array([np.zeros_like(one), one])) for zero, one in columns]
+        parted = [each for pair in pairs for each in pair]
         yield block, [*parted, np.array([nothing, nothing + 1])]
 
 

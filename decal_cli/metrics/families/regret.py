@@ -73,7 +73,7 @@ ByMethod = Annotated[Method, "the calibrator that is chosen inside the folds, or
     size_free=False,
     shown=True,
     interval="normal",
-    interval_text=regret_intervals.HELD_OUT,
+    interval_text=regret_intervals.WIDENED_OF_TWO,
     covers=covered.LEARNED,
 )
 def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") -> Estimate:
@@ -98,7 +98,7 @@ def gain_recalibration(change: Recalibrating, *, method: ByMethod = "chosen") ->
     range=(-1, 1),
     size_free=False,
     interval="normal",
-    interval_text=regret_intervals.HELD_OUT,
+    interval_text=regret_intervals.WIDENED_OF_TWO,
     covers=f"{covered.LEARNED}, over the constant decision that is better on these rows",
 )
 def gain_over_constant(change: Recalibrating) -> Estimate:

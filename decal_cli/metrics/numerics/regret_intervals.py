@@ -18,10 +18,6 @@ from decal_cli.task import BinaryTask, Task
 
 NEAR = 2.0
 """Standard errors of a frequency within which it may be t* itself."""
-REPLAYED = (
-    "normal; error of the procedure in 200 replicates, with labels drawn from the smoothed calibration curve, and rows "
-    "that could have been missed"
-)
 JITTERED = (
     "bias-corrected normal; bins drawn 400 times with their errors; the upper end allows for what trees miss and the "
     "probe sees"
@@ -45,6 +41,7 @@ UNLESS_UNSEEN = (
 )
 HELD_OUT = "normal; standard error of the gain on held-out labels"
 WIDENED_HELD_OUT = f"{HELD_OUT}, widened because folds learn from each other's rows"
+WIDENED_OF_TWO = f"{HELD_OUT}, of two classes widened because folds learn from each other's rows"
 OF_SUM = "normal; standard error of the sum of gain_recalibration and gain_beyond"
 
 
