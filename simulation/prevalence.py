@@ -42,9 +42,9 @@ def agreement(whole: Rows, share: float, rng: np.random.Generator) -> tuple[dict
     held, shifts = dict.fromkeys(METRICS, 0), 0
     for _ in range(DRAWS):
         sample = drawn(whole, share, rng)
-        at_share = Population(share, base, kept=False)
+        at_share = Population.of_ones(share, base, kept=False)
         made = Rows(at_share.moved(sample.score), sample.label)
-        back = Population(base, population_share(made), kept=False).counted(made)
+        back = Population.of_ones(base, population_share(made), kept=False).counted(made)
         for spec in specs:
             ends = measure(spec, Inputs(back, TASK), CONFIDENCE).interval
             held[spec.name] += ends is not None and ends[0] <= truth[spec] <= ends[1]

@@ -217,7 +217,10 @@ class Evaluation:
         parts += [f"seed:{self.plan.seed}", f"in:{digest}"]
         parts += [f"cluster:{self.columns['cluster']}"] if "cluster" in self.columns else []
         if self.population is not None:
-            parts.append(f"prevalence:{self.population.prevalence:g}{'kept' if self.population.kept else ''}")
+            there = self.population.prevalence
+            classes = there if isinstance(there, dict) else {"": there}
+            shares = ",".join(f"{name}{'=' if name else ''}{share:g}" for name, share in classes.items())
+            parts.append(f"prevalence:{shares}{'kept' if self.population.kept else ''}")
         if self.capacity is not None:
             per = f":{self.columns['per']}" if "per" in self.columns else ""
             parts.append(f"capacity:{self.capacity.text}{per}")

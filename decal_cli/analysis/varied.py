@@ -206,7 +206,7 @@ def _at_each(rows: Rows, share: float | None, series: TaskSeries) -> list[Rows]:
     """The rows at each value: as they are, or counted as a population with that share of labels 1."""
     if share is None:
         return [rows] * len(series.values)
-    return [Population(value, share, kept=False).counted(rows) for value in series.values]
+    return [Population.of_ones(value, share, kept=False).counted(rows) for value in series.values]
 
 
 def _report(
@@ -247,7 +247,7 @@ def _moved(
 ) -> dict[str, VariedCurve]:
     """What it is worth to move the scores to each share of labels 1, and what they are worth if they are kept."""
     moves = [
-        moving(rows, task, Population(value, share, kept=False), sure)
+        moving(rows, task, Population.of_ones(value, share, kept=False), sure)
         for value, rows in zip(series.values, at_each, strict=True)
     ]
     gain = np.array([move.gain for move in moves])

@@ -143,7 +143,7 @@ def columns_of(data: Data, capacity: str | float | None = None) -> Columns:
         logit=bool(data.logit),
         margin=bool(data.margin),
         missing=data.missing,
-        prevalence=_number_text("prevalence", data.prevalence),
+        prevalence=_shares_text(data.prevalence),
         sampled_negatives=_number_text("sampled_negatives", data.sampled_negatives),
         keep_scores=bool(data.keep_scores),
         aggregated=bool(data.aggregated),
@@ -162,6 +162,12 @@ def _roles(data: Data, decision: Decision) -> dict[str, Any]:
         raise DecalError("per= is the column of days of a capacity", "give capacity= too")
     given = {name: getattr(data if hasattr(data, name) else decision, name, None) for name in ROLES}
     return {name: value for name, value in given.items() if not _unnamed(value)}
+
+
+def _shares_text(given: Any) -> str | None:
+    if isinstance(given, Mapping):
+        return ",".join(f"{name}={_number_text('prevalence', share)}" for name, share in given.items())
+    return _number_text("prevalence", given)
 
 
 def _number_text(name: str, value: Any) -> str | None:

@@ -136,7 +136,7 @@ class Data(Noun):
     logit: bool = column("logit")
     margin: bool = column("margin")
     missing: Literal["error", "drop"] = column("missing")
-    prevalence: float | None = column("prevalence")
+    prevalence: float | Mapping[str, float] | None = column("prevalence")
     sampled_negatives: float | None = column("sampled_negatives")
     keep_scores: bool = column("keep_scores")
     aggregated: bool = column("aggregated")
@@ -175,8 +175,11 @@ class Data(Noun):
         """The same rows, sampled by cluster, such as the patient: a name, or shape (T,)."""
         return replace(self, cluster=column)
 
-    def at_prevalence(self, share: float, *, keep_scores: bool = False) -> Self:
-        """The same rows, weighted to this share of labels 1, with the scores moved to it, or kept as they are."""
+    def at_prevalence(self, share: float | Mapping[str, float], *, keep_scores: bool = False) -> Self:
+        """The same rows, weighted to this share of labels 1, with the scores moved to it, or kept as they are.
+
+        Of several classes a share for each: {"a": .2, "b": .3}; one that is left out has the rest.
+        """
         return replace(self, prevalence=share, keep_scores=keep_scores)
 
     def models(self, *scores: str) -> Self:

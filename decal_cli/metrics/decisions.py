@@ -56,8 +56,7 @@ class Decisions:
     def of_classes(cls, c: ClassTable, decision: ClassDecision) -> Decisions:
         """On the probabilities of several classes. A unit is a row."""
         action = class_decisions.decide(c, decision).action
-        units = units_of_rows(c.label, c.weight, c.unit, rows=c.effective_rows)
-        return cls(units, np.array(decision.utility, dtype=np.float64), action)
+        return cls(c.units, np.array(decision.utility, dtype=np.float64), action)
 
     @classmethod
     def of_rows(cls, u: RowUtilities) -> Decisions:

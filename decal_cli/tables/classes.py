@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -42,7 +42,8 @@ class ClassTable:
     """Labelled rows of K classes.
 
     score: float64 (T, K), rows of sum 1. label: (T,), numbers of classes. weight: float64 (T,), positive, or None.
-    classes: the names of the classes. unit: the number of each row's cluster, or None.
+    classes: the names of the classes. unit: the number of each row's cluster, or None. share_known: whether weights
+    make the share of each class what it is known to be.
     """
 
     score: Floats
@@ -50,6 +51,7 @@ class ClassTable:
     weight: Floats | None
     classes: tuple[str, ...]
     unit: Ints | None = None
+    share_known: bool = False
 
     def __len__(self) -> int:
         """Number of rows, T."""
@@ -69,7 +71,8 @@ class ClassTable:
     @cached_property
     def units(self) -> Units:
         """A unit for each row."""
-        return units_of_rows(self.label, self.weight, self.unit, rows=self.effective_rows)
+        units = units_of_rows(self.label, self.weight, self.unit, rows=self.effective_rows)
+        return replace(units, share_known=self.share_known)
 
     def count(self, number: Ints, size: int, squares: bool = False) -> Floats:
         """Rows, or their summed weight or squared weights, of each number from 0 to size - 1, shape (size,)."""
@@ -138,7 +141,12 @@ class ClassTable:
     def one_vs_rest(self, number: int) -> Table:
         """The probability of one class, counted with whether it is the label; sorted once for all who ask."""
         column = np.ascontiguousarray(self.score[:, number])
-        return self.cached(("one", number), lambda: tabulate(column, self.label == number, self.weight, self.unit))
+
+        def counted() -> Table:
+            table = tabulate(column, self.label == number, self.weight, self.unit)
+            return table.with_known_share() if self.share_known else table
+
+        return self.cached(("one", number), counted)
 
     def each_class(self, key: object, of_class: Callable[[Table], T]) -> list[T]:
         """What a function gives for every class against the rest, computed once under this key."""

@@ -94,7 +94,7 @@ class Rows(Unlabelled):
     spread: Floats | None = field(default=None, kw_only=True)
     """And the sum of their squared weights over the square of the sum, (T,)."""
     share_known: bool = field(default=False, kw_only=True)
-    """Whether weights make the share of label 1 among all of them what it is known to be."""
+    """Whether weights make the share of each label among all of them what it is known to be."""
 
     @cached_property
     def table(self) -> Table:
@@ -140,7 +140,7 @@ class Rows(Unlabelled):
     @cached_property
     def class_table(self) -> ClassTable:
         """Rows of several classes as metrics look at them."""
-        return ClassTable(self.score, self.label, self.weight, self.classes, self.unit)
+        return ClassTable(self.score, self.label, self.weight, self.classes, self.unit, self.share_known)
 
     @property
     def weights(self) -> Floats:

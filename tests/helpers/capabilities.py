@@ -142,7 +142,8 @@ def _decision(given: Set[str]) -> list[str]:
     else:
         words = ["--abstain", ".4"] if classes == 3 else ["--threshold", ".4"]
     words += ["--capacity", "10"] if "capacity" in given else []
-    return words + (["--prevalence", ".2"] if "prevalence" in given else [])
+    shares = "lo=.2,mid=.3" if classes == 3 else ".2"
+    return words + (["--prevalence", shares] if "prevalence" in given else [])
 
 
 def _source(folder: Path, verb: str, given: Set[str]) -> list[str]:

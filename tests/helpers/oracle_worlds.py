@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections import Counter
@@ -37,13 +38,12 @@ def random_world(rng: Random) -> RowWorld:
         )
         for _ in range(rng.randint(5, 40))
     ]
-    share = Fraction(rng.randint(1, 22), 23)
+    # Shares in parts of a prime, so that no moved score ties but for rounding.
+    cuts = [0, *sorted(rng.sample(range(1, 23), classes - 1)), 23]
+    shares = tuple(Fraction(high - low, 23) for low, high in itertools.pairwise(cuts))
     return RowWorld(
         rows,
-        # No verb takes the shares of several classes yet.
-        prevalence=(1 - share, share)
-        if classes == 2 and rng.random() < 0.25 and len({r.label for r in rows}) == 2
-        else None,
+        prevalence=shares if rng.random() < 0.25 and len({r.label for r in rows}) == classes else None,
         capacity=rng.randint(1, len(rows)) if rng.random() < 0.25 else None,
         decision_threshold=Fraction(rng.randint(1, 9), 10) if two and shared and rng.random() < 0.2 else None,
         shared=shared,
@@ -93,7 +93,8 @@ def asked(world: RowWorld) -> tuple[dict[str, list[Any]], dict[str, Any]]:
         frame["g"] = [row.group for row in rows]
         given["group"] = "g"
     if world.prevalence is not None:
-        given["prevalence"] = float(world.prevalence[1])
+        shares = [float(share) for share in world.prevalence]
+        given["prevalence"] = shares[1] if classes == 2 else {str(k): share for k, share in enumerate(shares)}
     if world.decision_threshold is not None:
         given["decision_threshold"] = float(world.decision_threshold)
     if world.capacity is not None:

@@ -1,5 +1,7 @@
 """Rows counted as another population, by hand, and against rows that were drawn from it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from decal_cli.metrics import parse
 from decal_cli.tables.population import Population
 from decal_cli.tables.rows import Rows
 from decal_cli.task import task_of
+from decal_cli.task.classes import class_task
 
 pytestmark = pytest.mark.usefixtures("seen_rows_only")
 
@@ -22,7 +25,7 @@ KEYS = ("brier", "expected_utility", "auc")
 def test_weights_and_scores_by_hand() -> None:
     """Tasche 2021, (5.5): from a quarter to a tenth positive, labels 0 count 1.2 and labels 1 count .4."""
     rows = Rows(np.array([0.25, 0.5, 0.0, 1.0]), np.array([0, 0, 0, 1]))
-    population = Population(prevalence=0.1, sampled=0.25, kept=False)
+    population = Population.of_ones(0.1, 0.25, kept=False)
     counted = population.counted(rows)
     assert counted.weight == pytest.approx([1.2, 1.2, 1.2, 0.4])
     assert counted.weights @ counted.label / counted.weights.sum() == pytest.approx(0.1)
@@ -32,7 +35,7 @@ def test_weights_and_scores_by_hand() -> None:
 
 @given(st.floats(0.001, 0.999), st.floats(0.001, 0.999), st.lists(st.floats(0, 1), min_size=2))
 def test_moving_keeps_the_order_and_can_be_undone(prevalence: float, sampled: float, scores: list[float]) -> None:
-    population = Population(prevalence, sampled, kept=False)
+    population = Population.of_ones(prevalence, sampled, kept=False)
     moved = population.moved(np.sort(scores))
     assert (np.diff(moved) >= 0).all() and ((moved >= 0) & (moved <= 1)).all()
     back = [population.as_made(float(score)) for score in moved]
@@ -54,7 +57,7 @@ def results(data: Dataset) -> dict[str, tuple[float, tuple[float, float]]]:
 
 def test_rows_of_another_rate_give_what_rows_of_the_population_give() -> None:
     """Of 60 samples, half of them positive and counted as 10 %, most intervals hold the truth of 10 %."""
-    population = Population(prevalence=0.1, sampled=0.5, kept=False)
+    population = Population.of_ones(0.1, 0.5, kept=False)
     p, y = world(np.random.default_rng(0), 1_000_000, 0.1)
     truth = results(from_arrays(population.moved(p), y))
     hits = dict.fromkeys(KEYS, 0)
@@ -69,7 +72,7 @@ def test_rows_of_another_rate_give_what_rows_of_the_population_give() -> None:
 @pytest.mark.parametrize("kept", [False, True])
 def test_what_moving_wins_is_what_the_decisions_of_each_row_differ_by(kept: bool) -> None:
     p, y = world(np.random.default_rng(2), 500, 0.5)
-    population = Population(prevalence=0.05, sampled=float(y.mean()), kept=kept)
+    population = Population.of_ones(0.05, float(y.mean()), kept)
     task = task_of(cost_fp=1, cost_fn=4).two_actions
     assert task is not None
     result = moving(population.counted(Rows(p, y)), task, population, None)
@@ -140,3 +143,52 @@ def test_the_share_of_a_group_and_of_sampled_negatives_is_not_known() -> None:
     assert not any(part.table.design.share_known for name, part in rows.by_group() if name is not None)
     sampled = from_arrays(score, label, columns=Columns(sampled_negatives="0.1")).models[0].rows
     assert not sampled.table.design.share_known
+
+
+def three_classes(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
+    score = rng.dirichlet((1.0, 1.0, 1.0), n)
+    return score, np.array([rng.choice(3, p=row) for row in score])
+
+
+def of_classes(score: np.ndarray, label: np.ndarray, **options: Any) -> Dataset:
+    frame = {f"p:{k}": column for k, column in enumerate(score.T)} | {"y": label.astype(str)}
+    return from_arrays(frame, columns=Columns(proba=("p:*",), label="y", **options))
+
+
+def test_several_classes_are_weighted_and_moved_by_class() -> None:
+    """By hand: a row of each class counts its share there over its share here, and odds move by the same factors."""
+    score, label = three_classes(np.random.default_rng(5), 300)
+    data = of_classes(score, label, prevalence="0=.2,1=.5")
+    rows, here = data.models[0].rows, np.bincount(label) / 300
+    factor = np.array((0.2, 0.5, 0.3)) / here
+    assert rows.weights == pytest.approx(factor[label])
+    assert rows.score == pytest.approx(score * factor / (score @ factor)[:, None])
+    kept = of_classes(score, label, prevalence="0=.2,1=.5,2=.3", keep_scores=True)
+    assert kept.models[0].rows.score == pytest.approx(score)
+
+
+def test_known_shares_of_several_classes_are_known_to_intervals() -> None:
+    """Rows of each class vary among themselves: sum over k of q_k^2 v_k / n_k, by hand."""
+    score, label = three_classes(np.random.default_rng(6), 900)
+    data = of_classes(score, label, prevalence="0=.2,1=.5", keep_scores=True)
+    brier = evaluate(data, Plan((parse("brier"),))).reports[0].results["brier"]
+    loss = ((score - np.eye(3)[label]) ** 2).sum(axis=1)
+    shares = zip((0.2, 0.5, 0.3), (loss[label == k] for k in range(3)), strict=True)
+    parts = [(q * of.mean(), q**2 * of.var() / len(of)) for q, of in shares]
+    value, variance = (sum(each) for each in zip(*parts, strict=True))
+    assert brier.value == pytest.approx(value) and brier.interval is not None
+    # One and a half rows that could have been missed widen it a little.
+    assert (brier.interval[1] - brier.interval[0]) / 2 == pytest.approx(1.96 * np.sqrt(variance), rel=0.01)
+
+
+def test_two_classes_are_one_population_however_they_are_written() -> None:
+    score, label = world(np.random.default_rng(7), 500, 0.4)
+    keys = tuple(map(parse, ("log_loss", "expected_utility")))
+    as_score = from_arrays(score, label, columns=Columns(prevalence="0.1"))
+    as_classes = of_classes(np.column_stack((1 - score, score)), label, prevalence="1=0.1")
+    class_plan = Plan(keys, class_task=class_task([[0.0, -4.0], [-1.0, 0.0]]))
+    one = evaluate(as_score, Plan(keys, task_of(cost_fp=1, cost_fn=4))).reports[0].results
+    other = evaluate(as_classes, class_plan).reports[0].results
+    for key in ("log_loss", "expected_utility"):
+        assert one[key].value == pytest.approx(other[key].value)
+        assert one[key].interval == pytest.approx(other[key].interval, rel=1e-3)

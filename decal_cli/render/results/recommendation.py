@@ -454,7 +454,7 @@ def moving_line(report: Report, population: Population | None, terms: StatedTerm
     interval = f" [{', '.join(ends)}]" if ends else ""
     used = "the scores as they are" if population.kept else "the moved scores"
     return b.Paragraph(
-        f"Where {percent(population.prevalence)} are positive, scores made for {percent(population.sampled)} are worth "
+        f"Where {percent(population.there[1])} are positive, scores made for {percent(population.here[1])} are worth "
         f"{kept} {words}; moved to it they are worth {moved}, which is a gain of {gain}{interval}. To move them is to "
         f"act on them from about {moving.threshold:.4g} on. All else on this page is of {used}."
     )

@@ -74,12 +74,12 @@ class IntervalsData(View):
 
 
 class PopulationData(View):
-    """The population that rows are counted as. prevalence: its share of labels 1; sampled: that of the rows. scores:
-    whether they were moved to it.
+    """The population that rows are counted as. prevalence: its share of labels 1, of several classes that of each;
+    sampled: that of the rows. scores: whether they were moved to it.
     """
 
-    prevalence: Inside
-    sampled: Inside
+    prevalence: Inside | dict[str, Inside]
+    sampled: Inside | dict[str, Inside]
     scores: Literal["moved", "kept"] = of(lambda population, *_: "kept" if population.kept else "moved")
 
 
@@ -142,8 +142,15 @@ def _capacity_line(evaluation: Evaluation) -> str:
 def _population_line(population: Population) -> str:
     """Where decisions are made, in words."""
     scores = "scores are kept as they are" if population.kept else "scores are moved to it"
-    sampled, prevalence = percent(population.sampled), percent(population.prevalence)
-    return f"rows, {sampled} positive, are counted as a population with {prevalence} positive; {scores}"
+    here, there = shares_text(population.sampled), shares_text(population.prevalence)
+    return f"rows, {here}, are counted as a population with {there}; {scores}"
+
+
+def shares_text(shares: float | dict[str, float]) -> str:
+    """The share of positives, or of each class, in words."""
+    if isinstance(shares, dict):
+        return ", ".join(f"{percent(share)} {name}" for name, share in shares.items())
+    return f"{percent(shares)} positive"
 
 
 def _positives(item: Input) -> str:
