@@ -113,3 +113,10 @@ def _written(value: str) -> str:
     except ValueError:
         return repr(value)
     return value
+
+
+NEEDS_FEATURES = f"needs features: name the columns with {Hint('features')}"
+NEEDS_TASK = (
+    f"needs a task: {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}"
+)
+"""What is said where a metric or a method looks at what was not given."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from decal_cli.crossfit.held_out import cuts_of_folds, of_table
+from decal_cli.learn.held_out import cuts_of_folds, of_table
 from decal_cli.metrics import Inputs, measure_all, paired, parse
 from decal_cli.metrics.measure import MetricSpec, value_of
 from decal_cli.tables.pairs import PairTable, pair_up

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from decal_cli.crossfit import held_out, recalibration
 from decal_cli.errors import Undefined
+from decal_cli.learn import held_out, recalibration
+from decal_cli.learn.grouping import bounds
 from decal_cli.metrics import METRICS, Inputs, parse, value_of
-from decal_cli.metrics.numerics import decisions, grouping
+from decal_cli.metrics.numerics import decisions
 from decal_cli.metrics.numerics.at_levels import levels_used
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import Table, tabulate
@@ -204,7 +205,7 @@ def _at_edges(world: World, t: Table) -> dict[str, float]:
     acts = int(np.searchsorted(population.score, task.decision_threshold))
     mass = np.concatenate(([0.0], np.cumsum(population.n))) / population.total
     below = mass[np.clip(acts, starts, np.append(starts[1:], len(population)))] - mass[starts]
-    worst = grouping.bounds(rate * (1 - rate), rate, share, threshold).sharp
+    worst = bounds(rate * (1 - rate), rate, share, threshold).sharp
     square = float(share @ gap**2)
     found = {
         **{
@@ -242,11 +243,11 @@ def _of_features(world: World, rows: Rows) -> dict[str, float]:
     number = np.maximum(np.searchsorted(starts, fresh.score, side="right") - 1, 0)
     share, rate, loss = (np.bincount(number, weight * one, len(starts)) for one in (np.ones_like(q), q, (q - c) ** 2))
     some = share > 0
-    bounds = grouping.bounds(loss[some] / share[some], rate[some] / share[some], share[some], task.threshold)
+    each = bounds(loss[some] / share[some], rate[some] / share[some], share[some], task.threshold)
     gain, acts = weight * (q - task.threshold), q >= task.threshold
     return {
         "grouping_loss": float(loss.sum()),
-        **{name: task.u_delta * float(bound) for name, bound in zip(BOUNDS, bounds, strict=True)},
+        **{name: task.u_delta * float(bound) for name, bound in zip(BOUNDS, each, strict=True)},
         "regret_grouping": task.u_delta * float(gain @ (acts * 1.0 - (c >= task.threshold))),
         "regret": task.u_delta * float(gain @ (acts * 1.0 - (fresh.score >= task.decision_threshold))),
     }

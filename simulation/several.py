@@ -21,9 +21,9 @@ import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.recommend import EVIDENCE, Preferences, recommend
-from decal_cli.crossfit.class_folds import ClassRegression, Recalibrated, dealt, mixed
-from decal_cli.crossfit.scaling import SCALINGS, Scaling, centred, logarithms, mixing_weights, softmax
 from decal_cli.data import Dataset, Predictions
+from decal_cli.learn.class_folds import ClassRegression, Recalibrated, dealt, mixed
+from decal_cli.learn.scaling import SCALINGS, Scaling, centred, logarithms, mixing_weights, softmax
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics.measure import measure_all
 from decal_cli.metrics.numerics.class_decisions import actions_of

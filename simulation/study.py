@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from decal_cli.analysis.flowchart import EVIDENCE_KEYS, Advice, Evidence, Item, walk
-from decal_cli.crossfit import held_out, probe
+from decal_cli.learn import held_out, probe
 from decal_cli.metrics import Inputs, interval_of, measure, parse, value_of
 from decal_cli.tables.features import Features
 from decal_cli.tables.table import Floats, Table, tabulate

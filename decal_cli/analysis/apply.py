@@ -12,7 +12,9 @@ from decal_cli.data import Batch, Columns, NewRows
 from decal_cli.documents import read_document
 from decal_cli.errors import DecalError
 from decal_cli.hints import Hint, Verb
-from decal_cli.methods import Saved, added_columns, from_text, new_name, parse, score_rows, unseen_categories
+from decal_cli.learn.method import added_columns, new_name, unseen_categories
+from decal_cli.learn.methods import parse
+from decal_cli.learn.model_file import Saved, from_text, score_rows
 
 
 def read_model(path: str) -> Saved:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from decal_cli.crossfit.probe import WIDENED
-from decal_cli.crossfit.row_utilities import least_amount
 from decal_cli.data import Dataset
+from decal_cli.learn.held_out import least_amount
+from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.table import Floats, MeanEstimate

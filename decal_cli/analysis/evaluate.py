@@ -17,11 +17,11 @@ from decal_cli.analysis.packs import Gap, OutcomeScores, Pack, by_outcome, gaps_
 from decal_cli.analysis.places import Places, listed_rows, places_of
 from decal_cli.analysis.reference import Reference
 from decal_cli.analysis.regimes import Regime, regimes_of
-from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Dataset, Input, Predictions
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
+from decal_cli.learn.class_folds import Recalibrated
 from decal_cli.limits import MAX_SEED, MIN_RISK
 from decal_cli.metrics import Inputs, MetricSpec, Result, measure_all
 from decal_cli.metrics.numerics import class_decisions

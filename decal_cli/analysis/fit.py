@@ -17,24 +17,24 @@ from decal_cli.data import Dataset, Predictions
 from decal_cli.data.large.sampling import with_rows
 from decal_cli.errors import DecalError, Undefined, printable
 from decal_cli.hints import Hint, Verb
-from decal_cli.methods import (
+from decal_cli.learn.method import (
     Applied,
     MethodSpec,
     Model,
     Performance,
-    Saved,
     actions_taken,
     added_columns,
     compared,
     judge,
     new_name,
-    parse,
     payoffs,
     training_rows,
     try_out,
     with_score,
 )
-from decal_cli.methods import fit as fit_method
+from decal_cli.learn.method import fit as fit_method
+from decal_cli.learn.methods import parse
+from decal_cli.learn.model_file import Saved
 from decal_cli.metrics import Interval
 from decal_cli.metrics import parse as parse_metric
 from decal_cli.metrics.confidence import quantile

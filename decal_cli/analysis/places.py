@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from decal_cli.crossfit.row_utilities import build_by_amount
 from decal_cli.declarations.document import Count, Positive, Size
 from decal_cli.errors import Undefined
+from decal_cli.learn.held_out import build_by_amount
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.numerics.at_capacity import AMOUNT_RANKING, SCORE_RANKING
 from decal_cli.tables.aggregated import Aggregated

@@ -10,10 +10,10 @@ import numpy as np
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.places import listed_rows
-from decal_cli.crossfit.probe import WIDENED
 from decal_cli.data import Predictions
 from decal_cli.declarations.document import Share
 from decal_cli.errors import Undefined
+from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import Inputs, Interval, parse
 from decal_cli.metrics.confidence import quantile
 from decal_cli.metrics.inputs import row_utilities, rows_at_capacity
@@ -25,7 +25,7 @@ from decal_cli.tables.table import Floats
 from decal_cli.task import BinaryTask
 
 if TYPE_CHECKING:
-    from decal_cli.methods import Applied, MethodSpec
+    from decal_cli.learn.method import Applied, MethodSpec
 
     Fit = tuple[MethodSpec, Applied | None, str | None]
     """A method, what it says of held-out rows, and the reason where it cannot be fitted."""
@@ -61,8 +61,8 @@ class Ranked:
 def usual_fits(model: Predictions, plan: Plan) -> Iterator[Fit]:
     """The score recalibrated, and with the features if there are any, by cross-fitting."""
     # Loaded late: whoever only evaluates needs no method.
-    from decal_cli.methods import parse as parse_method
-    from decal_cli.methods import training_rows, try_out
+    from decal_cli.learn.method import training_rows, try_out
+    from decal_cli.learn.methods import parse as parse_method
 
     rows = training_rows(model, plan.binary, plan.seed)
     for name in (RECALIBRATION,) if model.rows.features is None else (RECALIBRATION, POST_TRAINING):

@@ -24,7 +24,7 @@ from decal_cli.task import Task
 
 if TYPE_CHECKING:
     from decal_cli.analysis.ranked import Fit
-    from decal_cli.methods import MethodSpec
+    from decal_cli.learn.method import MethodSpec
 
 EVIDENCE: tuple[MetricSpec, ...] = tuple(
     parse(name)
@@ -219,7 +219,7 @@ def _rounds(
     methods: Sequence[MethodSpec],
 ) -> Iterator[Round]:
     # Loaded late: whoever only evaluates needs no method.
-    from decal_cli.methods import new_name, training_rows, with_score
+    from decal_cli.learn.method import new_name, training_rows, with_score
 
     task = plan.decision_for(dataset.classes) if dataset.classes else plan.binary or plan.task
     chosen = tuple(methods) or candidates(training_rows(dataset.models[0], task, plan.seed))

@@ -8,11 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.document import Share, Size, as_key
 from decal_cli.errors import Undefined
+from decal_cli.learn.grouping import bin_losses, bounds_of_bins, least_variance
+from decal_cli.learn.regions import Regions
 from decal_cli.metrics import Inputs
-from decal_cli.metrics.numerics import decisions, grouping, regret_intervals
+from decal_cli.metrics.numerics import decisions, regret_intervals
 from decal_cli.tables.table import BINS, Floats, Table
 from decal_cli.task import BinaryTask
 
@@ -84,7 +85,7 @@ def regimes_of(inputs: Inputs) -> tuple[Regime, ...]:
             score=float(levels.score[k]),
             rate=float(rate[k]),
             grouping_loss=_known(loss[k]),
-            least_variance=float(grouping.least_variance(rate[k], task.threshold)),
+            least_variance=float(least_variance(rate[k], task.threshold)),
             regret_calibration=task.u_delta * float(calibration[k]),
             regret_grouping_lower=_known(task.u_delta * lower[k]),
             regret_grouping_upper=_known(task.u_delta * upper[k]),
@@ -100,10 +101,10 @@ def _grouped(regions: Regions | None, task: BinaryTask, bins: int) -> Floats:
     if regions is None:
         return grouped
     try:
-        known = grouping.bin_losses(regions)
+        known = bin_losses(regions)
     except Undefined:
         return grouped
-    each = grouping.bounds_of_bins(known.loss, known.rate, task.threshold)
+    each = bounds_of_bins(known.loss, known.rate, task.threshold)
     grouped[:, known.judged] = known.loss, *(bound * known.share for bound in each)
     return grouped
 

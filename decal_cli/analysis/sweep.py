@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from decal_cli.analysis.clusters import cluster_notes, clusters_of
 from decal_cli.analysis.evaluate import Evaluation, Plan, Progress
-from decal_cli.crossfit.probe import Probed, build_probe
-from decal_cli.crossfit.regions import Regions, build_regions, hold_out
 from decal_cli.curves import FeaturedRows, Grid, ThresholdCurve, curves_of
 from decal_cli.curves.lowest import Lowest, lowest_curve, same_rows
 from decal_cli.data import Dataset, Predictions
 from decal_cli.data.dataset import SWEEP_FIX
 from decal_cli.errors import Undefined
+from decal_cli.learn.probe import Probed, build_probe
+from decal_cli.learn.regions import Regions, build_regions, hold_out
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.numerics import grouping
 from decal_cli.metrics.within_cells import of_curves

@@ -15,7 +15,7 @@ from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.row_utilities import RowUtilities
 
 if TYPE_CHECKING:
-    from decal_cli.methods import Applied, MethodSpec, Performance, Training
+    from decal_cli.learn.method import Applied, MethodSpec, Performance, Training
 
 ACTIONS: Mapping[str, Action] = {"recalibration": "recalibrate", "post-training": "post-train"}
 """The action of the flowchart that a kind of method carries out; costs are given by action."""
@@ -47,7 +47,8 @@ class Trial:
 
 def candidates(rows: Training) -> tuple[MethodSpec, ...]:
     """Every method that the user gave enough for, at its defaults."""
-    from decal_cli.methods import METHODS, missing
+    from decal_cli.learn.method import missing
+    from decal_cli.learn.methods import METHODS
 
     return tuple(spec for spec in METHODS.specs() if missing(spec, rows) is None)
 
@@ -79,7 +80,7 @@ def run_trials(
 
 def _behind(trial: Trial, first: Trial, rows: Training, confidence: float, utilities: RowUtilities | None) -> Trial:
     """The trial with its paired difference to the best one, each after its cost."""
-    from decal_cli.methods import won_over
+    from decal_cli.learn.method import won_over
 
     task = rows.decided_by
     if trial.applied is None or first.applied is None or trial.achieved.value is None:
@@ -102,7 +103,7 @@ def _trial(
     confidence: float,
     utilities: RowUtilities | None,
 ) -> Trial:
-    from decal_cli.methods import missing, try_out
+    from decal_cli.learn.method import missing, try_out
 
     action = ACTIONS[chosen.declared.kind]
     predicted = report.results[GAINS[action]]

@@ -21,9 +21,8 @@ from decal_cli.hints import Hint
 from decal_cli.metrics import Inputs, Result, measure, parse
 from decal_cli.metrics.confidence import wilson_ends
 from decal_cli.metrics.inputs import row_utilities
-from decal_cli.metrics.numerics.class_decisions import actions_of
 from decal_cli.metrics.numerics.selective import risk_at
-from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.estimate import mean_over
 from decal_cli.tables.population import Population, population_share
 from decal_cli.tables.rows import Rows
@@ -264,7 +263,7 @@ def _moved(
 def _actions(rows: Rows, task: Task | ClassDecision | RowTask) -> Ints:
     """The number of each row's action in the utility."""
     if isinstance(task, ClassDecision):
-        return actions_of(rows.score, task)
+        return best_actions(rows.score, np.array(task.utility))
     if isinstance(task, RowTask):
         return row_utilities(rows, task).acts(rows.score).astype(np.int64)
     return np.array(task.envelope)[np.searchsorted(task.decision_thresholds, rows.score, side="right")]

@@ -31,7 +31,8 @@ from decal_cli.data import NewRows
 from decal_cli.data.arrays import column_names, is_table, rows_in_memory
 from decal_cli.data.output import write_whole
 from decal_cli.errors import DecalError
-from decal_cli.methods import Saved, parse, to_text
+from decal_cli.learn.methods import parse
+from decal_cli.learn.model_file import Saved, to_text
 from decal_cli.numbers import short, span
 from decal_cli.render.results.fitting import FittedPage
 from decal_cli.render.results.study import Studied

@@ -33,7 +33,7 @@ from decal_cli.task import ClassTask, RowTask, Task, row_task_of, task_of
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from decal_cli.methods import MethodSpec
+    from decal_cli.learn.method import MethodSpec
 
 MATRIX_FILES = (".json", ".toml", ".csv")
 """What files of utilities end in."""
@@ -331,7 +331,7 @@ def metrics_of(given: Names) -> tuple[MetricSpec, ...]:
 
 def methods_of(given: Names) -> tuple[MethodSpec, ...]:
     """The named methods; none where none are named."""
-    from decal_cli.methods import parse
+    from decal_cli.learn.methods import parse
 
     return tuple(dict.fromkeys(map(parse, names_of("methods", given))))
 

@@ -14,8 +14,8 @@ from decal_cli.commands.streams import say
 from decal_cli.data import NewRows, Writer, format_of
 from decal_cli.data.output import check_new, standard_output, whole_file
 from decal_cli.data.writing import STANDARD_OUTPUT
-from decal_cli.methods import Saved, from_text
-from decal_cli.methods.predictions import DECISION, THRESHOLD
+from decal_cli.learn.method import DECISION, THRESHOLD
+from decal_cli.learn.model_file import Saved, from_text
 
 
 def run(options: ApplyOptions) -> None:

@@ -16,7 +16,9 @@ from decal_cli.data import read
 from decal_cli.data.output import check_new, check_not_read, write_whole
 from decal_cli.data.words import file_word
 from decal_cli.errors import DecalError
-from decal_cli.methods import MethodSpec, parse, to_text
+from decal_cli.learn.method import MethodSpec
+from decal_cli.learn.methods import parse
+from decal_cli.learn.model_file import to_text
 from decal_cli.render.results.fitting import FittedPage
 from decal_cli.render.terms import StatedTerms
 

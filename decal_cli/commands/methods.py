@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decal_cli.commands.common import emit
 from decal_cli.commands.options.explaining import MethodName
-from decal_cli.methods import named
+from decal_cli.learn.methods import named
 from decal_cli.render.results.explained import method_explained, method_list, online_explained
 from decal_cli.sequential import ONLINE
 

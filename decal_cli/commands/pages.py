@@ -118,7 +118,7 @@ def _intervals() -> str:
 
 
 def _methods() -> str:
-    from decal_cli.methods import METHODS
+    from decal_cli.learn.methods import METHODS
 
     rows = ([f"`{each.name}`", each.kind, ", ".join(each.needs), each.summary] for each in METHODS.values())
     return _table(["method", "kind", "needs", "what it is"], rows)
@@ -138,7 +138,7 @@ def _forecasters() -> str:
 def _papers() -> str:
     """The papers that are cited, with the metrics and methods that name them as their source."""
     from decal_cli.declarations.papers import PAPERS
-    from decal_cli.methods import METHODS
+    from decal_cli.learn.methods import METHODS
     from decal_cli.metrics import METRICS
     from decal_cli.sequential import ONLINE
 

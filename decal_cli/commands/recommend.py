@@ -18,7 +18,7 @@ from decal_cli.render.results.recommendation import Recommended
 from decal_cli.render.terms import StatedTerms
 
 if TYPE_CHECKING:
-    from decal_cli.methods import MethodSpec
+    from decal_cli.learn.method import MethodSpec
 
 
 def run(
@@ -51,6 +51,6 @@ def run(
 def _methods(texts: Sequence[str]) -> tuple[MethodSpec, ...]:
     if not texts:
         return ()
-    from decal_cli.methods import parse
+    from decal_cli.learn.methods import parse
 
     return tuple(map(parse, texts))

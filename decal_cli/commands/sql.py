@@ -20,7 +20,7 @@ def run(options: SqlOptions) -> None:
             raise DecalError("--model scores rows, and nothing is counted", "give it with --table or --query alone")
         # Late: it loads all methods.
         from decal_cli.analysis.apply import read_model
-        from decal_cli.methods.as_sql import scoring_statement
+        from decal_cli.learn.as_sql import scoring_statement
 
         text = scoring_statement(read_model(options.model), options.table, options.query, dialect)
         sys.stdout.write(f"{text};\n")

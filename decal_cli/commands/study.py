@@ -26,7 +26,7 @@ from decal_cli.data.output import write_whole
 from decal_cli.data.signals import ending_as_interrupt
 from decal_cli.declarations.defaults import CONFIDENCE, STUDY_THRESHOLDS
 from decal_cli.errors import DecalError, Interrupted
-from decal_cli.methods import parse
+from decal_cli.learn.methods import parse
 from decal_cli.plot import STUDY_PICTURES, draw_study, experiment_files, experiment_pictures
 from decal_cli.render.format import Page
 from decal_cli.render.formats.data import Csv, Json

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from decal_cli.crossfit import held_out
-from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.regions import HeldOutRegions, Regions
 from decal_cli.curves import heldout, sums
 from decal_cli.curves.grid import Grid
 from decal_cli.curves.kinds import CURVE_KINDS, ThresholdCurve
@@ -20,6 +17,9 @@ from decal_cli.curves.roc import Roc
 from decal_cli.curves.sums import LevelSums, Means, levels_of
 from decal_cli.declarations.defaults import CONFIDENCE, SEED
 from decal_cli.errors import Undefined
+from decal_cli.learn import held_out
+from decal_cli.learn.probe import Probed
+from decal_cli.learn.regions import HeldOutRegions, Regions
 from decal_cli.metrics import bootstrap
 from decal_cli.metrics.confidence import bias_corrected, normal, quantile
 from decal_cli.metrics.decisions import Acting, Decisions

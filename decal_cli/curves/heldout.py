@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.crossfit.probe import WIDENED
-from decal_cli.crossfit.recalibration import Weights, smoothed
+from decal_cli.learn.probe import WIDENED
+from decal_cli.learn.recalibration import Weights, smoothed
 from decal_cli.tables import resample as draw
 from decal_cli.tables.estimate import one_missed
 from decal_cli.tables.isotonic import pool

@@ -13,9 +13,9 @@ from itertools import combinations
 
 import numpy as np
 
-from decal_cli.crossfit.regions import fits_of_other_folds
 from decal_cli.curves.crossings import MIN_DIFFERENT_ROWS
 from decal_cli.declarations.defaults import SEED
+from decal_cli.learn.regions import fits_of_other_folds
 from decal_cli.metrics.confidence import quantile
 from decal_cli.tables.resample import FOLDS
 from decal_cli.tables.rows import Rows

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from decal_cli.crossfit import held_out
-from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated
-from decal_cli.crossfit.probe import WIDENED, Probed
 from decal_cli.errors import Undefined
+from decal_cli.learn import held_out
+from decal_cli.learn.class_folds import ClassProbed, Recalibrated
+from decal_cli.learn.probe import WIDENED, Probed
 from decal_cli.metrics.decisions import Change, Decisions
-from decal_cli.metrics.numerics import class_decisions
+from decal_cli.tables.classes import best_actions
 from decal_cli.tables.resample import TIE
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.table import FEWEST_ROWS, Floats, Ints, Table
@@ -32,7 +32,7 @@ def response_to(stakes: Task | ClassDecision | RowUtilities) -> Response:
     if isinstance(stakes, RowUtilities):
         return lambda score: stakes.acts(score).astype(np.int64)
     if isinstance(stakes, ClassDecision):
-        return lambda score: class_decisions.actions_of(score, stakes)
+        return lambda score: best_actions(score, np.array(stakes.utility))
     at = np.array(stakes.thresholds) * (1 - TIE)
     return lambda score: np.searchsorted(at, score, side="right")
 

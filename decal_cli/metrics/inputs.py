@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from decal_cli.crossfit.class_folds import ClassProbed, Recalibrated, build_class_probe, build_recalibrated
-from decal_cli.crossfit.probe import Probed, build_probe
-from decal_cli.crossfit.regions import Regions, build_regions
-from decal_cli.crossfit.row_utilities import ByAmount, build_by_amount
 from decal_cli.errors import Undefined
-from decal_cli.hints import Hint
+from decal_cli.hints import NEEDS_FEATURES, NEEDS_TASK, Hint
+from decal_cli.learn.class_folds import ClassProbed, Recalibrated, build_class_probe, build_recalibrated
+from decal_cli.learn.held_out import ByAmount, build_by_amount
+from decal_cli.learn.probe import Probed, build_probe
+from decal_cli.learn.regions import Regions, build_regions
 from decal_cli.metrics.decisions import Acting, Change, Decisions
 from decal_cli.metrics.held_out import Featured, Recalibrating
 from decal_cli.metrics.numerics.at_capacity import AtCapacity, RowsAtCapacity, TaskAtCapacity, WorthAtCapacity
@@ -110,10 +110,7 @@ class Inputs:
 
     def _absent(self, kind: type) -> str:
         reason = INPUT_KINDS[kind].absent
-        return NEEDS_ROWS if reason == NO_FEATURES and isinstance(self.rows, Aggregated) else reason
-
-
-NO_FEATURES = f"needs features: name the columns with {Hint('features')}"
+        return NEEDS_ROWS if reason == NEEDS_FEATURES and isinstance(self.rows, Aggregated) else reason
 
 
 def _need_two_classes(inputs: Inputs) -> None:
@@ -128,7 +125,7 @@ def _of_features(build: Callable[..., Any]) -> InputKind:
             return None
         return build(inputs.rows, seed=inputs.seed)
 
-    return InputKind("features", NO_FEATURES, from_rows)
+    return InputKind("features", NEEDS_FEATURES, from_rows)
 
 
 def _recalibrated(inputs: Inputs) -> Recalibrated | None:
@@ -149,9 +146,6 @@ NO_CLASSES = f"needs a probability for each of several classes: {Hint('proba')}"
 def _table(inputs: Inputs) -> Table | None:
     _need_two_classes(inputs)
     return None if inputs.rows is None else inputs.rows.table
-
-
-NO_TASK = f"needs a task: {Hint('threshold')}, {Hint('utility')}, {Hint('cost_fp')}/{Hint('cost_fn')} or {Hint('odds')}"
 
 
 def _two_actions(inputs: Inputs) -> BinaryTask | None:
@@ -272,16 +266,16 @@ INPUT_KINDS: dict[type, InputKind] = {
         lambda inputs: inputs.class_decision,
     ),
     Recalibrated: InputKind("class probabilities", NO_CLASSES, _recalibrated),
-    ClassProbed: InputKind("features", NO_FEATURES, _class_probed),
-    Task: InputKind("task", NO_TASK, lambda inputs: inputs.task),
-    BinaryTask: InputKind("task of two actions", NO_TASK, _two_actions),
-    Decisions: InputKind("task", NO_TASK, _decisions),
-    Regrets: InputKind("task", NO_TASK, _regrets),
-    ScoreRegrets: InputKind("task", NO_TASK, _score_regrets),
+    ClassProbed: InputKind("features", NEEDS_FEATURES, _class_probed),
+    Task: InputKind("task", NEEDS_TASK, lambda inputs: inputs.task),
+    BinaryTask: InputKind("task of two actions", NEEDS_TASK, _two_actions),
+    Decisions: InputKind("task", NEEDS_TASK, _decisions),
+    Regrets: InputKind("task", NEEDS_TASK, _regrets),
+    ScoreRegrets: InputKind("task", NEEDS_TASK, _score_regrets),
     ClassRegrets: InputKind(
         "task of classes", NO_CLASSES, lambda inputs: ClassRegrets(*inputs.all_of((ClassTable, ClassDecision)))
     ),
-    Acting: InputKind("task of two actions", NO_TASK, _acting),
+    Acting: InputKind("task of two actions", NEEDS_TASK, _acting),
     AtCapacity: InputKind("capacity", f"needs a capacity: {Hint('capacity')}", _at_capacity),
     WorthAtCapacity: InputKind("capacity", f"needs a capacity: {Hint('capacity')}", _worth_at_capacity),
     ReferenceScores: InputKind("reference", f"needs a reference: evaluate {Hint('reference')}", lambda inputs: None),
@@ -292,8 +286,8 @@ INPUT_KINDS: dict[type, InputKind] = {
         "of them",
         _rows_at_capacity,
     ),
-    Recalibrating: InputKind("task", NO_TASK, _recalibrating),
-    Featured: InputKind("task and features", NO_TASK, _featured),
+    Recalibrating: InputKind("task", NEEDS_TASK, _recalibrating),
+    Featured: InputKind("task and features", NEEDS_TASK, _featured),
     ByAmount: InputKind("utilities of each row", NO_UTILITIES, _by_amount),
     Seed: InputKind("seed", "", lambda inputs: Seed(inputs.seed)),
     Regions: _of_features(build_regions),

@@ -22,7 +22,7 @@ from decal_cli.metrics.numerics import class_decisions, clipped, gaps
 from decal_cli.metrics.numerics.at_levels import Levels, at_levels, levels_or_cells, need_rows
 from decal_cli.metrics.numerics.regret_intervals import sides
 from decal_cli.metrics.numerics.row_regrets import RowCells
-from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.classes import ClassTable, best_actions
 from decal_cli.tables.clusters import root_of
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.table import Floats, Ints, Table
@@ -182,7 +182,7 @@ class ClassRegrets(Regrets):
         if self._as_scores is not None:
             return self._as_scores.levels(levels)
         used = levels_or_cells(self.c, levels)
-        return ClassCells(self.c, self._utility, used.of_row, class_decisions.best_actions(used.score, self._utility))
+        return ClassCells(self.c, self._utility, used.of_row, best_actions(used.score, self._utility))
 
     def need_rows(self) -> None:
         if not self.c.levels_count:

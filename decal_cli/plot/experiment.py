@@ -12,7 +12,7 @@ import numpy as np
 from decal_cli.analysis.study.columns import BASE, BEYOND_SUFFIX, StudyPoints
 from decal_cli.analysis.study.points import PREDICTORS
 from decal_cli.analysis.study.summary import Summary, short_title
-from decal_cli.methods import parse
+from decal_cli.learn.methods import parse
 from decal_cli.plot.names import drawable
 from decal_cli.plot.style import GREY, RC, style_of
 from decal_cli.tables.table import Floats

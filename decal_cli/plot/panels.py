@@ -9,11 +9,11 @@ import numpy as np
 
 from decal_cli.analysis.regimes import regimes_of
 from decal_cli.analysis.sweep import Sweep, Swept
-from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.curves.roc import Roc
 from decal_cli.curves.sums import levels_of
 from decal_cli.hints import Hint
+from decal_cli.learn.regions import IsotonicFit
 from decal_cli.metrics import Inputs
 from decal_cli.numbers import short
 from decal_cli.plot.scale import axis_of, score_range, value_range

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from decal_cli.analysis.sweep import Sweep, Swept, ladder_results
-from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves.roc import Roc
 from decal_cli.curves.sums import levels_of
 from decal_cli.hints import Hint
+from decal_cli.learn.regions import IsotonicFit
 from decal_cli.numbers import short
 from decal_cli.plot.page import task_or_middle
 from decal_cli.plot.scale import axis_of

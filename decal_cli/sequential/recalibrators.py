@@ -10,11 +10,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from decal_cli.crossfit.regions import isotonic_fit
 from decal_cli.declarations.defaults import WARM_UP
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.documents import consistent
+from decal_cli.learn.regions import isotonic_fit
 from decal_cli.limits import MAX_ROWS_OVER_TIME as MAX_ROWS
 from decal_cli.sequential.forecaster import Forecaster, State, online
 from decal_cli.tables.logistic import expit, log_odds

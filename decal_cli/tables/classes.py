@@ -7,7 +7,7 @@ they are the table. What is one number a row (the highest probability, or that o
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -227,3 +227,33 @@ class ClassTable:
     @cached_property
     def _cache(self) -> dict[object, Any]:
         return {}
+
+
+NEARLY = 1e-12
+"""Expected utilities this close, as a share of the largest utility, are equal: the first action is taken, or for two
+classes the last."""
+WORTH_BLOCK = 1 << 13
+"""Rows whose expected utilities are held at once: with those of ten actions they fit the processor's cache."""
+
+
+def best_actions(score: Floats, utility: Floats) -> Ints:
+    """The number of the best action for each row of probabilities, shape (T, K) to (T,); utility: (A, K)."""
+    action = np.empty(len(score), dtype=np.int64)
+    for part, _, first in best_by_block(score, utility):
+        action[part] = first
+    return action
+
+
+def best_by_block(score: Floats, utility: Floats) -> Iterator[tuple[slice, Floats, Ints]]:
+    """Blocks of rows, what every action is worth for each, shape (A, k), and the best one, shape (k,)."""
+    near = NEARLY * float(np.abs(utility).max())
+    actions = range(len(utility))
+    for start in range(0, len(score), WORTH_BLOCK):
+        part = slice(start, start + WORTH_BLOCK)
+        worth = utility @ score[part].T
+        enough = worth.max(axis=0) - near
+        best = np.zeros(worth.shape[1], dtype=np.int64)
+        # Of equals that which is looked at last counts: the first of several classes.
+        for action in actions if score.shape[1] == 2 else reversed(actions):
+            np.copyto(best, action, where=worth[action] >= enough)
+        yield part, worth, best

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from decal_cli.analysis.counts import DecisionCounts, count_decisions
-from decal_cli.crossfit import held_out
-from decal_cli.crossfit.probe import Probed
+from decal_cli.learn import held_out
+from decal_cli.learn.probe import Probed
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.tables.rows import Rows

@@ -18,7 +18,8 @@ from decal_cli.analysis.evaluate import Plan, Report, Result
 from decal_cli.analysis.recommend import EVIDENCE, ROUNDS, Preferences, Recommendation, try_methods
 from decal_cli.analysis.tryout import Trial, best, candidates, run_trials
 from decal_cli.data import Columns, Dataset, read
-from decal_cli.methods import METHODS, Training, parse, training_rows, try_out
+from decal_cli.learn.method import Training, training_rows, try_out
+from decal_cli.learn.methods import METHODS, parse
 from decal_cli.task import BinaryTask
 from tests.helpers.command import FIXTURES, FOX, Decal, refusal, valid_json
 from tests.helpers.training import FIFTH, OF_TWO, random_training

@@ -15,7 +15,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.methods import from_text
+from decal_cli.learn.model_file import from_text
 from tests.helpers.command import BINARY, Decal, refusal, start_installed, valid_json
 from tests.helpers.fitted import P_AND_Y, PROFANITY, fit_models, run
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from decal_cli.methods import METHODS
+from decal_cli.learn.methods import METHODS
 from decal_cli.render.results.explained import method_explained, online_explained
 from decal_cli.sequential import ONLINE
 from tests.helpers.command import Decal, refusal

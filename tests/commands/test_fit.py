@@ -13,7 +13,8 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from decal_cli.methods import METHODS, from_text, to_text
+from decal_cli.learn.methods import METHODS
+from decal_cli.learn.model_file import from_text, to_text
 from tests.helpers.command import BINARY, FOX, Decal, refusal, valid_json
 from tests.helpers.fitted import P_AND_Y, PROFANITY, fit_models
 

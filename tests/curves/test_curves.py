@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.analysis.evaluate import Plan, evaluate
-from decal_cli.crossfit.probe import build_probe
-from decal_cli.crossfit.regions import build_regions, hold_out
 from decal_cli.curves import (
     CURVE_KINDS,
     FeaturedRows,
@@ -25,6 +23,8 @@ from decal_cli.curves import (
 from decal_cli.curves.nulls import consistency_band
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
+from decal_cli.learn.probe import build_probe
+from decal_cli.learn.regions import build_regions, hold_out
 from decal_cli.metrics import Inputs, measure_all, parse
 from decal_cli.tables.rows import Rows
 from decal_cli.tables.table import tabulate

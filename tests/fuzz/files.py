@@ -14,7 +14,9 @@ from decal_cli.analysis.study.points import is_record, measure
 from decal_cli.analysis.study.run import Study
 from decal_cli.analysis.study.store import NAME, Store
 from decal_cli.errors import DecalError
-from decal_cli.methods import Saved, fit, parse, to_text
+from decal_cli.learn.method import fit
+from decal_cli.learn.methods import parse
+from decal_cli.learn.model_file import Saved, to_text
 from decal_cli.render.results.study import Studied
 from tests.fuzz.harness import decal
 from tests.helpers.model_files import with_checksum

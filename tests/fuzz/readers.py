@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 
 from decal_cli.data import Columns, NewRows, Writer, from_arrays, read
 from decal_cli.errors import DecalError
-from decal_cli.methods import Saved, Training, fit, from_text, parse, to_text
+from decal_cli.learn.method import Training, fit
+from decal_cli.learn.methods import parse
+from decal_cli.learn.model_file import Saved, from_text, to_text
 from decal_cli.tables.features import Features
 
 COLUMNS = [

@@ -12,7 +12,7 @@ from decal_cli.analysis.recommend import Preferences
 from decal_cli.curves import parse_prior, parse_thresholds
 from decal_cli.declarations.spec import Spec
 from decal_cli.errors import DecalError
-from decal_cli.methods import METHODS
+from decal_cli.learn.methods import METHODS
 from decal_cli.metrics import METRICS
 from decal_cli.task import parse_odds, parse_utility
 from tests.fuzz.harness import decal

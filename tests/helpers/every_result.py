@@ -15,7 +15,7 @@ from decal_cli.analysis.study import summarise
 from decal_cli.analysis.sweep import swept
 from decal_cli.curves import Grid, parse_prior, parse_thresholds
 from decal_cli.data import Dataset, from_arrays
-from decal_cli.methods import parse as parse_method
+from decal_cli.learn.methods import parse as parse_method
 from decal_cli.metrics import parse
 from decal_cli.render.results.comparison import Compared
 from decal_cli.render.results.evaluation import Evaluated

@@ -11,7 +11,7 @@ from decal_cli.analysis.flowchart import Evidence, Item, walk
 from decal_cli.analysis.recommend import Recommendation, Round
 from decal_cli.analysis.tryout import Trial
 from decal_cli.data import Input
-from decal_cli.methods import parse as parse_method
+from decal_cli.learn.methods import parse as parse_method
 from decal_cli.metrics import parse
 from decal_cli.metrics.decisions import DecisionChange
 from decal_cli.render.format import Page

@@ -11,7 +11,7 @@ from decal_cli.analysis.study import Setting
 from decal_cli.analysis.study.points import ESTIMATES, WITH_INTERVALS
 from decal_cli.analysis.study.run import Study
 from decal_cli.data import Predictions
-from decal_cli.methods import parse
+from decal_cli.learn.methods import parse
 from decal_cli.tables.rows import Rows
 
 STUDY_METHODS = ("isotonic", "platt", "refit", "stack-boosting", "blend")

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from decal_cli.methods import METHODS, Applied, Model, Training, fit, parse
+from decal_cli.learn.method import Applied, Model, Training, fit
+from decal_cli.learn.methods import METHODS, parse
 from decal_cli.tables.rows import Rows, Unlabelled
 from decal_cli.task import BinaryTask
 from tests.helpers.worlds import fixture_columns

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.analysis.evaluate import Plan, evaluate
-from decal_cli.crossfit.row_utilities import least_amount
 from decal_cli.data import from_arrays
 from decal_cli.errors import Undefined
+from decal_cli.learn.held_out import least_amount
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
 from decal_cli.metrics.confidence import wilson
 from decal_cli.tables.estimate import MISSED_ROWS

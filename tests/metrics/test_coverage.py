@@ -13,8 +13,8 @@ import pytest
 from scipy.special import betaincinv, ndtri
 
 from decal_cli.analysis.places import listed_by_gain
-from decal_cli.crossfit.probe import WIDENED
-from decal_cli.crossfit.row_utilities import ByAmount
+from decal_cli.learn.held_out import ByAmount
+from decal_cli.learn.probe import WIDENED
 from decal_cli.metrics import METRICS, Inputs, Metric, parse
 from decal_cli.metrics import interval_of as ends_of_spec
 from decal_cli.metrics.measure import measure_all

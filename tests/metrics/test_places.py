@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decal_cli.analysis.places import listed_by_gain
-from decal_cli.crossfit.row_utilities import build_by_amount
 from decal_cli.errors import Undefined
+from decal_cli.learn.held_out import build_by_amount
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.inputs import row_utilities
 from decal_cli.metrics.paired import intervals

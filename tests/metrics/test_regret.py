@@ -7,10 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 
-from decal_cli.crossfit import recalibration
-from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.regions import Leaves, Regions
 from decal_cli.errors import Undefined
+from decal_cli.learn import recalibration
+from decal_cli.learn.probe import Probed
+from decal_cli.learn.regions import Leaves, Regions
 from decal_cli.metrics import METRICS, Inputs, interval_of, parse, value_of
 from decal_cli.metrics.numerics import grouping
 from decal_cli.tables.rows import Rows

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from decal_cli.crossfit.probe import Probed
 from decal_cli.errors import Undefined
+from decal_cli.learn.probe import Probed
 from decal_cli.metrics import Inputs, parse
 from decal_cli.metrics import interval_of as ends_of
 from decal_cli.metrics import value_of as value_of_spec

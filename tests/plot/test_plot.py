@@ -13,10 +13,10 @@ from matplotlib.collections import LineCollection, PathCollection
 
 from decal_cli.analysis.evaluate import Plan
 from decal_cli.analysis.sweep import Sweep, ladder_results, swept
-from decal_cli.crossfit.regions import IsotonicFit
 from decal_cli.curves import Grid, parse_thresholds
 from decal_cli.data import from_arrays
 from decal_cli.errors import DecalError
+from decal_cli.learn.regions import IsotonicFit
 from decal_cli.metrics import Inputs, parse, value_of
 from decal_cli.numbers import short
 from decal_cli.plot import PICTURES, draw, draw_panels, draw_text, page, ready

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from decal_cli.methods import Training
+from decal_cli.learn.method import Training
 from decal_cli.tables.rows import Rows, Unlabelled, row_hashes
 from decal_cli.tables.table import tabulate
 

@@ -22,24 +22,23 @@ from decal_cli.analysis.flowchart import (
     RECALIBRATION,
 )
 from decal_cli.analysis.study.tasks import BY_DEFAULT, CHOSEN, NamedTask, measure_tasks
-from decal_cli.crossfit.regions import build_regions
 from decal_cli.data import Predictions
 from decal_cli.declarations.defaults import CONFIDENCE
 from decal_cli.errors import DecalError, Undefined
-from decal_cli.limits import MAX_UTILITY
-from decal_cli.methods import (
-    METHODS,
+from decal_cli.learn.method import (
     Applied,
     MethodSpec,
     Model,
     Training,
     fit_each,
-    methods_for_two,
     missing,
     training_rows,
     won,
 )
-from decal_cli.methods import fit as fit_method
+from decal_cli.learn.method import fit as fit_method
+from decal_cli.learn.methods import METHODS, methods_for_two
+from decal_cli.learn.regions import build_regions
+from decal_cli.limits import MAX_UTILITY
 from decal_cli.metrics import Inputs, MetricSpec, parse
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.tables.threads import one_thread

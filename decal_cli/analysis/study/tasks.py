@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from decal_cli.analysis.flowchart import BEYOND, OVER_CONSTANT, POST_TRAINING, RECALIBRATION
-from decal_cli.crossfit.class_folds import Recalibrated
 from decal_cli.data import Predictions
 from decal_cli.errors import DecalError, Undefined
 from decal_cli.hints import Hint
-from decal_cli.methods import MethodSpec, Model, Training, missing, parse, training_rows, won
-from decal_cli.methods import fit as fit_method
+from decal_cli.learn.class_folds import Recalibrated
+from decal_cli.learn.method import MethodSpec, Model, Training, missing, training_rows, won
+from decal_cli.learn.method import fit as fit_method
+from decal_cli.learn.methods import parse
 from decal_cli.metrics import Inputs, MetricSpec
 from decal_cli.metrics import measure as measure_metric
 from decal_cli.metrics import parse as parse_metric

@@ -52,7 +52,7 @@ def rule_names(incomplete: str) -> list[str]:
 
 def method_names(incomplete: str) -> list[str]:
     """Methods that begin so."""
-    from decal_cli.methods import METHODS
+    from decal_cli.learn.methods import METHODS
 
     return [name for name in METHODS if name.startswith(incomplete)]
 

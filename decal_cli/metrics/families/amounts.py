@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from decal_cli.crossfit.row_utilities import ByAmount
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
+from decal_cli.learn.held_out import ByAmount
 from decal_cli.metrics.confidence import Interval, normal
 from decal_cli.metrics.declare import for_rows, metric
 from decal_cli.metrics.families.task import MEAN_PAYOFF

@@ -15,7 +15,7 @@ from decal_cli.metrics.families import agents
 from decal_cli.metrics.numerics import class_decisions, worst_rules
 from decal_cli.metrics.numerics.at_levels import Levels, as_score, levels_or_cells, on_exact_levels
 from decal_cli.metrics.numerics.worst_rules import WorstRule
-from decal_cli.tables.classes import ClassLevels, ClassTable
+from decal_cli.tables.classes import ClassLevels, ClassTable, best_actions
 from decal_cli.tables.seed import Seed
 from decal_cli.tables.table import Floats
 
@@ -105,7 +105,7 @@ def _attained(c: ClassTable, utility: Floats) -> float:
     """What the best constant action adds to this agent's actions, on the rows themselves."""
     if not len(utility):
         return 0.0
-    won = c.mean(utility[class_decisions.best_actions(c.score, utility), c.label]).mean
+    won = c.mean(utility[best_actions(c.score, utility), c.label]).mean
     return float((utility @ c.count(c.label, len(c.classes))).max() / c.total) - won
 
 

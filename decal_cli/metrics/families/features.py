@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.signal import no_signal
 from decal_cli.declarations.papers import cite
+from decal_cli.learn.probe import Probed, no_signal
 from decal_cli.metrics.declare import metric
 
 

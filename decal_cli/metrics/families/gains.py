@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from decal_cli.crossfit.recalibration import smoothed_gain, switches
 from decal_cli.declarations.papers import cite
+from decal_cli.learn.recalibration import smoothed_gain, switches
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.regret import gain_recalibration
 from decal_cli.metrics.held_out import Recalibrating

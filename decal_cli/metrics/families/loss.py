@@ -7,11 +7,11 @@ from typing import Annotated
 
 import numpy as np
 
-from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Between
 from decal_cli.errors import Undefined
+from decal_cli.learn.probe import Probed
+from decal_cli.learn.regions import Regions
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.declare import metric

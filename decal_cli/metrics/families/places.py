@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from decal_cli.crossfit.row_utilities import need_rows
 from decal_cli.errors import Undefined
+from decal_cli.learn.held_out import need_rows_to_hold_out
 from decal_cli.metrics.confidence import Interval
 from decal_cli.metrics.declare import metric
 from decal_cli.metrics.families.amounts import need_amounts
@@ -74,7 +74,7 @@ def _other(at: RowsAtCapacity, ranking: str) -> RowsAtCapacity:
         need_amounts(at.utilities)
     other = at.in_order_of(ranking)
     if other is None:
-        need_rows(at.lists.rows)
+        need_rows_to_hold_out(at.lists.rows)
         raise Undefined("there is no list in that order")
     return other
 

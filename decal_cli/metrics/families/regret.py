@@ -8,13 +8,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from decal_cli.crossfit import recalibration as crossfit
-from decal_cli.crossfit.held_out import Method
-from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.regions import Regions
 from decal_cli.declarations.papers import cite
 from decal_cli.declarations.spec import Bins
 from decal_cli.errors import Undefined
+from decal_cli.learn import recalibration as crossfit
+from decal_cli.learn.grouping import bin_losses
+from decal_cli.learn.held_out import Method
+from decal_cli.learn.probe import Probed
+from decal_cli.learn.regions import Regions
 from decal_cli.metrics import covered, held_out
 from decal_cli.metrics.confidence import Interval, holding
 from decal_cli.metrics.declare import metric
@@ -258,7 +259,7 @@ def regret_grouping(regions: Regions, task: Task) -> float:
 def _regret_interval(
     t: Table, regions: Regions, probed: Probed, task: Task, seed: Seed, *, confidence: float
 ) -> Interval:
-    judged = grouping.bin_losses(regions).judged
+    judged = bin_losses(regions).judged
     calibration = regret_intervals.calibration_of(t, task, t.bins(BINS), judged)
     upper = regret_intervals.bracket(regions, probed, task, seed, confidence, calibration).sharp[1]
     # What the probe wins is a part of the regret, also where the trees behind the bounds see less than the probe does.

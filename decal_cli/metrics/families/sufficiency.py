@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from decal_cli.crossfit.probe import Probed
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
+from decal_cli.learn.probe import Probed
 from decal_cli.metrics.confidence import Interval, quantile
 from decal_cli.metrics.declare import like, metric, null_of
 from decal_cli.metrics.numerics import concavity, gaps, rank_correlation

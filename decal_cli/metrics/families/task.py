@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from decal_cli.crossfit import recalibration as crossfit
 from decal_cli.declarations.papers import cite
 from decal_cli.errors import Undefined
+from decal_cli.learn import recalibration as crossfit
 from decal_cli.metrics import confidence as intervals
 from decal_cli.metrics import covered
 from decal_cli.metrics.confidence import Interval

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from decal_cli.tables.classes import ClassTable
+from decal_cli.tables.classes import ClassTable, best_by_block
 from decal_cli.tables.resample import as_whole
 from decal_cli.tables.table import BINS, BLOCK, Floats, Ints, tabulate
 from decal_cli.task.classes import ClassDecision
 
-TIE = 1e-12
-"""Expected utilities this close, as a share of the largest utility, are equal: the first action is taken, or for two
-classes the last."""
-WORTH_BLOCK = 1 << 13
-"""Rows whose expected utilities are held at once: with those of ten actions they fit the processor's cache."""
 N_DRAWS = 400
 MAX_PROMISE_CELLS = 2048
 """Cells of the promised utility on which its error is drawn."""
@@ -41,40 +35,12 @@ def decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
 def _decide(c: ClassTable, decision: ClassDecision) -> DecidedRows:
     promise, margin = np.empty(len(c)), np.empty(len(c))
     action = np.empty(len(c), dtype=np.int64)
-    for part, worth, first in _best(c.score, np.array(decision.utility)):
+    for part, worth, first in best_by_block(c.score, np.array(decision.utility)):
         rows = np.arange(len(first))
         action[part], promise[part] = first, worth[first, rows]
         worth[first, rows] = -np.inf
         margin[part] = promise[part] - worth.max(axis=0)
     return DecidedRows(action, promise, margin, np.array(decision.utility)[action, c.label])
-
-
-def actions_of(score: Floats, decision: ClassDecision) -> Ints:
-    """The number of the best action for each row of probabilities, shape (T, K) to (T,)."""
-    return best_actions(score, np.array(decision.utility))
-
-
-def best_actions(score: Floats, utility: Floats) -> Ints:
-    """The same, for a utility of shape (A, K)."""
-    action = np.empty(len(score), dtype=np.int64)
-    for part, _, first in _best(score, utility):
-        action[part] = first
-    return action
-
-
-def _best(score: Floats, utility: Floats) -> Iterator[tuple[slice, Floats, Ints]]:
-    """Blocks of rows, what every action is worth for each, shape (A, k), and the best one, shape (k,)."""
-    near = TIE * float(np.abs(utility).max())
-    actions = range(len(utility))
-    for start in range(0, len(score), WORTH_BLOCK):
-        part = slice(start, start + WORTH_BLOCK)
-        worth = utility @ score[part].T
-        enough = worth.max(axis=0) - near
-        best = np.zeros(worth.shape[1], dtype=np.int64)
-        # Of equals that which is looked at last counts: the first of several classes.
-        for action in actions if score.shape[1] == 2 else reversed(actions):
-            np.copyto(best, action, where=worth[action] >= enough)
-        yield part, worth, best
 
 
 def counts(c: ClassTable, decision: ClassDecision, squares: bool = False) -> Floats:

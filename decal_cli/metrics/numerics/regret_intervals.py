@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from decal_cli.crossfit.probe import Probed
-from decal_cli.crossfit.regions import Regions
+from decal_cli.learn.grouping import task_bounds
+from decal_cli.learn.probe import Probed
+from decal_cli.learn.regions import Regions
 from decal_cli.metrics.confidence import Interval, holding, within
 from decal_cli.metrics.numerics import clipped, decisions, gaps, grouping
 from decal_cli.tables.resample import as_whole
@@ -90,7 +91,7 @@ def _drawn_to(rate: Floats, rows: Floats, threshold: float) -> Floats:
 
 def worst_bound(rate: Floats, share: Floats, task: Task) -> Floats:
     """The sharp bound at the largest grouping loss, t* (1 - c) or c (1 - t*): what knowing every label adds."""
-    return grouping.task_bounds(rate * (1 - rate), rate, share, task).sharp
+    return task_bounds(rate * (1 - rate), rate, share, task).sharp
 
 
 def calibration_of(t: Table, task: Task, levels: Table, which: Any) -> Callable[[Floats], Floats]:

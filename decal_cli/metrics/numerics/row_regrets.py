@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from decal_cli.learn.grouping import bounds_of_bins
 from decal_cli.metrics.confidence import Interval, holding
-from decal_cli.metrics.numerics import clipped, gaps, grouping
+from decal_cli.metrics.numerics import clipped, gaps
 from decal_cli.tables.row_utilities import RowUtilities
 from decal_cli.tables.table import Floats, Ints, Table
 
@@ -66,7 +67,7 @@ class RowCells:
         rate = self.rate[self.of_row[inside]]
         most = rate * (1 - rate)
         bound = np.zeros(len(inside))
-        bounds = grouping.bounds_of_bins(most, rate, utilities.threshold[inside])
+        bounds = bounds_of_bins(most, rate, utilities.threshold[inside])
         bound[inside] = utilities.u_delta[inside] * bounds.sharp
         return utilities.mean(bound).mean
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from decal_cli.errors import Undefined
 from decal_cli.limits import MAX_ACTIONS
-from decal_cli.metrics.numerics.class_decisions import best_actions
-from decal_cli.tables.classes import ClassLevels
+from decal_cli.tables.classes import ClassLevels, best_actions
 from decal_cli.tables.table import Floats, Ints
 
 NEIGHBOURS = 12

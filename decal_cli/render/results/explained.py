@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from decal_cli.declarations.spec import Parameter
 from decal_cli.hints import Hint, Verb, said
-from decal_cli.methods import METHODS, Method
-from decal_cli.methods.declare import NEEDS, Kind
+from decal_cli.learn.method import NEEDS, Kind, Method
+from decal_cli.learn.methods import METHODS
 from decal_cli.metrics import METRICS, Metric
 from decal_cli.metrics.inputs import INPUT_KINDS
 from decal_cli.render.blocks import Block, Facts, Paragraph

@@ -11,8 +11,8 @@ import pytest
 from decal_cli.analysis.study import Unit, measure
 from decal_cli.analysis.study.points import ESTIMATES, OF_SCORES, WITH_INTERVALS, task_of
 from decal_cli.data import Predictions
-from decal_cli.methods import fit, training_rows
-from decal_cli.methods import parse as method
+from decal_cli.learn.method import fit, training_rows
+from decal_cli.learn.methods import parse as method
 from decal_cli.metrics import Inputs, interval_of, parse, value_of
 from decal_cli.tables.rows import Rows
 from decal_cli.task import BinaryTask

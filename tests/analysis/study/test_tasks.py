@@ -10,10 +10,10 @@ import pytest
 
 from decal_cli.analysis.study.points import Setting, Unit, is_record, measure
 from decal_cli.analysis.study.tasks import BY_DEFAULT, CHOSEN, NamedTask, tasks_named
-from decal_cli.crossfit.class_folds import build_recalibrated
 from decal_cli.data import Predictions
 from decal_cli.errors import DecalError
-from decal_cli.methods import parse
+from decal_cli.learn.class_folds import build_recalibrated
+from decal_cli.learn.methods import parse
 from decal_cli.tables.rows import Rows
 from decal_cli.task import task_of
 from tests.helpers.command import Decal, valid_json
@@ -44,8 +44,8 @@ def test_gains_are_those_of_decisions_on_the_other_half() -> None:
     fit, test = two_halves(400, 3)
     rows = model.rows
     chosen = build_recalibrated(rows.take(fit), seed=3).chosen
-    from decal_cli.methods import fit as fitted
-    from decal_cli.methods import training_rows
+    from decal_cli.learn.method import fit as fitted
+    from decal_cli.learn.method import training_rows
 
     training = training_rows(model, None, 3)
     for name, spec in (("temperature", parse("temperature")), (CHOSEN, parse(chosen))):

@@ -1,1 +1,0 @@
-"""What is fitted on some rows and evaluated on others: recalibration, regions of the features, the probe."""

@@ -1,0 +1,127 @@
+"""Fitted models as SQL: scores where the rows are, for models that are plain functions of the score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from decal_cli.data.large.engines.dialects import Dialect, logistic
+from decal_cli.data.large.engines.statement import source_of
+from decal_cli.errors import DecalError
+from decal_cli.hints import Verb
+from decal_cli.learn.curves import MAX_LOGIT, MIN_SCORE, Beta, Curve, Quadratic, Sigmoid, Steps, Threshold
+from decal_cli.learn.method import DECISION, THRESHOLD, new_name
+from decal_cli.learn.methods import METHODS
+from decal_cli.learn.model_file import Saved
+
+PUSHED = "isotonic, histogram, platt, temperature, beta, quadratic and threshold"
+
+
+def scoring_statement(saved: Saved, table: str | None, query: str | None, dialect: Dialect) -> str:
+    """The statement that adds to rows what `decal apply` adds; NULL where the score is missing or cannot be one.
+
+    Errors: DecalError, for a model that is no plain function of one score.
+    """
+    written = sql_of.dispatch(type(saved.model)) is not sql_of.dispatch(object)
+    if not written or saved.features or saved.groups or saved.classes:
+        raise DecalError(
+            f"{saved.method} cannot be written as SQL: {PUSHED} can", f"score the rows with {Verb('apply')}"
+        )
+    given = dialect.as_double(dialect.name(saved.score))
+    least, most = (-np.inf, np.inf) if saved.logit else (0.0, 1.0)
+    ends = (">", "<") if saved.logit else (">=", "<=")
+    known = f"{given} {ends[0]} {dialect.number(least)} AND {given} {ends[1]} {dialect.number(most)}"
+    known += f" AND NOT ({dialect.is_nan(given)})"
+    score = logistic(given, dialect) if saved.logit else given
+    if isinstance(saved.model, Threshold):
+        threshold = dialect.number(saved.model.threshold)
+        added = {
+            f"{THRESHOLD}{saved.score}": threshold,
+            f"{DECISION}{saved.score}": f"CASE WHEN {score} >= {threshold} THEN 1 ELSE 0 END",
+        }
+    else:
+        added = {new_name(saved.score, METHODS.parse(saved.method)): sql_of(saved.model, score, dialect)}
+    columns = [f"CASE WHEN {known} THEN\n{each}\n    END AS {dialect.name(name)}" for name, each in added.items()]
+    listed = ",\n    ".join(["*", *columns])
+    return f"SELECT\n    {listed}\nFROM {source_of(table, query, dialect)}"
+
+
+@singledispatch
+def sql_of(model: Any, score: str, dialect: Dialect) -> str:
+    """A model's new score as an expression of the old one, which is a probability."""
+    raise NotImplementedError(type(model).__name__)
+
+
+@sql_of.register
+def _(model: Sigmoid, score: str, dialect: Dialect) -> str:
+    term = _logit(score, dialect) if model.on == "logit" else score
+    return logistic(_linear([(model.slope, term)], model.intercept, dialect), dialect)
+
+
+@sql_of.register
+def _(model: Beta, score: str, dialect: Dialect) -> str:
+    p = _clipped(score, dialect)
+    first = f"{dialect.number(model.a)} * LN({p})"
+    return logistic(f"{first} - {dialect.number(model.b)} * LN(1 - {p}) + {_signed(model.c, dialect)}", dialect)
+
+
+@sql_of.register
+def _(model: Quadratic, score: str, dialect: Dialect) -> str:
+    z = f"LEAST(GREATEST({_logit(score, dialect)}, {_signed(-MAX_LOGIT, dialect)}), {dialect.number(MAX_LOGIT)})"
+    return logistic(_linear([(model.square, f"{z} * {z}"), (model.slope, z)], model.intercept, dialect), dialect)
+
+
+@sql_of.register
+def _(model: Curve, score: str, dialect: Dialect) -> str:
+    """Linear between points, by halving; a point that occurs twice has a jump."""
+    at, value = model.at, model.value
+    last = np.flatnonzero(np.append(at[1:] > at[:-1], True))
+    pieces = [dialect.number(value[0])]
+    for j in last:
+        slope = 0.0 if j == len(at) - 1 else (value[j + 1] - value[j]) / (at[j + 1] - at[j])
+        start = dialect.number(value[j])
+        pieces.append(
+            start if slope == 0 else f"{start} + {dialect.number(slope)} * ({score} - {_signed(at[j], dialect)})"
+        )
+    return _halved(score, [dialect.number(each) for each in at[last]], pieces, "<")
+
+
+@sql_of.register
+def _(model: Steps, score: str, dialect: Dialect) -> str:
+    return _halved(score, list(map(dialect.number, model.edges)), list(map(dialect.number, model.value)), "<=")
+
+
+@sql_of.register
+def _(model: Threshold, score: str, dialect: Dialect) -> str:
+    return score
+
+
+def _halved(score: str, edges: Sequence[str], pieces: Sequence[str], below: str) -> str:
+    """One of len(edges) + 1 pieces, found by halving."""
+    if not edges:
+        return pieces[0]
+    middle = len(edges) // 2
+    left = _halved(score, edges[:middle], pieces[: middle + 1], below)
+    right = _halved(score, edges[middle + 1 :], pieces[middle + 1 :], below)
+    return f"CASE WHEN {score} {below} {edges[middle]} THEN {left} ELSE {right} END"
+
+
+def _linear(terms: Sequence[tuple[float, str]], intercept: float, dialect: Dialect) -> str:
+    products = [f"{_signed(factor, dialect)} * {term}" for factor, term in terms]
+    return " + ".join([*products, _signed(intercept, dialect)])
+
+
+def _signed(value: float, dialect: Dialect) -> str:
+    return f"({dialect.number(value)})" if value < 0 else dialect.number(value)
+
+
+def _clipped(score: str, dialect: Dialect) -> str:
+    return f"LEAST(GREATEST({score}, {dialect.number(MIN_SCORE)}), {dialect.number(1 - MIN_SCORE)})"
+
+
+def _logit(score: str, dialect: Dialect) -> str:
+    p = _clipped(score, dialect)
+    return f"LN({p} / (1 - {p}))"

@@ -1,0 +1,410 @@
+"""Methods that correct the score where the features say that it is wrong: GLAR and multicalibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import COUNT, Bins
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.hints import Hint
+from decal_cli.learn.curves import Curve
+from decal_cli.learn.grouping import BinLosses, bin_losses, bounds
+from decal_cli.learn.method import (
+    Applied,
+    Training,
+    are_places,
+    are_probabilities,
+    features_of,
+    is_finite,
+    is_increasing,
+    method,
+    model,
+    need,
+)
+from decal_cli.learn.regions import LEAVES, POOLED_LEAVES, Narrow, build_regions, narrow
+from decal_cli.learn.trees import Tree
+from decal_cli.tables.rows import Groups, Unlabelled
+from decal_cli.tables.table import BINS, Floats, Ints, bin_of
+from decal_cli.task import BinaryTask
+
+Adjust = Literal["score", "threshold"]
+NO_TREE = -1
+_HALVES = 2
+"""Purpose of the random numbers that split each bin: one half grows the tree, the other counts in its leaves."""
+_LEAF_PART = 20
+"""A leaf holds at least one in so many of the rows that grow its tree, as for the estimate of the loss."""
+MIN_LEAF = 10
+"""Rows of a leaf where it is grown. Perez-Lebel et al. 2025 set no limit; at small t* a small leaf without a positive
+is expensive."""
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Glar:
+    """Bins of the score, each with or without a tree of the features; bins without a tree use the isotonic curve.
+
+    edges: increasing, (bins - 1,), each belongs to the bin below it. tree: index of each bin's tree, -1 for none,
+    (bins,). t_star: act when the probability >= t_star. adjust: whether the score or the threshold changes.
+    """
+
+    edges: Floats
+    tree: Ints
+    trees: tuple[Tree, ...]
+    otherwise: Curve
+    t_star: float
+    adjust: str
+
+    def __post_init__(self) -> None:
+        """Refuse bins and trees that do not belong together. Errors: ValueError."""
+        need(is_increasing(self.edges), "edges of bins must not decrease")
+        need(self.tree.shape == (len(self.edges) + 1,), "every bin needs the number of its tree")
+        need(are_places(self.tree, NO_TREE, len(self.trees)), "a bin asks for a tree that is not there")
+        need(all(are_probabilities(each.value) for each in self.trees), "leaves hold probabilities")
+        need(0 < self.t_star < 1 and self.adjust in get_args(Adjust), "a threshold lies in (0, 1)")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        score = self.otherwise(rows).score
+        number = self.tree[bin_of(rows.score, self.edges)]
+        features = narrow(features_of(rows)) if self.trees else np.empty(0, dtype=np.float32)
+        order = np.argsort(number, kind="stable")
+        used, starts = np.unique(number[order], return_index=True)
+        for k, here in zip(used.tolist(), np.split(order, starts[1:]), strict=False):
+            if k != NO_TREE:
+                score[here] = self.trees[k].value[self.trees[k].leaf(features[here])]
+        if self.adjust == "score":
+            return Applied(score)
+        return Applied(rows.score, threshold=thresholds(rows.score, score, self.t_star))
+
+    @property
+    def note(self) -> str:
+        """The number of bins that are corrected by region."""
+        if not self.trees:
+            return "No bin of the score is corrected: the grouping regret does not exceed r; isotonic everywhere."
+        return f"{len(self.trees)} of {len(self.tree)} bins of the score are corrected by region, isotonic elsewhere."
+
+
+def thresholds(score: Floats, corrected: Floats, t_star: float) -> Floats:
+    """t* - (corrected - score), changed by less than rounding so that each row is decided as by the corrected score."""
+    threshold = t_star - (corrected - score)
+    acts = corrected >= t_star
+    return np.where(acts, np.minimum(threshold, score), np.maximum(threshold, np.nextafter(score, np.inf)))
+
+
+@method(
+    title="GLAR",
+    kind="post-training",
+    source=cite("Perez-Lebel et al. 2025", "def. 3.7, app. C.3; adjust=threshold: def. B.13"),
+    needs=("features", "task"),
+)
+def glar(
+    rows: Training,
+    *,
+    r: Annotated[
+        float | None,
+        "grouping regret, in your utility units, above which a bin is corrected; by default .02 u_delta t*",
+    ] = None,
+    bins: Bins = BINS,
+    leaf: Annotated[
+        int | None,
+        "smallest number of rows in a leaf, among those that grow its tree; by default 10, or 1 in 20 of them if more",
+        COUNT,
+    ] = None,
+    adjust: Annotated[Adjust, "change the score, or the threshold of each row"] = "score",
+) -> Glar:
+    """Within bins of the score, the frequency of label 1 in regions of the features, where the regret is large enough.
+
+    In each of 15 equal-mass bins, one half of the rows grows a tree of at most 5 leaves of 10 rows or more (Perez-Lebel
+    et al. 2025 set no such limit: `leaf=1`), and the other half gives the frequency of label 1 in each leaf. Where the
+    mean over bins of the estimated grouping regret (the metric regret_grouping) exceeds r, the bins whose own estimate
+    exceeds r get the frequencies of their leaves; all other rows get the isotonic fit of these other rows. r is in your
+    utility units. By default it is .02 u_delta t*, which is the .02 of Perez-Lebel et al. 2025, whose u_delta is 1/t*;
+    a negative r corrects every bin. `adjust=threshold` keeps the score p and acts when p >= t* - (p' - p), where p' is
+    the corrected score: the same decisions.
+    """
+    assert rows.task is not None
+    edges = rows.table.bin_edges(bins)
+    number = bin_of(rows.score, edges)
+    corrected = corrected_bins(rows, rows.task, _default_r(rows.task) if r is None else r, bins, len(edges) + 1)
+    trees = tuple(_tree_of_bin(rows, number, k, (bins, leaf or 0)) for k in np.flatnonzero(corrected).tolist())
+    index = np.where(corrected, np.cumsum(corrected) - 1, NO_TREE).astype(np.int64)
+    return Glar(edges, index, trees, _curve(rows, ~corrected[number]), rows.task.threshold, adjust)
+
+
+def _default_r(task: BinaryTask) -> float:
+    """.02 at u_delta = 1/t* (Perez-Lebel et al. 2025, app. C.3), in the units of the task."""
+    return 0.02 * task.u_delta * task.threshold
+
+
+def corrected_bins(rows: Training, task: BinaryTask, r: float, bins: int, n_bins: int) -> NDArray[np.bool_]:
+    """Which bins have a grouping regret above r, shape (n_bins,); none where the mean over bins is not above r."""
+    if r < 0:
+        return np.ones(n_bins, dtype=bool)
+    losses = rows.cached(("losses", bins), lambda: _losses(rows, bins))
+    # One bin at a time: means over bins with the rows of the unit matrix as weights.
+    one_each = np.eye(len(losses.loss))
+    regret = task.u_delta * bounds(losses.loss, losses.rate, one_each, task.threshold).middle
+    corrected = np.zeros(n_bins, dtype=bool)
+    if float(losses.share @ regret) > r:
+        corrected[losses.judged[regret > r]] = True
+    return corrected
+
+
+def _losses(rows: Training, bins: int) -> BinLosses:
+    """Grouping loss of each bin, whatever the task is."""
+    return bin_losses(build_regions(rows, seed=rows.seed, bins=bins, loss_only=True))
+
+
+def _tree_of_bin(rows: Training, number: Ints, k: int, sizes: tuple[int, int]) -> Tree:
+    """The tree of one bin, the same for every task; sizes: bins, and rows of a leaf."""
+
+    def grown() -> Tree:
+        features = rows.cached("narrow", lambda: narrow(rows.matrix))
+        return _bin_tree(rows, features, np.flatnonzero(number == k), sizes[1])
+
+    return rows.cached(("tree", *sizes, k), grown)
+
+
+def _bin_tree(rows: Training, features: Narrow, here: Ints, least: int) -> Tree:
+    """A tree grown on one half of these rows; its leaves hold the frequencies of the other half."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    grown, counted = halves(rows, here)
+    fitted = DecisionTreeRegressor(
+        max_leaf_nodes=LEAVES, min_samples_leaf=least or max(MIN_LEAF, len(grown) // _LEAF_PART), random_state=rows.seed
+    ).fit(features[grown], rows.label[grown], rows.weights[grown])
+    tree = Tree.of_sklearn(fitted)
+    leaf, weights, labels = tree.leaf(features[counted]), rows.weights[counted], rows.label[counted]
+    weight = np.bincount(leaf, weights, len(tree.value))
+    positive = np.bincount(leaf, weights * labels, len(tree.value))
+    # A leaf that none of them reaches holds the frequency of the bin.
+    value = np.full(len(tree.value), np.average(labels, weights=weights))
+    return replace(tree, value=np.divide(positive, weight, out=value, where=weight > 0))
+
+
+def halves(rows: Training, here: Ints) -> tuple[Ints, Ints]:
+    """The rows of a bin that grow its tree, and those that count in its leaves; a single row, or cluster, does both."""
+    if rows.unit is not None:
+        half = rows.places(rows.generator(_HALVES), 2)[here] % 2
+        if 0 < int(half.sum()) < len(here):
+            return here[half == 0], here[half == 1]
+        return here, here
+    mixed = rows.generator(_HALVES, int(here[0])).permutation(here)
+    middle = (len(here) + 1) // 2
+    return np.sort(mixed[:middle]), np.sort(mixed[middle:] if middle < len(here) else mixed)
+
+
+def _curve(rows: Training, left: NDArray[np.bool_]) -> Curve:
+    """Isotonic regression of the other rows, so that it is calibrated on them; of all rows where there are none."""
+    kept = rows.take(left) if left.any() else rows
+    return Curve.fitted(kept.table)
+
+
+N_CELLS = 10
+"""Bins of the current score, one of which limits each patch; Hébert-Johnson et al. 2018 call their width lambda."""
+MAX_PATCHES = 200
+MAX_FAILURES = 10
+"""It stops after so many patches that do not lower the loss of the held-out rows."""
+MIN_ROWS = 30
+"""Rows that it needs: ten of them are held out."""
+MIN_GAIN = 1e-12
+"""Squared error per row below which a patch is only rounding."""
+_HELD_OUT = 3
+"""One in so many rows is held out; also the purpose of the random numbers that choose them."""
+EVERYONE, LEAF, GROUP = 0, 1, 2
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Patches:
+    """An isotonic curve, then patches in turn: `shift` for the members of `subset` whose score lies in `cell`.
+
+    subset, cell, shift: shape (patches,). kind, column, value: shape (subsets,), the members of a subset: all rows; the
+    rows of a leaf of the tree (its node, as text, in value); or the rows whose group column (by number) holds the
+    value. cells: the current score is in cell floor(score * cells); 1 is in the last cell.
+    """
+
+    curve: Curve
+    tree: Tree
+    kind: Ints
+    column: Ints
+    value: NDArray[np.str_]
+    cells: int
+    subset: Ints
+    cell: Ints
+    shift: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse patches of subsets or cells that are not there. Errors: ValueError."""
+        need(
+            self.kind.shape == self.column.shape == self.value.shape, "every subset needs a kind, a column and a value"
+        )
+        need(are_places(self.kind, EVERYONE, GROUP + 1), "a subset is everyone, a leaf or a group")
+        need(self.subset.shape == self.cell.shape == self.shift.shape, "every patch needs a subset, a cell and a shift")
+        need(len(self.subset) <= MAX_PATCHES, f"there are at most {MAX_PATCHES} patches")
+        need(are_places(self.subset, 0, len(self.kind)), "a patch asks for a subset that is not there")
+        need(self.cells > 0 and are_places(self.cell, 0, self.cells), "a patch asks for a cell that is not there")
+        need(is_finite(self.shift), "shifts must be finite")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        score = self.curve(rows).score
+        used, number = np.unique(self.subset, return_inverse=True)
+        member = self._only(used).members(rows)
+        for subset, cell, shift in zip(number, self.cell, self.shift, strict=True):
+            here = member[subset] & (cell_of(score, self.cells) == cell)
+            score[here] = np.clip(score[here] + shift, 0.0, 1.0)
+        return Applied(score)
+
+    def _only(self, subsets: Ints) -> Patches:
+        """These subsets, without patches."""
+        no = {name: getattr(self, name)[:0] for name in ("subset", "cell", "shift")}
+        return replace(self, kind=self.kind[subsets], column=self.column[subsets], value=self.value[subsets], **no)
+
+    def members(self, rows: Unlabelled) -> NDArray[np.bool_]:
+        """Which rows belong to which subset, shape (subsets, T)."""
+        leaf = self.tree.leaf(narrow(features_of(rows))).astype(str)
+        member = np.ones((len(self.kind), len(rows)), dtype=bool)
+        for k, (kind, column, value) in enumerate(zip(self.kind, self.column, self.value, strict=True)):
+            if kind == LEAF:
+                member[k] = leaf == value
+            elif kind == GROUP:
+                member[k] = _groups(rows)[column] == value
+        return member
+
+
+def _groups(rows: Unlabelled) -> list[NDArray[np.str_]]:
+    if not rows.groups:
+        raise DecalError(
+            "the model corrects groups, and these rows have none", f"name the columns with {Hint('group')}"
+        )
+    return [np.asarray(values, dtype=str) for values in rows.groups.values()]
+
+
+class Patch(NamedTuple):
+    """One correction: a subset, a cell of the current score, and the shift of the score there."""
+
+    subset: int
+    cell: int
+    shift: float
+
+
+class PatchedRows(NamedTuple):
+    """Rows to correct: current score, label, weight, shape (T,); member, bool (subsets, T)."""
+
+    score: Floats
+    label: Floats
+    weight: Floats
+    member: NDArray[np.bool_]
+
+    def take(self, rows: NDArray[np.bool_]) -> PatchedRows:
+        """These rows."""
+        return PatchedRows(self.score[rows], self.label[rows], self.weight[rows], self.member[:, rows])
+
+    @property
+    def loss(self) -> float:
+        """Summed squared error of the score."""
+        return float(self.weight @ (self.score - self.label) ** 2)
+
+    def patched(self, patch: Patch, cells: int) -> PatchedRows:
+        """The rows with the patch applied to their scores."""
+        here = self.member[patch.subset] & (cell_of(self.score, cells) == patch.cell)
+        return self._replace(score=np.where(here, np.clip(self.score + patch.shift, 0.0, 1.0), self.score))
+
+
+def cell_of(score: Floats, cells: int) -> Ints:
+    """Number of the cell of each score."""
+    return np.minimum((score * cells).astype(np.int64), cells - 1)
+
+
+@method(
+    title="Multicalibration",
+    kind="post-training",
+    source=f"{cite('Hébert-Johnson et al. 2018')}; with a stopping rule on held-out rows",
+    needs=("features",),
+    uses=("groups",),
+)
+def multicalibration(
+    rows: Training, *, bins: Annotated[int, "bins of the score within which it corrects", COUNT] = N_CELLS
+) -> Patches:
+    """Isotonic regression, then corrections within groups and regions of the features until none helps.
+
+    The regions are the leaves of a tree of at most 12 leaves, grown on the residuals of the isotonic fit; the groups
+    are the values of each group column, if any. Each step adds the mean of y - p' to p' in one subset (all rows, a
+    region or a group) and one tenth of the range of p', chosen to lower the squared error most. A third of the rows is
+    held out; the steps up to the smallest squared error on them are kept. It needs features, 30 rows, and both classes
+    among the rows it learns from.
+    """
+    if len(rows) < MIN_ROWS:
+        raise Undefined(f"needs at least {MIN_ROWS} rows, a third of them held out; there are {len(rows)}")
+    held = rows.places(rows.generator(_HELD_OUT), _HELD_OUT) % _HELD_OUT == 0
+    learned = rows.take(~held)
+    learned.table.need_both_classes()
+    curve = Curve.fitted(learned.table)
+    start = _without_patches(curve, _residual_tree(learned, curve), learned.groups, bins)
+    whole = PatchedRows(curve(rows).score, rows.label, rows.weights, start.members(rows))
+    kept = kept_patches(whole.take(~held), whole.take(held), bins)
+    subset, cell = (np.array([patch[k] for patch in kept], dtype=np.int64) for k in (0, 1))
+    return replace(start, subset=subset, cell=cell, shift=np.array([patch.shift for patch in kept]))
+
+
+def kept_patches(learned: PatchedRows, held: PatchedRows, cells: int, most: int = MAX_PATCHES) -> list[Patch]:
+    """The patches up to the one with the smallest loss on the held-out rows."""
+    patches: list[Patch] = []
+    best, keep = held.loss, 0
+    while len(patches) < most and len(patches) - keep < MAX_FAILURES:
+        patch = best_patch(learned, cells)
+        if patch is None:
+            break
+        learned, held = learned.patched(patch, cells), held.patched(patch, cells)
+        patches.append(patch)
+        if held.loss < best:
+            best, keep = held.loss, len(patches)
+    return patches[:keep]
+
+
+def best_patch(sample: PatchedRows, cells: int) -> Patch | None:
+    """The patch that lowers the squared error most; None where every subset is calibrated in every cell."""
+    cell = cell_of(sample.score, cells)
+    off = sample.weight * (sample.label - sample.score)
+    weight, missing = (
+        np.array([np.bincount(cell[member], values[member], cells) for member in sample.member])
+        for values in (sample.weight, off)
+    )
+    gain = np.divide(missing**2, weight, out=np.zeros_like(weight), where=weight > 0)
+    subset, of_cell = np.unravel_index(int(gain.argmax()), gain.shape)
+    if gain[subset, of_cell] <= MIN_GAIN * sample.weight.sum():
+        return None
+    return Patch(int(subset), int(of_cell), float(missing[subset, of_cell] / weight[subset, of_cell]))
+
+
+def _without_patches(curve: Curve, tree: Tree, groups: Groups, cells: int) -> Patches:
+    """The curve and the subsets: all rows, then the leaves, then the values of each group column."""
+    leaves = np.flatnonzero(tree.left < 0).astype(str)
+    values = [np.unique(np.asarray(column, dtype=str)) for column in groups.values()]
+    columns = [np.full(len(each), k) for k, each in enumerate(values)]
+    kind = [EVERYONE, *[LEAF] * len(leaves), *[GROUP] * sum(map(len, values))]
+    none = np.zeros(0, dtype=np.int64)
+    return Patches(
+        curve,
+        tree,
+        np.array(kind, dtype=np.int64),
+        np.concatenate((np.zeros(1 + len(leaves), dtype=np.int64), *columns)),
+        np.concatenate(([""], leaves, *values)),
+        cells,
+        none,
+        none,
+        np.zeros(0),
+    )
+
+
+def _residual_tree(rows: Training, curve: Curve) -> Tree:
+    """A tree whose leaves are regions where the labels deviate from the curve."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    smallest = max(5, len(rows) // 100)
+    tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=rows.seed)
+    return Tree.of_sklearn(tree.fit(narrow(rows.matrix), rows.label - curve(rows).score, rows.weights))

@@ -1,0 +1,649 @@
+"""Recalibration of scores of two classes: isotonic regression, logistic curves, steps, Venn-Abers, a moved threshold.
+
+The logistic curves (Platt, temperature, beta, quadratic, spline) are one maximum likelihood in a few terms of the
+score, on the levels of a table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, NamedTuple, Self
+
+import numpy as np
+
+from decal_cli.declarations.papers import cite
+from decal_cli.declarations.spec import Between, Bins
+from decal_cli.errors import Undefined
+from decal_cli.learn.method import Applied, Training, are_probabilities, is_finite, is_increasing, method, model, need
+from decal_cli.learn.regions import IsotonicFit
+from decal_cli.tables import logistic
+from decal_cli.tables.logistic import expit
+from decal_cli.tables.rows import Unlabelled
+from decal_cli.tables.table import BINS, Floats, Table, bin_of, tabulate
+
+_TOLERANCE = 1e-9
+"""Of a Newton step, on terms of standard deviation 1."""
+MIN_SCORE = 1e-12
+"""Scores are clipped to [MIN_SCORE, 1 - MIN_SCORE] before a logarithm, as scikit-learn clips them."""
+
+
+def clipped(score: Floats) -> Floats:
+    """Scores that have a logarithm on both sides."""
+    return np.clip(score, MIN_SCORE, 1 - MIN_SCORE)
+
+
+def logit(score: Floats) -> Floats:
+    """log(p / (1 - p)) of clipped scores."""
+    return logistic.log_odds(score, MIN_SCORE)
+
+
+class LabelCounts(NamedTuple):
+    """Rows and positives of each level, shape (m,) each; positives may be expected ones (smoothed targets)."""
+
+    n: Floats
+    pos: Floats
+
+
+def counts_of(t: Table) -> LabelCounts:
+    """The counts of the labels as they are."""
+    return LabelCounts(t.n.astype(np.float64), t.pos.astype(np.float64))
+
+
+def need_different_scores(t: Table, least: int = 2) -> None:
+    """Raise Undefined where there are fewer distinct scores than a curve has parameters."""
+    if len(t) < least:
+        few = "every score is the same" if len(t) == 1 else f"there are {len(t)}"
+        raise Undefined(f"needs at least {least} distinct scores; {few}")
+
+
+def need_overlap(t: Table) -> None:
+    """Raise Undefined where a threshold separates the labels, so that the steepest curve is the likeliest."""
+    if logistic.separated(t):
+        raise Undefined("needs overlapping labels: a threshold separates them, so the likelihood has no maximum")
+
+
+def maximum(terms: list[Floats], counts: LabelCounts, intercept: bool = True) -> Floats:
+    """Coefficients of the terms, then the intercept, that make the counts likeliest; terms: shape (m,) each.
+
+    Errors: Undefined, where there is no maximum or it is not found.
+    """
+    x = np.array(terms, dtype=np.float64).reshape(len(terms), len(counts.n))
+    total = counts.n.sum()
+    # Terms of mean 0 and deviation 1, so that one tolerance serves scores of any spread.
+    middle = x @ counts.n / total if intercept else np.zeros(len(x))
+    x = x - middle[:, None]
+    scale = np.sqrt(x**2 @ counts.n / total)
+    scale[scale == 0] = 1.0
+    x /= scale[:, None]
+    if intercept:
+        x = np.vstack((x, np.ones(x.shape[1])))
+    start = np.zeros(len(x))
+    best, _ = logistic.climb(lambda at: logistic.row_slopes(x, *counts, at), start, _TOLERANCE, collinear=True)
+    coefficients: Floats = best[: len(terms)] / scale
+    return np.append(coefficients, best[-1] - coefficients @ middle) if intercept else coefficients
+
+
+def log_likelihood(terms: list[Floats], counts: LabelCounts, coefficients: Floats) -> float:
+    """The log-likelihood of coefficients with an intercept at their end."""
+    x = np.vstack([*terms, np.ones(len(counts.n))])
+    eta = coefficients @ x
+    return float(counts.pos @ eta - counts.n @ np.logaddexp(0.0, eta))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A piecewise linear, increasing function of the score: at, value, shape (k,) each; constant outside."""
+
+    at: Floats
+    value: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what is no increasing curve of probabilities. Errors: ValueError."""
+        need(self.at.shape == self.value.shape != (0,), "a curve needs one value for each of its points")
+        need(is_increasing(self.at) and is_increasing(self.value), "a curve must not decrease")
+        need(are_probabilities(self.value), "a curve's values lie in [0, 1]")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(np.interp(rows.score, self.at, self.value))
+
+    @classmethod
+    def fitted(cls, table: Table) -> Self:
+        """The isotonic regression of a table."""
+        fit = IsotonicFit(table)
+        return cls(fit.at, fit.value)
+
+
+@method(title="Isotonic regression", kind="recalibration", source=cite("Zadrozny and Elkan 2002"))
+def isotonic(rows: Training) -> Curve:
+    """The increasing function of the score that fits the labels best by squared error.
+
+    It is fitted by pooling adjacent violators; it is linear between fitted points and constant outside of them. It has
+    no parameters, may return exactly 0 and 1, and is calibrated on the rows it was fitted to.
+    """
+    return Curve.fitted(rows.table)
+
+
+On = Literal["logit", "p"]
+Targets = Literal["smoothed", "labels"]
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Sigmoid:
+    """s(slope * x + intercept), s the logistic function; x is the score, or its logit cut to +-27.6 (on: p, logit)."""
+
+    on: str
+    slope: float
+    intercept: float
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(expit(self.slope * term(rows.score, self.on) + self.intercept))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Beta:
+    """s(a log p - b log(1 - p) + c), s the logistic function; a, b >= 0; p is cut to [1e-12, 1 - 1e-12]."""
+
+    a: float
+    b: float
+    c: float
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        first, second = beta_terms(rows.score)
+        return Applied(expit(self.a * first + self.b * second + self.c))
+
+
+def term(score: Floats, on: str) -> Floats:
+    """The term that the exponent of a sigmoid is linear in."""
+    if on not in ("logit", "p"):
+        raise ValueError(f"a sigmoid on {on[:20]}")
+    return logit(score) if on == "logit" else score
+
+
+def beta_terms(score: Floats) -> tuple[Floats, Floats]:
+    """log p and -log(1 - p) of clipped scores."""
+    p = clipped(score)
+    return np.log(p), -np.log1p(-p)
+
+
+@method(title="Platt scaling", kind="recalibration", source=f"{cite('Platt 1999')}; on=p as in scikit-learn")
+def platt(
+    rows: Training,
+    *,
+    on: Annotated[On, "the exponent is linear in logit(p), or in p"] = "logit",
+    targets: Annotated[Targets, "fitted to Platt's smoothed targets, or to the labels themselves"] = "smoothed",
+) -> Sigmoid:
+    """A logistic curve with two parameters in logit(p), by maximum likelihood.
+
+    p' = s(a logit(p) + b), where s is the logistic function. The targets are Platt's: (P + 1) / (P + 2) for label 1 and
+    1 / (N + 2) for label 0, for P and N (weighted) rows of each, so that a maximum always exists; `targets=labels` is
+    plain, unpenalised logistic regression. `on=p` is the older convention, linear in p itself. Scores are clipped to
+    [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores.
+    """
+    need_different_scores(rows.table)
+    return fit_platt(rows.table, on, targets)
+
+
+def fit_platt(t: Table, on: str = "logit", targets: str = "smoothed") -> Sigmoid:
+    """Platt scaling of a table of at least two levels. Errors: Undefined, for targets=labels without a maximum."""
+    if targets == "labels":
+        need_overlap(t)
+        counts = counts_of(t)
+    else:
+        counts = smoothed(t)
+    slope, intercept = maximum([term(t.score, on)], counts)
+    return Sigmoid(on, float(slope), float(intercept))
+
+
+def smoothed(t: Table) -> LabelCounts:
+    """Expected positives under Platt's targets."""
+    n, pos = counts_of(t)
+    high, low = (t.positives + 1) / (t.positives + 2), 1 / (t.negatives + 2)
+    return LabelCounts(n, high * pos + low * (n - pos))
+
+
+@method(title="Temperature scaling", kind="recalibration", source=cite("Guo et al. 2017"))
+def temperature(rows: Training) -> Sigmoid:
+    """All log-odds divided by one temperature, by maximum likelihood.
+
+    p' = s(logit(p) / T), where s is the logistic function: .5 stays .5, and for T > 1 scores move towards .5. Where no
+    positive temperature helps (the score ranks rows the wrong way), T is infinite and every row gets .5. Scores are
+    clipped to [1e-12, 1 - 1e-12] before the logit. It needs two distinct scores, and labels that .5 does not separate.
+    """
+    need_different_scores(rows.table)
+    return fit_temperature(rows.table)
+
+
+def fit_temperature(t: Table) -> Sigmoid:
+    """Temperature scaling of a table. Errors: Undefined, where the best temperature is 0."""
+    x, counts = logit(t.score), counts_of(t)
+    on_the_right_side = ((x >= 0) | (counts.pos <= 0)) & ((x <= 0) | (counts.pos >= counts.n))
+    if on_the_right_side.all():
+        raise Undefined("needs labels that .5 does not separate: the likeliest temperature is 0")
+    if (((x <= 0) | (counts.pos <= 0)) & ((x >= 0) | (counts.pos >= counts.n))).all():
+        return Sigmoid("logit", 0.0, 0.0)  # Every label lies on the wrong side.
+    return Sigmoid("logit", max(float(maximum([x], counts, intercept=False)[0]), 0.0), 0.0)
+
+
+@method(title="Beta calibration", kind="recalibration", source=cite("Kull et al. 2017"))
+def beta(rows: Training) -> Beta:
+    """A curve with three parameters, for scores that follow beta distributions, by maximum likelihood.
+
+    p' = s(a log p - b log(1 - p) + c), where s is the logistic function and a, b >= 0 keep the order of the scores;
+    a = b is Platt scaling on logit(p), and a = b = 1, c = 0 changes nothing. Scores are clipped to [1e-12, 1 - 1e-12]
+    before the logarithm. It needs three distinct scores, and labels that no threshold separates.
+    """
+    t = rows.table
+    need_different_scores(t, 3)
+    need_overlap(t)
+    return fit_beta(t)
+
+
+def fit_beta(t: Table) -> Beta:
+    """The likeliest of the fits on the faces of a, b >= 0: it is the maximum, because the likelihood is concave."""
+    terms, counts = list(beta_terms(t.score)), counts_of(t)
+    rate = t.base_rate
+    best = np.array([0.0, 0.0, np.log(rate) - np.log1p(-rate)])
+    for used in ([0, 1], [0], [1]):
+        fit = _on_face(terms, counts, used)
+        if fit is None or bool((fit[:2] < 0).any()):
+            continue
+        if used == [0, 1]:
+            return Beta(*map(float, fit))  # The maximum without constraints meets them.
+        if log_likelihood(terms, counts, fit) > log_likelihood(terms, counts, best):
+            best = fit
+    return Beta(*map(float, best))
+
+
+def _on_face(terms: list[Floats], counts: LabelCounts, used: list[int]) -> Floats | None:
+    """a, b, c where the unused ones of a and b are 0; None where the likelihood has no maximum there."""
+    try:
+        *slopes, intercept = maximum([terms[k] for k in used], counts)
+    except Undefined:
+        return None
+    coefficients = np.zeros(3)
+    coefficients[used], coefficients[2] = slopes, intercept
+    return coefficients
+
+
+MAX_LOGIT = 10.0
+"""Logits are cut here: a bend must not rest on the few rows of exactly 0 or 1."""
+KNOT_SHARES = (0.05, 0.275, 0.5, 0.725, 0.95)
+"""Quantiles of the logits at which a spline may bend (Harrell 2001, five knots)."""
+MIN_KNOTS = 3
+
+
+@model
+@dataclass(frozen=True)
+class Quadratic:
+    """s(square * z^2 + slope * z + intercept), s the logistic function, z the logit of the score cut to +-10."""
+
+    square: float
+    slope: float
+    intercept: float
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        z = _cut(rows.score)
+        return Applied(expit(self.square * z**2 + self.slope * z + self.intercept))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Spline:
+    """s of a natural cubic spline of z, the logit of the score cut to +-10.
+
+    knots: (k,), increasing; slope of z, bends of the k - 2 terms that are cubic between the knots and linear beyond.
+    """
+
+    knots: Floats
+    slope: float
+    bends: Floats
+    intercept: float
+
+    def __post_init__(self) -> None:
+        """Refuse parts that form no spline. Errors: ValueError."""
+        need(is_increasing(self.knots) and len(self.knots) >= MIN_KNOTS, "a spline needs increasing knots")
+        need(bool((np.diff(self.knots) > 0).all()), "a spline needs different knots")
+        need(
+            self.bends.shape == (len(self.knots) - 2,) and is_finite(self.bends), "a spline needs a bend for each knot"
+        )
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        z = _cut(rows.score)
+        total = self.slope * z + self.intercept
+        for bend, term in zip(self.bends, _bent(z, self.knots), strict=True):
+            total = total + bend * term
+        return Applied(expit(total))
+
+
+def _cut(score: Floats) -> Floats:
+    return np.asarray(np.clip(logit(score), -MAX_LOGIT, MAX_LOGIT))
+
+
+def _bent(z: Floats, knots: Floats) -> list[Floats]:
+    """The terms of a natural cubic spline beside 1 and z, shape (k - 2, T): linear beyond the outer knots."""
+    last, before = knots[-1], knots[-2]
+
+    def cube(knot: float) -> Floats:
+        return np.asarray(np.maximum(z - knot, 0.0) ** 3)
+
+    return [
+        (cube(knot) - cube(before) * (last - knot) / (last - before) + cube(last) * (before - knot) / (last - before))
+        / (last - knots[0]) ** 2
+        for knot in knots[:-2]
+    ]
+
+
+@method(
+    title="Quadratic scaling",
+    kind="recalibration",
+    source="logistic regression on logit(p) and its square; Platt's targets as for platt",
+)
+def quadratic(rows: Training) -> Quadratic:
+    """A logistic curve with a quadratic term in logit(p), by maximum likelihood.
+
+    p' = s(a z^2 + b z + c), where s is the logistic function and z = logit(p), cut to [-10, 10]. The targets are those
+    of `platt`, so that a maximum always exists. It bends where Platt scaling cannot, for one parameter more, and needs
+    three distinct scores. Far from most scores it may turn round.
+    """
+    need_different_scores(rows.table, 3)
+    return fit_quadratic(rows.table)
+
+
+def fit_quadratic(t: Table) -> Quadratic:
+    """Quadratic scaling of a table of at least three levels."""
+    z = _cut(t.score)
+    square, slope, intercept = maximum([z**2, z], smoothed(t))
+    return Quadratic(float(square), float(slope), float(intercept))
+
+
+@method(
+    title="Spline scaling",
+    kind="recalibration",
+    source="Harrell 2001, restricted cubic splines; Lucena 2018, for calibration; Platt's targets as for platt",
+)
+def spline(rows: Training) -> Spline:
+    """A logistic curve through a natural cubic spline of logit(p), by maximum likelihood.
+
+    p' = s(f(z)), where s is the logistic function, z = logit(p), cut to [-10, 10], and f is cubic between five knots,
+    at the quantiles .05, .275, .5, .725 and .95 of z, and linear beyond them. The targets are those of `platt`. It
+    follows calibration curves of any smooth shape with five parameters. It needs three different knots.
+    """
+    return fit_spline(rows.table)
+
+
+def fit_spline(t: Table) -> Spline:
+    """Spline scaling of a table. Errors: Undefined, where the scores are too few to bend between."""
+    z = _cut(t.score)
+    reached = np.cumsum(t.n) / t.total
+    knots = np.unique(z[np.minimum(np.searchsorted(reached, KNOT_SHARES), len(z) - 1)])
+    if len(knots) < MIN_KNOTS:
+        raise Undefined(f"needs at least {MIN_KNOTS} different knots; the quantiles of these scores give {len(knots)}")
+    slope, *bends, intercept = maximum([z, *_bent(z, knots)], smoothed(t))
+    return Spline(knots, float(slope), np.array(bends), float(intercept))
+
+
+Miscoverage = Annotated[float, "share of correctly decided rows that may get .5", Between(0, 1)]
+RANKED_PART = 10
+"""One in so many correctly decided rows sets the cut of Meta-Cal, as in its authors' code."""
+MAX_RANKED = 500
+"""At most so many rows set the cut."""
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """A step function of the score. edges: increasing, (k - 1,), each belongs to the step below it; value: (k,)."""
+
+    edges: Floats
+    value: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what are no steps of probabilities. Errors: ValueError."""
+        need(self.value.shape == (len(self.edges) + 1,), "steps need one value more than they have edges")
+        need(
+            is_increasing(self.edges) and are_probabilities(self.value), "steps need increasing edges, values in [0, 1]"
+        )
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(self.value[bin_of(rows.score, self.edges)])
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """A curve, and steps on its values."""
+
+    curve: Sigmoid
+    steps: Steps
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return self.steps(replace(rows, score=self.curve(rows).score))
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Abstaining:
+    """A curve, and .5 for scores within `cut` of .5."""
+
+    curve: Sigmoid
+    cut: float
+
+    def __post_init__(self) -> None:
+        """Refuse a cut that is no distance of scores from .5. Errors: ValueError."""
+        need(0 <= self.cut <= 0.5, "a cut lies in [0, .5]")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(np.where(np.abs(rows.score - 0.5) <= self.cut, 0.5, self.curve(rows).score))
+
+
+@method(title="Histogram binning", kind="recalibration", source=cite("Zadrozny and Elkan 2001"))
+def histogram(rows: Training, *, bins: Bins = BINS) -> Steps:
+    """The frequency of label 1 in equal-mass bins of the score.
+
+    Edges are the i/k quantiles of the training scores for k bins, linearly interpolated; a score equal to an edge
+    belongs to the lower bin. The frequencies need not increase, and all rows of a bin get the same score.
+    """
+    t = rows.table
+    levels = t.bins(bins)
+    return Steps(t.bin_edges(bins), levels.pos / levels.n)
+
+
+@method(title="Scaling-binning", kind="recalibration", source=cite("Kumar et al. 2019"))
+def scaling_binning(rows: Training, *, bins: Bins = BINS) -> Binned:
+    """Platt scaling, then the mean of its values in equal-mass bins of these values.
+
+    A curve has less noise than frequencies, and the calibration error of a step function can be measured. The curve is
+    `platt`; bins are cut at the i/k quantiles of its values on the training rows, for k bins, and each bin gets the
+    mean of its values, not of the labels. It needs two distinct scores.
+    """
+    need_different_scores(rows.table)
+    curve = fit_platt(rows.table)
+    fitted = tabulate(curve(rows).score, rows.label, rows.weight)
+    return Binned(curve, Steps(fitted.bin_edges(bins), fitted.bins(bins).score))
+
+
+@method(title="Meta-Cal", kind="recalibration", source=f"{cite('Ma and Blaschko 2021')}; miscoverage constraint")
+def meta_cal(rows: Training, *, miscoverage: Miscoverage = 0.05) -> Abstaining:
+    """Temperature scaling, and .5 for the rows that the score cannot decide.
+
+    A row is doubtful where its score lies as near to .5 as those of the nearest 5 % (miscoverage) of the rows that
+    p >= .5 decides correctly; a tenth of these rows, at most 500, drawn at random (--seed), sets the cut. Doubtful rows
+    get .5; all other rows get temperature scaling, fitted to the remaining rows that are not doubtful. It needs 10 rows
+    that p >= .5 decides correctly.
+    """
+    right = np.flatnonzero((rows.score >= 0.5) == (rows.label == 1))
+    if len(right) < RANKED_PART:
+        raise Undefined(f"needs at least {RANKED_PART} rows that p >= .5 decides correctly; there are {len(right)}")
+    ranking = rows.generator(RANKED_PART).permutation(right)[: min(len(right) // RANKED_PART, MAX_RANKED)]
+    distance = np.abs(rows.score - 0.5)
+    cut = _lower_quantile(distance[ranking], rows.weights[ranking], miscoverage)
+    fitted = distance > cut
+    fitted[ranking] = False
+    if not fitted.any():
+        raise Undefined("needs scores that differ more: all lie within the cut around .5")
+    kept = rows.take(fitted)
+    return Abstaining(fit_temperature(kept.table), cut)
+
+
+def _lower_quantile(values: Floats, weight: Floats, share: float) -> float:
+    """The quantile of weighted values, rounded down to one of them; for equal weights numpy's method 'lower'."""
+    order = np.argsort(values, kind="stable")
+    before = np.cumsum(weight[order]) - weight[order]
+    reached = np.searchsorted(before, share * (weight.sum() - weight.mean()) * (1 + 1e-12), side="right")
+    return float(values[order][reached - 1])
+
+
+Point = tuple[float, float]
+"""Cumulative rows and positives: isotonic regression is the slope of the greatest convex minorant of such points."""
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class VennAbers:
+    """p0 and p1 as step functions of the score.
+
+    at0, p0: shape (k,), (k + 1,): p0[i] holds from at0[i - 1] up to below at0[i]. at1, p1: p1[i] holds from above
+    at1[i - 1] up to at1[i].
+    """
+
+    at0: Floats
+    p0: Floats
+    at1: Floats
+    p1: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse what are no increasing steps of probabilities. Errors: ValueError."""
+        for at, value in ((self.at0, self.p0), (self.at1, self.p1)):
+            need(value.shape == (len(at) + 1,), "steps need one value more than they have edges")
+            need(is_increasing(at) and is_increasing(value), "edges and values of steps must not decrease")
+            need(are_probabilities(value), "values of steps lie in [0, 1]")
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        low = self.p0[np.searchsorted(self.at0, rows.score, side="right")]
+        high = self.p1[np.searchsorted(self.at1, rows.score, side="left")]
+        return Applied(high / (1 - low + high), lower=low, upper=high)
+
+
+@method(
+    title="Venn-Abers",
+    kind="recalibration",
+    source=f"{cite('Vovk and Petej 2014')}; computed as in {cite('Vovk et al. 2015')}",
+)
+def venn_abers(rows: Training) -> VennAbers:
+    """Isotonic regression with the new row added, once with label 0 and once with label 1: an interval and a middle.
+
+    p0 and p1 are the isotonic fits at the row's score with the row added under label 0 and under label 1; one of the
+    two is calibrated for any distribution. The score is p1 / (1 - p0 + p1), the interval is [p0, p1]. A new row counts
+    as one row of weight 1, so the weights should be of that order. It never returns exactly 0 or 1.
+    """
+    t = rows.table
+    n, pos = t.n.astype(np.float64), t.pos.astype(np.float64)
+    at1, p1 = _runs(t.score, fits_with_one_more(n, pos), last=True)
+    # With the order of scores and the labels reversed, label 0 is label 1.
+    mirrored = 1 - fits_with_one_more(n[::-1], (n - pos)[::-1])[::-1]
+    at0, p0 = _runs(t.score, mirrored, last=False)
+    return VennAbers(at0, np.concatenate(([0.0], p0)), at1, np.concatenate((p1, [1.0])))
+
+
+def _runs(score: Floats, value: Floats, last: bool) -> tuple[Floats, Floats]:
+    """Runs of levels of one value: the score of their last, or first, level and the value."""
+    changes = value[1:] != value[:-1]
+    ends = np.append(changes, True) if last else np.append(True, changes)
+    return score[ends], value[ends]
+
+
+def fits_with_one_more(n: Floats, pos: Floats) -> Floats:
+    """Isotonic fit at each level with one more row of label 1 at that level, shape (m,), increasing.
+
+    A new row of label 1 between two levels gets the value of the upper one, because nothing stops it from rising so
+    far. The corner points below follow Vovk et al. 2015, algorithms 1 and 2: the new row first comes before all levels,
+    then moves up level by level, and the convex minorant right of it loses a corner or gains one; all in linear time.
+    """
+    rows = np.concatenate(([-1.0, 0.0], np.cumsum(n))).tolist()
+    positives = np.concatenate(([-1.0, 0.0], np.cumsum(pos))).tolist()
+    points: list[Point] = list(zip(rows, positives, strict=True))
+    corners = _minorant(points)
+    corners.reverse()  # The leftmost corner is now on top of the stack.
+    fits = np.empty(len(n))
+    for level in range(len(n)):
+        fits[level] = _slope(corners[-1], corners[-2])
+        # The level's own rows now come first, and the new row after them.
+        before, here, after = points[level], points[level + 1], points[level + 2]
+        moved = (before[0] + after[0] - here[0], before[1] + after[1] - here[1])
+        points[level + 1] = moved
+        if _cross(corners[-1], corners[-2], moved) >= 0:
+            continue  # Not below the minorant.
+        corners.pop()
+        while len(corners) > 1 and _cross(moved, corners[-1], corners[-2]) <= 0:
+            corners.pop()
+        corners.append(moved)
+    return np.minimum(np.maximum.accumulate(fits), 1.0)
+
+
+def _minorant(points: list[Point]) -> list[Point]:
+    """Corners of the greatest convex minorant, left to right."""
+    corners: list[Point] = []
+    for point in points:
+        while len(corners) > 1 and _cross(corners[-2], corners[-1], point) <= 0:
+            corners.pop()
+        corners.append(point)
+    return corners
+
+
+def _cross(a: Point, b: Point, c: Point) -> float:
+    """Above 0 where the path from a over b to c turns left, that is, upwards."""
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
+
+
+def _slope(a: Point, b: Point) -> float:
+    return (b[1] - a[1]) / (b[0] - a[0])
+
+
+NEVER = 2.0
+"""A threshold that no score reaches."""
+
+
+@model
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """The score as it is; act when score >= threshold: 0 acts always, 2 never."""
+
+    threshold: float
+
+    def __post_init__(self) -> None:
+        """Refuse what is no threshold of scores. Errors: ValueError."""
+        need(0 <= self.threshold <= NEVER, "a threshold of scores lies in [0, 1], or is 2 where nothing reaches it")
+
+    @property
+    def note(self) -> str:
+        """What to act on."""
+        if self.threshold == NEVER:
+            return "No recalibrated score reaches t*: always decide 0."
+        return f"Act when score >= {self.threshold!r}."
+
+    def __call__(self, rows: Unlabelled) -> Applied:
+        return Applied(rows.score, threshold=np.full(len(rows), self.threshold))
+
+
+@method(
+    title="Adjusted threshold",
+    kind="recalibration",
+    source=cite("Perez-Lebel et al. 2025", "prop. 3.3"),
+    needs=("task",),
+)
+def threshold(rows: Training) -> Threshold:
+    """Another threshold in place of t*; the scores stay as they are.
+
+    Act when score >= the smallest training score whose isotonic fit reaches t* (the metric threshold_adjusted); on the
+    training rows this decides as the isotonic fit does at t*. Where every fit reaches t*, all rows are decided 1; where
+    none does, 0. It gains what isotonic recalibration gains at this t*, and nothing at other thresholds.
+    """
+    assert rows.task is not None
+    t = rows.table
+    reached = np.flatnonzero(t.isotonic.pos / t.isotonic.n >= rows.task.threshold)
+    if not len(reached):
+        return Threshold(NEVER)
+    return Threshold(0.0 if reached[0] == 0 else float(t.score[t.pools[reached[0]]]))

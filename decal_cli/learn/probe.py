@@ -1,0 +1,418 @@
+"""What post-training on the features would still win beyond recalibration, before any method is named.
+
+The probe is `blend` in small: a logistic regression and boosted trees, both on the score and the features, whose
+log-odds and those of the recalibrated score are weighted by how well they predict rows that they have not seen. The two
+learners are small enough to be fitted once for every fold, and good enough to predict what `blend` wins. Everything is
+cross-fitted: a row's two probabilities, the probe's and that of isotonic regression of the score, come from models that
+have not seen it. Nothing here knows t*: one call serves every task.
+
+The gain at t* is the mean of two estimates of the same thing. One takes the held-out labels for what changed decisions
+are worth: unbiased, noisy. The other takes a probability for it: less noisy, but the probe would be judge of its own
+decisions, so the judge is the probe after one more recalibration with three parameters.
+
+What a probe wins at t* grows slowly with the rows, and long before it is clear the probe may show that there is
+something to learn: among rows of nearly the same score, does the label go with what a probe says that has not seen it?
+Where the features say nothing more, the sum of the products of both residuals has mean 0, whatever the probe learned.
+That is the generalised covariance measure of Shah and Peters, with what the probe says in place of a feature.
+
+How the probe was chosen, and how well it predicts what methods win on real data, stands in docs/probe.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.errors import Undefined
+from decal_cli.learn import held_out
+from decal_cli.learn.encoding import encoded
+from decal_cli.learn.regions import LARGEST, IsotonicFit, Narrow, isotonic_fit, narrow, with_score
+from decal_cli.tables.estimate import dot, mean_over
+from decal_cli.tables.features import Features, Matrix
+from decal_cli.tables.logistic import climb, expit, log_odds, row_slopes
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.seed import Seed
+from decal_cli.tables.table import BLOCK, FEWEST_ROWS, Floats, Ints, MeanEstimate
+from decal_cli.tables.threads import one_thread
+
+MAX_DISTANCE = 8.0
+"""Standard deviations at which a standardised feature is cut: one row must not carry a regression."""
+MIN_DEVIATION = 1e-9
+"""Standard deviation, of features scaled to at most 1 or of log-odds, up to which they count as constant."""
+PENALTY = 0.5
+"""Of the squared slopes of a regression, as in scikit-learn's LogisticRegression with C = 1."""
+N_SEEDS = 2**32
+"""scikit-learn takes seeds below this."""
+N_TREES, LEARNING_RATE, MAX_LEAVES, MAX_BINS = 40, 0.18, 8, 63
+"""Boosting: trees, learning rate, leaves of a tree, bins of a feature."""
+LEAF_PENALTY = 10.0
+"""Of the squared value of a leaf."""
+SPLIT_SHARE, MAX_SPLIT = 0.5, 64
+"""Share of the columns that a split considers, drawn at random, and their largest number."""
+LEAF_PART, LEAF_RANGE = 30, (5, 40)
+"""A leaf holds one in LEAF_PART of the rows, within this range."""
+SURE = 1e-3
+"""Recalibrated scores are clipped at this distance from 0 and 1 before their log-odds are weighted."""
+EQUAL = np.array([0.0, 0.5, 0.5, 0.0])
+"""Intercept and weights to begin with: the mean log-odds of regression and trees, nothing of the recalibrated score."""
+HOLD = np.array([0.25, 10.0, 10.0, 10.0])
+"""Penalty of their squared distance from EQUAL."""
+_TOLERANCE = 1e-8
+"""Of a Newton step."""
+
+
+def logistic_fit(columns: Floats, label: Floats, weight: Floats, penalty: Floats, centre: Floats) -> Floats:
+    """Intercept and slopes, shape (1 + d,), of the logistic regression with the largest penalised likelihood.
+
+    columns: shape (T, d). penalty: of the squared distance from the centre; shape (1 + d,) each, the intercept first.
+    """
+    x = np.vstack((np.ones(len(label)), columns.T))
+    at, _ = climb(lambda at: row_slopes(x, weight, weight * label, at, penalty, centre), centre, _TOLERANCE)
+    return at
+
+
+def blend_weights(each: Floats, label: Floats, weight: Floats) -> Floats:
+    """Intercept and weights of log-odds, shape (4,), by how well they predict rows that their models have not seen.
+
+    each: log-odds by regression, trees and recalibrated score, shape (T, 3). weight: of mean 1.
+    """
+    return logistic_fit(each, label, weight, HOLD, EQUAL)
+
+
+def blended(each: Floats, weights: Floats) -> Floats:
+    """Probabilities from log-odds, shape (T, 3), and their weights, shape (4,)."""
+    total = np.full(len(each), weights[0])
+    # Column by column: a matrix product may round a row differently when other rows stand beside it.
+    for column, of_column in zip(each.T, weights[1:], strict=True):
+        total += of_column * column
+    return expit(total)
+
+
+class Standard:
+    """Features with mean 0 and variance 1, cut; constant columns are dropped, and missing values become the mean.
+
+    Learned on all rows and without labels, so that folds may share it.
+    """
+
+    def __init__(self, features: Matrix, weight: Floats) -> None:
+        kept = []
+        for column in range(features.shape[1]):
+            values = _finite(features[:, column])
+            known = ~np.isnan(values)
+            largest = float(np.abs(values[known]).max(initial=0.0)) or 1.0
+            centre, spread = _moments(values[known] / largest, weight[known])
+            if spread > MIN_DEVIATION:
+                kept.append((column, largest, centre, spread))
+        self.column = np.array([entry[0] for entry in kept], dtype=np.int64)
+        self.largest, self.centre, self.spread = np.array([entry[1:] for entry in kept]).reshape(-1, 3).T
+
+    def __call__(self, features: Matrix) -> Floats:
+        """The standardised features of rows, shape (k, d') for features of shape (k, d)."""
+        return standardised(features, self.column, self.largest, self.centre, self.spread)
+
+
+def standardised(features: Matrix, column: Ints, largest: Floats, centre: Floats, spread: Floats) -> Floats:
+    """These columns in these units, cut; missing values become the mean."""
+    x = (_finite(features[:, column]) / largest - centre) / spread
+    return np.nan_to_num(np.clip(x, -MAX_DISTANCE, MAX_DISTANCE), copy=False, nan=0.0)
+
+
+def _finite(values: Matrix) -> Floats:
+    """A copy as float64 without infinities; missing values stay missing."""
+    return np.clip(values.astype(np.float64), -LARGEST, LARGEST)
+
+
+def _moments(values: Floats, weight: Floats) -> tuple[float, float]:
+    """Mean and standard deviation; those of no values are 0."""
+    total = float(weight.sum()) or 1.0
+    centre = dot(weight, values) / total
+    return centre, float(np.sqrt(dot(weight, (values - centre) ** 2) / total))
+
+
+class Regression:
+    """Logistic regression on the log-odds of the recalibrated score and the standardised features."""
+
+    def __init__(self, recalibrated: Floats, features: Floats, label: Floats, weight: Floats) -> None:
+        self.middle, self.spread = float(recalibrated.mean()), float(recalibrated.std())
+        if self.spread <= MIN_DEVIATION:
+            self.spread = 1.0
+        columns = self._columns(recalibrated, features)
+        penalty, centre = np.full(1 + columns.shape[1], PENALTY), np.zeros(1 + columns.shape[1])
+        penalty[0], centre[:1] = 0.0, log_odds(np.average(label[None], axis=1, weights=weight))
+        self.coefficient = logistic_fit(columns, label, weight, penalty, centre)
+
+    def _columns(self, recalibrated: Floats, features: Floats) -> Floats:
+        return np.column_stack(((recalibrated - self.middle) / self.spread, features))
+
+    def __call__(self, recalibrated: Floats, features: Floats) -> Floats:
+        """Log-odds of rows, shape (k,)."""
+        return self.coefficient[0] + self._columns(recalibrated, features) @ self.coefficient[1:]
+
+
+class Trees:
+    """Boosted trees on the score and the features as they come; missing values are one side of a split.
+
+    A split considers only some of the columns, so that a feature that says nothing by itself, but much beside another,
+    is split on now and then.
+    """
+
+    def __init__(self, score: Floats, features: Matrix, label: Floats, weight: Floats | None, seed: int) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        columns = _columns(score, features)
+        boosting = HistGradientBoostingClassifier(
+            max_iter=N_TREES,
+            learning_rate=LEARNING_RATE,
+            max_leaf_nodes=MAX_LEAVES,
+            max_bins=MAX_BINS,
+            max_features=min(SPLIT_SHARE, MAX_SPLIT / columns.shape[1]),
+            l2_regularization=LEAF_PENALTY,
+            min_samples_leaf=int(np.clip(len(label) // LEAF_PART, *LEAF_RANGE)),
+            early_stopping=False,
+            random_state=seed % N_SEEDS,
+        )
+        self.boosting = boosting.fit(without_empty(columns), label > 0.5, weight)
+
+    def __call__(self, score: Floats, features: Matrix) -> Floats:
+        """Log-odds of rows, shape (k,)."""
+        total: Floats = self.boosting.decision_function(_columns(score, features))
+        return total
+
+
+def without_empty(columns: Narrow) -> Narrow:
+    """The columns with 0 in those that have no value at all: scikit-learn's boosting cannot take such a column."""
+    empty = np.isnan(columns).all(axis=0)
+    return np.where(empty, np.float32(0), columns) if empty.any() else columns
+
+
+def _columns(score: Floats, features: Matrix) -> Narrow:
+    return with_score(score, narrow(features))
+
+
+Mask = NDArray[np.bool_]
+
+MIN_TAUGHT, SHARE_TAUGHT = 12_000, 16
+"""So many rows teach a fold's regression and trees, or one in SHARE_TAUGHT where these are more; all of its rows teach
+its isotonic regression."""
+MIN_SHARE = 1e-9
+"""Share of a label up to which there is but one."""
+JUDGE_PENALTY = 0.5
+"""Of the judge's three squared parameters."""
+WIDENED = 1.2
+"""What the error of held-out differences is widened by: folds learn from each other's rows (docs/simulation.md)."""
+
+
+class Probed(NamedTuple):
+    """Rows in canonical order and what models that have not seen them say of them, shape (T,) each.
+
+    Where there are too few rows to hold some out, nothing is said: shape (0,).
+    """
+
+    score: Floats
+    label: Floats
+    weight: Floats
+    isotonic: Floats
+    """Isotonic regression of the score."""
+    recalibrated: Floats
+    """The score by the calibrator that is chosen inside the other folds."""
+    probe: Floats
+    """Regression, trees and recalibrated score, weighted."""
+    judge: Floats
+    """The probe once more recalibrated, with three parameters: what its decisions are judged by."""
+    fold: Ints
+    """The fold of each row: its models have seen no row of this fold."""
+    unit: Ints | None = None
+    """The cluster of each row; None where rows are independent."""
+
+
+def squared_loss_won(probed: Probed) -> MeanEstimate:
+    """Squared loss of the recalibrated score less that of the probe, a mean over rows that neither has seen.
+
+    Of the grouping loss it is the part that the probe sees, apart from the errors of the isotonic fit.
+    """
+    won = (probed.isotonic - probed.label) ** 2 - (probed.probe - probed.label) ** 2
+    mean, error = mean_over(won, probed.weight, probed.unit)
+    return MeanEstimate(mean, WIDENED * error)
+
+
+def build_probe(rows: Rows, *, seed: int) -> Probed:
+    """Cross-fitted probabilities of rows with features, in any order."""
+    rows = with_mean_weight_one(rows)
+    if rows.too_few_to_hold_out:
+        nothing = np.empty(0)
+        return Probed(rows.score, rows.label, rows.weights, *(nothing,) * 4, nothing.astype(np.int64))
+    isotonic, probed, fold = np.empty(len(rows)), np.empty(len(rows)), np.empty(len(rows), dtype=np.int64)
+    with one_thread():
+        for number, rule in enumerate(fold_rules(rows, seed)):
+            fold[rule.held] = number
+            isotonic[rule.held] = rule.models.isotonic(rows.score[rule.held])
+            probed[rule.held] = rule.held_out
+        judge = _judged(probed, isotonic, rows)
+    recalibrated = held_out.recalibrated_rows(rows, fold)
+    return Probed(rows.score, rows.label, rows.weights, isotonic, recalibrated, probed, judge, fold, rows.unit)
+
+
+def with_mean_weight_one(rows: Rows) -> Rows:
+    """The rows in canonical order, with labels as float64 and weights, where there are any, of mean 1."""
+    rows = rows.in_order()
+    weight = None if rows.weight is None else rows.weight / rows.weight.mean()
+    return replace(rows, score=rows.score + 0.0, label=rows.label.astype(np.float64), weight=weight)
+
+
+def fold_rules(rows: Rows, seed: int) -> list[FoldRule]:
+    """The rule of each fold, learned on the other folds."""
+    split = Split(rows, seed)
+    models = [FoldModels(split, fold) for fold in range(FOLDS)]
+    each = np.empty((len(rows), 3))
+    for fold, fitted in enumerate(models):
+        for part in _blocks(np.flatnonzero(split.fold == fold)):
+            each[part] = fitted(rows.score[part], split.features[part])
+    return [FoldRule(split, fold, models[fold], each) for fold in range(FOLDS)]
+
+
+def _blocks(which: Ints) -> Iterator[Ints]:
+    return (which[start : start + BLOCK] for start in range(0, len(which), BLOCK))
+
+
+class Split:
+    """Rows, each in a fold; those that teach regressions and trees; and isotonic fits without one or two folds."""
+
+    def __init__(self, rows: Rows, seed: int) -> None:
+        place = rows.places(Seed(seed).generator("probe"))
+        self.rows, self.seed, self.fold = rows, seed, place % FOLDS
+        self.taught = place < max(MIN_TAUGHT, len(rows) // SHARE_TAUGHT) * FOLDS // (FOLDS - 1)
+        self.features = rows.typed
+        # What categories and missing values stand for is learned from labels, by each fold for itself.
+        self.standard = Standard(rows.matrix, rows.weights) if self.features.plain else None
+        self._without_two: dict[frozenset[int], IsotonicFit] = {}
+
+    def without(self, fold: int) -> IsotonicFit:
+        """Isotonic regression of all other folds."""
+        return self._isotonic(self.fold != fold)
+
+    def without_two(self, fold: int, other: int) -> IsotonicFit:
+        """Isotonic regression of the rows that teach, less these two folds."""
+        folds = frozenset((fold, other))
+        if folds not in self._without_two:
+            self._without_two[folds] = self._isotonic(self.taught & (self.fold != fold) & (self.fold != other))
+        return self._without_two[folds]
+
+    def _isotonic(self, learn: Mask) -> IsotonicFit:
+        rows = self.rows
+        return isotonic_fit(rows.score[learn], rows.label[learn], None if rows.weight is None else rows.weight[learn])
+
+
+class FoldModels:
+    """What a fold's regression, trees and recalibrated score say of rows, all learned without it."""
+
+    def __init__(self, split: Split, fold: int) -> None:
+        rows = split.rows
+        self.isotonic = split.without(fold)
+        learn = np.flatnonzero(split.taught & (split.fold != fold))
+        label, weight = rows.label[learn], rows.weights[learn]
+        self.rate = float(weight @ label / weight.sum())
+        self.has_both = MIN_SHARE < self.rate < 1 - MIN_SHARE
+        if not self.has_both:
+            return
+        # Two rows of the base rate: the ends of the isotonic fit are 0 and 1, where the log-odds are not.
+        self.shrunken = 2 / (len(learn) + 2)
+        self.encoder, taught = encoded(rows.take(learn), seed=split.seed)
+        score, features = taught.score, taught.matrix
+        recalibrated = np.empty(len(learn))
+        for other in set(range(FOLDS)) - {fold}:
+            held = split.fold[learn] == other
+            recalibrated[held] = split.without_two(fold, other)(score[held])
+        self.standard = Standard(features, weight) if split.standard is None else split.standard
+        self.regression = Regression(self._log_odds(recalibrated), self.standard(features), label, weight)
+        self.trees = Trees(score, features, label, None if rows.weight is None else weight, split.seed)
+
+    def _log_odds(self, recalibrated: Floats) -> Floats:
+        return log_odds(recalibrated * (1 - self.shrunken) + self.rate * self.shrunken)
+
+    def __call__(self, score: Floats, features: Features) -> Floats:
+        """Log-odds of rows by regression, trees and recalibrated score, shape (k, 3)."""
+        recalibrated = self.isotonic(score)
+        known = log_odds(recalibrated, SURE)
+        if not self.has_both:
+            return np.column_stack((known, known, known))
+        numbers = features.matrix if self.encoder is None else self.encoder(features)
+        regression = self.regression(self._log_odds(recalibrated), self.standard(numbers))
+        return np.column_stack((regression, self.trees(score, numbers), known))
+
+
+class FoldRule:
+    """What decides a fold: models that have not seen it, weighted by how well they predict the other folds."""
+
+    def __init__(self, split: Split, fold: int, models: FoldModels, each: Floats) -> None:
+        self.models, self.held = models, np.flatnonzero(split.fold == fold)
+        others, rows = split.fold != fold, split.rows
+        self.weights = blend_weights(each[others], rows.label[others], rows.weights[others])
+        self.held_out = blended(each[self.held], self.weights)
+
+    def __call__(self, score: Floats, features: Features) -> tuple[Floats, Floats]:
+        """Both probabilities of new rows, of isotonic regression and of the probe."""
+        return self.models.isotonic(score), blended(self.models(score, features), self.weights)
+
+
+def _judged(probe: Floats, isotonic: Floats, rows: Rows) -> Floats:
+    each = np.column_stack([log_odds(p, SURE) for p in (probe, isotonic)])
+    slopes = logistic_fit(each, rows.label, rows.weights, np.full(3, JUDGE_PENALTY), np.zeros(3))
+    return expit(slopes[0] + each @ slopes[1:])
+
+
+ROWS_ALIKE = 20
+"""Rows of one fold, next to each other by their score, that count as of nearly the same score."""
+LEAST = 1e-6
+"""Distance from 0 and 1 at which probabilities are clipped before their log-odds are compared."""
+TINY = 1e-300
+"""In place of a variance of 0."""
+
+
+def no_signal(probed: Probed) -> float:
+    """Probability of so clear a signal, or a clearer one, where the features say nothing beyond the score."""
+    if not len(probed.probe):
+        raise Undefined(f"needs at least {FEWEST_ROWS} rows to learn from some and judge on others")
+    alike = _alike(probed.score, probed.fold)
+    share = probed.weight / np.bincount(alike, probed.weight)[alike]
+    label = _centred(probed.label, alike, share)
+    score, learned = (_centred(log_odds(values, LEAST), alike, share) for values in (probed.score, probed.probe))
+    # Within a few rows, what the probe owes to the score is a line.
+    line = np.bincount(alike, share * score * learned) / np.maximum(np.bincount(alike, share * score**2), TINY)
+    products = probed.weight * label * (learned - line[alike] * score)
+    if probed.unit is not None:
+        products = np.bincount(probed.unit, products).astype(np.float64)
+    spread = float(products @ products)
+    if spread <= 0:
+        return 1.0
+    return math.erfc(float(products.sum()) / (WIDENED * math.sqrt(2 * spread))) / 2
+
+
+def _alike(score: Floats, fold: Ints) -> Ints:
+    """Number of the few rows, of one fold and nearly the same score, that a row belongs to; equal scores stay together.
+
+    The score is in ascending order.
+    """
+    order = np.argsort(fold, kind="stable")
+    score, fold = score[order], fold[order]
+    starts = np.searchsorted(fold, fold)
+    place = np.arange(len(fold)) - starts
+    first = np.empty(len(fold), dtype=bool)
+    first[0] = True
+    first[1:] = (score[1:] != score[:-1]) | (fold[1:] != fold[:-1])
+    place = place[np.flatnonzero(first)[np.cumsum(first) - 1]] // ROWS_ALIKE
+    new = np.empty(len(fold), dtype=bool)
+    new[0] = True
+    new[1:] = (place[1:] != place[:-1]) | (fold[1:] != fold[:-1])
+    number = np.empty(len(fold), dtype=np.int64)
+    number[order] = np.cumsum(new) - 1
+    return number
+
+
+def _centred(values: Floats, alike: Ints, share: Floats) -> Floats:
+    return values - np.bincount(alike, share * values)[alike]

@@ -1,0 +1,272 @@
+"""Regions: parts of the feature space where the true probability may differ from what the score alone can say.
+
+Two uses, two partitions. Grouping loss is estimated on bins of the score times leaves of an honest tree within each bin
+(Perez-Lebel et al. 2023 and 2025): grown on one half of the bin's rows, counted on the other, halves swapped. The Brier
+curve of deciding per region is evaluated on held-out rows: each fold's rows use regions grown on the other folds.
+
+Rows are first put into an order that depends on their content alone, so that halves and folds, and with them every
+number, are the same however the rows came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from decal_cli.learn.encoding import encoded_for
+from decal_cli.tables.features import Matrix
+from decal_cli.tables.resample import FOLDS
+from decal_cli.tables.rows import Rows
+from decal_cli.tables.table import BINS, Floats, Ints, Table, tabulate
+
+Narrow = NDArray[np.float32]
+
+LEAVES = 5
+"""At most so many leaves of the tree within a bin."""
+POOLED_LEAVES = 12
+"""At most so many regions of the tree over all scores."""
+GROWN_ON = 16_384
+"""At most so many rows decide where a fold's regions are cut; all of its rows say what holds inside."""
+LARGEST = 1e30
+"""Features beyond it, infinite ones too, count as this: trees see 32 bits, and add them up."""
+DOUBT = 4.0
+"""Squared standard errors that are taken off a region's squared deviation before it is believed."""
+
+
+class Leaves(NamedTuple):
+    """What one half of the rows counts in the leaves grown on the other: shape (leaves,) each."""
+
+    bin: Ints
+    n: Floats
+    pos: Floats
+    n2: Floats
+    """Sum of squared weights."""
+
+
+class HeldOutRegions(NamedTuple):
+    """Rows with what the other folds say about them, shape (T,) each."""
+
+    label: Floats
+    weight: Floats
+    region: Floats
+    """Isotonic fit of the other folds at the row's score, plus the shrunken deviation of the row's region."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """Counts by bin and leaf for the grouping loss.
+
+    n, pos, n2, induced: shape (bins,): weight, positive weight, squared weights, and the variance of the isotonic fit
+    inside the bin, which bins alone would pass off as grouping loss. halves: one Leaves for each half. sketches: the
+    same with trees grown on a quarter of the rows, which shows how much more trees on more rows would find.
+    """
+
+    n: Floats
+    pos: Floats
+    n2: Floats
+    induced: Floats
+    halves: tuple[Leaves, Leaves]
+    sketches: tuple[Leaves, Leaves]
+
+
+def build_regions(rows: Rows, *, seed: int, bins: int = BINS, loss_only: bool = False) -> Regions:
+    """Regions of rows with features, in any order.
+
+    loss_only: skip what the loss itself does not need; the halves stand in for the sketches.
+    """
+    rows = _narrow(rows)
+    rng = np.random.default_rng(seed)
+    number = _bin_numbers(rows, bins)
+    fit, weight, effect = IsotonicFit(rows.table)(rows.score), rows.weights, rows.table.design.effect
+    n, pos, n2, first, second = (
+        np.bincount(number, values).astype(np.float64, copy=False)
+        for values in (weight, weight * rows.label, effect * weight**2, weight * fit, weight * fit**2)
+    )
+    induced = np.maximum(second / n - (first / n) ** 2, 0.0)
+    half = _halves(number, rng) if rows.unit is None else rows.places(rng, 2) % 2
+    quarter = rng.random(len(number)) < 0.25
+
+    def of_rows(grown: NDArray[np.bool_]) -> tuple[Leaves, Leaves]:
+        one = _honest_leaves(rows, number, half == 0, grown & (half == 1), seed)
+        return one, _honest_leaves(rows, number, half == 1, grown & (half == 0), seed)
+
+    halves = of_rows(np.ones_like(quarter))
+    if loss_only:
+        return Regions(n, pos, n2, induced, halves, halves)
+    return Regions(n, pos, n2, induced, halves, of_rows(quarter))
+
+
+def narrow(features: Matrix) -> Narrow:
+    """Features as trees see them, shape (T, d): 32 bits; values beyond LARGEST count as LARGEST, NaN is missing."""
+    return np.clip(features, -LARGEST, LARGEST).astype(np.float32)
+
+
+def _narrow(rows: Rows) -> Rows:
+    """The rows in canonical order, with labels as float64 and numbers as float32, as trees take them."""
+    rows = rows.in_order()
+    features = rows.typed
+    return replace(
+        rows,
+        score=rows.score + 0.0,
+        label=rows.label.astype(np.float64),
+        features=features if features.categories else narrow(features.numbers),
+    )
+
+
+def _as_taught(rows: Rows, learn: NDArray[np.bool_], seed: int) -> Rows:
+    """The rows with features as trees take them: missing values as they are, categories as some of the rows teach."""
+    return replace(rows, features=narrow(encoded_for(rows, learn, seed=seed))) if rows.typed.categories else rows
+
+
+def _bin_numbers(rows: Rows, bins: int) -> Ints:
+    """Number of each row's bin."""
+    return np.searchsorted(rows.table.score[rows.table.bin_starts(bins)], rows.score, side="right") - 1
+
+
+def _halves(number: Ints, rng: np.random.Generator) -> Ints:
+    """Which half each row falls into: at random, evenly within each bin."""
+    order = np.lexsort((rng.random(len(number)), number))
+    half = np.empty(len(number), dtype=np.int64)
+    half[order] = (np.arange(len(number)) + int(rng.integers(2))) % 2
+    return half
+
+
+def _honest_leaves(rows: Rows, number: Ints, counted: NDArray[np.bool_], grown: NDArray[np.bool_], seed: int) -> Leaves:
+    """Leaves of each bin grown on some rows, with the sums of others."""
+    effect = rows.table.design.effect
+    rows = _as_taught(rows, grown, seed)
+    parts = []
+    for k in range(int(number[-1]) + 1):
+        inside = slice(*np.searchsorted(number, (k, k + 1)))
+        first = inside.start
+        judge, grow = first + np.flatnonzero(counted[inside]), first + np.flatnonzero(grown[inside])
+        parts.append(_leaves_of_bin(rows, grow, judge, seed, effect))
+    size = [len(part) for part in parts]
+    n, pos, n2 = np.concatenate(parts).T
+    return Leaves(np.repeat(np.arange(len(parts)), size), n, pos, n2)
+
+
+def _leaves_of_bin(rows: Rows, grown: Ints, judged: Ints, seed: int, effect: float) -> Floats:
+    """Sums of weight, positive weight and squared weight of the judged rows in each leaf, shape (leaves, 3)."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    features, label, weights = rows.matrix, rows.label, rows.weights
+    weight, positive = weights[judged], weights[judged] * label[judged]
+    sums = np.column_stack((weight, positive, effect * weight**2))
+    if len(grown) < 2 or len(judged) < 2:
+        return sums.sum(axis=0, keepdims=True)
+    tree = DecisionTreeRegressor(max_leaf_nodes=LEAVES, min_samples_leaf=_smallest(len(grown)), random_state=seed)
+    tree.fit(features[grown], label[grown], weights[grown])
+    node = tree.apply(features[judged])
+    per_node = np.array([np.bincount(node, column, tree.tree_.node_count) for column in sums.T]).T
+    count = np.bincount(node, minlength=tree.tree_.node_count)
+    return _merged(tree.tree_.children_left, tree.tree_.children_right, per_node, count)
+
+
+def _smallest(rows: int) -> int:
+    """Fewest rows of a leaf where it is grown."""
+    return max(1, rows // 20)
+
+
+def _merged(left: Ints, right: Ints, sums: Floats, count: Ints) -> Floats:
+    """Sums of the leaves, a leaf with one row (or none, or weights that act as one row) merged with its sibling."""
+
+    def below(node: int) -> list[tuple[Floats, int]]:
+        if left[node] < 0:
+            return [(sums[node], int(count[node]))]
+        leaves = below(int(left[node])) + below(int(right[node]))
+        return [_sum(leaves)] if any(_single(*leaf) for leaf in leaves) else leaves
+
+    return np.array([leaf for leaf, _ in below(0)])
+
+
+def _sum(leaves: list[tuple[Floats, int]]) -> tuple[Floats, int]:
+    return np.sum([leaf for leaf, _ in leaves], axis=0), sum(rows for _, rows in leaves)
+
+
+def _single(leaf: Floats, rows: int) -> bool:
+    return rows < 2 or leaf[0] ** 2 < 1.5 * leaf[2]
+
+
+class IsotonicFit:
+    """An isotonic fit, linear between fitted points and constant outside of them."""
+
+    def __init__(self, table: Table) -> None:
+        pools = table.pools
+        fitted = table.isotonic
+        last = np.append(pools[1:], len(table)) - 1
+        self.at = np.column_stack((table.score[pools], table.score[last])).ravel()
+        self.value = np.repeat(fitted.pos / fitted.n, 2)
+
+    def __call__(self, score: Floats) -> Floats:
+        """The fitted probability at new scores."""
+        return np.interp(score, self.at, self.value)
+
+
+def isotonic_fit(score: Floats, label: NDArray[Any], weight: Floats | None) -> IsotonicFit:
+    """Isotonic regression of rows."""
+    return IsotonicFit(tabulate(score, label, weight))
+
+
+def fits_of_other_folds(rows: Rows, fold: Ints) -> Floats:
+    """The isotonic fit at each row, to the rows of the other folds, shape (T,); fold: a number for each row."""
+    fitted = np.empty(len(rows))
+    for k in np.unique(fold):
+        here = fold == k
+        weight = None if rows.weight is None else rows.weight[~here]
+        fitted[here] = isotonic_fit(rows.score[~here], rows.label[~here], weight)(rows.score[here])
+    return fitted
+
+
+class RegionRule:
+    """Isotonic recalibration, moved in each region by what its rows say, as far as noise does not explain it."""
+
+    def __init__(self, rows: Rows, rng: np.random.Generator, seed: int) -> None:
+        from sklearn.tree import DecisionTreeRegressor
+
+        self.isotonic = IsotonicFit(rows.table)
+        fit, weight = self.isotonic(rows.score), rows.weights
+        off = rows.label - fit
+        some = np.sort(rng.permutation(len(off))[:GROWN_ON])
+        smallest = max(5, len(some) // 100)
+        self.tree = DecisionTreeRegressor(max_leaf_nodes=POOLED_LEAVES, min_samples_leaf=smallest, random_state=seed)
+        inputs = with_score(rows.score, rows.matrix)
+        self.tree.fit(inputs[some], off[some], weight[some])
+        self.shift = _shrunken(self.tree.apply(inputs), off, fit * (1 - fit), weight)
+
+    def __call__(self, score: Floats, features: Narrow) -> Floats:
+        """The region's probability at new rows."""
+        node = self.tree.apply(with_score(score, features))
+        return np.clip(self.isotonic(score) + self.shift[node], 0.0, 1.0)
+
+
+def with_score(score: Floats, features: Narrow) -> Narrow:
+    """Score and features side by side as trees see them, shape (T, 1 + d)."""
+    return np.column_stack((score.astype(np.float32), features))
+
+
+def _shrunken(node: Ints, off: Floats, variance: Floats, weight: Floats) -> Floats:
+    """Mean deviation in each node times [1 - DOUBT (error / deviation)^2]+, shape (nodes,)."""
+    total, sums = np.bincount(node, weight), np.bincount(node, weight * off)
+    noise = np.bincount(node, weight**2 * variance)
+    mean = np.divide(sums, total, out=np.zeros_like(total), where=total > 0)
+    ratio = np.divide(noise, sums**2, out=np.full_like(total, np.inf), where=sums != 0)
+    return mean * np.maximum(1 - DOUBT * ratio, 0.0)
+
+
+def hold_out(rows: Rows, *, seed: int) -> HeldOutRegions | None:
+    """What regions grown on the other folds say of each row; None where there are too few rows to hold some out."""
+    rows = _narrow(rows)
+    if rows.too_few_to_hold_out:
+        return None
+    rng = np.random.default_rng([seed, FOLDS])
+    fold, region = rows.places(rng) % FOLDS, np.empty(len(rows))
+    for k in range(FOLDS):
+        here = fold == k
+        seen = _as_taught(rows, ~here, seed)
+        rule = RegionRule(seen.take(~here), rng, seed)
+        region[here] = rule(rows.score[here], seen.matrix[here])
+    return HeldOutRegions(rows.label, rows.weights, region)

@@ -1,0 +1,214 @@
+"""What holds for every declared method, on rows that hypothesis draws and at the edges."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decal_cli.errors import Undefined
+from decal_cli.learn.method import MODELS, SAVED_AS, Applied, Model, Training
+from decal_cli.learn.methods import METHODS, parse
+from decal_cli.tables.rows import Rows, Unlabelled
+from tests.helpers.training import (
+    OF_TWO,
+    apply_in_sample,
+    calibration_error,
+    fit_method,
+    random_training,
+    training_of,
+    unlabelled,
+)
+from tests.helpers.worlds import any_rows, rows_by_level
+
+FORMS = {
+    "platt": ["platt(on=p)", "platt(targets=labels)"],
+    "glar": ["glar(r=0)", "glar(r=-1)", "glar(r=-1,adjust=threshold)"],
+}
+"""Parameters under which a method is another method."""
+KEYS = [key for name in OF_TWO for key in (name, *FORMS.get(name, []))]
+every_key = pytest.mark.parametrize("key", KEYS)
+SLOW = {"stack-forest", "stack-boosting", "blend", "probing"}
+"""Many trees or many fits: one world says enough."""
+
+
+def fitted_or_reason(key: str, rows: Training) -> Model | str:
+    try:
+        return fit_method(key, rows)
+    except Undefined as undefined:
+        assert undefined.reason
+        return undefined.reason
+
+
+def columns_of(applied: Applied) -> dict[str, np.ndarray]:
+    return {name: values for name, values in applied._asdict().items() if values is not None}
+
+
+def assert_sound(applied: Applied, rows: int) -> None:
+    for name, values in columns_of(applied).items():
+        assert values.shape == (rows,) and np.isfinite(values).all()
+        if name != "threshold":
+            assert values.min() >= 0 and values.max() <= 1
+    if applied.lower is not None and applied.upper is not None:
+        assert (applied.lower <= applied.score).all() and (applied.score <= applied.upper).all()
+
+
+def assert_equal(one: Applied, other: Applied, within: float = 0.0) -> None:
+    assert columns_of(one).keys() == columns_of(other).keys()
+    for name, values in columns_of(one).items():
+        np.testing.assert_allclose(values, columns_of(other)[name], rtol=0, atol=within, err_msg=name)
+
+
+NEW = unlabelled(random_training(40, 99))
+ENDS = Unlabelled(np.array([0.0, 1.0]), groups={"half": np.array(["low", "high"])}, features=np.zeros((2, 2)))
+
+
+def check_drawn(key: str, rows: Training) -> None:
+    """Scores in [0, 1], 0 and 1 among what is scored; the rows' order changes no bit."""
+    model = fitted_or_reason(key, rows)
+    order = np.random.default_rng(0).permutation(len(rows))
+    again = fitted_or_reason(key, rows.take(order))
+    if isinstance(model, str) or isinstance(again, str):
+        assert model == again
+        return
+    for new in (unlabelled(rows), ENDS):
+        assert_sound(model(new), len(new))
+        assert_equal(model(new), again(new))
+
+
+@given(rows=any_rows())
+def test_drawn_rows_give_sound_scores_whatever_their_order(rows: Rows) -> None:
+    for key in KEYS:
+        if key not in SLOW:
+            check_drawn(key, training_of(rows))
+
+
+WORLD = random_training(150, 4)
+
+
+@cache
+def fitted_to_the_world(key: str) -> Model:
+    return fit_method(key, WORLD)
+
+
+@every_key
+def test_a_world_gives_sound_scores_whatever_its_order(key: str) -> None:
+    for rows in (WORLD, random_training(150, 4, weighted=True)):
+        order = np.random.default_rng(0).permutation(len(rows))
+        score = fit_method(key, rows)(NEW)
+        assert_sound(score, len(NEW))
+        assert_equal(score, fit_method(key, rows.take(order))(NEW))
+
+
+@every_key
+def test_a_row_is_scored_alike_among_any_others(key: str) -> None:
+    model = fitted_to_the_world(key)
+    whole = model(NEW)
+    for rows in (np.arange(len(NEW))[::-1], np.arange(7, 19), np.array([3, 3, 3]), np.array([11])):
+        assert_equal(model(NEW.take(rows)), Applied(*(None if v is None else v[rows] for v in whole)))
+
+
+@every_key
+def test_fitting_and_applying_leave_their_rows_as_they_were(key: str) -> None:
+    rows, new = random_training(150, 4), unlabelled(random_training(40, 99))
+    columns = [rows.score, rows.matrix, *rows.groups.values(), rows.label, new.score, new.matrix, *new.groups.values()]
+    before = [np.array(column) for column in columns]
+    assert_equal(fit_method(key, rows)(new), fitted_to_the_world(key)(new))
+    assert all(np.array_equal(old, now) for old, now in zip(before, columns, strict=True))
+
+
+CUT_BY_ROWS = {
+    "histogram": "quantiles of weighted rows invert the cumulative weight, of others they are interpolated",
+    "scaling-binning": "as histogram",
+    "meta-cal": "rows drawn at random set the cut",
+    "glar": "halves of the rows are drawn at random, and a leaf holds a number of rows",
+    "multicalibration": "rows held out are drawn at random",
+    "stack-forest": "trees are grown on rows drawn at random",
+    "stack-boosting": "a leaf holds a number of rows",
+    "stack": "each row's score is recalibrated by folds of rows drawn at random",
+    "blend": "as stack and stack-boosting",
+    "probing": "as stack",
+}
+"""Where one row of weight 2 is not two rows, and why."""
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if parse(key).name not in CUT_BY_ROWS])
+def test_a_weight_of_two_is_two_rows(key: str) -> None:
+    heavy = replace(WORLD, weight=1.0 + np.arange(len(WORLD)) % 2)
+    twice = WORLD.take(np.repeat(np.arange(len(WORLD)), 1 + np.arange(len(WORLD)) % 2))
+    assert_equal(fit_method(key, heavy)(NEW), fit_method(key, twice)(NEW), within=1e-6)
+
+
+EDGES = {
+    "two rows": rows_by_level({0.2: "0", 0.7: "1"}),
+    "two rows, the wrong way": rows_by_level({0.2: "1", 0.7: "0"}),
+    "one row": rows_by_level({0.3: "1"}),
+    "one class": rows_by_level({0.1: "000", 0.7: "0"}),
+    "all scores tied": rows_by_level({0.4: "0110" * 10}),
+    "all scores tied at 1": rows_by_level({1.0: "0111" * 10}),
+    "all scores tied at .5": rows_by_level({0.5: "01" * 20}),
+    "scores 0 and 1, all right": rows_by_level({0.0: "0" * 20, 1.0: "1" * 20}),
+    "scores 0 and 1, all wrong": rows_by_level({0.0: "1" * 20, 1.0: "0" * 20}),
+    "scores 0 and 1, some wrong": rows_by_level({0.0: "0001" * 10, 0.5: "01" * 10, 1.0: "1110" * 10}),
+    "separated": rows_by_level({0.2: "00" * 10, 0.4: "0" * 10, 0.7: "11" * 10}),
+    "tiny weights": replace(rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10}), weight=np.full(80, 1e-9)),
+    "huge weights": replace(rows_by_level({0.2: "0010" * 10, 0.7: "1011" * 10}), weight=np.full(80, 1e9)),
+}
+
+
+@every_key
+def test_at_the_edges_a_method_fits_or_says_what_it_needs(key: str) -> None:
+    for edge, rows in EDGES.items():
+        learned = training_of(rows)
+        model = fitted_or_reason(key, learned)
+        if isinstance(model, str):
+            assert model.startswith("needs "), edge
+            continue
+        for new in (unlabelled(learned), ENDS):
+            assert_sound(model(new), len(new))
+
+
+def test_what_a_method_needs_it_says_where_it_is_missing() -> None:
+    for name, method in ((name, METHODS[name]) for name in OF_TWO):
+        for need in method.needs:
+            with pytest.raises(Undefined, match=f"^needs .*{need.rstrip('s')}"):
+                fit_method(name, replace(WORLD, **{need: None}))
+
+
+def test_a_model_holds_what_a_file_can_hold() -> None:
+    def check(value: object) -> None:
+        if is_dataclass(value):
+            assert MODELS[SAVED_AS[type(value)]] is type(value)
+            for field in fields(value):
+                check(getattr(value, field.name))
+        elif isinstance(value, tuple):
+            for item in value:
+                check(item)
+        else:
+            assert value is None or isinstance(value, (bool, int, float, str, np.ndarray)), type(value)
+
+    for key in KEYS:
+        check(fitted_to_the_world(key))
+
+
+def test_a_method_is_described() -> None:
+    for name, method in METHODS.items():
+        assert method.summary.endswith(".") and len(method.summary) <= 120, name
+        assert method.source and method.title and len(method.text.splitlines()) > 2, name
+        assert all(parameter.text for parameter in method.parameters), name
+
+
+def test_recalibration_comes_first() -> None:
+    kinds = [method.kind for method in METHODS.values()]
+    assert kinds == sorted(kinds, key=["recalibration", "post-training"].index)
+    assert next(iter(METHODS)) == "isotonic"
+
+
+@given(seed=st.integers(0, 10**6))
+def test_isotonic_is_calibrated_on_its_training_rows(seed: int) -> None:
+    rows = random_training(200, seed, weighted=bool(seed % 2))
+    assert calibration_error(apply_in_sample("isotonic", rows).score, rows) < 1e-9

@@ -1,0 +1,384 @@
+"""Model files: the same model comes back to the last bit, or the file is refused in one line."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decal_cli.learn import model_file
+from decal_cli.learn.curves import Curve, Sigmoid
+from decal_cli.learn.method import Applied
+from decal_cli.learn.model_file import Saved, from_text, score_rows, to_text
+from decal_cli.learn.trees import Tree
+from decal_cli.tables.rows import Unlabelled
+from decal_cli.task import BinaryTask
+from tests.helpers.model_files import SAVED_STEPS, forged, of_model, put, refused, without
+from tests.helpers.training import FIFTH, OF_TWO, fit_method, random_training, unlabelled
+
+KEYS = [*OF_TWO, "glar(r=-1)", "glar(r=-1,adjust=threshold)", "platt(on=p)"]
+NEW = unlabelled(random_training(300, seed=8))
+
+
+@cache
+def saved(key: str) -> Saved:
+    """The method of this key, fitted to 300 rows with three features and a group, as `decal fit` keeps it."""
+    return Saved(
+        method=key,
+        model=fit_method(key, random_training(300, seed=7)),
+        score="p_näme",
+        features=("x1", "x2", "x3"),
+        width=3,
+        kinds=("number",) * 3,
+        groups=("site",),
+        task=FIFTH,
+        fitted_on={"rows": 300, "seed": 0, "inputs": [{"sha256": "ab" * 32, "rows": 300}]},
+    )
+
+
+def same_bits(a: Any, b: Any) -> bool:
+    """Two values of a model agree in type and in every bit."""
+    if is_dataclass(a):
+        return type(a) is type(b) and all(same_bits(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same_bits, a, b))
+    if isinstance(a, np.ndarray):
+        if a.dtype.kind == "U":
+            return a.tolist() == b.tolist()
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, float):
+        return np.float64(a).tobytes() == np.float64(b).tobytes()
+    return type(a) is type(b) and a == b
+
+
+def bits(applied: Applied) -> list[bytes | None]:
+    return [None if values is None else values.tobytes() for values in applied]
+
+
+@pytest.mark.parametrize("key", KEYS)
+class TestEveryMethod:
+    def test_the_same_model_comes_back_and_says_the_same_of_rows(self, key: str) -> None:
+        back = from_text(to_text(saved(key)), "m.json")
+        assert same_bits(back.model, saved(key).model)
+        assert bits(back.model(NEW)) == bits(saved(key).model(NEW))
+        assert bits(score_rows(back, NEW, "m.json")) == bits(saved(key).model(NEW))
+
+    def test_the_file_is_canonical_and_the_same_each_time(self, key: str) -> None:
+        text = to_text(saved(key))
+        again = Saved(**{**vars(saved(key)), "model": fit_method(key, random_training(300, seed=7))})
+        assert to_text(again) == text
+        assert to_text(from_text(text, "m.json")) == text
+        assert text.endswith("}\n") and json.loads(text)["method"] == key
+
+    def test_a_model_takes_no_rows_and_one(self, key: str) -> None:
+        whole = saved(key).model(NEW)
+        for chosen in (np.array([], dtype=int), np.array([5])):
+            part = saved(key).model(NEW.take(chosen))
+            assert bits(part) == [None if values is None else values[chosen].tobytes() for values in whole]
+
+
+def test_columns_task_and_origin_come_back() -> None:
+    for task in (None, FIFTH, BinaryTask.of_costs(1.1, 19.3, 0.25), BinaryTask.of_threshold(0.1 + 0.2)):
+        given = Saved(**{**vars(saved("isotonic")), "task": task, "logit": True})
+        back = from_text(to_text(given), "m.json")
+        for name in ("method", "score", "features", "width", "groups", "logit", "task"):
+            assert getattr(back, name) == getattr(given, name)
+        assert back.fitted_on.items() >= given.fitted_on.items()
+        assert "decal" in back.fitted_on, "the version that fitted it"
+
+
+def test_a_reviewer_can_read_it() -> None:
+    lines = to_text(SAVED_STEPS).splitlines()
+    assert '    "model": "Steps",' in lines
+    assert '      "float64": [0.1, 0.3333333333333333, 0.9]' in lines
+
+
+class TestNumbers:
+    @given(
+        st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), min_size=2, max_size=5),
+        st.lists(st.floats(0, 1), min_size=2, max_size=5),
+    )
+    def test_floats_come_back_to_the_last_bit(self, at: list[float], value: list[float]) -> None:
+        # 5e-324, -0.0, 1.7e308: whatever stands on the axis.
+        size = min(len(at), len(value))
+        given = of_model(Curve(np.sort(at[:size]), np.sort(value[:size])))
+        assert same_bits(from_text(to_text(given), "m.json").model, given.model)
+
+    @given(st.floats(allow_nan=False), st.floats(allow_nan=False, allow_infinity=False))
+    def test_infinite_parameters_are_told_from_text(self, slope: float, intercept: float) -> None:
+        given = of_model(Sigmoid("p", slope, intercept))
+        text = to_text(given)
+        with np.errstate(all="ignore"):
+            usable = np.isfinite(given.model(Unlabelled(np.array([0.0, 1.0]))).score).all()
+        if usable:
+            assert same_bits(from_text(text, "m.json").model, given.model)
+        else:
+            assert "cannot be used" in refused(text)
+
+    @pytest.mark.parametrize("kind", ["float64", "float32", "int64", "int32", "int16", "uint8", "bool"])
+    @pytest.mark.parametrize("size", [0, 3, model_file.LISTED + 1])
+    def test_every_type_of_array_comes_back_listed_or_packed(self, kind: str, size: int) -> None:
+        values = np.random.default_rng(1).integers(0, 256, size * 8, dtype=np.uint8)
+        array = (values[: 8 * size : 8] % 2 == 0) if kind == "bool" else values.view(kind)[:size].copy()
+        encoded = model_file._encoded(array)
+        back = model_file._decoded(json.loads(json.dumps(encoded)))
+        np.testing.assert_array_equal(back, array)
+        assert back.dtype == array.dtype and back.tobytes() == array.tobytes()
+
+    @pytest.mark.parametrize("shape", [(2, 3), (0, 4), (2, 1, 2), ()])
+    def test_shapes_come_back(self, shape: tuple[int, ...]) -> None:
+        for array in (np.arange(np.prod(shape, dtype=int), dtype=float).reshape(shape), np.full(shape, np.nan)):
+            back = model_file._decoded(model_file._encoded(array))
+            assert back.shape == shape
+            assert back.tobytes() == array.tobytes()
+
+    @given(st.lists(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")), max_size=4))
+    def test_texts_come_back(self, words: list[str]) -> None:
+        array = np.array(words, dtype=str)
+        assert model_file._decoded(json.loads(json.dumps(model_file._encoded(array)))).tolist() == words
+
+    @pytest.mark.parametrize(
+        "value", [np.array([1j]), np.array([None]), object(), {"a": 1}], ids=("complex", "objects", "object", "dict")
+    )
+    def test_what_no_file_can_hold_is_an_error_of_ours(self, value: object) -> None:
+        with pytest.raises(TypeError, match="no model file can"):
+            model_file._encoded(value)
+
+
+class TestChanged:
+    """Any change of any byte is seen."""
+
+    @pytest.mark.parametrize("bit", [1, 2, 16, 32])
+    def test_every_byte_of_a_small_file(self, bit: int) -> None:
+        content = to_text(SAVED_STEPS).encode()
+        for at in range(len(content)):
+            changed = bytearray(content)
+            changed[at] ^= bit
+            assert changed != content
+            refused(changed.decode())
+
+    def test_sampled_bytes_of_a_file_with_packed_arrays(self) -> None:
+        size = model_file.LISTED + 1
+        rng = np.random.default_rng(0)
+        text = to_text(of_model(Curve(np.sort(rng.random(size)), np.sort(rng.random(size)))))
+        assert '"shape"' in text, "this file holds base64"
+        for at in rng.integers(0, len(text), 40):
+            for other in ("A", "0", " "):
+                if text[at] != other:
+                    refused(text[:at] + other + text[at + 1 :])
+
+    @pytest.mark.parametrize("key", ["glar(r=-1)", "multicalibration", "venn-abers"])
+    def test_sampled_bytes_of_fitted_models(self, key: str) -> None:
+        content = to_text(saved(key)).encode()
+        for at in np.random.default_rng(0).integers(0, len(content), 60):
+            changed = bytearray(content)
+            changed[at] ^= 1
+            refused(changed.decode(errors="replace"))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda text: text + "\n",
+            lambda text: text[:-1],
+            lambda text: " " + text,
+            lambda text: "\ufeff" + text,
+            lambda text: text.replace("\n", "\r\n"),
+            lambda text: json.dumps(json.loads(text)),
+            lambda text: text.replace('"score": "p"', '"score": "q"'),
+            lambda text: text.replace('"score": "p"', '"score": "p",\n    "score": "p"'),
+            lambda text: text.replace('"decal_model": 1', '"decal_model": 1,\n  "decal_model": 1'),
+            lambda text: text.replace("0.9", "0.90"),
+            lambda text: text.replace("0.9", "NaN"),
+            lambda text: text.replace("0.9", "Infinity"),
+            lambda text: text.replace("0.9", "1e999"),
+            lambda text: text.replace("0.9", '"\\ud800"'),
+            lambda text: text.replace("0.9", "1" * 5000),
+            lambda text: text.replace("0.9", "[" * 300 + "]" * 300),
+            lambda text: text[: len(text) // 2],
+            lambda text: text + text,
+        ],
+    )
+    def test_other_changes(self, change: Callable[[str], str]) -> None:
+        text = to_text(SAVED_STEPS)
+        assert change(text) != text
+        refused(change(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is not JSON (line 1, column 1: Expecting value)"),
+        (" \n", "not JSON"),
+        ("\0\1\2\3", "not JSON"),
+        ("p,y\n0.1,0\n", "not JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000 + "]" * 100_000, "nested deeper than 64"),
+        ('{"a":' * 100_000 + "1" + "}" * 100_000, "nested deeper than 64"),
+        ('{"decal_model": 1' + "0" * 5000 + "}", "a number of thousands of digits"),
+        ("[" + "0," * (1 << 22) + "0]", "holds more than 4,194,304 values"),
+        ("{}", "is not a model file of decal"),
+        ("[]", "is not a model file of decal"),
+        ("null", "is not a model file of decal"),
+        ("3", "is not a model file of decal"),
+        ('"decal_model"', "is not a model file of decal"),
+        ('{"schema": 1, "metrics": {}}', "is not a model file of decal"),
+        ('{"decal_model": 2}', "is a model file of version 2; this decal reads version 1"),
+        ('{"decal_model": 0}', "version 0"),
+        ('{"decal_model": 1.0}', "a version that is no number"),
+        ('{"decal_model": true}', "a version that is no number"),
+        ('{"decal_model": "1\\n\\u001b[31m"}', "a version that is no number"),
+        ('{"decal_model": 1}', "was changed after it was written"),
+        ('{"decal_model": 1, "sha256": null}', "was changed"),
+        ('{"decal_model": 1, "x": ' + "[" * 900 + "]" * 900 + "}", "nested deeper than 64"),
+        ('{"decal_model": 1, "x": "\\udfff"}', "was changed"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_what_is_no_model_file_is_refused(text: str, says: str) -> None:
+    assert says in refused(text)
+
+
+NESTED: Any = 1
+for _ in range(50):
+    NESTED = {"model": "Binned", "curve": NESTED, "steps": NESTED if NESTED == 1 else 1}
+PACKED = base64.b64encode(np.zeros(2).tobytes()).decode()
+
+
+class TestForged:
+    """A right digest on a wrong model: nobody's data meets it."""
+
+    def test_the_forger_of_these_tests_is_a_good_one(self) -> None:
+        assert same_bits(from_text(forged(lambda document: None), "m.json").model, SAVED_STEPS.model)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            put("model", None),
+            put("model", 3),
+            put("model", "isotonic"),
+            put("model", []),
+            put("model", {}),
+            put("model", {"model": "os.system"}),
+            put("model", {"model": ["Steps"]}),
+            put("model", {"model": "Applied", "score": 1}),
+            put("model", {"model": "Steps"}),
+            put("model.more", 1),
+            without("model.value"),
+            put("model.edges", None),
+            put("model.edges", "0.25"),
+            put("model.edges", [0.25, 0.5]),
+            put("model.edges", {"float64": ["0.25", "0.5"]}),
+            put("model.edges", {"float64": [True, False]}),
+            put("model.edges", {"float64": [[0.25], [0.5]]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": [-1]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": [1, 2]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": [3]}),
+            put("model.edges", {"float64": [0.25, 0.5], "shape": "2"}),
+            put("model.edges", {"float64": [0.25, 0.5], "other": 1}),
+            put("model.edges", {"float64": {"a": 1}}),
+            put("model.edges", {"float64": "no base64!"}),
+            put("model.edges", {"float64": "AAA="}),
+            put("model.edges", {"float64": PACKED, "shape": [2]}),
+            put("model.edges", {"float16": [0.25, 0.5]}),
+            put("model.edges", {"object": [0.25, 0.5]}),
+            put("model.edges", {"int64": [0.25, 0.5]}),
+            put("model.edges", {"int64": [10**30, 1]}),
+            put("model.edges", {"text": ["0.25", "0.5"]}),
+            put("model.edges", {"number": "nan"}),
+            put("model.value", {"float64": [0.1]}),
+            put("model.value", {"float64": []}),
+            put("model.value", {"float64": [0.1, 0.2, 1.5]}),
+            put("model.value", {"float64": [-0.1, 0.2, 0.5]}),
+            put("model.value", {"int64": [0, 1, 1]}),
+            put("model.value", {"text": ["a", "b", "c"]}),
+            put("model", NESTED),
+            put("columns", None),
+            put("columns", []),
+            without("columns.score"),
+            put("columns.score", 3),
+            put("columns.features", "x*"),
+            put("columns.features", ["x"]),
+            put("columns.groups", "site"),
+            put("columns.kinds", ["number"]),
+            put("columns.kinds", None),
+            put("columns.width", 10**15),
+            put("columns.width", 10**9),
+            put("columns.width", -1),
+            put("columns.width", "3"),
+            put("columns.width", 0.5),
+            put("columns.width", True),
+            put("columns.more", 1),
+            put("columns.logit", "no"),
+            put("task", {}),
+            put("task", 0.3),
+            put("task", {"utility": [[0, 0], [0, 0]], "decision_threshold": 0.5, "threshold": 0.5}),
+            put("task", {"utility": [[0.0, -0.5], [-0.5, 0.0]], "decision_threshold": 0.5, "threshold": 0.4}),
+            put("fitted_on", None),
+            put("fitted_on", [1]),
+            put("method", None),
+            put("more", 1),
+            without("task"),
+            without("method"),
+        ],
+    )
+    def test_it_is_refused(self, change: Callable[[dict[str, Any]], None]) -> None:
+        assert "cannot be used" in refused(forged(change))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            put("model.on", "p\u001b[31m"),
+            put("model.slope", "steep"),
+            put("model.slope", None),
+            put("model.slope", {"number": "nan"}),
+            put("model.slope", {"number": "inf"}),
+            put("model.slope", {"number": "1.5"}),
+            put("model.slope", {"number": "1e400"}),
+            put("model.slope", {"float64": [1.0, 2.0, 3.0]}),
+            put("model.intercept", [[]]),
+        ],
+    )
+    def test_numbers_that_are_none(self, change: Callable[[dict[str, Any]], None]) -> None:
+        assert "cannot be used" in refused(forged(change, of_model(Sigmoid("p", 1.0, 0.0))))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            put("model.tree.left", {"int32": [0, -1, -1]}),
+            put("model.tree.left", {"int32": [1, 0, -1]}),
+            put("model.tree.left", {"int32": [1, -1]}),
+            put("model.tree.right", {"int32": [9, -1, -1]}),
+            put("model.tree.feature", {"int32": [7, 0, 0]}),
+            put("model.tree.feature", {"int32": [-1, 0, 0]}),
+            put("model.tree.columns", 2),
+            put("model.tree.columns", "3"),
+            put("model.tree.value", {"text": ["a", "b", "c"]}),
+            put("model.tree.threshold", {"float64": "AAAAAAAA8H8AAAAAAAAAAAAAAAAAAAAA", "shape": [3]}),
+            put("model.cells", "ten"),
+            put("model.cells", None),
+            put("model.column", {"int64": [5, 5, 5]}),
+            put("model.kind", {"int64": [9, 2, 2, 2]}),
+            put("model.subset", {"int64": [99]}),
+            put("model.tree", {"model": "Curve", "at": {"float64": [0.0]}, "value": {"float64": [0.0]}}),
+        ],
+    )
+    def test_trees_that_never_end_and_patches_of_nobody(self, change: Callable[[dict[str, Any]], None]) -> None:
+        tree = Tree(
+            3,
+            *(np.array(child, dtype=np.int32) for child in ([1, -1, -1], [2, -1, -1], [0, 0, 0])),
+            np.array([0.5, 0.0, 0.0]),
+            np.array([False, False, False]),
+            np.array([0.0, 0.1, 0.9]),
+        )
+        patches = saved("multicalibration")
+        small = Saved(**{**vars(patches), "model": type(patches.model)(**{**vars(patches.model), "tree": tree})})
+        from_text(to_text(small), "m.json")
+        assert "cannot be used" in refused(forged(change, small))

@@ -1,0 +1,257 @@
+"""The probe: honest in known worlds, the same however rows come, and its gains against a slow sum."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decal_cli.errors import Undefined
+from decal_cli.learn.probe import (
+    FOLDS,
+    WIDENED,
+    FoldModels,
+    Probed,
+    Split,
+    build_probe,
+    fold_rules,
+    with_mean_weight_one,
+)
+from decal_cli.metrics.held_out import Featured, Recalibrating, post_training
+from decal_cli.tables.estimate import MISSED_ROWS
+from decal_cli.tables.rows import Rows
+from decal_cli.task import BinaryTask
+from tests.helpers.worlds import featured_rows, gain_beyond
+
+AT = (0.1, 0.3, 0.5, 0.8)
+
+
+def same(one: Probed, other: Probed) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def gains(probed: Probed) -> np.ndarray:
+    return np.array([(each.value, each.error) for each in (gain_beyond(probed, t) for t in AT)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_row_order_changes_not_one_bit(weighted: bool) -> None:
+    score, label, weight, features = featured_rows()
+    weight = weight if weighted else None
+    probed = build_probe(Rows(score, label, weight, features=features), seed=4)
+    order = np.random.default_rng(1).permutation(len(score))
+    turned = weight if weight is None else weight[order]
+    assert same(probed, build_probe(Rows(score[order], label[order], turned, features=features[order]), seed=4))
+    assert not same(probed, build_probe(Rows(score, label, weight, features=features), seed=5))
+
+
+def test_types_and_signs_of_zero_change_not_one_bit() -> None:
+    score, label, _, features = featured_rows()
+    score[:5], features[:5, 2] = 0.0, 0.0
+    features = features.astype(np.float32).astype(np.float64)
+    signed, minus = features.copy(), score.copy()
+    signed[:5, 2], minus[:5] = -0.0, -0.0
+    probed = build_probe(Rows(score, label, features=features), seed=0)
+    assert same(probed, build_probe(Rows(minus, label.astype(bool), features=signed.astype(np.float32)), seed=0))
+
+
+def test_weights_count_by_their_ratios() -> None:
+    score, label, weight, features = featured_rows()
+    plain = build_probe(Rows(score, label, features=features), seed=0)
+    heavy = build_probe(Rows(score, label, np.full(len(score), 7.0), features=features), seed=0)
+    assert gains(heavy) == pytest.approx(gains(plain), abs=1e-9)
+    one, other = (build_probe(Rows(score, label, factor * weight, features=features), seed=0) for factor in (1, 0.003))
+    for a, b in zip(one, other, strict=True):
+        assert a == pytest.approx(b, abs=1e-9)
+    assert gains(one) != pytest.approx(gains(plain), abs=1e-6)
+
+
+def test_units_of_a_feature_do_not_matter() -> None:
+    score, label, _, features = featured_rows()
+    moved = features * np.array([1e6, -1e-6, 1, 3]) + np.array([0.0, 0, 5, -100])
+    one, other = (build_probe(Rows(score, label, features=x), seed=0) for x in (features, moved))
+    assert one.probe.mean() == pytest.approx(other.probe.mean(), abs=0.01)
+
+
+def test_blocks_change_nothing_and_some_rows_are_enough_to_teach(monkeypatch: pytest.MonkeyPatch) -> None:
+    score, label, _, features = featured_rows(900)
+    rows = Rows(score, label, features=features)
+    whole = build_probe(rows, seed=0)
+    monkeypatch.setattr("decal_cli.learn.probe.BLOCK", 64)
+    assert build_probe(rows, seed=0).probe == pytest.approx(whole.probe, abs=1e-9)
+    monkeypatch.setattr("decal_cli.learn.probe.MIN_TAUGHT", 300)
+    taught = build_probe(rows, seed=0)
+    assert np.array_equal(taught.isotonic, whole.isotonic) and not np.array_equal(taught.probe, whole.probe)
+    assert Split(with_mean_weight_one(rows), 0).taught.sum() == 375  # of which each fold holds out a fifth
+
+
+def test_a_fold_is_judged_by_models_that_its_labels_did_not_teach() -> None:
+    score, label, weight, features = featured_rows()
+    rows = with_mean_weight_one(Rows(score, label, weight, features=features))
+    seen = np.zeros(len(rows), dtype=int)
+    for fold, rule in enumerate(fold_rules(rows, 0)):
+        label = rows.label.copy()
+        label[rule.held] = 1 - label[rule.held]
+        other = FoldModels(Split(replace(rows, label=label), 0), fold)
+        assert np.array_equal(rule.models(rows.score, rows.typed), other(rows.score, rows.typed))
+        assert np.array_equal(rule.models.isotonic(rows.score), other.isotonic(rows.score))
+        seen[rule.held] += 1
+    assert (seen == 1).all() and FOLDS == 5
+
+
+def test_a_rule_says_of_new_rows_what_it_says_of_its_own() -> None:
+    score, label, weight, features = featured_rows()
+    rows = with_mean_weight_one(Rows(score, label, weight, features=features))
+    for rule in fold_rules(rows, 0):
+        _, probed = rule(rows.score[rule.held], rows.typed[rule.held])
+        assert probed == pytest.approx(rule.held_out, abs=1e-12)
+
+
+def test_noise_wins_nothing_and_what_there_is_is_found() -> None:
+    """Features that know nothing: no lower end above 0. One that does: found, and no more than there is."""
+    nothing, something, best = [], [], []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        score, features = rng.random(800), rng.normal(size=(800, 6))
+        label = (rng.random(800) < score).astype(int)
+        nothing.append(gain_beyond(build_probe(Rows(score, label, features=features), seed=seed), 0.4))
+        chance = np.clip(score + 0.3 * np.sign(features[:, 2]), 0, 1)
+        label = (rng.random(800) < chance).astype(int)
+        something.append(gain_beyond(build_probe(Rows(score, label, features=features), seed=seed), 0.4))
+        best.append(np.mean((chance - 0.4) * ((chance >= 0.4).astype(float) - (score >= 0.4))))
+    mean, error = np.array([(each.value, each.error) for each in nothing]).T
+    assert abs(mean.mean()) < 0.004 and (mean - 1.96 * error < 0).all()
+    mean, error = np.array([(each.value, each.error) for each in something]).T
+    assert (mean - 1.96 * error > 0).all()
+    assert 0.6 * np.mean(best) < mean.mean() < 1.1 * np.mean(best)
+
+
+@pytest.mark.parametrize("signal", ["square", "product"])
+def test_squares_and_products_are_seen(signal: str) -> None:
+    """Neither feature of a product shows by itself what both show together."""
+    score, features = np.full(4000, 0.5), np.random.default_rng(0).normal(size=(4000, 3))
+    first, second = features[:, 0], features[:, 1]
+    strength = 1.5 * (first**2 - 1 if signal == "square" else first * second)
+    label = (np.random.default_rng(1).random(4000) < 1 / (1 + np.exp(-strength))).astype(int)
+    gain = gain_beyond(build_probe(Rows(score, label, features=features), seed=0), 0.5)
+    assert gain.value - 3 * gain.error > 0
+
+
+def by_hand(probed: Probed, threshold: float) -> tuple[float, float]:
+    """The gain and its error row by row."""
+    by_label, by_judge = [], []
+    for i in range(len(probed.score)):
+        change = int(probed.probe[i] >= threshold) - int(probed.recalibrated[i] >= threshold)
+        by_label.append(change * (probed.label[i] - threshold))
+        by_judge.append(change * (probed.judge[i] - threshold))
+    w = probed.weight
+    middle = np.average(by_label, weights=w)
+    spread = sum(w[i] ** 2 * (by_label[i] - middle) ** 2 for i in range(len(w)))
+    one_row = MISSED_ROWS * threshold * (1 - threshold) * (np.sum(w**2) / w.sum()) ** 2
+    return (middle + np.average(by_judge, weights=w)) / 2, WIDENED * np.sqrt(spread + one_row) / w.sum()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**31), st.integers(1, 30), st.sampled_from(AT))
+def test_the_gain_is_that_of_a_slow_sum(seed: int, rows: int, threshold: float) -> None:
+    rng = np.random.default_rng(seed)
+
+    def chances() -> np.ndarray:
+        return rng.integers(0, 11, rows) / 10
+
+    label, weight = rng.integers(0, 2, rows).astype(float), rng.uniform(0.1, 3, rows)
+    probed = Probed(chances(), label, weight, *(chances() for _ in range(4)), np.arange(rows) % 5)
+    gain = gain_beyond(probed, threshold)
+    assert (gain.value, gain.error) == pytest.approx(by_hand(probed, threshold), abs=1e-12)
+
+
+def test_the_error_of_the_whole_gain_is_that_of_a_sum() -> None:
+    score, label, _, features = featured_rows()
+    rows, task = Rows(score, label, features=features), BinaryTask.of_threshold(0.3)
+    one = Recalibrating.of_table(rows.table, task, 0)
+    other = Featured.of_scores(build_probe(rows, seed=0), task)
+    whole = post_training(one, other)
+    assert whole.value == one.gain.value + other.gain.value
+    assert whole.error == pytest.approx(np.hypot(one.gain.error, other.gain.error), rel=1e-12)
+
+
+def test_a_whole_weight_counts_as_that_many_rows_in_the_gain() -> None:
+    """Given the probabilities; folds, and errors, know that one row of weight 3 says less than three rows."""
+    score, label, weight, features = featured_rows()
+    probed = build_probe(Rows(score, label, weight, features=features), seed=0)
+    times = np.random.default_rng(0).integers(1, 4, len(probed.score))
+    heavy = probed._replace(weight=times.astype(float))
+    copied = Probed(*(np.repeat(values, times) for values in probed[:-1]))._replace(weight=np.ones(times.sum()))
+    for t in AT:
+        assert gain_beyond(heavy, t).value == pytest.approx(gain_beyond(copied, t).value, abs=1e-12)
+        assert gain_beyond(heavy, t).error > gain_beyond(copied, t).error
+
+
+def edges() -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows that are hard to learn from: score, label and features."""
+    score, label, _, x = featured_rows(150)
+    rare = (np.arange(150) == 7).astype(int)
+    wild = x.copy()
+    wild[:, 1] *= 1e300
+    wild[:2, 2] = np.inf, -np.inf
+    wild[:, 3] *= 1e-200
+    return {
+        "one class": (score, label * 0, x),
+        "the other": (score, label * 0 + 1, x),
+        "one positive": (score, rare, x),
+        "constant features": (score, label, x * 0 + 5),
+        "constant score": (np.full(150, 0.3), label, x),
+        "nothing varies": (np.full(150, 0.3), label, x * 0),
+        "no columns": (score, label, x[:, :0]),
+        "duplicate columns": (score, label, np.column_stack([x] * 4)),
+        "binary features": (score, label, (x > 1).astype(bool)),
+        "whole numbers": (score, label, np.rint(x).astype(np.int8)),
+        "huge, tiny and infinite": (score, label, wild),
+        "missing": (score, label, np.where(np.abs(x) < 0.1, np.nan, x)),
+        "the label as a feature": (score, label, np.column_stack((x, label))),
+        "scores 0 and 1": (np.rint(score), label, x),
+        "the score is the label": (label.astype(float), label, x),
+        "more columns than rows": (score[:60], label[:60], np.random.default_rng(0).normal(size=(60, 100))),
+        "ten rows": (np.linspace(0, 1, 10), np.arange(10) % 2, np.arange(10.0)[:, None]),
+        "ten equal rows": (np.full(10, 0.5), np.arange(10) % 2, np.ones((10, 2))),
+    }
+
+
+EDGES = edges()
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges_have_probabilities_and_gains(name: str) -> None:
+    score, label, features = EDGES[name]
+    rng = np.random.default_rng(0)
+    for weight in (None, rng.uniform(0.5, 2, len(score)), np.exp(4 * rng.normal(size=len(score)))):
+        probed = build_probe(Rows(score, label, weight, features=features), seed=0)
+        for values in (probed.isotonic, probed.recalibrated, probed.probe, probed.judge):
+            assert np.isfinite(values).all() and values.min() >= 0 and values.max() <= 1
+        for t in (1e-6, *AT, 1 - 1e-6):
+            gain = gain_beyond(probed, t)
+            assert -1 <= gain.value <= 1 and 0 < gain.error < 1.2
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9])
+def test_too_few_rows_say_so(rows: int) -> None:
+    score, label, _, features = featured_rows(rows)
+    probed = build_probe(Rows(score, label, features=features), seed=0)
+    assert probed.probe.shape == (0,) and probed.score.shape == (rows,)
+    with pytest.raises(Undefined, match="at least 10 rows"):
+        gain_beyond(probed, 0.3)
+
+
+def test_duplicate_columns_are_one_column_with_a_smaller_penalty() -> None:
+    score, label, _, features = featured_rows(1500)
+    one, four = (build_probe(Rows(score, label, features=np.column_stack([features] * k)), seed=0) for k in (1, 4))
+    for t in AT:
+        assert gain_beyond(four, t).value == pytest.approx(gain_beyond(one, t).value, abs=0.01)
+
+
+def test_weights_are_scaled_to_mean_one_and_none_stay_none() -> None:
+    score, label, weight, features = featured_rows(20)
+    scaled = with_mean_weight_one(Rows(score, label, weight, features=features)).weight
+    assert scaled is not None and scaled.mean() == pytest.approx(1)
+    assert with_mean_weight_one(Rows(score, label, features=features)).weight is None

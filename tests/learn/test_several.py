@@ -1,0 +1,250 @@
+"""Methods for several classes: oracles, model files, weights, the order of rows and classes; fit, apply and --try."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.isotonic import IsotonicRegression
+
+from decal_cli.errors import DecalError, Undefined
+from decal_cli.learn.method import Training, fit, try_out
+from decal_cli.learn.methods import METHODS, parse
+from decal_cli.learn.model_file import Saved, from_text, score_rows, to_text
+from decal_cli.learn.stacks import boosting_sizes, forest_sizes
+from decal_cli.tables.rows import Unlabelled
+from decal_cli.task import ClassDecision
+from tests.helpers.command import Decal, valid_json
+
+pytestmark = pytest.mark.usefixtures("seen_rows_only")
+
+CLASSES = ("a", "b", "c")
+KEYS = [name for name, method in METHODS.items() if method.of_classes is not None]
+ABSTAINING = ClassDecision((*map(tuple, np.eye(3).tolist()), (0.7,) * 3), (*CLASSES, "abstain"))
+
+
+def training(seed: int = 0, rows: int = 600, weighted: bool = False) -> Training:
+    """Probabilities that are too sure, and a feature that says more than they."""
+    rng = np.random.default_rng(seed)
+    p, x = rng.dirichlet(np.full(3, 0.9), rows), rng.standard_normal((rows, 3))
+    q = p * np.exp(np.column_stack((x[:, 0], -x[:, 0], np.zeros(rows))))
+    q /= q.sum(axis=1, keepdims=True)
+    label = (rng.random((rows, 1)) > np.cumsum(q, axis=1)[:, :2]).sum(axis=1)
+    score = p**2 / (p**2).sum(axis=1, keepdims=True)
+    weight = rng.integers(1, 3, rows).astype(float) if weighted else None
+    return Training(score, label, weight, classes=CLASSES, features=x, decision=ABSTAINING)
+
+
+def new(rows: Training) -> Unlabelled:
+    return Unlabelled(rows.score, classes=CLASSES, features=rows.features)
+
+
+@cache
+def fitted(key: str) -> Any:
+    return fit(parse(key), training())
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_rows_are_scored_alike_in_any_order_and_company(key: str) -> None:
+    rows, model = training(), fitted(key)
+    score = model(new(rows)).score
+    assert score.shape == (600, 3) and score.sum(axis=1) == pytest.approx(1, abs=1e-12) and score.min() >= 0
+    shuffled = rows.take(np.random.default_rng(1).permutation(600))
+    assert fit(parse(key), shuffled)(new(rows)).score == pytest.approx(score, abs=1e-6)
+    alone = [model(new(rows.take(np.array([k])))).score[0] for k in range(20)]
+    assert np.array_equal(np.array(alone), score[:20])
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_classes_in_another_order_are_scored_alike(key: str) -> None:
+    rows, order = training(), np.array([2, 0, 1])
+    place = np.argsort(order)
+    other = replace(rows, score=rows.score[:, order], label=place[rows.label], classes=("c", "a", "b"))
+    score = fit(parse(key), other)(new(other)).score
+    assert score[:, place] == pytest.approx(fitted(key)(new(rows)).score, abs=1e-5)
+
+
+IN_ROWS = ("blend", "stack-forest", "stack-boosting")
+"""They draw rows, or leaves hold so many rows: what counts twice is not two rows."""
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in IN_ROWS])
+def test_a_weight_of_two_is_two_rows(key: str) -> None:
+    rows = training(weighted=True)
+    twice = replace(rows.take(np.repeat(np.arange(600), rows.weights.astype(int))), weight=None)
+    one, other = (fit(parse(key), each)(new(rows)).score for each in (rows, twice))
+    # Features are standardised by weights, and their penalty is one for both.
+    assert one == pytest.approx(other, abs=2e-5)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_model_file_holds_the_model(key: str) -> None:
+    saved = Saved(key, fitted(key), "m", ("x0", "x1", "x2"), 3, ("number",) * 3, classes=CLASSES,
+                  proba=("m:a", "m:b", "m:c"), fitted_on={"rows": 600, "inputs": []})  # fmt: skip
+    text = to_text(saved)
+    back = from_text(text, "model.json")
+    assert to_text(back) == text and back.classes == CLASSES
+    rows = new(training(3))
+    assert np.array_equal(score_rows(back, rows, "model.json").score, fitted(key)(rows).score)
+    with pytest.raises(DecalError, match="was changed"):
+        from_text(text.replace('"m:b"', '"m:d"'), "model.json")
+
+
+@pytest.mark.parametrize("key", ["stack-forest", "stack-boosting"])
+@pytest.mark.parametrize("seen", [(0, 1, 2), (0, 2)])
+def test_trees_predict_what_scikit_learn_predicts(key: str, seen: tuple[int, ...]) -> None:
+    rows = training()
+    rows = rows.take(np.isin(rows.label, seen)).in_order()
+    model: Any = fit(parse(key), rows)
+    columns = np.column_stack((rows.score[:, model.order], rows.features)).astype(np.float32)
+    label = np.argsort(model.order)[rows.label]
+    peer: Any = (
+        RandomForestClassifier(60, **forest_sizes(*columns.shape), random_state=rows.seed)
+        if key == "stack-forest"
+        else HistGradientBoostingClassifier(max_iter=120, **boosting_sizes(len(rows)), random_state=rows.seed)
+    ).fit(columns, label)
+    expected = np.zeros((len(rows), 3))
+    expected[:, model.order[peer.classes_]] = peer.predict_proba(columns)
+    assert model(new(rows)).score == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_ensemble_of_temperatures_is_the_likeliest_mixture() -> None:
+    rows, model = training(), fitted("ensemble-temperature")
+    tempered = np.maximum(rows.score, 1e-6) ** model.inverse
+    tempered /= tempered.sum(axis=1, keepdims=True)
+    parts = np.stack((tempered, rows.score, np.full_like(rows.score, 1 / 3)))
+    assert model(new(rows)).score == pytest.approx(np.tensordot(model.weights, parts, 1), abs=1e-6)
+    at = parts[:, np.arange(600), rows.label]
+
+    def loss(weights: np.ndarray) -> float:
+        return -float(np.log(weights @ at).mean())
+
+    best = minimize(loss, np.full(3, 1 / 3), bounds=[(0, 1)] * 3, method="SLSQP", tol=1e-12,
+                    constraints={"type": "eq", "fun": lambda w: w.sum() - 1})  # fmt: skip
+    assert loss(model.weights) == pytest.approx(best.fun, abs=1e-7)
+    assert np.array_equal(model(new(rows)).score.argmax(axis=1), rows.score.argmax(axis=1))
+
+
+def test_one_vs_rest_isotonic_is_that_of_scikit_learn() -> None:
+    rows = training()
+    each = np.column_stack([
+        IsotonicRegression(out_of_bounds="clip").fit(rows.score[:, k], rows.label == k).predict(rows.score[:, k])
+        for k in range(3)
+    ])  # fmt: skip
+    total = each.sum(axis=1, keepdims=True)
+    expected = np.where(total > 0, each / np.where(total > 0, total, 1), rows.score)
+    assert fitted("isotonic")(new(rows)).score == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("key", "beside"), [("vector", None), ("dirichlet", 10.0)])
+def test_a_likeliest_map_is_that_of_a_general_optimiser(key: str, beside: float | None) -> None:
+    rows = training(rows=200)
+    logs, right = np.log(np.maximum(rows.score, 1e-6)), np.eye(3)[rows.label]
+
+    def loss(flat: np.ndarray) -> float:
+        weight = np.diag(flat[:3]) if beside is None else flat[3:].reshape(3, 3)
+        intercept = flat[3:] if beside is None else flat[:3]
+        logits = logs @ weight.T + intercept
+        paid = 0.0 if beside is None else beside / 2 * float((weight[~np.eye(3, dtype=bool)] ** 2).sum()
+                                                            + (intercept**2).sum())  # fmt: skip
+        return float(np.logaddexp.reduce(logits, axis=1).sum() - (logits * right).sum()) + paid
+
+    size = 6 if beside is None else 12
+    best = minimize(loss, np.full(size, 0.1), method="BFGS", options={"gtol": 1e-6}).fun
+    model: Any = fit(parse(key), rows)
+    flat = (np.concatenate((np.diag(model.weight), model.intercept)) if beside is None
+            else np.concatenate((model.intercept, model.weight.ravel())))  # fmt: skip
+    assert loss(flat) == pytest.approx(best, abs=2e-2)
+
+
+def test_what_is_for_the_other_kind_of_rows_says_so() -> None:
+    rows = training()
+    with pytest.raises(Undefined, match="scores of two classes"):
+        fit(parse("platt"), rows)
+    binary = Training(rows.score[:, 0], (rows.label == 0).astype(float))
+    with pytest.raises(Undefined, match="several classes: --proba"):
+        fit(parse("vector"), binary)
+    with pytest.raises(Undefined, match="two classes at least"):
+        fit(parse("temperature"), replace(rows, label=np.zeros(600, dtype=int)))
+
+
+def test_a_gain_is_the_utility_of_the_new_actions_less_that_of_the_old() -> None:
+    rows = training(5, 800)
+    tried = try_out(parse("temperature"), rows)
+    utility = np.array(ABSTAINING.utility)
+    after, before = ((score @ utility.T).argmax(axis=1) for score in (tried.applied.score, rows.score))
+    won = utility[after, rows.label] - utility[before, rows.label]
+    assert tried.gain is not None
+    assert tried.gain.mean == pytest.approx(won.mean(), abs=1e-12)
+    assert tried.gain.error == pytest.approx(1.2 * won.std() / np.sqrt(800), rel=1e-9)
+
+
+def write(path: Path, rows: Training) -> Path:
+    head = ",".join(["y", *(f"m:{c}" for c in CLASSES), "x0", "x1", "x2", "kind"])
+    lines = [
+        ",".join([CLASSES[label], *map(repr, score), *map(repr, x), "u" if x[0] > 0 else "v"])
+        for label, score, x in zip(rows.label, rows.score.tolist(), rows.matrix.tolist(), strict=True)
+    ]
+    path.write_text("\n".join((head, *lines)) + "\n")
+    return path
+
+
+NAMED = ("--proba", "m:*", "--label", "y")
+
+
+@pytest.mark.parametrize("method", ["structured-vector", "blend", "auto"])
+def test_fit_and_apply(decal: Decal, tmp_path: Path, method: str) -> None:
+    path, fresh = write(tmp_path / "a.csv", training(0)), write(tmp_path / "b.csv", training(1))
+    line = ("fit", method, path, *NAMED, "--features", "x*", "--features", "kind", "--abstain", ".3")
+    ran = decal(*line, "-o", tmp_path / "m.json", COLUMNS="100")
+    assert ran.code == 0, ran.err
+    assert "the 3 columns m_" in ran.out
+    assert decal("apply", tmp_path / "m.json", fresh, "-o", tmp_path / "out.csv").code == 0
+    name = "m_blend" if method == "auto" else f"m_{method.replace('-', '_')}"
+    ran = decal("compare", tmp_path / "out.csv", *NAMED, "--proba", f"{name}:*", "-m", "log_loss", "-f", "json")
+    document = valid_json(ran.out)
+    assert document["comparison"]["contests"][0]["metrics"]["log_loss"]["difference"]["value"] < 0
+
+
+def test_a_test_file_may_hold_the_classes_in_another_order(decal: Decal, tmp_path: Path) -> None:
+    path, fresh = write(tmp_path / "a.csv", training(0)), write(tmp_path / "b.csv", training(1))
+    lines = [line.split(",") for line in fresh.read_text().splitlines()]
+    turned = tmp_path / "c.csv"
+    turned.write_text("\n".join(",".join((line[0], line[3], line[1], line[2], *line[4:])) for line in lines) + "\n")
+    gains = []
+    for test in (fresh, turned):
+        ran = decal("fit", "vector", path, *NAMED, "--abstain", ".3", "--test", test, "-o", tmp_path / "m.json",
+                    "--force", "-f", "json")  # fmt: skip
+        assert ran.code == 0, ran.err
+        gains.append(valid_json(ran.out)["fit"]["gain"])
+    assert gains[0]["value"] == pytest.approx(gains[1]["value"], abs=1e-12)
+
+
+def test_recommend_tries_the_methods_of_several_classes(decal: Decal, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", training(0))
+    ran = decal("recommend", path, *NAMED, "--features", "x*", "--abstain", ".3", "--try", "-f", "json")
+    assert ran.code == 0, ran.err
+    attempts = valid_json(ran.out)["recommendation"]["tried"][0]["attempts"]
+    assert {each["method"] for each in attempts} == set(KEYS)
+    assert all(each["achieved"]["value"] is not None for each in attempts)
+
+
+def test_more_than_two_actions_are_tried_and_fitted(decal: Decal, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.random(400)
+    lines = [f"{p},{int(rng.random() < p**2)}" for p in score.tolist()]
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(("p,y", *lines)) + "\n")
+    task = ("--utility", "home,0,-20;test,-2,-3;treat,-5,-1")
+    ran = decal("recommend", path, *task, "--method", "isotonic", "-f", "json")
+    tried = valid_json(ran.out)["recommendation"]["tried"][0]["attempts"][0]
+    predicted, achieved = (tried[key]["value"] for key in ("predicted", "achieved"))
+    assert abs(predicted - achieved) < 0.2
+    ran = decal("fit", "isotonic", path, *task, "-o", tmp_path / "m.json", "-f", "json")
+    assert valid_json(ran.out)["fit"]["gain"]["value"] == pytest.approx(achieved, abs=1e-9)
